@@ -1,0 +1,60 @@
+"""goalward: learn the cheapest way to a goal in an unknown world.
+
+Online learning in the stochastic shortest path (SSP) model. Names are loaded when they are first used, so that
+``import goalward`` and ``goalward --help`` cost nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from goalward import worlds as worlds
+    from goalward._jit import warm_up as warm_up
+    from goalward.errors import GoalwardError as GoalwardError
+    from goalward.model.layout import GridLayout as GridLayout
+    from goalward.model.ssp import SSP as SSP
+    from goalward.model.structure import Structure as Structure
+    from goalward.model.structure import structure as structure
+    from goalward.planning.evaluate import Evaluation as Evaluation
+    from goalward.planning.evaluate import evaluate as evaluate
+    from goalward.planning.hardness import Hardness as Hardness
+    from goalward.planning.hardness import hardness as hardness
+    from goalward.planning.solve import Solution as Solution
+    from goalward.planning.solve import solve as solve
+
+_homes = {
+    "GoalwardError": "goalward.errors",
+    "GridLayout": "goalward.model.layout",
+    "SSP": "goalward.model.ssp",
+    "Structure": "goalward.model.structure",
+    "structure": "goalward.model.structure",
+    "Evaluation": "goalward.planning.evaluate",
+    "evaluate": "goalward.planning.evaluate",
+    "Hardness": "goalward.planning.hardness",
+    "hardness": "goalward.planning.hardness",
+    "Solution": "goalward.planning.solve",
+    "solve": "goalward.planning.solve",
+    "warm_up": "goalward._jit",
+}
+_packages = ("errors", "worlds")
+
+__all__ = ["__version__", *sorted(_homes), *_packages]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _homes:
+        value = getattr(importlib.import_module(_homes[name]), name)
+    elif name in _packages:
+        value = importlib.import_module(f"goalward.{name}")
+    else:
+        raise AttributeError(f"module 'goalward' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,107 @@
+"""The one decorator for compiled kernels, and the care of their cache.
+
+Numba stores what it compiles beside a stamp of the *caller's* file, so an edit in a callee of another file goes
+unnoticed and the old machine code runs. Therefore the cache lives in a folder named by a hash of every kernel source of
+the package and of the versions that shape the code: any edit, any upgrade means a new folder. The folder lies in the
+user's cache directory, so that a read-only installation works; `GOALWARD_CACHE_DIR` moves it. Where nothing can be
+written, kernels are compiled anew in each process.
+
+Rules for kernels: arrays and scalars in, arrays written, a status returned; loops, not slices (a slice assignment
+costs seconds of compile time); one specialisation each, so the same dtypes and the same read-only flags at every call.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import os
+import platform
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import llvmlite
+import numba
+import numpy as np
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+__all__ = ["cache_directory", "exercise", "kernel", "kernels", "warm_up"]
+
+PACKAGE = Path(__file__).parent
+_kernels: list[Any] = []
+_exercises: list[Callable[[], object]] = []
+
+
+def kernel_sources(package: Path = PACKAGE) -> dict[str, bytes]:
+    """Return the sources that hold kernels, by their path inside the package."""
+    sources = {path.relative_to(package).as_posix(): path.read_bytes() for path in sorted(package.rglob("*.py"))}
+    return {name: source for name, source in sources.items() if b"\n@kernel\n" in source}
+
+
+def source_hash(package: Path = PACKAGE) -> str:
+    """Hash every source file that holds a kernel, with the versions that decide what the compiler makes of it."""
+    digest = hashlib.sha256()
+    for version in (numba.__version__, llvmlite.__version__, np.__version__, platform.python_version()):
+        digest.update(version.encode() + b"\0")
+    for name, source in kernel_sources(package).items():
+        digest.update(name.encode() + b"\0" + source + b"\0")
+    return digest.hexdigest()[:16]
+
+
+@functools.cache
+def cache_directory() -> Path | None:
+    """Return the folder of the compiled kernels, created if need be; None where no folder can be written."""
+    given = os.environ.get("GOALWARD_CACHE_DIR")
+    if given:
+        roots = [Path(given)]
+    else:
+        base = os.environ.get("XDG_CACHE_HOME")
+        user = Path(base) if base else Path(os.path.expanduser("~")) / ".cache"
+        roots = [user / "goalward", Path(tempfile.gettempdir()) / f"goalward-{os.getuid()}"]
+    name = f"kernels-{source_hash()}"
+    for root in roots:
+        folder = root / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+        except OSError:
+            continue
+    return None
+
+
+def kernel(function: Function) -> Function:
+    """Compile a function on its first call, strictly in IEEE arithmetic, and keep the code for later processes."""
+    folder = cache_directory()
+    settings: Any = numba.config
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = str(folder or "")
+    try:
+        compiled = numba.njit(cache=folder is not None, fastmath=False, error_model="numpy")(function)
+    finally:
+        settings.CACHE_DIR = before
+    _kernels.append(compiled)
+    return cast(Function, compiled)
+
+
+def kernels() -> list[Any]:
+    """Return every kernel of the package."""
+    for name in kernel_sources():
+        importlib.import_module(f"{__package__}.{name.removesuffix('.py').replace('/', '.')}")
+    return list(_kernels)
+
+
+def exercise(function: Callable[[], object]) -> Callable[[], object]:
+    """Register a small run that calls the kernels of its module; `warm_up` carries all of them out."""
+    _exercises.append(function)
+    return function
+
+
+def warm_up() -> None:
+    """Compile every kernel, or load it from the cache, before it is needed."""
+    kernels()
+    for function in _exercises:
+        function()

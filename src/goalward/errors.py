@@ -1,0 +1,105 @@
+"""Everything goalward raises on purpose.
+
+::
+
+    GoalwardError
+    ├── ModelError (ValueError)
+    │   ├── ShapeError            arrays of the wrong shape, size or dtype; empty models
+    │   ├── ProbabilityError      NaN, negative or too large probabilities; rows that do not sum to one
+    │   ├── CostError             negative, NaN or infinite costs
+    │   ├── StateError            a state, action or name that the model does not have
+    │   └── UnreachableGoalError  no policy reaches the goal surely from the initial state
+    ├── PolicyError (ValueError)  a policy that does not fit its model
+    ├── PrecisionError            the promised width of the bounds is beyond double precision
+    ├── FileError                 a file that is damaged, foreign or of another version
+    ├── SettingError (ValueError) a setting outside its range
+    └── UnknownNameError (KeyError)  a world, agent or option that does not exist; names the nearest one
+
+A message says what was given, what is allowed and what to do next.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from goalward.planning.solve import Solution
+
+__all__ = [
+    "CostError",
+    "FileError",
+    "GoalwardError",
+    "ModelError",
+    "PolicyError",
+    "PrecisionError",
+    "ProbabilityError",
+    "SettingError",
+    "ShapeError",
+    "StateError",
+    "UnknownNameError",
+    "UnreachableGoalError",
+]
+
+
+class GoalwardError(Exception):
+    """The root of the tree: catch this to catch all of goalward's own errors."""
+
+
+class ModelError(GoalwardError, ValueError):
+    """The data does not describe a stochastic shortest path problem."""
+
+
+class ShapeError(ModelError):
+    """An array has the wrong shape, size or dtype, or the model is empty."""
+
+
+class ProbabilityError(ModelError):
+    """A probability is NaN, negative or above one, or a row does not sum to one."""
+
+
+class CostError(ModelError):
+    """A cost is negative, NaN or infinite."""
+
+
+class StateError(ModelError):
+    """A state, action or name is not one of the model's."""
+
+
+class UnreachableGoalError(ModelError):
+    """From the initial state no policy reaches the goal with probability one."""
+
+
+class PolicyError(GoalwardError, ValueError):
+    """The policy does not fit the model."""
+
+
+class PrecisionError(GoalwardError):
+    """The bounds could not be brought as close as promised; ``solution`` holds the best ones proved."""
+
+    def __init__(self, message: str, solution: Solution):
+        super().__init__(message)
+        self.solution = solution
+
+
+class FileError(GoalwardError):
+    """A file is damaged, foreign, or of a version this goalward does not read."""
+
+
+class SettingError(GoalwardError, ValueError):
+    """A setting lies outside what is allowed."""
+
+
+class UnknownNameError(GoalwardError, KeyError):
+    """There is nothing of that name; the message offers the nearest one there is."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]):
+        names = sorted(known)
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
+        self.message = f"no {kind} is called {name!r}; {hint}"
+        super().__init__(self.message)
+
+    def __str__(self) -> str:
+        return self.message

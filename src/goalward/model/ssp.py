@@ -1,0 +1,294 @@
+"""The stochastic shortest path problem (SSP).
+
+Definition
+    S non-goal states 0..S-1, a goal g = S, A actions, costs c(s, a) >= 0 and a kernel p(s' | s, a) on S ∪ {g}. From
+    `initial_state` an agent pays c(s, a) for every action until it arrives at the goal, where nothing more happens.
+
+Representation
+    The kernel is stored in compressed rows. Row r = s * A + a holds the successors of (s, a) in increasing order, each
+    once, with positive probabilities: `successors[indptr[r]:indptr[r + 1]]` and `probabilities[...]` likewise. A row
+    without successors is an action that is not available in s; its cost is stored as infinity.
+
+    A row whose entries sum to 1 within 1e-9 is accepted as it is and read as the distribution proportional to its
+    entries, which makes every statement about the model exact.
+
+Equality, `hash` and `digest` go by this mathematical content; names and layout are labels and do not take part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from goalward.errors import StateError
+from goalward.model import build, files
+from goalward.model.layout import GridLayout
+
+__all__ = ["SSP", "GridLayout"]
+
+
+class SSP:
+    """A stochastic shortest path problem; immutable.
+
+    Make one with `from_dense`, `from_rows` or `from_transitions`, or read one with `load`.
+
+    Attributes
+    ----------
+    indptr, successors, probabilities
+        The kernel in compressed rows, read-only; row ``s * A + a``.
+    costs
+        ``costs[s, a]``, read-only; infinity where the action is not available.
+    initial_state
+        Where every episode starts.
+    state_names, action_names
+        Labels, or None.
+    layout
+        Where the states lie on a grid, or None.
+
+    Examples
+    --------
+    >>> import goalward as gw
+    >>> ssp = gw.SSP.from_transitions([("home", "walk", "work", 1.0, 3.0),
+    ...                                ("home", "bus", "work", 0.5, 1.0),
+    ...                                ("home", "bus", "home", 0.5, 1.0)], goals=["work"])
+    >>> ssp
+    SSP(states=1, actions=2, transitions=3, costs=1..3, initial_state=0 'home')
+    """
+
+    indptr: NDArray[np.int64]
+    successors: NDArray[np.int32]
+    probabilities: NDArray[np.float64]
+    costs: NDArray[np.float64]
+    initial_state: int
+    state_names: tuple[str, ...] | None
+    action_names: tuple[str, ...] | None
+    layout: GridLayout | None
+
+    def __init__(self) -> None:
+        raise TypeError("make an SSP with SSP.from_dense, SSP.from_rows, SSP.from_transitions or SSP.load")
+
+    @classmethod
+    def _trusted(
+        cls,
+        indptr: NDArray[np.int64],
+        successors: NDArray[np.int32],
+        probabilities: NDArray[np.float64],
+        costs: NDArray[np.float64],
+        initial_state: int,
+        state_names: tuple[str, ...] | None = None,
+        action_names: tuple[str, ...] | None = None,
+        layout: GridLayout | None = None,
+    ) -> SSP:
+        """Wrap arrays known to be canonical without looking at them, and make them read-only."""
+        for array in (indptr, successors, probabilities, costs):
+            array.flags.writeable = False
+        ssp = object.__new__(cls)
+        ssp.__dict__.update(
+            indptr=indptr,
+            successors=successors,
+            probabilities=probabilities,
+            costs=costs,
+            initial_state=initial_state,
+            state_names=state_names,
+            action_names=action_names,
+            layout=layout,
+        )
+        return ssp
+
+    @classmethod
+    def from_rows(
+        cls,
+        indptr: ArrayLike,
+        successors: ArrayLike,
+        probabilities: ArrayLike,
+        costs: ArrayLike,
+        initial_state: int = 0,
+        *,
+        normalize: bool = False,
+        state_names: Sequence[str] | None = None,
+        action_names: Sequence[str] | None = None,
+        layout: GridLayout | None = None,
+    ) -> SSP:
+        """Make a model from compressed rows: row ``s * A + a``, successor S is the goal.
+
+        Equal successors of one row are added up and zeros dropped. `costs[S, A]` says how many states and actions
+        there are. `normalize` rescales rows that do not sum to one.
+        """
+        rows = build.canonical_rows(indptr, successors, probabilities, costs, normalize=normalize)
+        return cls._trusted(*rows, *build.labels(rows[3].shape, initial_state, state_names, action_names, layout))
+
+    @classmethod
+    def from_dense(
+        cls,
+        P: ArrayLike,
+        costs: ArrayLike,
+        initial_state: int = 0,
+        *,
+        goals: Iterable[int] | None = None,
+        normalize: bool = False,
+        state_names: Sequence[str] | None = None,
+        action_names: Sequence[str] | None = None,
+        layout: GridLayout | None = None,
+    ) -> SSP:
+        """Make a model from ``P[S, A, S + 1]``, whose last column is the goal, and ``costs[S, A]``.
+
+        With `goals`, P is ``[N, A, N]`` and costs ``[N, A]`` over all N states; the goal states are merged into one and
+        the others keep their order. `initial_state` and `state_names` then count in the N states. A row of zeros is an
+        action that is not available.
+        """
+        P, costs, initial_state, state_names = build.merge_goals(P, costs, initial_state, state_names, goals)
+        return cls.from_rows(
+            *build.dense_to_rows(P),
+            costs,
+            initial_state,
+            normalize=normalize,
+            state_names=state_names,
+            action_names=action_names,
+            layout=layout,
+        )
+
+    @classmethod
+    def from_transitions(
+        cls,
+        transitions: Iterable[tuple[Hashable, Hashable, Hashable, float, float]],
+        *,
+        goals: Iterable[Hashable],
+        initial_state: Hashable | None = None,
+        normalize: bool = False,
+    ) -> SSP:
+        """Make a model from tuples (state, action, next state, probability, cost), states and actions of any name.
+
+        States and actions are numbered in order of appearance. The cost of a pair is that of its tuples, weighted by
+        their probabilities, so costs that depend on the next state enter by their mean. `initial_state` is the state
+        of the first tuple unless given.
+        """
+        table = build.read_transitions(transitions, goals, initial_state)
+        return cls.from_rows(
+            table.indptr,
+            table.successors,
+            table.probabilities,
+            table.costs,
+            table.initial_state,
+            normalize=normalize,
+            state_names=table.state_names,
+            action_names=table.action_names,
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> SSP:
+        """Read a model from ``.npz`` or ``.json``; everything in the file is checked as if it were typed in."""
+        fields = files.read(Path(path))
+        return cls.from_rows(**fields)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to ``.npz`` (any size) or ``.json`` (small ones, to be read by people)."""
+        files.write(self, Path(path))
+
+    @property
+    def states(self) -> int:
+        """S, the number of non-goal states."""
+        return len(self.costs)
+
+    @property
+    def actions(self) -> int:
+        """A, the number of actions."""
+        return int(self.costs.shape[1])
+
+    @property
+    def goal(self) -> int:
+        """The index of the goal: S."""
+        return len(self.costs)
+
+    @cached_property
+    def available(self) -> NDArray[np.bool_]:
+        """``available[s, a]``: whether the action can be played in the state."""
+        mask: NDArray[np.bool_] = (np.diff(self.indptr) > 0).reshape(self.costs.shape)
+        mask.flags.writeable = False
+        return mask
+
+    def row(self, state: int, action: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the successors of a pair and their probabilities."""
+        if not (0 <= state < self.states and 0 <= action < self.actions):
+            raise StateError(
+                f"there is no pair (state {state}, action {action}): "
+                f"the model has states 0..{self.states - 1} and actions 0..{self.actions - 1}"
+            )
+        start, end = self.indptr[state * self.actions + action : state * self.actions + action + 2]
+        return self.successors[start:end], self.probabilities[start:end]
+
+    def to_dense(self) -> NDArray[np.float64]:
+        """Return the kernel as ``P[S, A, S + 1]``."""
+        P = np.zeros((self.states * self.actions, self.states + 1))
+        rows = np.repeat(np.arange(len(P)), np.diff(self.indptr))
+        P[rows, self.successors] = self.probabilities
+        return P.reshape(self.states, self.actions, self.states + 1)
+
+    def with_costs(self, costs: ArrayLike) -> SSP:
+        """Return the same world with other costs; those of unavailable actions are ignored."""
+        return self._replace(costs=build.checked_costs(costs, self.available))
+
+    def with_initial_state(self, state: int) -> SSP:
+        """Return the same world with another start."""
+        return self._replace(initial_state=build.checked_state(state, self.states))
+
+    def _replace(self, **changes: Any) -> SSP:
+        fields = {name: self.__dict__[name] for name in SSP.__annotations__}
+        return SSP._trusted(**(fields | changes))
+
+    def state_name(self, state: int) -> str:
+        """Return the label of a state: its name, else its number; the goal is called goal."""
+        if state == self.goal:
+            return "goal"
+        return self.state_names[state] if self.state_names else str(state)
+
+    def action_name(self, action: int) -> str:
+        """Return the label of an action: its name, else its number."""
+        return self.action_names[action] if self.action_names else str(action)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the mathematical content: the same on every machine, another for every other model."""
+        content = hashlib.sha256(f"goalward-ssp {self.states} {self.actions} {self.initial_state}".encode())
+        for array in (self.indptr, self.successors, self.probabilities, self.costs):
+            content.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+        return content.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SSP):
+            return NotImplemented
+        return self is other or (
+            self.initial_state == other.initial_state
+            and np.array_equal(self.costs, other.costs)
+            and np.array_equal(self.indptr, other.indptr)
+            and np.array_equal(self.successors, other.successors)
+            and np.array_equal(self.probabilities, other.probabilities)
+        )
+
+    def __hash__(self) -> int:
+        return int(self.digest[:15], 16)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"an SSP does not change: {name!r} cannot be set; see with_costs and with_initial_state")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"an SSP does not change: {name!r} cannot be deleted")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SSP._trusted, tuple(self.__dict__[name] for name in SSP.__annotations__)
+
+    def __repr__(self) -> str:
+        real = self.costs[self.available]
+        costs = f"{real.min():g}" if real.min() == real.max() else f"{real.min():g}..{real.max():g}"
+        start = f"{self.initial_state}" + (f" {self.state_names[self.initial_state]!r}" if self.state_names else "")
+        missing = int(np.size(self.available) - np.count_nonzero(self.available))
+        unavailable = f", unavailable={missing}" if missing else ""
+        return (
+            f"SSP(states={self.states}, actions={self.actions}, transitions={len(self.successors)}{unavailable}, "
+            f"costs={costs}, initial_state={start})"
+        )
