@@ -1,0 +1,244 @@
+"""Grids walked on slippery ground: the paper's GridWorld and maps drawn in characters.
+
+An action moves to the neighbouring cell in its direction with probability `success`; with probability
+(1 - success)/3 each it moves in one of the three other directions. Where there is a wall or the edge, one stays.
+"""
+
+from __future__ import annotations
+
+import textwrap
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goalward.errors import SettingError
+from goalward.model.layout import GridLayout
+from goalward.model.ssp import SSP
+from goalward.worlds.registry import register
+from goalward.worlds.settings import checked_integer, checked_number
+
+__all__ = ["DIRECTIONS", "grid_map", "grid_world"]
+
+DIRECTIONS = ("left", "right", "up", "down")
+WALL = -1
+# States are built in pieces of this size, so that the temporaries stay small beside the model.
+PIECE = 1 << 15
+TWO_ROOMS = """\
+S..#....
+...#....
+........
+...#....
+...#...G
+"""
+
+
+@register("grid-world-v0")
+def grid_world(rows: int = 3, columns: int = 4, success: float = 0.85) -> SSP:
+    """GridWorld: from the top left to the bottom right of a slippery grid.
+
+    Description
+    -----------
+    The grid of the PSRL-SSP paper; with ``success=0.95`` that of the UC-SSP paper. A walker crosses a rectangle and
+    slips now and then.
+
+    States
+    ------
+    The cells, row by row, without the goal cell: ``rows * columns - 1`` of them. They carry no names; the layout says
+    where each lies.
+
+    Actions
+    -------
+    left, right, up, down, available everywhere.
+
+    Transitions
+    -----------
+    With probability `success` to the neighbouring cell in the direction of the action, with probability
+    ``(1 - success) / 3`` each to the neighbour in one of the three other directions. A step off the grid stays.
+
+    Costs
+    -----
+    1 for every action; `SSP.with_costs` gives others.
+
+    Start and goal
+    --------------
+    The start is the top left cell, the goal the bottom right one.
+
+    Known values
+    ------------
+    Default settings: V*(start) = B* = T* = 6.0365; from the start the uniformly random policy costs 42.087, always
+    right 60.317, always down 120.29, always up 1544.4. With ``success=0.95``: V*(start) = 5.3014.
+
+    Version history
+    ---------------
+    v0: first version.
+    """
+    rows = checked_integer("rows", rows, 1)
+    columns = checked_integer("columns", columns, 1)
+    check_size(rows, columns)
+    if rows * columns < 2:
+        raise SettingError("rows and columns are 1; a grid needs two cells, one of them the goal")
+    # The goal is the last cell, so the number of every cell is that of its state.
+    number = np.arange(rows * columns, dtype=np.int32)
+    return grid_ssp(number.reshape(rows, columns), 0, checked_number("success", success, 0.0, 1.0))
+
+
+@register("grid-map-v0")
+def grid_map(text: str = TWO_ROOMS, success: float = 0.85) -> SSP:
+    r"""GridMap: a slippery grid with walls, drawn in characters.
+
+    Description
+    -----------
+    One line of text for each row of the grid: ``S`` start, ``G`` goal, ``#`` wall, ``.`` free. Indentation common to
+    all lines and empty lines at both ends are dropped. The default map is two rooms joined by a door::
+
+        S..#....
+        ...#....
+        ........
+        ...#....
+        ...#...G
+
+    States
+    ------
+    The cells that are neither wall nor goal, row by row. They carry no names; the layout says where each lies.
+
+    Actions
+    -------
+    left, right, up, down, available everywhere.
+
+    Transitions
+    -----------
+    As in GridWorld; a step into a wall or off the grid stays.
+
+    Costs
+    -----
+    1 for every action; `SSP.with_costs` gives others.
+
+    Start and goal
+    --------------
+    The start is the one ``S``. There may be several ``G``; they are one goal. A map from whose start no goal can be
+    reached is still a model, but `solve` refuses it.
+
+    Known values
+    ------------
+    Default settings: V*(start) = B* = T* = 13.7880, the uniformly random policy costs 325.57. A map of
+    ``S`` and ``G`` side by side with ``success=1``: V*(start) = 1.
+
+    Version history
+    ---------------
+    v0: first version.
+
+    Examples
+    --------
+    >>> import goalward as gw
+    >>> gw.worlds.grid_map("S.#\n..G", success=0.9)
+    SSP(states=4, actions=4, transitions=52, costs=1, initial_state=0)
+    """
+    characters = read_characters(text)
+    check_size(characters.shape[0], characters.shape[1])
+    starts = np.flatnonzero(characters == "S")
+    if len(starts) != 1:
+        raise SettingError(f"the map has {len(starts)} starts; mark exactly one cell with S")
+    goals = characters == "G"
+    if not goals.any():
+        raise SettingError("the map has no goal; mark at least one cell with G")
+    free = (characters == "S") | (characters == ".")
+    S = np.count_nonzero(free)
+    number = np.full(characters.shape, WALL, dtype=np.int32)
+    number[free] = np.arange(S)
+    number[goals] = S
+    return grid_ssp(number, int(number.flat[starts[0]]), checked_number("success", success, 0.0, 1.0))
+
+
+def check_size(rows: int, columns: int) -> None:
+    """Refuse grids with more cells than a model can number."""
+    limit = int(np.iinfo(np.int32).max)
+    if rows * columns > limit:
+        raise SettingError(f"a grid of {rows} x {columns} has {rows * columns} cells; at most {limit} can be numbered")
+
+
+def read_characters(text: str) -> NDArray[np.str_]:
+    """Return a map as an array of single characters, or say which row or character is wrong."""
+    if not isinstance(text, str):
+        raise SettingError(f"the map is {text!r}; it must be a text with one line for each row")
+    lines = [line.rstrip() for line in textwrap.dedent(text.expandtabs()).splitlines()]
+    while lines and not lines[0]:
+        lines.pop(0)
+    while lines and not lines[-1]:
+        lines.pop()
+    if not lines:
+        raise SettingError("the map is empty; draw it with S start, G goal, # wall, . free, one line for each row")
+    for row, line in enumerate(lines):
+        if len(line) != len(lines[0]):
+            raise SettingError(
+                f"row {row} of the map has {len(line)} cells, row 0 has {len(lines[0])}; all rows must be equally long"
+            )
+        strange = next((column for column, cell in enumerate(line) if cell not in "SG#."), None)
+        if strange is not None:
+            raise SettingError(
+                f"row {row}, column {strange} of the map is {line[strange]!r};"
+                " a cell is S start, G goal, # wall or . free"
+            )
+    return np.array([list(line) for line in lines])
+
+
+def grid_ssp(number: NDArray[np.int32], initial_state: int, success: float) -> SSP:
+    """Return the model of a grid, given the state of each cell: its number, S for a goal, `WALL` for a wall."""
+    S = int(number.max())
+    cells = np.flatnonzero((number >= 0) & (number < S))
+    weights = np.full((4, 4), (1.0 - success) / 3.0)
+    np.fill_diagonal(weights, success)
+
+    indptr = np.zeros(4 * S + 1, dtype=np.int64)
+    successors = np.empty(16 * S, dtype=np.int32)
+    probabilities = np.empty(16 * S)
+    used = 0
+    for first in range(0, S, PIECE):
+        counts, targets, mass = slippery_rows(neighbours(number, cells[first : first + PIECE]), weights)
+        indptr[4 * first + 1 : 4 * first + 1 + len(counts)] = counts
+        successors[used : used + len(targets)] = targets
+        probabilities[used : used + len(targets)] = mass
+        used += len(targets)
+    np.cumsum(indptr, out=indptr)
+    # Shrinks in place; a slice would keep the longer array, a copy would need it twice.
+    successors.resize(used, refcheck=False)
+    probabilities.resize(used, refcheck=False)
+    rows, columns = number.shape
+    layout = GridLayout(rows, columns, cells, np.flatnonzero(number == S))
+    # The rows are canonical as built: sorted, merged, free of zeros. The tests hold them to SSP.from_dense.
+    return SSP._trusted(indptr, successors, probabilities, np.ones((S, 4)), initial_state, None, DIRECTIONS, layout)
+
+
+def neighbours(number: NDArray[np.int32], cells: NDArray[np.intp]) -> NDArray[np.int32]:
+    """Return ``reached[cell, direction]``, the state in which a step from the cell ends."""
+    rows, columns = number.shape
+    row, column = np.divmod(cells, columns)
+    reached = np.empty((len(cells), 4), dtype=np.int32)
+    for direction, (down, right) in enumerate(((0, -1), (0, 1), (-1, 0), (1, 0))):
+        to_row = np.clip(row + down, 0, rows - 1)
+        to_column = np.clip(column + right, 0, columns - 1)
+        reached[:, direction] = number[to_row, to_column]
+    return np.where(reached == WALL, number[row, column][:, np.newaxis], reached)
+
+
+def slippery_rows(
+    reached: NDArray[np.int32], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    """Return the compressed rows of some states: entries in each row, successors, probabilities.
+
+    ``weights[action, direction]`` is the probability of a step in a direction. Directions that end in the same state
+    are merged: `place` is the rank of a direction's end among the different ends of its state.
+    """
+    states = np.arange(len(reached))
+    order = np.argsort(reached, axis=1, kind="stable")
+    ends = np.take_along_axis(reached, order, axis=1)
+    place = np.zeros(ends.shape, dtype=np.intp)
+    np.cumsum(ends[:, 1:] != ends[:, :-1], axis=1, out=place[:, 1:])
+
+    merged = np.zeros_like(reached)
+    mass = np.zeros((len(reached), 4, 4))
+    for rank in range(4):
+        merged[states, place[:, rank]] = ends[:, rank]
+        mass[states, :, place[:, rank]] += weights[:, order[:, rank]].T
+    entries = mass > 0.0
+    successors = np.broadcast_to(merged[:, np.newaxis, :], mass.shape)[entries]
+    return np.count_nonzero(entries, axis=2).ravel(), successors, mass[entries]

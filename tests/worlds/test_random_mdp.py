@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+from dense_oracle import best_policy, best_values, policy_cost
+
+from goalward.errors import SettingError
+from goalward.worlds import random_mdp
+from goalward.worlds.random import PUBLISHED_SEED
+
+
+def uniform_gap(world):
+    P, costs = world.to_dense(), world.costs
+    _, values = best_policy(P, costs)
+    return policy_cost(P, costs, np.full(costs.shape, 1.0 / world.actions))[0] - values[0]
+
+
+def first_like_the_published(states):
+    for seed in range(1000):
+        world = random_mdp(states=states, seed=seed)
+        if 0.035 <= world.costs.min() <= 0.045 and abs(uniform_gap(world) - 1.52) <= 0.1:
+            return seed
+    raise AssertionError("no such seed below 1000")
+
+
+def test_the_default_instance_is_the_first_like_the_published_one():
+    assert first_like_the_published(8) == PUBLISHED_SEED
+
+
+def test_the_seed_given_for_seven_states():
+    assert first_like_the_published(7) == 11
+
+
+def test_known_values_of_the_default_instance():
+    world = random_mdp()
+    P, costs = world.to_dense(), world.costs
+    values = best_values(P, costs)
+    assert (world.states, world.actions) == (8, 2)
+    assert costs.min() == pytest.approx(0.0430, abs=5e-5)
+    assert values[0] == values.max() == pytest.approx(3.5166, abs=5e-5)
+    assert policy_cost(P, costs, np.full((8, 2), 0.5))[0] == pytest.approx(4.9666, abs=5e-5)
+
+
+@pytest.mark.parametrize("rows", ["uniform", "dirichlet"])
+def test_draws_are_those_documented(rows):
+    world = random_mdp(states=5, actions=3, seed=17, rows=rows, cost_min=0.25)
+    rng = np.random.default_rng(17)
+    draw = rng.random if rows == "uniform" else rng.standard_exponential
+    P = draw((5, 3, 6))
+    np.testing.assert_allclose(world.to_dense(), P / P.sum(axis=2, keepdims=True), rtol=1e-15)
+    np.testing.assert_array_equal(world.costs, 0.25 + 0.75 * rng.random((5, 3)))
+
+
+def test_row_laws_differ_as_they_should():
+    # Mean of sum p^2 over 2000 rows of 11: Dirichlet(1) has 2/12 exactly; normalised uniforms about 0.120. The standard
+    # errors are below 0.002, so a false alarm at these distances has probability under 1e-12.
+    def concentration(rows):
+        P = random_mdp(states=10, actions=200, seed=1, rows=rows).to_dense()
+        return (P**2).sum(axis=2).mean()
+
+    assert concentration("dirichlet") == pytest.approx(2 / 12, abs=0.015)
+    assert concentration("uniform") == pytest.approx(0.120, abs=0.015)
+
+
+def test_the_goal_is_one_step_away_everywhere():
+    assert (random_mdp(states=30, actions=4, seed=3).to_dense()[:, :, -1] > 0.0).all()
+
+
+def test_seeds_make_different_worlds():
+    assert random_mdp(seed=1) == random_mdp(seed=1)
+    assert random_mdp(seed=1) != random_mdp(seed=2)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"states": 0}, "states is 0"),
+        ({"actions": 0}, "actions is 0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": None}, "seed is None"),
+        ({"rows": "normal"}, "rows is 'normal'; it must be 'uniform' or 'dirichlet'"),
+        ({"cost_min": 1.5}, "cost_min is 1.5"),
+        ({"cost_min": -0.5}, "cost_min is -0.5"),
+    ],
+)
+def test_bad_settings_are_named(setting, message):
+    with pytest.raises(SettingError, match=message):
+        random_mdp(**setting)

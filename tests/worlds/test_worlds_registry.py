@@ -1,0 +1,185 @@
+"""What every world promises, checked over the registry, and the registry itself."""
+
+import doctest
+import inspect
+import re
+
+import numpy as np
+import pytest
+
+import goalward.worlds.grid
+import goalward.worlds.registry
+from goalward import SSP, worlds
+from goalward.errors import FileError, SettingError, UnknownNameError
+from goalward.worlds.settings import read_settings
+
+SECTIONS = [
+    "Description",
+    "States",
+    "Actions",
+    "Transitions",
+    "Costs",
+    "Start and goal",
+    "Known values",
+    "Version history",
+]
+
+
+@pytest.fixture
+def empty_registry(monkeypatch):
+    monkeypatch.setattr(goalward.worlds.registry, "_worlds", {})
+
+
+@pytest.mark.parametrize("id", worlds.known())
+class TestEveryWorld:
+    def test_is_a_valid_model(self, id):
+        world = worlds.make(id)
+        assert SSP.from_rows(world.indptr, world.successors, world.probabilities, world.costs) == (
+            world.with_initial_state(0)
+        )
+        assert world.layout is None or len(world.layout.cells) == world.states
+
+    def test_is_the_same_every_time(self, id):
+        assert worlds.make(id).digest == worlds.make(id).digest
+
+    def test_survives_a_file(self, id, tmp_path):
+        world = worlds.make(id)
+        world.save(tmp_path / "world.npz")
+        again = worlds.load(str(tmp_path / "world.npz"))
+        assert again == world
+        assert again.layout == world.layout
+        assert again.action_names == world.action_names
+
+    def test_documentation_has_the_sections_in_order(self, id):
+        text = inspect.getdoc(worlds.find(id).build)
+        assert re.findall(r"^([A-Z][a-z ]+)\n-+$", text, flags=re.MULTILINE)[: len(SECTIONS)] == SECTIONS
+        assert f"v{worlds.find(id).version}:" in text.partition("Version history")[2]
+
+    def test_summary_is_one_short_sentence(self, id):
+        summary = worlds.find(id).summary
+        assert summary.endswith(".")
+        assert len(summary) < 100
+
+    def test_settings_are_readable_from_text(self, id):
+        world = worlds.find(id)
+        plain = {name: default for name, default in world.settings.items() if "\n" not in str(default)}
+        assert read_settings(id, [f"{name}={default}" for name, default in plain.items()], world.settings) == plain
+
+    def test_an_unknown_setting_is_refused(self, id):
+        with pytest.raises(UnknownNameError, match="no setting of"):
+            worlds.make(id, nonsense=1)
+
+
+@pytest.mark.parametrize(
+    ("id", "digest"),
+    [
+        ("grid-world-v0", "9114538040df19cc"),
+        ("grid-map-v0", "97b471629fbaa898"),
+    ],
+)
+def test_worlds_do_not_move_without_a_new_version(id, digest):
+    assert worlds.make(id).digest[:16] == digest
+
+
+def test_random_mdp_does_not_move_without_a_new_version():
+    # Not the digest: the last bit of a normalised row depends on how NumPy adds.
+    world = worlds.make("random-mdp-v0")
+    np.testing.assert_allclose(
+        world.probabilities[:3], [0.24002164667355153, 0.2408976080049868, 0.15365073353873834], rtol=1e-14
+    )
+    np.testing.assert_allclose(world.costs[0], [0.3757000414797116, 0.706774204473923], rtol=1e-14)
+
+
+def test_an_id_without_version_is_the_newest(empty_registry):
+    for version in (2, 10, 9):
+        worlds.register(f"toy-v{version}")(make_toy(version))
+    assert worlds.find("toy").id == "toy-v10"
+    assert worlds.make("toy").states == 10
+    assert worlds.make("toy-v2").states == 2
+    assert worlds.known() == ("toy-v10", "toy-v2", "toy-v9")
+
+
+def make_toy(version):
+    def toy(states: int = version) -> SSP:
+        """Toy: for this test."""
+        return worlds.random_mdp(states=states)
+
+    return toy
+
+
+def test_registration_refuses_what_would_not_work(empty_registry):
+    with pytest.raises(ValueError, match="no world id"):
+        worlds.register("Toy")
+    worlds.register("toy-v1")(make_toy(1))
+    with pytest.raises(ValueError, match="registered already"):
+        worlds.register("toy-v1")
+    with pytest.raises(ValueError, match="docstring"):
+        worlds.register("toy-v2")(lambda states=2: worlds.random_mdp(states=states))
+    with pytest.raises(ValueError, match=r"\['states'\]"):
+
+        @worlds.register("toy-v3")
+        def toy(states: int) -> SSP:
+            """Toy: without a default."""
+            return worlds.random_mdp(states=states)
+
+    assert worlds.known() == ("toy-v1",)
+
+
+def test_near_misses_are_offered():
+    with pytest.raises(UnknownNameError, match="did you mean 'grid-world'"):
+        worlds.make("gridworld")
+    with pytest.raises(UnknownNameError, match="no setting of grid-world-v0 is called 'row'; did you mean 'rows'"):
+        worlds.make("grid-world", row=5)
+    with pytest.raises(UnknownNameError, match="grid-world-v0"):
+        worlds.make("grid-world-v7")
+
+
+def test_load_reads_settings_as_the_type_of_their_default():
+    assert worlds.load("grid-world", ["rows=5", " success = 0.9 "]) == worlds.grid_world(rows=5, success=0.9)
+    assert worlds.load("random-mdp", ["rows=dirichlet"]) == worlds.random_mdp(rows="dirichlet")
+    assert worlds.load("random-mdp-v0") == worlds.random_mdp()
+
+
+def test_load_reads_maps(tmp_path):
+    (tmp_path / "maze.txt").write_text("S.#\n..G\n")
+    name = str(tmp_path / "maze.txt")
+    assert worlds.load(name, ["success=0.9"]) == worlds.grid_map("S.#\n..G", success=0.9)
+    with pytest.raises(UnknownNameError, match="'text'"):
+        worlds.load(name, ["text=SG"])
+
+
+@pytest.mark.parametrize(
+    ("pairs", "error", "message"),
+    [
+        (["rows"], SettingError, "'rows' sets nothing; write name=value"),
+        (["=3"], SettingError, "sets nothing"),
+        (["rows=five"], SettingError, "rows is 'five'; it must be an integer"),
+        (["rows=2.5"], SettingError, "rows is '2.5'; it must be an integer"),
+        (["success=high"], SettingError, "success is 'high'; it must be a number"),
+        (["rows=3", "rows=4"], SettingError, "rows is set twice"),
+        (["colums=3"], UnknownNameError, "did you mean 'columns'"),
+    ],
+)
+def test_settings_that_cannot_be_read(pairs, error, message):
+    with pytest.raises(error, match=message):
+        worlds.load("grid-world", pairs)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    worlds.grid_world().save(tmp_path / "world.json")
+    (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\x00S")
+    with pytest.raises(SettingError, match="has no settings to change"):
+        worlds.load(str(tmp_path / "world.json"), ["rows=3"])
+    with pytest.raises(FileError, match="No such file"):
+        worlds.load(str(tmp_path / "missing.txt"))
+    with pytest.raises(FileError, match="not a text file"):
+        worlds.load(str(tmp_path / "bytes.txt"))
+    with pytest.raises(FileError, match=r"loaded from \.npz or \.json"):
+        worlds.load(str(tmp_path / "world.csv"))
+
+
+@pytest.mark.parametrize("module", [goalward.worlds, goalward.worlds.grid, goalward.worlds.registry])
+def test_examples_in_the_documentation(module):
+    outcome = doctest.testmod(module)
+    assert outcome.attempted
+    assert not outcome.failed
