@@ -1,12 +1,12 @@
-"""From what users have to canonical arrays: dense arrays, compressed rows, tables of transitions.
+"""From what users have to canonical arrays: dense arrays and compressed rows.
 
 Every check of a model happens here, and each complaint names the state, the action and the value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,26 +15,27 @@ from scipy import sparse
 from goalward.errors import CostError, ModelError, ProbabilityError, ShapeError, StateError
 from goalward.model.layout import GridLayout
 
-__all__ = ["canonical_rows", "checked_costs", "checked_state", "dense_to_rows", "labels", "merge_goals"]
+__all__ = [
+    "ROW_SUM_TOLERANCE",
+    "CompressedRows",
+    "canonical_rows",
+    "checked_costs",
+    "checked_state",
+    "dense_to_rows",
+    "labels",
+    "merge_goals",
+    "numbers",
+]
 
 ROW_SUM_TOLERANCE = 1e-9
 Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]
-
-
-class Table(NamedTuple):
-    """Compressed rows read from a table of transitions, not yet checked."""
-
-    indptr: NDArray[np.int64]
-    successors: NDArray[np.int64]
-    probabilities: NDArray[np.float64]
-    costs: NDArray[np.float64]
-    initial_state: int
-    state_names: tuple[str, ...]
-    action_names: tuple[str, ...]
+CompressedRows = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 
 def numbers(name: str, given: ArrayLike, *, integer: bool = False) -> NDArray[Any]:
     """Return an array of floats (or integers) of any shape, refusing everything that is not plain numbers."""
+    if isinstance(given, np.ma.MaskedArray):
+        raise ShapeError(f"{name} is a masked array; its mask means nothing here: fill it with .filled first")
     try:
         array = np.asarray(given)
     except ValueError as error:
@@ -71,10 +72,11 @@ def checked_costs(given: ArrayLike, available: NDArray[np.bool_]) -> NDArray[np.
     if bad.any():
         state, action = np.argwhere(bad)[0]
         raise CostError(
-            f"costs[{state}, {action}] is {costs[state, action]:g}; costs must be finite and not negative"
-            f" ({np.count_nonzero(bad)} such entries)"
+            f"costs[{state}, {action}] is {costs[state, action]:g}; costs must be finite and not negative:"
+            f" to forbid an action, leave its row without successors ({np.count_nonzero(bad)} such entries)"
         )
-    return np.ascontiguousarray(np.where(available, costs, np.inf))
+    # Adding zero turns -0.0 into 0.0, so that equal models have equal bits and equal hashes.
+    return np.ascontiguousarray(np.where(available, costs, np.inf) + 0.0)
 
 
 def canonical_rows(
@@ -97,6 +99,7 @@ def canonical_rows(
         matrix = sparse.csr_array((probabilities, successors, indptr), shape=(S * A, S + 1), copy=True)
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
+        check_zeros(indptr, matrix.indptr, A)
         indptr, successors, probabilities = matrix.indptr, matrix.indices, matrix.data
     pointers = np.array(indptr, dtype=np.int64)
     weights = check_sums(pointers, np.array(probabilities, dtype=np.float64), A, normalize)
@@ -151,6 +154,16 @@ def is_canonical(indptr: NDArray[np.int64], successors: NDArray[np.int64], proba
     return bool(np.isin(falls, indptr).all() and (probabilities > 0.0).all())
 
 
+def check_zeros(before: NDArray[np.int64], after: NDArray[np.integer], A: int) -> None:
+    """Check that no row has vanished with its zeros: that would make its action unavailable without a word."""
+    lost = np.flatnonzero((np.diff(before) > 0) & (np.diff(after) == 0))
+    if len(lost):
+        raise ProbabilityError(
+            f"row {where(int(lost[0]), A)} sums to 0, all its entries are zero; give it probabilities, or no entries"
+            f" if the action is not available there ({len(lost)} such rows)"
+        )
+
+
 def check_sums(
     indptr: NDArray[np.int64], probabilities: NDArray[np.float64], A: int, normalize: bool
 ) -> NDArray[np.float64]:
@@ -161,6 +174,13 @@ def check_sums(
     sums = np.add.reduceat(probabilities, indptr[filled])
     if normalize:
         scaled: NDArray[np.float64] = probabilities / np.repeat(sums, np.diff(indptr)[filled])
+        if not scaled.all():
+            entry = int(np.argmin(scaled))
+            row = int(np.searchsorted(indptr, entry, side="right")) - 1
+            raise ProbabilityError(
+                f"row {where(row, A)} holds {probabilities[entry]:g}, which rescaling turns into zero;"
+                " leave the entry out or make it larger"
+            )
         return scaled
     off = np.abs(sums - 1.0) > ROW_SUM_TOLERANCE
     if off.any():
@@ -172,7 +192,7 @@ def check_sums(
     return probabilities
 
 
-def dense_to_rows(P: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+def dense_to_rows(P: ArrayLike) -> CompressedRows:
     """Turn ``P[S, A, S + 1]`` into compressed rows; what is not exactly zero becomes an entry."""
     array = numbers("P", P)
     if array.ndim != 3 or array.shape[2] != array.shape[0] + 1 or 0 in array.shape:
@@ -185,93 +205,54 @@ def dense_to_rows(P: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64], N
 
 
 def merge_goals(
-    P: ArrayLike, costs: ArrayLike, initial_state: int, state_names: Sequence[str] | None, goals: Iterable[int] | None
-) -> tuple[ArrayLike, ArrayLike, int, Sequence[str] | None]:
-    """Merge the given goal states of ``P[N, A, N]`` into one last column and drop their rows."""
-    if goals is None:
-        return P, costs, initial_state, state_names
+    P: ArrayLike,
+    costs: ArrayLike,
+    initial_state: int,
+    state_names: Sequence[str] | None,
+    goals: Iterable[int],
+    normalize: bool,
+) -> tuple[CompressedRows, NDArray[np.float64], int, Sequence[str] | None]:
+    """Merge the given goal states of ``P[N, A, N]`` into one and drop their rows."""
     kernel, cost_table = numbers("P", P), numbers("costs", costs)
     if kernel.ndim != 3 or kernel.shape[0] != kernel.shape[2] or cost_table.shape != kernel.shape[:2]:
         raise ShapeError(
             f"with goals, P must be (N, A, N) over all states and costs (N, A);"
             f" they have shapes {kernel.shape} and {cost_table.shape}"
         )
-    N = kernel.shape[0]
+    N, A = cost_table.shape
+    if not isinstance(goals, Iterable):
+        raise StateError(f"goals is {goals!r}; pass a list of states, even for one goal")
     goal_set = {checked_state(goal, N, "a goal") for goal in goals}
     if not goal_set:
         raise StateError("goals is empty; name at least one goal state")
     start = checked_state(initial_state, N)
     if start in goal_set:
         raise StateError(f"initial_state {start} is a goal; start somewhere else")
-    kept = np.array([state for state in range(N) if state not in goal_set], dtype=np.intp)
-    goal_column = kernel[:, :, sorted(goal_set)].sum(axis=2, keepdims=True)
-    merged = np.concatenate([kernel[:, :, kept], goal_column], axis=2)[kept]
-    names = None if state_names is None else [state_names[state] for state in kept]
-    return merged, cost_table[kept], int(np.searchsorted(kept, start)), names
+    names = checked_names("state_names", state_names, N)
+
+    # Checked before the merger, which renumbers states and adds entries up: faults are named as the caller knows them.
+    is_goal = np.isin(np.arange(N), list(goal_set))
+    open_rows = np.zeros((N, A, N + 1))
+    open_rows[~is_goal, :, :N] = kernel[~is_goal]
+    indptr, successors, probabilities, _ = canonical_rows(*dense_to_rows(open_rows), cost_table, normalize=normalize)
+    number = np.where(is_goal, N - len(goal_set), np.cumsum(~is_goal) - 1)
+    pointers = np.concatenate([[0], np.cumsum(np.diff(indptr).reshape(N, A)[~is_goal])])
+    kept_names = None if names is None else [name for name, goal in zip(names, is_goal, strict=True) if not goal]
+    return (pointers, number[successors], probabilities), cost_table[~is_goal], int(number[start]), kept_names
 
 
-def read_transitions(
-    transitions: Iterable[tuple[Hashable, Hashable, Hashable, float, float]],
-    goals: Iterable[Hashable],
-    initial_state: Hashable | None,
-) -> Table:
-    """Give the states and actions of a table of transitions numbers and sort it into rows."""
-    table = list(transitions)
-    goal_set = set(goals)
-    if not table:
-        raise ShapeError("there are no transitions; give tuples (state, action, next state, probability, cost)")
-    wrong = next((i for i, entry in enumerate(table) if not isinstance(entry, tuple | list) or len(entry) != 5), None)
+def checked_names(kind: str, names: Iterable[str] | None, count: int) -> tuple[str, ...] | None:
+    """Return labels as a tuple, or say why they are none."""
+    if names is None:
+        return None
+    given = () if isinstance(names, str) else tuple(names)
+    if len(given) != count:
+        found = f"the string {names!r}" if isinstance(names, str) else f"{len(given)} entries"
+        raise ShapeError(f"{kind} is {found}; it must be a list of {count} strings, one name each")
+    wrong = next((i for i, name in enumerate(given) if not isinstance(name, str)), None)
     if wrong is not None:
-        raise ShapeError(
-            f"transition {wrong} is {table[wrong]!r}; it must be (state, action, next state, probability, cost)"
-        )
-    missing = goal_set - {entry[2] for entry in table}
-    if not goal_set or missing:
-        found = f"goal {next(iter(missing))!r} is never a next state" if missing else "goals is empty"
-        raise StateError(f"{found}; name goals that some transition leads to")
-
-    states: dict[Hashable, int] = {}
-    actions: dict[Hashable, int] = {}
-    for state, action, *_ in table:
-        if state not in goal_set:
-            states.setdefault(state, len(states))
-            actions.setdefault(action, len(actions))
-    stranger = next((entry for entry in table if entry[2] not in states and entry[2] not in goal_set), None)
-    if stranger is not None:
-        raise StateError(
-            f"state {stranger[2]!r}, reached from {stranger[0]!r} by {stranger[1]!r}, has no transitions of its own"
-            " and is no goal; add it to goals or give it an action"
-        )
-    start = next(iter(states)) if initial_state is None else initial_state
-    if start not in states:
-        raise StateError(f"initial_state {start!r} is not a non-goal state of the table")
-
-    entries = [entry for entry in table if entry[0] not in goal_set]
-    S, A = len(states), len(actions)
-    rows = np.array([states[entry[0]] * A + actions[entry[1]] for entry in entries], dtype=np.int64)
-    successors = np.array([states.get(entry[2], S) for entry in entries], dtype=np.int64)
-    probabilities = numbers("the column of probabilities", [entry[3] for entry in entries])
-    paid = numbers("the column of costs", [entry[4] for entry in entries])
-    mass = np.bincount(rows, weights=probabilities, minlength=S * A)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        costs = np.bincount(rows, weights=probabilities * paid, minlength=S * A) / mass
-    one_price = np.zeros(S * A)
-    one_price[rows] = paid
-    same = np.bincount(rows, weights=paid != one_price[rows], minlength=S * A) == 0
-    costs = np.where(same, one_price, costs)
-
-    order = np.argsort(rows, kind="stable")
-    indptr = np.zeros(S * A + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows, minlength=S * A), out=indptr[1:])
-    return Table(
-        indptr,
-        successors[order],
-        probabilities[order],
-        costs.reshape(S, A),
-        states[start],
-        tuple(map(str, states)),
-        tuple(map(str, actions)),
-    )
+        raise ShapeError(f"{kind}[{wrong}] is {given[wrong]!r}; names must be strings: convert it with str first")
+    return given
 
 
 def labels(
@@ -283,14 +264,11 @@ def labels(
 ) -> tuple[int, tuple[str, ...] | None, tuple[str, ...] | None, GridLayout | None]:
     """Check the start and the labels of a model with the given numbers of states and actions."""
     S, A = shape
-    for kind, names, count in (("state_names", state_names, S), ("action_names", action_names, A)):
-        if names is not None and (len(names) != count or not all(isinstance(name, str) for name in names)):
-            raise ShapeError(f"{kind} must be {count} strings; {len(names)} entries were given")
     if layout is not None and len(layout.cells) != S:
-        raise ShapeError(f"the layout places {len(layout.cells)} states; the model has {S}")
+        raise ShapeError(f"the layout places {len(layout.cells)} states; the model has {S}: give each state its cell")
     return (
         checked_state(initial_state, S),
-        None if state_names is None else tuple(state_names),
-        None if action_names is None else tuple(action_names),
+        checked_names("state_names", state_names, S),
+        checked_names("action_names", action_names, A),
         layout,
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from goalward.errors import ShapeError
 
@@ -13,7 +13,7 @@ __all__ = ["GridLayout"]
 
 
 class GridLayout:
-    """A grid of cells, numbered row by row; a cell without a state that is no goal is a wall.
+    """A grid of cells, numbered row by row; a cell without a state that is no goal is a wall. Immutable.
 
     Attributes
     ----------
@@ -25,21 +25,39 @@ class GridLayout:
         The cells that are goals.
     """
 
-    def __init__(self, rows: int, columns: int, cells: Sequence[int] | NDArray[np.integer], goals: Sequence[int]):
-        self.rows, self.columns = int(rows), int(columns)
-        self.cells = np.array(cells, dtype=np.int32)
-        self.goals = np.array(goals, dtype=np.int32)
-        taken = np.concatenate([self.cells, self.goals])
-        outside = taken[(taken < 0) | (taken >= self.rows * self.columns)]
-        if len(outside):
-            raise ShapeError(f"cell {outside[0]} lies outside a grid of {self.rows} x {self.columns} cells")
-        if len(np.unique(taken)) < len(taken):
-            raise ShapeError("two states of the layout share a cell; every state and goal needs its own")
-        for array in (self.cells, self.goals):
-            array.flags.writeable = False
+    rows: int
+    columns: int
+    cells: NDArray[np.int32]
+    goals: NDArray[np.int32]
+
+    def __init__(self, rows: int, columns: int, cells: ArrayLike, goals: ArrayLike):
+        size = np.asarray([rows, columns])
+        if size.dtype.kind not in "iu" or size.min() < 1:
+            raise ShapeError(f"a grid of {rows!r} x {columns!r} cells; rows and columns must be positive integers")
+        arrays = {}
+        for name, given in (("cells", cells), ("goals", goals)):
+            array = np.asarray(given)
+            if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+                raise ShapeError(
+                    f"{name} has dtype {array.dtype} and shape {array.shape}; it must be a list of cell numbers"
+                )
+            outside = array[(array < 0) | (array >= int(rows) * int(columns))]
+            if len(outside):
+                raise ShapeError(
+                    f"cell {outside[0]} lies outside a grid of {rows} x {columns} cells; they are numbered row by row"
+                    f" from 0 to {int(rows) * int(columns) - 1}"
+                )
+            arrays[name] = array.astype(np.int32)
+            arrays[name].flags.writeable = False
+        taken, places = np.unique(np.concatenate(list(arrays.values())), return_counts=True)
+        if (places > 1).any():
+            raise ShapeError(f"cell {taken[places > 1][0]} is taken twice; every state and goal needs its own")
+        self.__dict__.update(rows=int(rows), columns=int(columns), **arrays)
 
     def to_grid(self, values: NDArray[np.float64], goal: float = 0.0) -> NDArray[np.float64]:
         """Lay one number per state out on the grid; walls are NaN."""
+        if np.shape(values) != self.cells.shape:
+            raise ShapeError(f"values has shape {np.shape(values)}; the grid has {len(self.cells)} states, one each")
         grid = np.full(self.rows * self.columns, np.nan)
         grid[self.cells] = values
         grid[self.goals] = goal
@@ -56,6 +74,15 @@ class GridLayout:
 
     def __hash__(self) -> int:
         return hash((self.rows, self.columns, self.cells.tobytes(), self.goals.tobytes()))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a GridLayout does not change: {name!r} cannot be set; make another one")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a GridLayout does not change: {name!r} cannot be deleted")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return GridLayout, (self.rows, self.columns, self.cells, self.goals)
 
     def __repr__(self) -> str:
         return f"GridLayout({self.rows} x {self.columns}, states={len(self.cells)}, goals={self.goals.tolist()})"

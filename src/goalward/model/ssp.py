@@ -26,9 +26,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from goalward.errors import StateError
+from goalward.errors import FileError, ModelError, StateError
 from goalward.model import build, files
 from goalward.model.layout import GridLayout
+from goalward.model.transitions import Transition, read_transitions
 
 __all__ = ["SSP", "GridLayout"]
 
@@ -142,9 +143,14 @@ class SSP:
         the others keep their order. `initial_state` and `state_names` then count in the N states. A row of zeros is an
         action that is not available.
         """
-        P, costs, initial_state, state_names = build.merge_goals(P, costs, initial_state, state_names, goals)
+        if goals is None:
+            rows = build.dense_to_rows(P)
+        else:
+            rows, costs, initial_state, state_names = build.merge_goals(
+                P, costs, initial_state, state_names, goals, normalize
+            )
         return cls.from_rows(
-            *build.dense_to_rows(P),
+            *rows,
             costs,
             initial_state,
             normalize=normalize,
@@ -156,7 +162,7 @@ class SSP:
     @classmethod
     def from_transitions(
         cls,
-        transitions: Iterable[tuple[Hashable, Hashable, Hashable, float, float]],
+        transitions: Iterable[Transition],
         *,
         goals: Iterable[Hashable],
         initial_state: Hashable | None = None,
@@ -168,11 +174,9 @@ class SSP:
         their probabilities, so costs that depend on the next state enter by their mean. `initial_state` is the state
         of the first tuple unless given.
         """
-        table = build.read_transitions(transitions, goals, initial_state)
+        table = read_transitions(transitions, goals, initial_state, normalize)
         return cls.from_rows(
-            table.indptr,
-            table.successors,
-            table.probabilities,
+            *table.rows,
             table.costs,
             table.initial_state,
             normalize=normalize,
@@ -184,7 +188,10 @@ class SSP:
     def load(cls, path: str | Path) -> SSP:
         """Read a model from ``.npz`` or ``.json``; everything in the file is checked as if it were typed in."""
         fields = files.read(Path(path))
-        return cls.from_rows(**fields)
+        try:
+            return cls.from_rows(**fields)
+        except (ModelError, TypeError) as error:
+            raise FileError(f"{path}: what it holds is no model: {error}") from None
 
     def save(self, path: str | Path) -> None:
         """Write the model to ``.npz`` (any size) or ``.json`` (small ones, to be read by people)."""
@@ -245,10 +252,14 @@ class SSP:
         """Return the label of a state: its name, else its number; the goal is called goal."""
         if state == self.goal:
             return "goal"
+        if not 0 <= state < self.states:
+            raise StateError(f"there is no state {state}; the model has 0..{self.states - 1} and the goal {self.goal}")
         return self.state_names[state] if self.state_names else str(state)
 
     def action_name(self, action: int) -> str:
         """Return the label of an action: its name, else its number."""
+        if not 0 <= action < self.actions:
+            raise StateError(f"there is no action {action}; the model has 0..{self.actions - 1}")
         return self.action_names[action] if self.action_names else str(action)
 
     @cached_property
