@@ -1,0 +1,41 @@
+"""Settings that hold for every test."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# The same examples on every run and every machine; GOALWARD_HYPOTHESIS=search looks for new ones instead.
+settings.register_profile(
+    "fixed",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.register_profile("search", settings.get_profile("fixed"), derandomize=False, max_examples=10_000)
+settings.load_profile(os.environ.get("GOALWARD_HYPOTHESIS", "fixed"))
+
+RunPython = Callable[..., str]
+
+
+@pytest.fixture
+def run_python() -> RunPython:
+    """Run a program text in a fresh interpreter and return what it prints."""
+
+    def run(code: str, *, path: Path | None = None, **environment: str) -> str:
+        settings = os.environ | {"PYTHONPATH": str(path) if path else "", "PYTHONDONTWRITEBYTECODE": "1"} | environment
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", code], env=settings, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    return run

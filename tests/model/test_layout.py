@@ -1,0 +1,83 @@
+"""Where the states of a grid lie."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from goalward import GridLayout
+from goalward.errors import ShapeError
+
+
+@pytest.fixture
+def layout() -> GridLayout:
+    """Two rows of three cells: states in 0, 2 and 3, the goal in 5, walls in 1 and 4."""
+    return GridLayout(2, 3, [3, 0, 2], [5])
+
+
+def test_numbers_are_laid_out_on_the_grid(layout: GridLayout) -> None:
+    grid = layout.to_grid(np.array([10.0, 20.0, 30.0]), goal=-1.0)
+    assert np.array_equal(grid, [[20.0, np.nan, 30.0], [10.0, np.nan, -1.0]], equal_nan=True)
+
+
+@pytest.mark.parametrize("values", [np.ones(1), np.ones(4), np.ones((3, 1)), np.float64(1.0)])
+def test_one_number_per_state(layout: GridLayout, values: Any) -> None:
+    with pytest.raises(ShapeError, match=r"values has shape .*; the grid has 3 states, one each"):
+        layout.to_grid(values)
+
+
+def test_equality_goes_by_content(layout: GridLayout) -> None:
+    twin = GridLayout(2, 3, np.array([3, 0, 2]), np.array([5]))
+    assert twin == layout
+    assert hash(twin) == hash(layout)
+    for other in (GridLayout(3, 2, [3, 0, 2], [5]), GridLayout(2, 3, [0, 3, 2], [5]), GridLayout(2, 3, [3, 0, 2], [4])):
+        assert other != layout
+    assert layout != "layout"
+
+
+def test_it_does_not_change(layout: GridLayout) -> None:
+    with pytest.raises(AttributeError, match="'rows' cannot be set"):
+        layout.rows = 9
+    with pytest.raises(AttributeError, match="'rows' cannot be deleted"):
+        del layout.rows
+    for twin in (layout, pickle.loads(pickle.dumps(layout))):
+        assert twin == layout
+        for array in (twin.cells, twin.goals):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 1
+
+
+def test_the_callers_array_stays_the_callers() -> None:
+    cells = np.array([0, 1], dtype=np.int32)
+    layout = GridLayout(1, 3, cells, [2])
+    cells[0] = 7
+    assert layout.cells.tolist() == [0, 1]
+
+
+def test_repr(layout: GridLayout) -> None:
+    assert repr(layout) == "GridLayout(2 x 3, states=3, goals=[5])"
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "cells", "goals", "message"),
+    [
+        (2, 2, [0, 4], [3], "cell 4 lies outside a grid of 2 x 2 cells; they are numbered row by row from 0 to 3"),
+        (2, 2, [0, -1], [3], "cell -1 lies outside"),
+        (2, 2, [0, 1], [2**40], "cell 1099511627776 lies outside"),
+        (2, 2, [0, 0], [3], "cell 0 is taken twice; every state and goal needs its own"),
+        (2, 2, [0, 3], [3], "cell 3 is taken twice"),
+        (0, 2, [], [], "a grid of 0 x 2 cells; rows and columns must be positive integers"),
+        (2.5, 2, [0], [3], r"a grid of 2\.5 x 2 cells"),
+        ("2", 2, [0], [3], "a grid of '2' x 2 cells"),
+        (2, 2, [0.5], [3], "cells has dtype float64"),
+        (2, 2, [[0]], [3], r"cells has dtype int64 and shape \(1, 1\); it must be a list of cell numbers"),
+        (2, 2, [0], 3, r"goals has dtype int64 and shape \(\)"),
+        (2, 2, [2**70], [3], "cells has dtype object"),
+    ],
+)
+def test_faults(rows: Any, columns: Any, cells: Any, goals: Any, message: str) -> None:
+    with pytest.raises(ShapeError, match=message):
+        GridLayout(rows, columns, cells, goals)

@@ -1,0 +1,130 @@
+"""Models from tables of named transitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from goalward import SSP
+from goalward.errors import CostError, ModelError, ProbabilityError, ShapeError, StateError
+
+TABLE = [
+    ("home", "walk", "work", 1.0, 3.0),
+    ("home", "bus", "work", 0.5, 1.0),
+    ("home", "bus", "stop", 0.5, 1.0),
+    ("stop", "wait", "home", 1.0, 0.25),
+]
+
+
+def test_states_and_actions_are_numbered_in_order_of_appearance() -> None:
+    ssp = SSP.from_transitions(TABLE, goals=["work"])
+    assert ssp.state_names == ("home", "stop")
+    assert ssp.action_names == ("walk", "bus", "wait")
+    assert ssp.initial_state == 0
+    expected = np.zeros((2, 3, 3))
+    expected[0, 0, 2] = 1.0
+    expected[0, 1, [1, 2]] = 0.5
+    expected[1, 2, 0] = 1.0
+    assert np.array_equal(ssp.to_dense(), expected)
+    assert ssp.costs.tolist() == [[3.0, 1.0, np.inf], [np.inf, np.inf, 0.25]]
+    assert repr(ssp) == (
+        "SSP(states=2, actions=3, transitions=4, unavailable=3, costs=0.25..3, initial_state=0 'home')"
+    )
+
+
+def test_the_order_of_tuples_inside_a_row_does_not_matter() -> None:
+    first, second, third, fourth = TABLE
+    assert SSP.from_transitions(iter([first, third, second, fourth]), goals={"work"}) == SSP.from_transitions(
+        TABLE, goals=["work"]
+    )
+
+
+def test_the_start_can_be_named() -> None:
+    assert SSP.from_transitions(TABLE, goals=["work"], initial_state="stop").initial_state == 1
+
+
+def test_names_may_be_anything_hashable() -> None:
+    ssp = SSP.from_transitions([((0, 0), None, (0, 1), 1.0, 1), ((0, 1), None, "out", 1.0, 1)], goals=["out"])
+    assert ssp.state_names == ("(0, 0)", "(0, 1)")
+    assert ssp.action_names == ("None",)
+
+
+def test_several_goals_are_one_and_their_own_transitions_are_left_out() -> None:
+    table = [("a", "x", "g", 0.25, 1.0), ("a", "x", "h", 0.75, 1.0), ("g", "y", "g", 1.0, np.nan)]
+    ssp = SSP.from_transitions(table, goals=["g", "h"])
+    assert ssp == SSP.from_dense([[[0.0, 1.0]]], [[1.0]])
+    assert ssp.action_names == ("x",)
+
+
+def test_costs_that_depend_on_the_next_state_enter_by_their_mean() -> None:
+    table = [("a", "x", "g", 0.25, 8.0), ("a", "x", "a", 0.75, 4.0), ("a", "y", "g", 1.0, 7.0)]
+    assert SSP.from_transitions(table, goals=["g"]).costs.tolist() == [[5.0, 7.0]]
+
+
+def test_one_price_is_kept_to_the_bit() -> None:
+    table = [("a", "x", "g", 0.1, 0.1), ("a", "x", "a", 0.2, 0.1), ("a", "x", "g", 0.7, 0.1)]
+    assert SSP.from_transitions(table, goals=["g"]).costs[0, 0] == 0.1
+
+
+def test_normalize_weighs_the_costs_by_the_rescaled_probabilities() -> None:
+    table = [("a", "x", "g", 0.5, 8.0), ("a", "x", "a", 0.25, 2.0)]
+    ssp = SSP.from_transitions(table, goals=["g"], normalize=True)
+    assert ssp.costs[0, 0] == pytest.approx(6.0, rel=1e-15)
+    assert ssp.to_dense()[0, 0] == pytest.approx(np.array([1 / 3, 2 / 3]))
+
+
+def test_equal_transitions_add_up_and_zeros_vanish() -> None:
+    table = [("a", "x", "g", 0.5, 1.0), ("a", "x", "g", 0.5, 1.0), ("a", "x", "a", 0.0, 1.0)]
+    assert SSP.from_transitions(table, goals=["g"]) == SSP.from_dense([[[0.0, 1.0]]], [[1.0]])
+
+
+@pytest.mark.parametrize(
+    ("table", "goals", "error", "message"),
+    [
+        ([], ["g"], ShapeError, r"no transitions; give tuples \(state, action, next state, probability, cost\)"),
+        ([("a", "x", "g", 1.0)], ["g"], ShapeError, r"transition 0 is \('a', 'x', 'g', 1\.0\); it must be \(state,"),
+        ([("a", "x", "g", 1.0, 1.0), 7], ["g"], ShapeError, "transition 1 is 7"),
+        (["abcde"], ["c"], ShapeError, "transition 0 is 'abcde'"),
+        (TABLE, [], StateError, "goals is empty; name goals that some transition leads to"),
+        (TABLE, "work", StateError, "goals is 'work'; pass a list of states, even for one goal"),
+        (TABLE, 7, StateError, "goals is 7; pass a list"),
+        (TABLE, ["work", "moon"], StateError, "goal 'moon' is never a next state; name goals that some"),
+        (TABLE[:3], ["work"], StateError, "state 'stop', reached from 'home' by 'bus', has no transitions of its own"),
+        ([("g", "x", "g", 1.0, 1.0)], ["g"], ShapeError, "every state of the table is a goal; give transitions"),
+        ([("a", "x", "g", "1", 1.0)], ["g"], ShapeError, "the column of probabilities has dtype <U1"),
+        ([("a", "x", "g", 1.0, None)], ["g"], ShapeError, "the column of costs has dtype object"),
+        (
+            [("a", "x", "g", 1.5, 1.0), ("a", "x", "g", -0.5, 1.0)],
+            ["g"],
+            ProbabilityError,
+            r"transition \('a', 'x', 'g', 1\.5, 1\.0\) has probability 1\.5; probabilities lie in \[0, 1\]",
+        ),
+        ([("a", "x", "g", np.nan, 1.0)], ["g"], ProbabilityError, "has probability nan"),
+        (
+            [("a", "x", "g", 0.5, 1.0)],
+            ["g"],
+            ProbabilityError,
+            r"the transitions of \(state 'a', action 'x'\) sum to 0\.5; .*: pass normalize=True to rescale",
+        ),
+        ([("a", "x", "g", 0.0, 1.0)], ["g"], ProbabilityError, r"\(state 'a', action 'x'\) sum to 0; .* leave out"),
+        (
+            [("a", "x", "g", 0.5, 3.0), ("a", "x", "a", 0.5, -1.0)],
+            ["g"],
+            CostError,
+            r"transition \('a', 'x', 'a', 0\.5, -1\.0\) has cost -1; costs must be finite and not negative: to forbid",
+        ),
+        ([("a", "x", "g", 1.0, np.nan)], ["g"], CostError, "has cost nan"),
+        ([("a", "x", "g", 1.0, 1.0), ("a", "x", "a", 0.0, np.inf)], ["g"], CostError, "has cost inf"),
+    ],
+)
+def test_faults(table: Any, goals: Any, error: type[ModelError], message: str) -> None:
+    with pytest.raises(error, match=message):
+        SSP.from_transitions(table, goals=goals)
+
+
+@pytest.mark.parametrize("start", ["work", "moon", 0])
+def test_an_unknown_start(start: Any) -> None:
+    with pytest.raises(StateError, match=rf"initial_state {start!r} is not a non-goal state .*; it has 'home', 'stop'"):
+        SSP.from_transitions(TABLE, goals=["work"], initial_state=start)
