@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from goalward import agents as agents
     from goalward import worlds as worlds
     from goalward._jit import warm_up as warm_up
     from goalward.errors import GoalwardError as GoalwardError
+    from goalward.learning.loop import learn as learn
+    from goalward.learning.run import Run as Run
     from goalward.model.layout import GridLayout as GridLayout
     from goalward.model.ssp import SSP as SSP
     from goalward.model.structure import Structure as Structure
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 _homes = {
     "GoalwardError": "goalward.errors",
     "GridLayout": "goalward.model.layout",
+    "Run": "goalward.learning.run",
     "SSP": "goalward.model.ssp",
     "Structure": "goalward.model.structure",
     "structure": "goalward.model.structure",
@@ -36,11 +40,12 @@ _homes = {
     "evaluate": "goalward.planning.evaluate",
     "Hardness": "goalward.planning.hardness",
     "hardness": "goalward.planning.hardness",
+    "learn": "goalward.learning.loop",
     "Solution": "goalward.planning.solve",
     "solve": "goalward.planning.solve",
     "warm_up": "goalward._jit",
 }
-_packages = ("errors", "worlds")
+_packages = ("agents", "errors", "worlds")
 
 __all__ = ["__version__", *sorted(_homes), *_packages]
 

@@ -1,0 +1,55 @@
+"""The algorithms, one file each, and the registry that finds them by name.
+
+>>> import goalward as gw
+>>> gw.agents.make("uniform")
+Uniform()
+
+A new algorithm of the package is one file and one line in `_registry`; the conformance tests then run over it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from goalward.agents.base import NEVER, Agent, Plan, StepAgent, Steps, Task
+from goalward.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from goalward.agents.bounds import Optimal as Optimal
+    from goalward.agents.bounds import Uniform as Uniform
+
+_registry = {
+    "optimal": ("goalward.agents.bounds", "Optimal"),
+    "uniform": ("goalward.agents.bounds", "Uniform"),
+}
+_homes = {name: module for module, name in _registry.values()}
+
+__all__ = ["NEVER", "Agent", "Plan", "StepAgent", "Steps", "Task", "find", "known", "make", *sorted(_homes)]
+
+
+def known() -> tuple[str, ...]:
+    """Return the names of all algorithms, sorted."""
+    return tuple(sorted(_registry))
+
+
+def find(name: str) -> type[Agent]:
+    """Return the class of an algorithm by its name."""
+    if name not in _registry:
+        raise UnknownNameError("agent", name, _registry)
+    module, member = _registry[name]
+    found: type[Agent] = getattr(importlib.import_module(module), member)
+    return found
+
+
+def make(name: str, /, **settings: Any) -> Agent:
+    """Make an agent by the name of its algorithm and its settings."""
+    agent = find(name)
+    agent.check_complete(settings)
+    return agent(**agent.checked_settings(settings))
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _homes:
+        raise AttributeError(f"module 'goalward.agents' has no attribute {name!r}")
+    return getattr(importlib.import_module(_homes[name]), name)

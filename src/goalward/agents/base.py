@@ -1,0 +1,276 @@
+"""What an agent is.
+
+Every algorithm here computes a policy, follows it until something happens, and learns from what it saw. So an agent is
+two methods in plain Python::
+
+    plan(state) -> Plan        called when the previous plan has ended
+    observe(steps) -> None     what happened since: arrays in order, in pieces of bounded size, always before the
+                               next plan(); also called when the run ends
+
+and the loop in `goalward.learning` does the acting. `begin(task, rng)` comes first and must leave the agent as if it
+had never learnt. The settings of an agent are the fields of its dataclass; `learn` works on a copy, so an agent object
+is never changed by a run.
+
+Learners that change their mind at every step are the second shape, `StepAgent`: they choose one action at a time, and
+bring a compiled `advance` when that must be fast.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goalward.agents.acting import Dynamics, draw_successor
+from goalward.arrays import Bools, Floats, Int32s, Int64s
+from goalward.errors import PolicyError, SettingError, UnknownNameError
+from goalward.model.ssp import SSP
+
+__all__ = ["NEVER", "Agent", "Plan", "StepAgent", "Steps", "Task"]
+
+NEVER = np.iinfo(np.int64).max
+"""In a table of visit limits: this pair ends no plan."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What every agent is told: the states, the actions, the costs and the start, not the transitions.
+
+    Attributes
+    ----------
+    costs
+        ``costs[s, a]``, infinity where the action is not available.
+    initial_state
+        Where every episode starts.
+    episodes
+        How many episodes the run asks for, K.
+    """
+
+    costs: Floats
+    initial_state: int
+    episodes: int
+
+    @classmethod
+    def of(cls, ssp: SSP, episodes: int) -> Task:
+        """Return what an agent is told about a model."""
+        return cls(ssp.costs, ssp.initial_state, episodes)
+
+    @property
+    def states(self) -> int:
+        """S, the number of non-goal states."""
+        return len(self.costs)
+
+    @property
+    def actions(self) -> int:
+        """A, the number of actions."""
+        return int(self.costs.shape[1])
+
+    @property
+    def goal(self) -> int:
+        """The index of the goal: S."""
+        return len(self.costs)
+
+    @cached_property
+    def available(self) -> Bools:
+        """``available[s, a]``: whether the action can be played in the state."""
+        return np.isfinite(self.costs)
+
+    def model(self, indptr: Int64s, successors: Int32s, probabilities: Floats) -> SSP:
+        """Return the model of this task with the given canonical rows."""
+        return SSP._trusted(indptr, successors, probabilities, self.costs, self.initial_state)
+
+
+class Steps(NamedTuple):
+    """What happened, in order; after a goal the next entry starts a new episode.
+
+    The arrays are used again for what comes later: copy what is to be kept.
+    """
+
+    states: Int64s
+    actions: Int64s
+    costs: Floats
+    next_states: Int64s
+
+    @classmethod
+    def empty(cls, size: int) -> Steps:
+        """Return room for so many steps."""
+        states, actions, next_states = (np.empty(size, dtype=np.int64) for _ in range(3))
+        return cls(states, actions, np.empty(size), next_states)
+
+    def part(self, start: int, end: int) -> Steps:
+        """Return the steps from `start` up to `end`, without copying."""
+        return Steps(
+            self.states[start:end], self.actions[start:end], self.costs[start:end], self.next_states[start:end]
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A policy and what ends it.
+
+    Visits, goals and steps are counted from the start of the plan. A plan without conditions lasts to the end of the
+    run. Every plan acts at least once.
+
+    Attributes
+    ----------
+    policy
+        Actions ``[S]``; or actions ``[H, S]``, row h for the h-th step of the plan, the last row from then on; or
+        probabilities ``[S, A]``. Integers are actions, floats are probabilities.
+    stop_after_visits
+        ``[S, A]``: ends right after a pair has been played so often.
+    stop_before_visits
+        ``[S, A]``: ends before a pair that has been played so often would be played again.
+    stop_after_goals
+        Ends after so many arrivals at the goal.
+    stop_after_steps
+        Ends after so many steps.
+    model, values
+        The model and its optimal values that the policy comes from, for whoever looks at the run later.
+    """
+
+    policy: NDArray[Any]
+    stop_after_visits: Int64s | None = None
+    stop_before_visits: Int64s | None = None
+    stop_after_goals: int | None = None
+    stop_after_steps: int | None = None
+    model: SSP | None = None
+    values: Floats | None = None
+
+
+class Agent(ABC):
+    """An algorithm that learns to reach the goal.
+
+    Subclasses are dataclasses whose fields are their settings. `needs` names the fields that describe the true model
+    and that the algorithm must be told: some of ``B_star, T_star, D, c_min, episodes``.
+    """
+
+    name: ClassVar[str]
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    task: Task
+    rng: np.random.Generator
+    given: Mapping[str, Any] = MappingProxyType({})
+    """What `from_world` read off the true model."""
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        """Start from scratch on a task; all that was learnt before is forgotten."""
+        self.task, self.rng = task, rng
+
+    @abstractmethod
+    def plan(self, state: int) -> Plan:
+        """Return what to do from this state on."""
+
+    @abstractmethod
+    def observe(self, steps: Steps) -> None:
+        """Learn from what happened."""
+
+    def notes(self) -> dict[str, int | float | str]:
+        """Return what a run should record about the agent, such as the number of rejected samples."""
+        return {}
+
+    @classmethod
+    def from_world(cls, world: SSP, *, episodes: int, **settings: Any) -> Self:
+        """Make an agent that knows of the true model what its algorithm must be told; for benchmarks.
+
+        What is passed in `settings` is not looked up. `given` holds what was.
+        """
+        given = cls.look_up(world, episodes, [name for name in cls.needs if name not in settings])
+        cls.check_complete({**given, **settings})
+        agent = cls(**given, **cls.checked_settings(settings))
+        agent.given = MappingProxyType(given)
+        return agent
+
+    @classmethod
+    def look_up(cls, world: SSP, episodes: int, names: list[str]) -> dict[str, Any]:
+        """Return the named facts about a world."""
+        facts: dict[str, Any] = {"episodes": episodes}
+        if set(names) - set(facts):
+            from goalward.planning.hardness import hardness
+
+            measured = hardness(world)
+            facts |= {name: float(getattr(measured, name)) for name in names if name not in facts}
+        return {name: facts[name] for name in names}
+
+    @classmethod
+    def checked_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return settings by name, refusing names that are none."""
+        known = [field.name for field in dataclasses.fields(cls) if field.init]  # type: ignore[arg-type]
+        for name in settings:
+            if name not in known:
+                raise UnknownNameError(f"setting of {cls.name}", name, known)
+        return dict(settings)
+
+    @classmethod
+    def check_complete(cls, settings: Mapping[str, Any]) -> None:
+        """Refuse settings that leave out what the algorithm must be told."""
+        for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+            absent = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+            if field.init and absent and field.name not in settings:
+                raise SettingError(f"{cls.name} needs {field.name}; pass it, or use {cls.__name__}.from_world")
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings as plain data."""
+        return {
+            field.name: plain(getattr(self, field.name))
+            for field in dataclasses.fields(self)  # type: ignore[arg-type]
+            if field.init
+        }
+
+
+def plain(value: Any) -> Any:
+    """Return a setting as data that can be written down: objects say theirs, models give their digest."""
+    if isinstance(value, SSP):
+        return {"digest": value.digest}
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    described = getattr(value, "settings", None)
+    return described() if callable(described) else value
+
+
+class StepAgent(Agent):
+    """An agent that changes its mind at every step.
+
+    It says what to do one action at a time (`choose`) and learns from every step at once (`observe`, steps of length
+    one). `advance` does both on a known world; override it with a compiled kernel that draws its steps with
+    `goalward.agents.acting.draw_successor` and takes its decisions exactly as `choose` does. It must choose available
+    actions only: a row without successors cannot be drawn from. (`learn` refuses step agents in worlds with states in
+    which nothing can be done.)
+    """
+
+    @abstractmethod
+    def choose(self, state: int, chance: float) -> int:
+        """Return the action to play; `chance` is a uniform number in [0, 1) for ties and the like."""
+
+    def plan(self, state: int) -> Plan:
+        """Step agents have no plans."""
+        raise NotImplementedError(f"{self.name} decides step by step; the loop calls choose or advance")
+
+    def advance(self, world: Dynamics, state: int, goals: int, luck: Floats, chances: Floats, steps: Steps) -> int:
+        """Act and learn until all of `luck` is used or the goal was reached `goals` times; return the number of steps.
+
+        Step i takes ``chances[i]`` for the choice and ``luck[i]`` for the successor and is written to entry i of the
+        arrays of `steps`. After a goal the next step starts in ``world.initial_state``.
+        """
+        for i in range(len(luck)):
+            action = self.choose(state, chances[i])
+            row = state * world.costs.shape[1] + action
+            if not np.isfinite(world.costs[state, action]):
+                raise PolicyError(f"{self.name} plays action {action} in state {state}, which is not available there")
+            successor = draw_successor(world.indptr, world.successors, world.cumulative, row, luck[i])
+            steps.states[i], steps.actions[i] = state, action
+            steps.costs[i], steps.next_states[i] = world.costs[state, action], successor
+            self.observe(steps.part(i, i + 1))
+            state = successor
+            if successor == len(world.costs):
+                state = world.initial_state
+                goals -= 1
+                if goals == 0:
+                    return i + 1
+        return len(luck)

@@ -1,0 +1,66 @@
+"""The two bounds of every plot: the policy that knows everything and the one that knows nothing.
+
+Optimal: solves the true model once and follows its optimal policy; its expected regret is 0.
+Uniform: plays every available action with the same probability at every step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from goalward.agents.base import Agent, Plan, Steps
+from goalward.errors import SettingError
+from goalward.model.ssp import SSP
+from goalward.planning.solve import solve
+
+__all__ = ["Optimal", "Uniform"]
+
+
+@dataclass(eq=False)
+class Optimal(Agent):
+    """Follows the optimal policy of a model it is given."""
+
+    model: SSP
+    """The true model."""
+
+    name: ClassVar[str] = "optimal"
+    needs: ClassVar[tuple[str, ...]] = ("model",)
+
+    def plan(self, state: int) -> Plan:
+        """Return the optimal policy, for good."""
+        if self.model.costs.shape != self.task.costs.shape:
+            raise SettingError(
+                f"model has {self.model.states} states and {self.model.actions} actions, the task {self.task.states}"
+                f" and {self.task.actions}; give Optimal the model of the world it acts in"
+            )
+        solution = solve(self.model)
+        # States without a way to the goal have no optimal action; any that is there will do.
+        policy = solution.policy.copy()
+        lost = policy < 0
+        policy[lost] = self.task.available[lost].argmax(axis=1)
+        return Plan(policy, model=self.model, values=solution.values)
+
+    def observe(self, steps: Steps) -> None:
+        """Learn nothing."""
+
+    @classmethod
+    def look_up(cls, world: SSP, episodes: int, names: list[str]) -> dict[str, Any]:
+        """Return the model itself."""
+        return dict.fromkeys(names, world)
+
+
+@dataclass(eq=False)
+class Uniform(Agent):
+    """Plays every available action with the same probability."""
+
+    name: ClassVar[str] = "uniform"
+
+    def plan(self, state: int) -> Plan:
+        """Return the uniformly random policy, for good."""
+        available = self.task.available.copy()
+        available[~available.any(axis=1)] = True
+        return Plan(available / available.sum(axis=1, keepdims=True))
+
+    def observe(self, steps: Steps) -> None:
+        """Learn nothing."""

@@ -1,0 +1,1 @@
+"""Learning: an agent plans, the loop acts, the run records."""

@@ -1,0 +1,215 @@
+"""The loop: an agent plans, the world carries it out, the agent learns.
+
+A run is a pure function of the agent's settings, the world, the number of episodes and the seed. It ends when all
+episodes are over, when `max_steps` are done, when `watch` says so, or where nothing can be done any more; whatever the
+reason, the Run says it, and an episode that did not end at the goal is marked and never learnt as one that did.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import numpy as np
+
+from goalward.agents.base import Agent, Plan, StepAgent, Steps, Task
+from goalward.errors import SettingError
+from goalward.learning.ledger import Ledger
+from goalward.learning.regret import Optimum, optimum, unknown
+from goalward.learning.rollout import RUN_OVER, Ended, Rollout
+from goalward.learning.run import Run
+from goalward.learning.stepwise import Environment, Stepwise
+from goalward.model.ssp import SSP
+from goalward.seeds import checked_seed, generator, streams
+from goalward.worlds.settings import checked_integer
+
+__all__ = ["learn"]
+
+Watch = Callable[[int, int], object]
+UNLIMITED = int(np.iinfo(np.int64).max)
+
+
+def learn(
+    agent: Agent,
+    world: SSP | Environment,
+    episodes: int,
+    seed: int = 0,
+    *,
+    max_steps: int | None = None,
+    task: Task | None = None,
+    resume: bool = False,
+    keep_plans: bool = False,
+    keep_steps: bool = False,
+    watch: Watch | None = None,
+) -> Run:
+    """Let an agent learn in a world.
+
+    Parameters
+    ----------
+    agent
+        The agent; it is not changed. ``run.agent`` is the one that learnt.
+    world
+        A model, or a Gymnasium-style environment with integer states and actions. An environment made from a model
+        carries it as ``environment.unwrapped.ssp``; for any other, `task` says what the agent may know.
+    episodes
+        How many episodes to run, K.
+    seed
+        Decides every random draw. Agents run with the same seed face the same luck.
+    max_steps
+        End the run after so many steps, even in the middle of an episode.
+    task
+        What the agent is told of an environment without a model.
+    resume
+        Go on with what the agent learnt in an earlier run instead of starting from scratch.
+    keep_plans, keep_steps
+        Keep the plans with their models, and all steps, in the Run.
+    watch
+        Called now and then with the number of episodes and steps done; the run ends there if it returns False.
+    """
+    checked_integer("episodes", episodes, 1)
+    limit = UNLIMITED if max_steps is None else checked_integer("max_steps", max_steps, 1)
+    environment, planning, acting = streams(seed)
+    model = world if isinstance(world, SSP) else getattr(getattr(world, "unwrapped", world), "ssp", None)
+    told = tell(model, task, episodes)
+    best = unknown(told.costs.shape) if model is None else optimum(model)
+    learner = prepare(agent, told, generator(planning), resume)
+    stage: Rollout | Stepwise
+    if isinstance(world, SSP):
+        stage = Rollout(world, environment, acting)
+    else:
+        stage = Stepwise(world, told, environment, acting)
+    if isinstance(learner, StepAgent) and not told.available.any(axis=1).all():
+        state = int(np.argmin(told.available.any(axis=1)))
+        raise SettingError(f"in state {state} no action is available; {learner.name} cannot learn in such a world")
+
+    loop = Loop(learner, stage, Ledger(episodes, best.gaps), limit, keep_plans, keep_steps, watch)
+    ended = loop.go()
+    return loop.run(checked_seed(seed), best, ended)
+
+
+def tell(model: SSP | None, task: Task | None, episodes: int) -> Task:
+    """Return what the agent is told."""
+    if task is not None:
+        return Task(task.costs, task.initial_state, episodes)
+    if model is None:
+        raise SettingError(
+            "the environment carries no model; pass task=Task(costs, initial_state, episodes) to say what is known"
+        )
+    return Task.of(model, episodes)
+
+
+def prepare(agent: Agent, task: Task, rng: np.random.Generator, resume: bool) -> Agent:
+    """Return the agent that will learn: a fresh copy, or one that remembers."""
+    if not isinstance(agent, Agent):
+        raise SettingError(f"agent is {agent!r}; it must be an Agent: see gw.agents, or gw.agents.make(name)")
+    if not resume:
+        learner = copy.copy(agent)
+        learner.begin(task, rng)
+        return learner
+    before = getattr(agent, "task", None)
+    if before is None:
+        raise SettingError(f"{agent.name} has not learnt anything yet; resume with the agent of an earlier run")
+    if not np.array_equal(before.costs, task.costs) or before.initial_state != task.initial_state:
+        raise SettingError(
+            f"{agent.name} has learnt in another world; states, actions, costs and the start must be the same"
+        )
+    learner = copy.deepcopy(agent)
+    learner.task, learner.rng = task, rng
+    return learner
+
+
+def join(pieces: list[Steps]) -> Steps:
+    """Return pieces of a trajectory as one, copied."""
+    return Steps(
+        np.concatenate([piece.states for piece in pieces]),
+        np.concatenate([piece.actions for piece in pieces]),
+        np.concatenate([piece.costs for piece in pieces]),
+        np.concatenate([piece.next_states for piece in pieces]),
+    )
+
+
+class Loop:
+    """One run in progress."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        stage: Rollout | Stepwise,
+        ledger: Ledger,
+        max_steps: int,
+        keep_plans: bool,
+        keep_steps: bool,
+        watch: Watch | None,
+    ):
+        self.agent, self.stage, self.ledger = agent, stage, ledger
+        self.max_steps, self.watch = max_steps, watch
+        self.plans: list[Plan] | None = [] if keep_plans else None
+        self.pieces: list[Steps] | None = [] if keep_steps else None
+
+    def go(self) -> Ended:
+        """Learn until the run is over; return why."""
+        ended = 0
+        while not ended & RUN_OVER:
+            ended = self.epoch()
+        return Ended(ended & RUN_OVER)
+
+    def epoch(self) -> int:
+        """Make a plan, follow it to its end and learn; return what ended it."""
+        ledger, agent, stage = self.ledger, self.agent, self.stage
+        start_step, start_episode, goals = ledger.total_steps, ledger.episodes_over, 0
+        if not isinstance(agent, StepAgent):
+            plan = agent.plan(stage.state)
+            stage.begin(plan)
+            if self.plans is not None:
+                self.plans.append(plan)
+        ended = 0
+        while not ended:
+            before = ledger.episodes_over
+            episodes, steps = len(ledger.costs) - before, self.max_steps - ledger.total_steps
+            if isinstance(agent, StepAgent):
+                happened, ended = stage.advance_with(agent, episodes, steps)
+            else:
+                happened, ended = stage.advance(episodes, steps)
+            if len(happened.states):
+                ledger.enter(happened)
+                if not isinstance(agent, StepAgent):
+                    agent.observe(happened)
+                if self.pieces is not None:
+                    self.pieces.append(join([happened]))
+            goals += ledger.episodes_over - before
+            ended |= self.outside()
+        ledger.close_epoch(start_step, start_episode, goals, ended)
+        return ended
+
+    def outside(self) -> int:
+        """Return what ends the run for a reason outside the plan."""
+        ledger = self.ledger
+        if self.stage.cut:
+            ledger.break_off()
+        over = 0
+        if ledger.episodes_over == len(ledger.costs):
+            over |= Ended.EPISODES
+        elif ledger.total_steps >= self.max_steps:
+            over |= Ended.MAX_STEPS
+        if self.watch is not None and self.watch(ledger.episodes_over, ledger.total_steps) is False:
+            over |= Ended.STOPPED
+        return int(over)
+
+    def run(self, seed: int, best: Optimum, ended: Ended) -> Run:
+        """Close the books."""
+        ledger = self.ledger
+        count = ledger.started
+        return Run(
+            agent=self.agent,
+            seed=seed,
+            episodes=len(ledger.costs),
+            costs=ledger.costs[:count],
+            steps=ledger.steps[:count],
+            gaps=ledger.gaps[:count],
+            reached=ledger.reached[:count],
+            epochs=ledger.columns(),
+            optimal_value=best.value,
+            ended=ended,
+            plans=None if self.plans is None else tuple(self.plans),
+            trajectory=None if self.pieces is None else join(self.pieces),
+        )

@@ -1,0 +1,62 @@
+"""Regret: what a run has paid beyond the optimal policy, in two ways.
+
+Realised regret after k episodes
+    The sum of all costs paid, minus k V*(s_init). The definition of the paper; it carries the luck of the run.
+
+Gap regret after k episodes
+    The sum of Q*(s, a) - V*(s) over all pairs played, with Q*(s, a) = c(s, a) + sum of p(s' | s, a) V*(s'). Over one
+    episode the costs are V*(s_init) + sum of gaps + sum of (V*(s') - E V*(s')), and the last sum is a martingale. So
+    the two have the same expectation, and the gap regret leaves the luck of the transitions out.
+
+V* is that of the true model with the true costs, to a relative 1e-10 where double precision allows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from goalward.arrays import Floats
+from goalward.errors import PrecisionError
+from goalward.model.ssp import SSP
+from goalward.planning.solve import solve
+
+__all__ = ["Optimum", "optimum", "unknown"]
+
+TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """What regret is measured against: V*(s_init) and ``gaps[s, a]`` = Q*(s, a) - V*(s)."""
+
+    value: float
+    gaps: Floats
+
+
+def optimum(ssp: SSP) -> Optimum:
+    """Solve the true model; raises UnreachableGoalError if its start cannot reach the goal."""
+    try:
+        solution = solve(ssp, tolerance=TOLERANCE)
+    except PrecisionError as error:
+        solution = error.solution
+    S, A = ssp.costs.shape
+    values = np.append(solution.values, 0.0)
+    kernel = sparse.csr_array((ssp.probabilities, ssp.successors, ssp.indptr), shape=(S * A, S + 1))
+    mass = np.where(ssp.available.ravel(), kernel @ np.ones(S + 1), 1.0)
+    Q = ssp.costs + (kernel @ values / mass).reshape(S, A)
+    gaps = np.full((S, A), np.inf)
+    finite = np.isfinite(solution.values)
+    # The optimal action's gap is zero up to rounding; below zero it would be noise.
+    gaps[finite] = np.maximum(Q[finite] - solution.values[finite, np.newaxis], 0.0)
+    gaps.flags.writeable = False
+    return Optimum(float(solution.values[ssp.initial_state]), gaps)
+
+
+def unknown(shape: tuple[int, ...]) -> Optimum:
+    """Return what stands in for the optimum of a world whose model is not known: NaN throughout."""
+    gaps = np.full(shape, np.nan)
+    gaps.flags.writeable = False
+    return Optimum(np.nan, gaps)

@@ -1,0 +1,148 @@
+"""What a run leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from goalward.agents.base import Agent, Plan, Steps
+from goalward.arrays import Bools, Floats, Int64s
+from goalward.errors import SettingError
+from goalward.learning.rollout import Ended
+
+__all__ = ["Epoch", "Epochs", "Run"]
+
+
+class Epoch(NamedTuple):
+    """One plan as it was followed."""
+
+    start_step: int
+    start_episode: int
+    steps: int
+    goals: int
+    ended: Ended
+
+
+@dataclass(frozen=True, eq=False)
+class Epochs:
+    """The plans of a run in order, as columns; iterating gives them one by one.
+
+    Attributes
+    ----------
+    start_step, start_episode
+        The number of steps and of finished episodes before the epoch.
+    steps, goals
+        How many steps it lasted and how often it reached the goal.
+    ended
+        What ended it: a sum of `Ended` flags.
+    """
+
+    start_step: Int64s
+    start_episode: Int64s
+    steps: Int64s
+    goals: Int64s
+    ended: Int64s
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __iter__(self) -> Iterator[Epoch]:
+        columns = (self.start_step, self.start_episode, self.steps, self.goals, self.ended)
+        for start_step, start_episode, steps, goals, ended in zip(*(c.tolist() for c in columns), strict=True):
+            yield Epoch(start_step, start_episode, steps, goals, Ended(ended))
+
+    def ended_by(self, condition: Ended) -> Bools:
+        """Return which epochs a condition ended, alone or with others."""
+        return np.asarray((self.ended & int(condition)) != 0)
+
+    def __repr__(self) -> str:
+        causes = {flag.name: int(np.count_nonzero(self.ended_by(flag))) for flag in Ended}
+        ended = ", ".join(f"{name} {count}" for name, count in causes.items() if count)
+        return f"Epochs({len(self)}; ended by {ended or 'nothing'})"
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run of an agent in a world: a pure function of the agent's settings, the world, the episodes and the seed.
+
+    Attributes
+    ----------
+    agent
+        The agent as it was at the end. `learn` goes on with it when told to resume.
+    seed, episodes
+        What was asked for.
+    costs, steps
+        What each episode cost and how many steps it took.
+    gaps
+        The sum of optimality gaps along each episode; NaN where the true model is not known.
+    reached
+        Whether each episode ended at the goal. Only the last one can be False in a known model.
+    epochs
+        The plans as they were followed.
+    optimal_value
+        V*(s_init) of the true model; NaN where it is not known.
+    ended
+        Why the run ended: `EPISODES` when all went well.
+    plans
+        The plans themselves, with their models and values, if they were to be kept.
+    trajectory
+        All steps, if they were to be kept.
+    """
+
+    agent: Agent
+    seed: int
+    episodes: int
+    costs: Floats
+    steps: Int64s
+    gaps: Floats
+    reached: Bools
+    epochs: Epochs
+    optimal_value: float
+    ended: Ended
+    plans: tuple[Plan, ...] | None = field(default=None, repr=False)
+    trajectory: Steps | None = field(default=None, repr=False)
+
+    @cached_property
+    def regret(self) -> Floats:
+        """Realised regret after each episode: costs so far minus k V*(s_init)."""
+        self._require_model()
+        return np.cumsum(self.costs) - self.optimal_value * np.arange(1, len(self.costs) + 1)
+
+    @cached_property
+    def gap_regret(self) -> Floats:
+        """Sum of optimality gaps after each episode: the same expectation as `regret`, far less variance."""
+        self._require_model()
+        return np.cumsum(self.gaps)
+
+    @property
+    def total_steps(self) -> int:
+        """The number of steps of the run."""
+        return int(self.steps.sum())
+
+    @property
+    def truncated(self) -> bool:
+        """Whether any episode that was asked for did not end at the goal."""
+        return len(self.reached) < self.episodes or not bool(self.reached.all())
+
+    @cached_property
+    def notes(self) -> dict[str, int | float | str]:
+        """What the agent has to say about its run."""
+        return self.agent.notes()
+
+    def _require_model(self) -> None:
+        if np.isnan(self.optimal_value):
+            raise SettingError(
+                "there is no regret without the true model; learn in an SSP, or in an environment that carries one"
+            )
+
+    def __repr__(self) -> str:
+        known = "" if np.isnan(self.optimal_value) or not len(self.costs) else f", regret={self.regret[-1]:.6g}"
+        cut = f", truncated ({self.ended.name})" if self.truncated else ""
+        return (
+            f"Run({self.agent.name}, episodes={len(self.costs)}, steps={self.total_steps}, seed={self.seed}{known}, "
+            f"epochs={len(self.epochs)}{cut})"
+        )
