@@ -1,0 +1,13 @@
+"""Names for the array types that pass between functions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bools = NDArray[np.bool_]
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+__all__ = ["Bools", "Floats", "Int32s", "Int64s"]

@@ -1,0 +1,224 @@
+"""What the graph of a model says before any arithmetic.
+
+Definitions
+    A policy is proper if it reaches the goal with probability one from every state it can. A state is *sure* if some
+    policy reaches the goal from it with probability one; the others are dead ends, their value is infinity.
+
+    The sure states are a greatest fixed point: start with all states and all rows; drop every row that may leave the
+    set, then every state that has no path to the goal inside it; repeat until nothing is dropped.
+
+    A zero-cost loop is an end component whose rows all cost nothing: a set of states with at least one row each that
+    never leaves the set, strongly connected. Inside, a policy may wander forever for free, so Bellman's equation alone
+    does not pin the values down there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from goalward._jit import exercise, kernel
+from goalward.arrays import Bools, Int32s, Int64s
+from goalward.model.ssp import SSP
+
+__all__ = ["Structure", "structure"]
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """What the graph of a model says.
+
+    Attributes
+    ----------
+    dead_ends
+        States from which no policy reaches the goal with probability one.
+    zero_cost_loops
+        Sets of states in which one can stay forever at no cost (maximal end components of zero-cost rows).
+    unreachable
+        States that cannot be reached from the initial state.
+    proper
+        Whether some policy reaches the goal with probability one from the initial state.
+    """
+
+    dead_ends: Int64s
+    zero_cost_loops: tuple[Int64s, ...]
+    unreachable: Int64s
+    proper: bool
+
+    def __repr__(self) -> str:
+        return (
+            f"Structure(proper={self.proper}, dead_ends={len(self.dead_ends)}, "
+            f"zero_cost_loops={len(self.zero_cost_loops)}, unreachable={len(self.unreachable)})"
+        )
+
+
+def structure(ssp: SSP) -> Structure:
+    """Find the dead ends, the zero-cost loops and the states that cannot be reached from the start."""
+    distance, _, _ = sure_states(ssp, ssp.available)
+    component, count = zero_cost_components(ssp, ssp.available)
+    loops = tuple(np.flatnonzero(component == index) for index in range(count))
+    return Structure(
+        dead_ends=np.flatnonzero(distance < 0),
+        zero_cost_loops=loops,
+        unreachable=unreachable_states(ssp),
+        proper=bool(distance[ssp.initial_state] >= 0),
+    )
+
+
+def sure_states(ssp: SSP, rows: Bools) -> tuple[Int32s, Int32s, Bools]:
+    """Find the states that can reach the goal surely by the given rows.
+
+    Returns the distance of each state to the goal in steps of positive probability inside the set (-1 for dead ends),
+    the sure states in order of that distance, and the rows that stay inside the set.
+    """
+    usable = np.array(rows, dtype=np.bool_).reshape(-1)
+    distance = np.empty(ssp.states, dtype=np.int32)
+    order = np.empty(ssp.states, dtype=np.int32)
+    count = sure_reach(ssp.indptr, ssp.successors, ssp.actions, usable, distance, order)
+    return distance, order[:count], usable
+
+
+def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int]:
+    """Number the maximal end components among the given rows that cost nothing; -1 for states in none."""
+    component = np.full(ssp.states, -1, dtype=np.int32)
+    inside = (rows.reshape(-1) & (ssp.costs.reshape(-1) == 0.0)).astype(np.bool_)
+    if not inside.any():
+        return component, 0
+    length = np.diff(ssp.indptr)
+    entry_row = np.repeat(np.arange(len(length)), length)
+    source = entry_row // ssp.actions
+    while True:
+        kept = inside[entry_row]
+        graph = sparse.csr_array(
+            (np.ones(np.count_nonzero(kept), dtype=np.int8), (source[kept], ssp.successors[kept])),
+            shape=(ssp.states + 1, ssp.states + 1),
+        )
+        _, label = csgraph.connected_components(graph, directed=True, connection="strong")
+        leaving = np.zeros(len(inside), dtype=np.bool_)
+        leaving[entry_row[kept & (label[source] != label[ssp.successors])]] = True
+        if not leaving.any():
+            break
+        inside &= ~leaving
+    members = np.unique(np.flatnonzero(inside) // ssp.actions)
+    names, component[members] = np.unique(label[members], return_inverse=True)
+    return component, len(names)
+
+
+def unreachable_states(ssp: SSP) -> Int64s:
+    """Return the states without a path from the initial state."""
+    indptr = np.append(ssp.indptr[:: ssp.actions], ssp.indptr[-1])
+    graph = sparse.csr_array((ssp.probabilities, ssp.successors, indptr), shape=(ssp.states + 1, ssp.states + 1))
+    reached = csgraph.breadth_first_order(graph, ssp.initial_state, return_predecessors=False)
+    missed = np.ones(ssp.states + 1, dtype=np.bool_)
+    missed[reached] = False
+    return np.flatnonzero(missed[:-1])
+
+
+@kernel
+def leads_to(indptr: Int64s, successors: Int32s, usable: Bools, actions: int, state: int, target: int) -> bool:
+    """Return whether some usable row of the state may lead to the target."""
+    for row in range(state * actions, (state + 1) * actions):
+        if usable[row]:
+            for entry in range(indptr[row], indptr[row + 1]):
+                if successors[entry] == target:
+                    return True
+    return False
+
+
+@kernel
+def sure_reach(indptr: Int64s, successors: Int32s, actions: int, usable: Bools, distance: Int32s, order: Int32s) -> int:
+    """Carry out the greatest fixed point; shrinks `usable`, fills `distance` and `order`, returns how many are sure."""
+    states = distance.size
+    # Predecessors of each state, the goal included, each once: the rows of a state lie side by side.
+    start = np.zeros(states + 2, np.int64)
+    last = np.full(states + 1, -1, np.int32)
+    for state in range(states):
+        for row in range(state * actions, (state + 1) * actions):
+            if usable[row]:
+                for entry in range(indptr[row], indptr[row + 1]):
+                    successor = successors[entry]
+                    if last[successor] != state:
+                        last[successor] = state
+                        start[successor + 1] += 1
+    for state in range(states + 1):
+        start[state + 1] += start[state]
+        last[state] = -1
+    predecessors = np.empty(start[states + 1], np.int32)
+    for state in range(states):
+        for row in range(state * actions, (state + 1) * actions):
+            if usable[row]:
+                for entry in range(indptr[row], indptr[row + 1]):
+                    successor = successors[entry]
+                    if last[successor] != state:
+                        last[successor] = state
+                        predecessors[start[successor]] = state
+                        start[successor] += 1
+    # The second pass moved each start to its end: start[y - 1] is now where the predecessors of y begin.
+
+    alive = np.ones(states, np.bool_)
+    remaining = states
+    dropped_any = False
+    while True:
+        # Breadth-first search backwards from the goal over usable rows.
+        for state in range(states):
+            distance[state] = -1
+        count = 0
+        head = -1
+        while head < count:
+            target = states if head < 0 else order[head]
+            far = 1 if head < 0 else distance[target] + 1
+            for position in range(start[target - 1] if target > 0 else 0, start[target]):
+                state = predecessors[position]
+                if distance[state] < 0 and alive[state]:
+                    if not dropped_any or leads_to(indptr, successors, usable, actions, state, target):
+                        distance[state] = far
+                        order[count] = state
+                        count += 1
+            head += 1
+        if count == remaining:
+            return count
+        # Drop what was not reached, the rows that may lead there, and states that lose their last row by that.
+        dropped_any = True
+        tail = 0
+        for state in range(states):
+            if alive[state] and distance[state] < 0:
+                alive[state] = False
+                order[tail] = state
+                tail += 1
+        head = 0
+        while head < tail:
+            target = order[head]
+            for position in range(start[target - 1] if target > 0 else 0, start[target]):
+                state = predecessors[position]
+                if not alive[state]:
+                    continue
+                left = 0
+                for row in range(state * actions, (state + 1) * actions):
+                    if usable[row]:
+                        left += 1
+                        for entry in range(indptr[row], indptr[row + 1]):
+                            if successors[entry] == target:
+                                usable[row] = False
+                                left -= 1
+                                break
+                if left == 0:
+                    alive[state] = False
+                    order[tail] = state
+                    tail += 1
+            head += 1
+        remaining = 0
+        for state in range(states):
+            if alive[state]:
+                remaining += 1
+            else:
+                for row in range(state * actions, (state + 1) * actions):
+                    usable[row] = False
+
+
+@exercise
+def exercise_structure() -> None:
+    """Run every kernel of this module once."""
+    structure(SSP.from_dense([[[0.5, 0.0, 0.5]], [[0.0, 1.0, 0.0]]], [[1.0], [0.0]]))

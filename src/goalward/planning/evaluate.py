@@ -1,0 +1,139 @@
+"""What a policy costs and how long it takes.
+
+Under a policy π the model is a Markov chain, an SSP with one action. Its cost and its hitting time solve
+
+    V_π(s) = c_π(s) + Σ_s' p_π(s' | s) V_π(s'),    h_π(s) = 1 + Σ_s' p_π(s' | s) h_π(s'),
+
+and both are infinite where the goal is not reached with probability one, which the graph decides. The equations are
+solved, and the answers proved, by the same means as Bellman's (`solve.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from goalward.arrays import Floats
+from goalward.errors import PolicyError, PrecisionError
+from goalward.model.build import ROW_SUM_TOLERANCE
+from goalward.model.ssp import SSP
+from goalward.planning.solve import solve_all
+
+__all__ = ["Evaluation", "action_values", "evaluate", "markov_chain"]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Expected cost and expected number of steps to the goal from each state; infinite where it is not reached surely."""
+
+    costs: Floats
+    steps: Floats
+
+    def __repr__(self) -> str:
+        lost = np.count_nonzero(np.isinf(self.steps))
+        largest = {name: value[np.isfinite(value)].max(initial=0.0) for name, value in vars(self).items()}
+        return (
+            f"Evaluation(states={len(self.steps)}, largest_cost={largest['costs']:.6g}, "
+            f"largest_steps={largest['steps']:.6g}, never_sure={lost})"
+        )
+
+
+def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-9) -> Evaluation:
+    """Evaluate a policy.
+
+    Parameters
+    ----------
+    ssp
+        The model.
+    policy
+        An action per state, ``[S]``, with -1 where none is played; or probabilities of actions, ``[S, A]``.
+    tolerance
+        Costs and steps are proved to this relative precision, or a `PrecisionError` is raised.
+    """
+    chain = markov_chain(ssp, policy)
+    results = []
+    for what, model in (("cost", chain), ("hitting time", chain.with_costs(np.ones((ssp.states, 1))))):
+        solution = solve_all(model, tolerance)
+        if not solution.width <= tolerance:
+            raise PrecisionError(
+                f"the {what} of the policy is known to {solution.width:.1e} relative only, {tolerance:g} was asked for:"
+                " raise tolerance, or use .solution of this error",
+                solution,
+            )
+        results.append(solution.values)
+    return Evaluation(*results)
+
+
+def markov_chain(ssp: SSP, policy: ArrayLike) -> SSP:
+    """Return the SSP with one action that a policy makes of a model."""
+    given = np.asarray(policy)
+    if given.shape == (ssp.states,) and given.dtype.kind in "iu":
+        weights = one_hot(ssp, given)
+    elif given.shape == (ssp.states, ssp.actions) and given.dtype.kind == "f":
+        weights = given
+    else:
+        raise PolicyError(
+            f"the policy has shape {given.shape} and dtype {given.dtype}; it must be integers of shape ({ssp.states},)"
+            f" or floats of shape ({ssp.states}, {ssp.actions})"
+        )
+    check_probabilities(ssp, weights)
+    kernel = sparse.csr_array(
+        (ssp.probabilities, ssp.successors, ssp.indptr), shape=(ssp.states * ssp.actions, ssp.states + 1)
+    )
+    states, actions = np.nonzero(weights)
+    mixture = sparse.csr_array(
+        (weights[states, actions], (states, states * ssp.actions + actions)), shape=(ssp.states, kernel.shape[0])
+    )
+    rows = mixture @ kernel
+    rows.sort_indices()
+    played = weights > 0.0
+    costs = np.where(played, weights, 0.0) * np.where(played, ssp.costs, 0.0)
+    total = np.where(played.any(axis=1, keepdims=True), costs.sum(axis=1, keepdims=True), np.inf)
+    return SSP._trusted(
+        rows.indptr.astype(np.int64),
+        rows.indices.astype(np.int32),
+        rows.data.astype(np.float64),
+        total,
+        ssp.initial_state,
+        ssp.state_names,
+        layout=ssp.layout,
+    )
+
+
+def one_hot(ssp: SSP, actions: Floats) -> Floats:
+    """Return a deterministic policy as probabilities; a state that plays -1 gets none."""
+    wrong = (actions < -1) | (actions >= ssp.actions)
+    if wrong.any():
+        state = int(np.argmax(wrong))
+        raise PolicyError(
+            f"the policy plays action {actions[state]} in state {state}; actions are 0..{ssp.actions - 1}, or -1 for none"
+        )
+    weights = np.zeros((ssp.states, ssp.actions))
+    played = np.flatnonzero(actions >= 0)
+    weights[played, actions[played]] = 1.0
+    return weights
+
+
+def check_probabilities(ssp: SSP, weights: Floats) -> None:
+    """Check that a policy plays available actions with probabilities that sum to one, or nothing at all."""
+    sums = weights.sum(axis=1)
+    bad = ~((weights >= 0.0).all(axis=1) & ((np.abs(sums - 1.0) <= ROW_SUM_TOLERANCE) | (weights == 0.0).all(axis=1)))
+    if bad.any():
+        state = int(np.argmax(bad))
+        raise PolicyError(f"in state {state} the policy plays with probabilities {weights[state]}; they must sum to 1")
+    missing = (weights > 0.0) & ~ssp.available
+    if missing.any():
+        state, action = np.argwhere(missing)[0]
+        raise PolicyError(f"the policy plays action {action} in state {state}, where it is not available")
+
+
+def action_values(ssp: SSP, values: Floats) -> Floats:
+    """Return Q[s, a] = c(s, a) + Σ_s' p(s' | s, a) values(s'); infinity where the action is not available."""
+    Q = ssp.costs.copy().reshape(-1)
+    filled = np.flatnonzero(np.diff(ssp.indptr))
+    next_values = ssp.probabilities * np.append(values, 0.0)[ssp.successors]
+    Q[filled] += np.add.reduceat(next_values, ssp.indptr[filled])
+    return Q.reshape(ssp.costs.shape)

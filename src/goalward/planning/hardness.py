@@ -1,0 +1,88 @@
+"""The quantities that say how hard a problem is to learn.
+
+    B* = max_s V*(s)                                   the largest value
+    T* = max_s h_π*(s)                                 the steps of the optimal policy, the fastest one if several tie
+    D  = max_s min_π h_π(s)                            the SSP-diameter: the solution with all costs one
+    c_min = min c(s, a)                                over available actions
+    gap(s, a) = c(s, a) + Σ p V* - V*(s)               the loss of one deviation
+
+Maxima are taken over the states that can reach the goal surely; `proper` says whether these are all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from goalward.arrays import Floats
+from goalward.model.ssp import SSP
+from goalward.planning.evaluate import action_values
+from goalward.planning.solve import solve_all
+
+__all__ = ["Hardness", "hardness"]
+
+PRECISION = 1e-10
+TIE = 1e-9  # gaps below this, relative to the action's value, count as ties
+
+
+@dataclass(frozen=True, eq=False)
+class Hardness:
+    """How hard a problem is.
+
+    Attributes
+    ----------
+    B_star, T_star, D, c_min
+        As defined above.
+    smallest_gap
+        The smallest gap that is not a tie; infinity if all actions tie.
+    gaps
+        ``gaps[s, a]``; zero for ties, infinity for unavailable actions, for those that may lead into a dead end, and
+        in dead ends.
+    proper
+        Whether every state can reach the goal surely.
+    """
+
+    B_star: float
+    T_star: float
+    D: float
+    c_min: float
+    smallest_gap: float
+    proper: bool
+    gaps: Floats = field(repr=False)
+
+
+def hardness(ssp: SSP) -> Hardness:
+    """Compute B*, T*, the SSP-diameter, the smallest cost and the gaps of a model."""
+    values = solve_all(ssp, PRECISION).values
+    sure = np.isfinite(values)
+    Q = action_values(ssp, values)
+    gaps = np.full(Q.shape, np.inf)
+    np.subtract(Q, values[:, None], out=gaps, where=sure[:, None] & np.isfinite(Q))
+    gaps[gaps <= TIE * Q] = 0.0
+    times = solve_all(keep_rows(ssp, gaps == 0.0).with_costs(np.ones(Q.shape)), PRECISION).values
+    fastest = solve_all(ssp.with_costs(np.ones(Q.shape)), PRECISION).values
+    return Hardness(
+        B_star=float(values[sure].max(initial=0.0)),
+        T_star=float(times[sure].max(initial=0.0)),
+        D=float(fastest[sure].max(initial=0.0)),
+        c_min=float(ssp.costs.min()),
+        smallest_gap=float(gaps[gaps > 0.0].min(initial=np.inf)),
+        proper=bool(sure.all()),
+        gaps=gaps,
+    )
+
+
+def keep_rows(ssp: SSP, rows: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> SSP:
+    """Return the model in which only the given actions are available."""
+    kept = rows.reshape(-1)
+    length = np.diff(ssp.indptr)
+    entries = np.repeat(kept, length)
+    indptr = np.append(0, np.cumsum(np.where(kept, length, 0)))
+    return SSP._trusted(
+        indptr,
+        ssp.successors[entries],
+        ssp.probabilities[entries],
+        np.where(rows, ssp.costs, np.inf),
+        ssp.initial_state,
+    )

@@ -1,0 +1,228 @@
+"""Certified optimal values and a proper optimal policy.
+
+Bellman's equation
+    V*(s) = min_a { c(s, a) + Σ_s' p(s' | s, a) V*(s') },  V*(goal) = 0.
+
+Method
+    The model is reduced (`reduce.py`): dead ends get infinity, zero-cost loops become single states, self-loops are
+    divided out, states are put in order of their distance to the goal. Problems of up to 128 states are solved by
+    policy iteration with subtraction-free elimination. Larger ones by rounds of one Gauss-Seidel sweep over all rows,
+    up to eight over the rows of the policy, and a correction that is constant on groups of equal distance to the goal,
+    which carries at once what sweeps would carry one state at a time. Both start from an earlier solution if given.
+
+Stopping rule
+    A sweep's residual proves nothing about the error. The answer ends with two-sided bounds (`certificate.py`):
+    lower <= V* <= V_policy <= upper with upper - lower <= tolerance * upper at every state, rounding included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from goalward._jit import exercise
+from goalward.arrays import Floats, Int64s
+from goalward.errors import PolicyError, PrecisionError, SettingError, UnreachableGoalError
+from goalward.model.ssp import SSP
+from goalward.planning import bellman
+from goalward.planning.certificate import Bounds, Certifier
+from goalward.planning.reduce import Reduction, reduce
+
+__all__ = ["Solution", "solve"]
+
+DENSE_STATES = 128
+POLICY_SWEEPS = 8
+PATIENCE = 30  # rounds without a new smallest change before the group correction is given up
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Optimal values with proof.
+
+    Attributes
+    ----------
+    values
+        V*(s) to the promised precision; infinity at dead ends.
+    policy
+        An action per state, proper and optimal within the bounds; -1 at dead ends.
+    lower, upper
+        Proved: lower <= V* <= V_policy <= upper.
+    method
+        ``"policy iteration"``, ``"sweeps"``, or ``"graph"`` where no arithmetic was needed.
+    iterations
+        Policy evaluations, or rounds of sweeps.
+    """
+
+    values: Floats
+    policy: Int64s
+    lower: Floats
+    upper: Floats
+    method: str
+    iterations: int
+
+    def __repr__(self) -> str:
+        finite = np.isfinite(self.values)
+        largest = self.values[finite].max(initial=0.0)
+        dead = f", dead_ends={np.count_nonzero(~finite)}" if not finite.all() else ""
+        return (
+            f"Solution(states={len(self.values)}, largest_value={largest:.6g}, width={self.width:.1e}{dead}, "
+            f"method={self.method!r}, iterations={self.iterations})"
+        )
+
+    @property
+    def width(self) -> float:
+        """The largest (upper - lower) / upper of any state with a positive finite value."""
+        inside = (self.upper > 0.0) & np.isfinite(self.values)
+        return float(np.max(1.0 - self.lower[inside] / self.upper[inside], initial=0.0))
+
+
+def solve(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) -> Solution:
+    """Solve a model.
+
+    Parameters
+    ----------
+    ssp
+        The model.
+    tolerance
+        The promise: upper - lower <= tolerance * upper at every state of finite value.
+    start
+        The solution of a similar model with the same numbers of states and actions, to start from.
+
+    Raises
+    ------
+    UnreachableGoalError
+        If no policy reaches the goal surely from the initial state.
+    PrecisionError
+        If the promise cannot be proved in double precision; its `solution` holds the best bounds.
+
+    Examples
+    --------
+    >>> import goalward as gw
+    >>> solution = gw.solve(gw.worlds.grid_world())
+    >>> print(f"{solution.values[0]:.4f}")
+    6.0365
+    """
+    if not 0.0 < tolerance < 1.0:
+        raise SettingError(f"tolerance is {tolerance!r}; it must lie between 0 and 1, both excluded")
+    if start is not None and len(start.policy) != ssp.states:
+        raise PolicyError(f"start is a solution of {len(start.policy)} states; the model has {ssp.states}")
+    solution = solve_all(ssp, tolerance, start)
+    if solution.values[ssp.initial_state] == np.inf:
+        dead = np.count_nonzero(np.isinf(solution.values))
+        raise UnreachableGoalError(
+            f"no policy reaches the goal surely from the initial state {ssp.state_name(ssp.initial_state)}"
+            f" ({dead} of {ssp.states} states cannot): see goalward.structure(ssp), or choose another start with"
+            " ssp.with_initial_state"
+        )
+    if not solution.width <= tolerance:
+        raise PrecisionError(
+            f"the bounds are {solution.width:.1e} apart, relative to the value, and double precision proves no more;"
+            f" {tolerance:g} was asked for: raise tolerance, or use .solution of this error",
+            solution,
+        )
+    return solution
+
+
+def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) -> Solution:
+    """Solve a model wherever it starts, to the tolerance or as far as double precision goes."""
+    reduction = reduce(ssp)
+    problem = reduction.problem
+    states = len(problem.first) - 1
+    if states == 0:
+        values = reduction.expand(np.empty(0))
+        policy = reduction.expand_policy(ssp, np.empty(0, dtype=np.int64))
+        return Solution(values, policy, values, values, "graph", 0)
+    values, policy = np.empty(states), np.empty(states, dtype=np.int64)
+    bellman.label(*problem[:6], values, policy)
+    certifier = Certifier(problem, reduction, int(np.diff(ssp.indptr).max()))
+    if states <= DENSE_STATES:
+        method = "policy iteration"
+        bounds, iterations = iterate_policies(ssp, reduction, certifier, values, policy, tolerance, start)
+    else:
+        method = "sweeps"
+        bounds, iterations = sweep(reduction, certifier, values, policy, tolerance, start)
+    return Solution(
+        reduction.expand(values),
+        reduction.expand_policy(ssp, policy),
+        reduction.expand(bounds.lower),
+        reduction.expand(bounds.upper),
+        method,
+        iterations,
+    )
+
+
+def iterate_policies(
+    ssp: SSP,
+    reduction: Reduction,
+    certifier: Certifier,
+    values: Floats,
+    policy: Int64s,
+    tolerance: float,
+    start: Solution | None,
+) -> tuple[Bounds, int]:
+    """Iterate policies with exact evaluation, from the policy of an earlier solution if that is still proper."""
+    problem, rows, groups = reduction.problem, certifier.rows, certifier.groups
+    iterations = 0
+    if start is not None:
+        proper = policy.copy()
+        bellman.adopt(problem.first, problem.origin, ssp.actions, start.policy, policy)
+        iterations = bellman.policy_iteration(*problem[:6], *rows, *groups, values, certifier.spare, policy)
+        if iterations == 0:
+            policy[:] = proper
+    if iterations == 0:
+        iterations = bellman.policy_iteration(*problem[:6], *rows, *groups, values, certifier.spare, policy)
+    bounds = certifier.by_ratio(values, policy, greedy=False)
+    if not bounds.width <= tolerance:
+        bounds = certifier.by_propagation(values, policy)
+    return bounds, iterations
+
+
+def sweep(
+    reduction: Reduction,
+    certifier: Certifier,
+    values: Floats,
+    policy: Int64s,
+    tolerance: float,
+    start: Solution | None,
+) -> tuple[Bounds, int]:
+    """Run rounds of sweeps and group corrections until the bounds are close enough or nothing moves any more."""
+    problem = reduction.problem
+    if start is not None:
+        known = reduction.index >= 0
+        earlier = np.full(len(values), np.inf)
+        earlier[reduction.index[known]] = start.values[known]
+        np.copyto(values, earlier, where=np.isfinite(earlier) & (earlier > 0.0))
+    threshold = 0.5 * tolerance
+    smallest, since = np.inf, 0
+    rounds = 0
+    while True:
+        rounds += 1
+        change = bellman.optimal_sweep(*problem[:4], problem.cost, values, policy)
+        smallest, since = (change, 0) if change < smallest else (smallest, since + 1)
+        if change <= threshold or since > 10 * PATIENCE:
+            bounds = certifier.by_ratio(values, policy, greedy=True)
+            if not bounds.width <= tolerance and (certifier.has_free_rows or threshold < 1e-3 * tolerance):
+                bounds = certifier.by_propagation(values, policy)
+            if bounds.width <= tolerance or threshold < 1e-15 or since > 10 * PATIENCE:
+                return bounds, rounds
+            threshold = 0.1 * min(threshold, change)
+        certifier.follow(policy)
+        for _ in range(POLICY_SWEEPS):
+            if certifier.policy_sweep(values) <= 0.05 * change:
+                break
+        if since < PATIENCE:
+            certifier.correct(values)
+
+
+@exercise
+def exercise_planning() -> None:
+    """Run every kernel of planning once."""
+    ssp = SSP.from_dense(
+        [[[0.5, 0.0, 0.5], [0.0, 1.0, 0.0]], [[0.5, 0.0, 0.5], [0.0, 0.0, 1.0]]], [[1.0, 0.0], [1.0, 1.0]]
+    )
+    solution = solve_all(ssp)
+    solve_all(ssp, start=solution)
+    reduction = reduce(ssp)
+    values, policy = np.ones(2), np.zeros(2, dtype=np.int64)
+    sweep(reduction, Certifier(reduction.problem, reduction, 3), values, policy, 0.5, None)
