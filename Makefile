@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+PEERS_STAMP := .venv-peers/.installed
 
 .PHONY: install test lint types tests bench-planner clean
 
@@ -25,9 +26,14 @@ types: install
 tests: install
 	$(BIN)/pytest --cov --cov-report=term --numprocesses=auto
 
-bench-planner: install
-	$(PYTHON) benchmarks/planner.py --setup
-	$(BIN)/python benchmarks/planner.py
+$(PEERS_STAMP): benchmarks/peers.txt
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/peers.txt
+	touch $(PEERS_STAMP)
+
+# MODELS="g100 r1e5" measures only these, and writes no results.
+bench-planner: install $(PEERS_STAMP)
+	$(BIN)/python benchmarks/planner.py $(MODELS)
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
