@@ -82,7 +82,7 @@ def sure_states(ssp: SSP, rows: Bools) -> tuple[Int32s, Int32s, Bools]:
 
 
 def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int]:
-    """Number the maximal end components among the given rows that cost nothing; -1 for states in none."""
+    """Tell apart the maximal end components among the given rows that cost nothing; -1 for states in none."""
     component = np.full(ssp.states, -1, dtype=np.int32)
     inside = (rows.reshape(-1) & (ssp.costs.reshape(-1) == 0.0)).astype(np.bool_)
     if not inside.any():
@@ -172,11 +172,12 @@ def sure_reach(indptr: Int64s, successors: Int32s, actions: int, usable: Bools, 
             far = 1 if head < 0 else distance[target] + 1
             for position in range(start[target - 1] if target > 0 else 0, start[target]):
                 state = predecessors[position]
-                if distance[state] < 0 and alive[state]:
-                    if not dropped_any or leads_to(indptr, successors, usable, actions, state, target):
-                        distance[state] = far
-                        order[count] = state
-                        count += 1
+                if distance[state] >= 0 or not alive[state]:
+                    continue
+                if not dropped_any or leads_to(indptr, successors, usable, actions, state, target):
+                    distance[state] = far
+                    order[count] = state
+                    count += 1
             head += 1
         if count == remaining:
             return count

@@ -68,7 +68,7 @@ def adopt(first: Int32s, origin: Int32s, actions: int, given: Int64s, policy: In
 def optimal_sweep(
     first: Int32s, start: Int64s, target: Int32s, weight: Floats, cost: Floats, values: Floats, policy: Int64s
 ) -> float:
-    """Sweep once over all rows, Gauss-Seidel, taking the best; returns the largest change relative to the row's cost."""
+    """Sweep once over all rows, Gauss-Seidel; returns the largest change relative to the cost of the best row."""
     change = 0.0
     for state in range(values.size):
         best = np.inf

@@ -20,7 +20,7 @@ import numpy as np
 
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.planning import bellman
-from goalward.planning.reduce import Reduced, Reduction
+from goalward.planning.reduce import DEAD, GOAL, Reduction
 
 __all__ = ["Bounds", "Certifier"]
 
@@ -30,7 +30,7 @@ OUTWARD = 4.0 * bellman.UNIT  # pushes the rounding of a final multiplication or
 
 
 class Bounds(NamedTuple):
-    """Proved bounds and the largest (upper - lower) / upper."""
+    """Proved bounds, in the extended form of `Reduction.extended`, and the largest (upper - lower) / upper."""
 
     lower: Floats
     upper: Floats
@@ -59,12 +59,10 @@ class Groups(NamedTuple):
 class Certifier:
     """Bounds, and policy sweeps and corrections, for one reduced problem; owns their memory."""
 
-    def __init__(self, problem: Reduced, reduction: Reduction, longest: int):
-        self.problem = problem
-        self.longest = longest
-        self.has_free_rows = bool((problem.cost == 0.0).any())
-        states = len(problem.first) - 1
-        widest = np.maximum.reduceat(np.diff(problem.start), problem.first[:-1]).sum()
+    def __init__(self, reduction: Reduction, *, exact: bool):
+        self.problem = reduction.problem
+        self.longest = reduction.longest
+        states, widest = reduction.states, reduction.widest
         self.rows = Rows(
             np.empty(states + 1, dtype=np.int64),
             np.empty(widest, dtype=np.int32),
@@ -72,9 +70,10 @@ class Certifier:
             np.empty(states),
             np.empty(states),
         )
-        group = reduction.groups(MAX_GROUPS)
+        group = np.arange(states, dtype=np.int32) if exact else level_groups(reduction.distance)
         count = int(group[-1]) + 1
         self.groups = Groups(group, np.empty((count, count)), np.empty(count), np.empty(count))
+        self.exact = exact
         self.spare = np.empty(states)
 
     def follow(self, policy: Int64s) -> None:
@@ -105,42 +104,53 @@ class Certifier:
         self.rows.cost[:] = errors
         total = np.zeros(len(errors))
         for _ in range(REPEATS * REPEATS):
-            if not self.correct(total) and len(self.groups.goal) == len(total):
+            if not self.correct(total) and self.exact:
                 return None
             for _ in range(8):
                 if self.policy_sweep(total) <= 0.25:
                     return total
         return None
 
-    def by_ratio(self, values: Floats, policy: Int64s, *, greedy: bool) -> Bounds:
+    def by_ratio(self, extended: Floats, policy: Int64s, *, greedy: bool) -> Bounds:
         """Bound by scaling V; with `greedy`, the policy is taken from V."""
-        low, high = np.empty(len(values)), np.empty(len(values))
+        values = extended[:DEAD]
+        low, high = np.empty_like(values), np.empty_like(values)
         below, above = bellman.certify(*self.problem[:6], self.longest, values, policy, greedy, low, high)
-        lower = values * ((1.0 - OUTWARD) / (1.0 + below))
         if not above < 1.0:
-            return Bounds(lower, np.full(len(values), np.inf), np.inf)
-        upper = values * ((1.0 + OUTWARD) / (1.0 - above))
+            above = 1.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lower = extended * ((1.0 - OUTWARD) / (1.0 + below))
+            upper = extended * np.divide(1.0 + OUTWARD, 1.0 - above)
+        lower[GOAL] = upper[GOAL] = 0.0
         return Bounds(lower, upper, 1.0 - (1.0 - above) / (1.0 + below) + 4.0 * OUTWARD)
 
-    def by_propagation(self, values: Floats, policy: Int64s) -> Bounds:
+    def by_propagation(self, extended: Floats, policy: Int64s) -> Bounds:
         """Bound by summing errors along the way; the policy stays as it is."""
-        upper = self.shift(values, policy.copy(), above=True)
-        lower = np.maximum(self.shift(values, policy.copy(), above=False), 0.0)
+        lower, upper = extended.copy(), extended.copy()
+        self.shift(upper[:DEAD], policy.copy(), above=True)
+        self.shift(lower[:DEAD], policy.copy(), above=False)
         with np.errstate(invalid="ignore"):
-            width = float(np.max(1.0 - lower / upper))
-        return Bounds(lower, upper, width if np.isfinite(width) else np.inf)
+            width = float(np.max(1.0 - lower[:DEAD] / upper[:DEAD]))
+        return Bounds(lower, upper, width if width <= 1.0 else 1.0)
 
-    def shift(self, values: Floats, policy: Int64s, *, above: bool) -> Floats:
-        """Move V up until it bounds V_policy, or down until it bounds V*, checked; infinity or 0 if that fails."""
-        bound = values.copy()
-        low, high = np.empty(len(values)), np.empty(len(values))
+    def shift(self, bound: Floats, policy: Int64s, *, above: bool) -> None:
+        """Move V up until it bounds V_policy, or down until it bounds V*, checked; to infinity or 0 if that fails."""
+        low, high = np.empty_like(bound), np.empty_like(bound)
         for _ in range(REPEATS):
             bellman.certify(*self.problem[:6], self.longest, bound, policy, not above, low, high)
             errors = np.maximum(high if above else low, 0.0)
             if not errors.any():
-                return bound
+                return
             total = self.accumulate(policy, errors)
             if total is None:
                 break
             bound += (2.0 if above else -2.0) * total
-        return np.full(len(values), np.inf if above else 0.0)
+            np.maximum(bound, 0.0, out=bound)
+        bound[:] = np.inf if above else 0.0
+
+
+def level_groups(distance: Int32s) -> Int32s:
+    """Put states of equal distance to the goal into one group; neighbouring distances share one if there are many."""
+    depth = int(distance[-1])
+    groups: Int32s = ((distance - 1) * (min(MAX_GROUPS, depth) / depth)).astype(np.int32)
+    return groups

@@ -27,7 +27,7 @@ __all__ = ["Evaluation", "action_values", "evaluate", "markov_chain"]
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Expected cost and expected number of steps to the goal from each state; infinite where it is not reached surely."""
+    """Expected cost and number of steps to the goal from each state; infinite where it is not reached surely."""
 
     costs: Floats
     steps: Floats
@@ -109,7 +109,7 @@ def one_hot(ssp: SSP, actions: Floats) -> Floats:
     if wrong.any():
         state = int(np.argmax(wrong))
         raise PolicyError(
-            f"the policy plays action {actions[state]} in state {state}; actions are 0..{ssp.actions - 1}, or -1 for none"
+            f"the policy plays action {actions[state]} in state {state}; it may play 0..{ssp.actions - 1}, or -1: none"
         )
     weights = np.zeros((ssp.states, ssp.actions))
     played = np.flatnonzero(actions >= 0)

@@ -46,76 +46,82 @@ class Reduced(NamedTuple):
 class Reduction(NamedTuple):
     """A reduced problem and the way back to the model it came from.
 
-    `index` is the reduced state of each state, or GOAL, or DEAD; `distance` that of each reduced state to the goal, in
-    steps. In a model with zero costs, `loops` are the rows inside zero-cost loops, if there are any, and `inner` is what
-    states of no value play (-1 elsewhere).
+    `place` is the reduced state of each state, or GOAL, or DEAD; `distance` that of each reduced state to the goal, in
+    steps. No row of the model is longer than `longest`; one row for each reduced state has `widest` entries at most.
+    In a model with zero costs, `loops` are the rows inside zero-cost loops, if any, and `inner` is what states of value
+    zero play (-1 elsewhere).
     """
 
     problem: Reduced
-    index: Int32s
-    distance: Int64s
+    longest: int
+    widest: int
+    place: Int32s
+    distance: Int32s
     loops: Bools | None
     inner: Int64s | None
 
-    def expand(self, values: Floats) -> Floats:
-        """Carry one number per reduced state back to the states of the model; 0 at the goal, infinity at dead ends."""
-        return np.append(values, (np.inf, 0.0))[self.index]
+    @property
+    def states(self) -> int:
+        """The number of reduced states."""
+        return len(self.problem.first) - 1
 
-    def groups(self, most: int) -> Int32s:
-        """Put reduced states of equal distance to the goal into one group, or each into its own if there are few."""
-        states = len(self.problem.first) - 1
-        if states <= most // 4:
-            return np.arange(states, dtype=np.int32)
-        depth = int(self.distance[-1])
-        return ((self.distance - 1) * min(most, depth) // depth).astype(np.int32)
+    def extended(self) -> Floats:
+        """Make room for one number per reduced state, with infinity for dead ends and 0 for the goal at the end.
+
+        ``numbers[reduction.place]`` then carries the numbers back to the states of the model.
+        """
+        numbers = np.empty(self.states + 2)
+        numbers[DEAD] = np.inf
+        numbers[GOAL] = 0.0
+        return numbers
 
     def expand_policy(self, ssp: SSP, rows: Int64s) -> Int64s:
         """Carry a row per reduced state back to an action per state; -1 at dead ends."""
-        chosen = self.problem.origin[rows].astype(np.int64)
-        policy = np.append(chosen, (-1, -1))[self.index]
-        policy[policy >= 0] %= ssp.actions
+        chosen = np.full(self.states + 2, -1, dtype=np.int64)
+        chosen[:DEAD] = self.problem.origin[rows]
+        policy = chosen[self.place] % ssp.actions
+        policy[self.place < 0] = -1
         if self.inner is not None:
-            exits = chosen // ssp.actions
-            policy = np.where(self.inner >= 0, self.inner, policy)
-            if self.loops is not None:
-                walk = walk_to(ssp, self.loops, exits)
-                policy = np.where(walk >= 0, walk, policy)
+            np.copyto(policy, self.inner, where=self.inner >= 0)
+        if self.loops is not None:
+            walk = walk_to(ssp, self.loops, chosen[:DEAD] // ssp.actions)
+            np.copyto(policy, walk, where=walk >= 0)
         return policy
 
 
 def reduce(ssp: SSP) -> Reduction:
     """Reduce a model."""
     distance, order, usable = sure_states(ssp, ssp.available)
-    index = np.full(ssp.states + 1, DEAD, dtype=np.int32)
-    index[ssp.goal] = GOAL
-    index[order] = np.arange(len(order), dtype=np.int32)
-    loops = inner = None
-    if (ssp.costs == 0.0).any():
-        order, loops, inner = merge_free_states(ssp, order, usable, index)
-    problem = compact(ssp.indptr, ssp.successors, ssp.probabilities, ssp.costs.reshape(-1), usable, index, order)
-    heads = order[np.searchsorted(index[order], np.arange(len(problem[0]) - 1))] if inner is not None else order
-    return Reduction(Reduced(*problem), index[:-1], distance[heads].astype(np.int64), loops, inner)
+    place = np.full(ssp.states + 1, DEAD, dtype=np.int32)
+    place[ssp.goal] = GOAL
+    place[order] = np.arange(len(order), dtype=np.int32)
+    heads, loops, inner = order, None, None
+    if not ssp.costs.min() > 0.0:
+        order, loops, inner = merge_free_states(ssp, usable, place)
+        heads = order[np.unique(place[order], return_index=True)[1]]
+    reduced = compact(ssp.indptr, ssp.successors, ssp.probabilities, ssp.costs.reshape(-1), usable, place, order)
+    return Reduction(Reduced(*reduced[:7]), *reduced[7:], place[:-1], distance[heads], loops, inner)
 
 
-def merge_free_states(ssp: SSP, order: Int32s, usable: Bools, index: Int32s) -> tuple[Int32s, Bools | None, Int64s]:
-    """Make states of value zero one with the goal, and each zero-cost loop one state; renumbers `index` in place.
+def merge_free_states(ssp: SSP, usable: Bools, place: Int32s) -> tuple[Int32s, Bools | None, Int64s]:
+    """Make states of value zero one with the goal, and each zero-cost loop one state; changes `place`.
 
     Returns the members of the reduced states in their order, the rows inside loops, and what free states play.
     """
     costless = usable & (ssp.costs.reshape(-1) == 0.0)
     distance, free, kept = sure_states(ssp, costless)
     inner = descend(ssp, ssp.successors, kept, distance)
-    index[free] = GOAL
+    place[free] = GOAL
 
-    busy = index[:-1] >= 0
+    busy = place[:-1] >= 0
     component, count = zero_cost_components(ssp, usable & np.repeat(busy, ssp.actions))
-    place = index[:-1].copy()
+    rank = place[:-1].copy()
     loops = None
     if count:
         earliest = np.full(count, ssp.states, dtype=np.int32)
         looped = component >= 0
-        np.minimum.at(earliest, component[looped], place[looped])
-        place[looped] = earliest[component[looped]]
+        np.minimum.at(earliest, component[looped], rank[looped])
+        rank[looped] = earliest[component[looped]]
         length = np.diff(ssp.indptr)
         source = np.repeat(np.arange(ssp.states), np.add.reduceat(length, np.arange(0, len(length), ssp.actions)))
         label = np.append(component, -1)
@@ -123,14 +129,14 @@ def merge_free_states(ssp: SSP, order: Int32s, usable: Bools, index: Int32s) -> 
         leaving = np.zeros(len(costless), dtype=np.bool_)
         leaving[np.repeat(np.arange(len(length)), length)[~stays]] = True
         loops = costless & ~leaving
-    _, renumbered = np.unique(place[busy], return_inverse=True)
-    index[:-1][busy] = renumbered
+    _, renumbered = np.unique(rank[busy], return_inverse=True)
+    place[:-1][busy] = renumbered
     members = np.flatnonzero(busy).astype(np.int32)
     return members[np.argsort(renumbered, kind="stable")], loops, inner
 
 
 def walk_to(ssp: SSP, rows: Bools, exits: Int64s) -> Int64s:
-    """Return actions that lead by the given rows, which never leave their loop, to the exit of each loop; -1 elsewhere."""
+    """Return actions that lead by rows inside the loops to the exit of each; -1 at exits and elsewhere."""
     is_exit = np.zeros(ssp.states + 1, dtype=np.bool_)
     is_exit[exits] = True
     successors = np.where(is_exit[ssp.successors], np.int32(ssp.goal), ssp.successors)
@@ -142,7 +148,7 @@ def walk_to(ssp: SSP, rows: Bools, exits: Int64s) -> Int64s:
 
 
 def descend(ssp: SSP, successors: Int32s, rows: Bools, distance: Int32s) -> Int64s:
-    """Return for each state an action among the given rows that may bring it one step nearer; -1 where there is none."""
+    """Return for each state an action among the given rows that may bring it one step nearer; -1 if none does."""
     entry_row = np.repeat(np.arange(len(rows)), np.diff(ssp.indptr))
     near = np.append(distance, np.int32(0))
     source = entry_row // ssp.actions
@@ -159,20 +165,22 @@ def compact(
     probabilities: Floats,
     costs: Floats,
     usable: Bools,
-    index: Int32s,
+    place: Int32s,
     members: Int32s,
-) -> tuple[Int32s, Int64s, Int32s, Floats, Floats, Floats, Int32s]:
+) -> tuple[Int32s, Int64s, Int32s, Floats, Floats, Floats, Int32s, int, int]:
     """Write the usable rows of the members, in order, without self-loops and without the goal's column."""
-    actions = usable.size // (index.size - 1)
+    actions = usable.size // (place.size - 1)
     states = 0
     entries = 0
     rows = 0
+    longest = 0
     for member in members:
-        states = index[member] + 1
+        states = place[member] + 1
         for row in range(member * actions, (member + 1) * actions):
             if usable[row]:
                 rows += 1
                 entries += indptr[row + 1] - indptr[row]
+                longest = max(longest, indptr[row + 1] - indptr[row])
     first = np.zeros(states + 1, np.int32)
     start = np.zeros(rows + 1, np.int64)
     target = np.empty(entries, np.int32)
@@ -182,8 +190,12 @@ def compact(
     origin = np.empty(rows, np.int32)
 
     rows = 0
+    widest = 0
+    wide = 0
     for member in members:
-        here = index[member]
+        here = place[member]
+        if first[here + 1] == 0:
+            wide = 0
         for row in range(member * actions, (member + 1) * actions):
             if not usable[row]:
                 continue
@@ -193,7 +205,7 @@ def compact(
             goal = 0.0
             leave = 0.0
             for entry in range(indptr[row], indptr[row + 1]):
-                there = index[successors[entry]]
+                there = place[successors[entry]]
                 probability = probabilities[entry]
                 if there == here:
                     stay += probability
@@ -214,5 +226,8 @@ def compact(
             origin[rows] = row
             rows += 1
             start[rows] = end
+            if end - begin > wide:
+                widest += end - begin - wide
+                wide = end - begin
         first[here + 1] = rows
-    return first, start, target, weight, to_goal, cost, origin
+    return first, start, target, weight, to_goal, cost, origin, longest, widest

@@ -27,7 +27,7 @@ from goalward.errors import PolicyError, PrecisionError, SettingError, Unreachab
 from goalward.model.ssp import SSP
 from goalward.planning import bellman
 from goalward.planning.certificate import Bounds, Certifier
-from goalward.planning.reduce import Reduction, reduce
+from goalward.planning.reduce import DEAD, Reduction, reduce
 
 __all__ = ["Solution", "solve"]
 
@@ -52,6 +52,8 @@ class Solution:
         ``"policy iteration"``, ``"sweeps"``, or ``"graph"`` where no arithmetic was needed.
     iterations
         Policy evaluations, or rounds of sweeps.
+    width
+        The largest (upper - lower) / upper of any state with a positive finite value.
     """
 
     values: Floats
@@ -60,6 +62,7 @@ class Solution:
     upper: Floats
     method: str
     iterations: int
+    width: float
 
     def __repr__(self) -> str:
         finite = np.isfinite(self.values)
@@ -69,12 +72,6 @@ class Solution:
             f"Solution(states={len(self.values)}, largest_value={largest:.6g}, width={self.width:.1e}{dead}, "
             f"method={self.method!r}, iterations={self.iterations})"
         )
-
-    @property
-    def width(self) -> float:
-        """The largest (upper - lower) / upper of any state with a positive finite value."""
-        inside = (self.upper > 0.0) & np.isfinite(self.values)
-        return float(np.max(1.0 - self.lower[inside] / self.upper[inside], initial=0.0))
 
 
 def solve(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) -> Solution:
@@ -127,83 +124,71 @@ def solve(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) -> S
 def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) -> Solution:
     """Solve a model wherever it starts, to the tolerance or as far as double precision goes."""
     reduction = reduce(ssp)
-    problem = reduction.problem
-    states = len(problem.first) - 1
-    if states == 0:
-        values = reduction.expand(np.empty(0))
-        policy = reduction.expand_policy(ssp, np.empty(0, dtype=np.int64))
-        return Solution(values, policy, values, values, "graph", 0)
-    values, policy = np.empty(states), np.empty(states, dtype=np.int64)
-    bellman.label(*problem[:6], values, policy)
-    certifier = Certifier(problem, reduction, int(np.diff(ssp.indptr).max()))
-    if states <= DENSE_STATES:
-        method = "policy iteration"
-        bounds, iterations = iterate_policies(ssp, reduction, certifier, values, policy, tolerance, start)
+    extended = reduction.extended()
+    policy = np.empty(reduction.states, dtype=np.int64)
+    if reduction.states == 0:
+        bounds, method, iterations = Bounds(extended, extended, 0.0), "graph", 0
     else:
-        method = "sweeps"
-        bounds, iterations = sweep(reduction, certifier, values, policy, tolerance, start)
+        bellman.label(*reduction.problem[:6], extended[:DEAD], policy)
+        if reduction.states <= DENSE_STATES:
+            method = "policy iteration"
+            bounds, iterations = iterate_policies(ssp, reduction, extended, policy, tolerance, start)
+        else:
+            method = "sweeps"
+            bounds, iterations = sweep(reduction, extended, policy, tolerance, start)
     return Solution(
-        reduction.expand(values),
+        extended[reduction.place],
         reduction.expand_policy(ssp, policy),
-        reduction.expand(bounds.lower),
-        reduction.expand(bounds.upper),
+        bounds.lower[reduction.place],
+        bounds.upper[reduction.place],
         method,
         iterations,
+        bounds.width,
     )
 
 
 def iterate_policies(
-    ssp: SSP,
-    reduction: Reduction,
-    certifier: Certifier,
-    values: Floats,
-    policy: Int64s,
-    tolerance: float,
-    start: Solution | None,
+    ssp: SSP, reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float, start: Solution | None
 ) -> tuple[Bounds, int]:
     """Iterate policies with exact evaluation, from the policy of an earlier solution if that is still proper."""
-    problem, rows, groups = reduction.problem, certifier.rows, certifier.groups
+    problem, certifier = reduction.problem, Certifier(reduction, exact=True)
+    values = extended[:DEAD]
     iterations = 0
+    work = (*problem[:6], *certifier.rows, *certifier.groups, values, certifier.spare)
     if start is not None:
-        proper = policy.copy()
-        bellman.adopt(problem.first, problem.origin, ssp.actions, start.policy, policy)
-        iterations = bellman.policy_iteration(*problem[:6], *rows, *groups, values, certifier.spare, policy)
-        if iterations == 0:
-            policy[:] = proper
-    if iterations == 0:
-        iterations = bellman.policy_iteration(*problem[:6], *rows, *groups, values, certifier.spare, policy)
-    bounds = certifier.by_ratio(values, policy, greedy=False)
+        earlier = policy.copy()
+        bellman.adopt(problem.first, problem.origin, ssp.actions, start.policy, earlier)
+        iterations = bellman.policy_iteration(*work, earlier)
+        if iterations:
+            policy[:] = earlier
+    if not iterations:
+        iterations = bellman.policy_iteration(*work, policy)
+    bounds = certifier.by_ratio(extended, policy, greedy=False)
     if not bounds.width <= tolerance:
-        bounds = certifier.by_propagation(values, policy)
+        bounds = certifier.by_propagation(extended, policy)
     return bounds, iterations
 
 
 def sweep(
-    reduction: Reduction,
-    certifier: Certifier,
-    values: Floats,
-    policy: Int64s,
-    tolerance: float,
-    start: Solution | None,
+    reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float, start: Solution | None
 ) -> tuple[Bounds, int]:
     """Run rounds of sweeps and group corrections until the bounds are close enough or nothing moves any more."""
-    problem = reduction.problem
+    problem, certifier = reduction.problem, Certifier(reduction, exact=False)
+    values = extended[:DEAD]
     if start is not None:
-        known = reduction.index >= 0
-        earlier = np.full(len(values), np.inf)
-        earlier[reduction.index[known]] = start.values[known]
-        np.copyto(values, earlier, where=np.isfinite(earlier) & (earlier > 0.0))
+        known = (reduction.place >= 0) & np.isfinite(start.values) & (start.values > 0.0)
+        values[reduction.place[known]] = start.values[known]
+    free_rows = not problem.cost.min() > 0.0
     threshold = 0.5 * tolerance
-    smallest, since = np.inf, 0
-    rounds = 0
+    smallest, since, rounds = np.inf, 0, 0
     while True:
         rounds += 1
         change = bellman.optimal_sweep(*problem[:4], problem.cost, values, policy)
         smallest, since = (change, 0) if change < smallest else (smallest, since + 1)
         if change <= threshold or since > 10 * PATIENCE:
-            bounds = certifier.by_ratio(values, policy, greedy=True)
-            if not bounds.width <= tolerance and (certifier.has_free_rows or threshold < 1e-3 * tolerance):
-                bounds = certifier.by_propagation(values, policy)
+            bounds = certifier.by_ratio(extended, policy, greedy=True)
+            if not bounds.width <= tolerance and (free_rows or threshold < 1e-3 * tolerance):
+                bounds = certifier.by_propagation(extended, policy)
             if bounds.width <= tolerance or threshold < 1e-15 or since > 10 * PATIENCE:
                 return bounds, rounds
             threshold = 0.1 * min(threshold, change)
@@ -221,8 +206,8 @@ def exercise_planning() -> None:
     ssp = SSP.from_dense(
         [[[0.5, 0.0, 0.5], [0.0, 1.0, 0.0]], [[0.5, 0.0, 0.5], [0.0, 0.0, 1.0]]], [[1.0, 0.0], [1.0, 1.0]]
     )
-    solution = solve_all(ssp)
-    solve_all(ssp, start=solution)
+    solution = solve_all(ssp, start=solve_all(ssp))
     reduction = reduce(ssp)
-    values, policy = np.ones(2), np.zeros(2, dtype=np.int64)
-    sweep(reduction, Certifier(reduction.problem, reduction, 3), values, policy, 0.5, None)
+    extended = reduction.extended()
+    extended[:DEAD] = 1.0
+    sweep(reduction, extended, np.zeros(2, dtype=np.int64), 0.5, solution)
