@@ -64,7 +64,7 @@ def draw_successor(indptr: Int64s, successors: Int32s, cumulative: Floats, row: 
 @kernel
 def draw_action(chances: Floats, state: int, chance: float) -> int:
     """Return the action for a uniform number in [0, 1), given ``chances[s, a]`` cumulated over the actions."""
-    last = chances.shape[1] - 1
+    last = int(chances.shape[1]) - 1
     target = chance * chances[state, last]
     for action in range(last):
         if chances[state, action] > target:

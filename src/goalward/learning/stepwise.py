@@ -59,8 +59,11 @@ class Stepwise:
         ended = 0
         self.cut = False
         while not ended and not self.cut and len(happened) < min(steps, BLOCK):
-            action = self.choose()
             state = self.state
+            if not self.task.available[state].any():
+                ended = int(Ended.DEAD_END)
+                break
+            action = self.choose()
             before = self.plan.stop_before_visits
             if before is not None and self.step > 0 and self.visits[state, action] >= before[state, action]:
                 ended = int(Ended.BEFORE_VISITS)
