@@ -11,6 +11,7 @@ import textwrap
 import numpy as np
 from numpy.typing import NDArray
 
+from goalward.arrays import Floats, Int32s, Int64s
 from goalward.errors import SettingError
 from goalward.model.layout import GridLayout
 from goalward.model.ssp import SSP
@@ -181,7 +182,7 @@ def read_characters(text: str) -> NDArray[np.str_]:
     return np.array([list(line) for line in lines])
 
 
-def grid_ssp(number: NDArray[np.int32], initial_state: int, success: float) -> SSP:
+def grid_ssp(number: Int32s, initial_state: int, success: float) -> SSP:
     """Return the model of a grid, given the state of each cell: its number, S for a goal, `WALL` for a wall."""
     S = int(number.max())
     cells = np.flatnonzero((number >= 0) & (number < S))
@@ -208,7 +209,7 @@ def grid_ssp(number: NDArray[np.int32], initial_state: int, success: float) -> S
     return SSP._trusted(indptr, successors, probabilities, np.ones((S, 4)), initial_state, None, DIRECTIONS, layout)
 
 
-def neighbours(number: NDArray[np.int32], cells: NDArray[np.intp]) -> NDArray[np.int32]:
+def neighbours(number: Int32s, cells: NDArray[np.intp]) -> Int32s:
     """Return ``reached[cell, direction]``, the state in which a step from the cell ends."""
     rows, columns = number.shape
     row, column = np.divmod(cells, columns)
@@ -220,9 +221,7 @@ def neighbours(number: NDArray[np.int32], cells: NDArray[np.intp]) -> NDArray[np
     return np.where(reached == WALL, number[row, column][:, np.newaxis], reached)
 
 
-def slippery_rows(
-    reached: NDArray[np.int32], weights: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+def slippery_rows(reached: Int32s, weights: Floats) -> tuple[Int64s, Int32s, Floats]:
     """Return the compressed rows of some states: entries in each row, successors, probabilities.
 
     ``weights[action, direction]`` is the probability of a step in a direction. Directions that end in the same state

@@ -1,0 +1,121 @@
+"""A grid as text: values and arrows in boxes while they fit a line, bare arrows while those fit, otherwise nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from goalward.arrays import Floats, Int64s
+from goalward.errors import ShapeError
+from goalward.model.layout import GridLayout
+from goalward.model.ssp import SSP
+from goalward.report.labels import UNICODE, Glyphs, action_marks, fixed_number
+
+__all__ = ["grid_text", "layout_of"]
+
+MOST_ROWS = 100
+Cells = list[list[str]]
+
+
+def layout_of(ssp: SSP) -> GridLayout:
+    """Return the layout of a model, or say that it cannot be drawn."""
+    if ssp.layout is None:
+        raise ShapeError("the model has no grid layout and cannot be drawn; give it one when making it (layout=...)")
+    return ssp.layout
+
+
+def grid_text(
+    ssp: SSP,
+    values: Floats,
+    policy: Int64s,
+    *,
+    width: int = 100,
+    glyphs: Glyphs = UNICODE,
+) -> str | None:
+    """Draw the value and the action of every state where it lies.
+
+    Parameters
+    ----------
+    values, policy
+        One number and one action per state; the action -1 is none.
+    width
+        How many characters fit a line.
+    glyphs
+        The characters to draw with: `UNICODE` or `ASCII`.
+
+    Returns
+    -------
+    str or None
+        The picture with its legend below, or None where not even bare arrows fit.
+    """
+    layout = layout_of(ssp)
+    if layout.columns > width or layout.rows > MOST_ROWS:
+        return None
+    marks = [*action_marks(ssp, glyphs), " "]
+    actions = [marks[action] for action in policy]
+    cells = boxed_cells(ssp, layout, values, actions, glyphs)
+    for padding in (" ", ""):
+        if layout.columns * (len(cells[0][0]) + 2 * len(padding) + 1) + 1 <= width:
+            return f"{draw_boxes(cells, padding, glyphs)}\n{boxed_legend(layout, values, glyphs)}"
+    bare = bare_cells(ssp, layout, actions, glyphs)
+    gap = " " if 2 * layout.columns - 1 <= width else ""
+    return "\n".join([*(gap.join(row) for row in bare), bare_legend(layout, policy, glyphs)])
+
+
+def arrange(layout: GridLayout, states: list[str], goal: str, wall: str) -> Cells:
+    """Lay one text per state out on the grid, row by row."""
+    cells = [wall] * (layout.rows * layout.columns)
+    for cell, text in zip(layout.cells, states, strict=True):
+        cells[cell] = text
+    for cell in layout.goals:
+        cells[cell] = goal
+    return [cells[first : first + layout.columns] for first in range(0, len(cells), layout.columns)]
+
+
+def boxed_cells(ssp: SSP, layout: GridLayout, values: Floats, actions: list[str], glyphs: Glyphs) -> Cells:
+    """Return what stands in each box, all of one width: the mark of the start, the value, the action."""
+    written = [fixed_number(value, 4, glyphs) for value in values]
+    room = max(map(len, written))
+    states = [f" {value:>{room}} {action}" for value, action in zip(written, actions, strict=True)]
+    states[ssp.initial_state] = glyphs.start + states[ssp.initial_state][1:]
+    return arrange(layout, states, "goal".center(room + 3), glyphs.wall * (room + 3))
+
+
+def draw_boxes(cells: Cells, padding: str, glyphs: Glyphs) -> str:
+    """Draw lines around cells of equal width."""
+    bar = glyphs.horizontal * (len(cells[0][0]) + 2 * len(padding))
+    top, middle, bottom = (ends[0] + ends[1].join([bar] * len(cells[0])) + ends[2] for ends in glyphs.frame)
+    side = glyphs.vertical
+    rows = [side + side.join(f"{padding}{cell}{padding}" for cell in row) + side for row in cells]
+    return "\n".join([top, f"\n{middle}\n".join(rows), bottom])
+
+
+def boxed_legend(layout: GridLayout, values: Floats, glyphs: Glyphs) -> str:
+    """Explain the signs of the boxes that are in use."""
+    entries = [f"{glyphs.start} start"]
+    if has_walls(layout):
+        entries.append(f"{glyphs.wall} wall")
+    if np.isinf(values).any():
+        entries.append(f"{glyphs.infinity} no sure way to the goal")
+    return "   ".join(entries)
+
+
+def bare_cells(ssp: SSP, layout: GridLayout, actions: list[str], glyphs: Glyphs) -> Cells:
+    """Return one character for each cell."""
+    states = ["x" if action == " " else action for action in actions]
+    states[ssp.initial_state] = "S"
+    return arrange(layout, states, "G", glyphs.wall)
+
+
+def bare_legend(layout: GridLayout, policy: Int64s, glyphs: Glyphs) -> str:
+    """Explain the signs of the bare picture that are in use."""
+    entries = ["S start", "G goal"]
+    if has_walls(layout):
+        entries.append(f"{glyphs.wall} wall")
+    if (policy < 0).any():
+        entries.append("x no sure way to the goal")
+    return "   ".join(entries)
+
+
+def has_walls(layout: GridLayout) -> bool:
+    """Return whether some cell is neither a state nor a goal."""
+    return len(layout.cells) + len(layout.goals) < layout.rows * layout.columns

@@ -1,0 +1,164 @@
+"""Results as tables for the terminal and as documents for other programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from goalward.arrays import Floats, Int64s
+from goalward.model.ssp import SSP
+from goalward.model.structure import Structure
+from goalward.planning.hardness import Hardness
+from goalward.planning.solve import Solution
+from goalward.report.labels import fixed_number, number, state_label
+from goalward.worlds import World
+
+__all__ = [
+    "columns",
+    "hardness_facts",
+    "model_facts",
+    "solution_document",
+    "solution_facts",
+    "solution_table",
+    "structure_facts",
+    "worlds_table",
+]
+
+Rows = list[tuple[str, ...]]
+
+
+def columns(rows: Sequence[tuple[str, ...]], right: str = "", indent: str = "  ") -> str:
+    """Write rows of texts in columns; those numbered in `right` are flush right. Nothing is cut or folded."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            text.rjust(width) if str(place) in right else text.ljust(width)
+            for place, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append((indent + "   ".join(cells)).rstrip())
+    return "\n".join(lines)
+
+
+def model_facts(ssp: SSP) -> Rows:
+    """Say what a model consists of."""
+    real = ssp.costs[ssp.available]
+    missing = np.count_nonzero(~ssp.available)
+    names = f": {', '.join(ssp.action_names)}" if ssp.action_names else ""
+    span = number(real.min()) + ("" if real.min() == real.max() else f" to {number(real.max())}")
+    return [
+        ("states", f"{ssp.states:,} and the goal"),
+        ("actions", f"{ssp.actions}{names}" + (f" ({missing:,} pairs not available)" if missing else "")),
+        ("transitions", f"{len(ssp.successors):,}"),
+        ("costs", span),
+        ("start", state_label(ssp, ssp.initial_state)),
+        ("digest", ssp.digest[:16]),
+    ]
+
+
+def structure_facts(ssp: SSP, structure: Structure) -> Rows:
+    """Say what the graph of a model looks like."""
+    loops = [f"{{{some_states(ssp, loop, 4)}}}" for loop in structure.zero_cost_loops[:4]]
+    more = "; ..." if len(structure.zero_cost_loops) > 4 else ""
+    return [
+        ("goal reached surely", "yes" if structure.proper else "NO: no policy does from the start"),
+        ("dead ends", counted_states(ssp, structure.dead_ends)),
+        ("not reachable", counted_states(ssp, structure.unreachable)),
+        ("zero-cost loops", f"{len(structure.zero_cost_loops):,}: {'; '.join(loops)}{more}" if loops else "none"),
+    ]
+
+
+def hardness_facts(hardness: Hardness) -> Rows:
+    """Say how hard a model is to learn."""
+    return [
+        ("B*", number(hardness.B_star), "the largest optimal cost of a state"),
+        ("T*", number(hardness.T_star), "the most steps the optimal policy needs"),
+        ("D", number(hardness.D), "the SSP-diameter: the most steps the fastest policy needs"),
+        ("c_min", number(hardness.c_min), "the smallest cost"),
+        ("gap", number(hardness.smallest_gap), "the smallest loss of one wrong action"),
+    ]
+
+
+def counted_states(ssp: SSP, states: Int64s) -> str:
+    """Say how many states there are and which."""
+    return f"{len(states):,}: {some_states(ssp, states, 4)}" if len(states) else "none"
+
+
+def some_states(ssp: SSP, states: Int64s, limit: int) -> str:
+    """Name the first of some states."""
+    named = "; ".join(state_label(ssp, int(state)) for state in states[:limit])
+    return named + ("; ..." if len(states) > limit else "")
+
+
+def solution_facts(ssp: SSP, solution: Solution, tolerance: float) -> Rows:
+    """Say what was found and how."""
+    start, digits = ssp.initial_state, digits_of(tolerance)
+    value, lower, upper = (number(each[start], digits) for each in (solution.values, solution.lower, solution.upper))
+    dead = np.count_nonzero(np.isinf(solution.values))
+    return [
+        ("cost from the start", f"{value}, proved to lie in {lower} .. {upper}"),
+        ("start", state_label(ssp, start)),
+        ("method", f"{solution.method}, {solution.iterations} iterations; bounds within {solution.width:.1e}"),
+        *([("dead ends", f"{dead:,} of {ssp.states:,} states, at infinite cost")] if dead else []),
+    ]
+
+
+def solution_table(ssp: SSP, solution: Solution, tolerance: float, limit: int) -> str:
+    """Write the first rows of a solution, a state each."""
+    digits = digits_of(tolerance)
+    labelled = ssp.state_names is not None or ssp.layout is not None
+    label = ("name" if ssp.state_names else "place",) if labelled else ()
+    rows: Rows = [("state", *label, "value", "lower", "upper", "action")]
+    for state in range(min(limit, ssp.states)):
+        numbers = (fixed_number(each[state], digits) for each in (solution.values, solution.lower, solution.upper))
+        action = int(solution.policy[state])
+        name = (state_label(ssp, state),) if labelled else ()
+        rows.append((str(state), *name, *numbers, ssp.action_name(action) if action >= 0 else "none"))
+    return columns(rows, right="0234" if labelled else "0123")
+
+
+def digits_of(tolerance: float) -> int:
+    """Return the significant digits that a tolerance vouches for and two more, at least five, at most all of them."""
+    return min(max(2 - math.floor(math.log10(tolerance)), 5), 17)
+
+
+def solution_document(ssp: SSP, solution: Solution) -> dict[str, Any]:
+    """Return a solution as plain data for JSON, which knows no infinity: infinite values are null."""
+    return {
+        "states": ssp.states,
+        "actions": ssp.actions,
+        "initial_state": ssp.initial_state,
+        "state_names": ssp.state_names,
+        "action_names": ssp.action_names,
+        "digest": ssp.digest,
+        "method": solution.method,
+        "iterations": solution.iterations,
+        "width": solution.width,
+        "values": finite_or_none(solution.values),
+        "lower": finite_or_none(solution.lower),
+        "upper": finite_or_none(solution.upper),
+        "policy": solution.policy.tolist(),
+    }
+
+
+def finite_or_none(values: Floats) -> list[float | None]:
+    """Return numbers with None for infinity."""
+    return [value if math.isfinite(value) else None for value in values.tolist()]
+
+
+def worlds_table(worlds: Iterable[World]) -> str:
+    """Write what there is to choose from, each world with its settings."""
+    entries = []
+    for world in worlds:
+        settings = [(name, shown(default)) for name, default in world.settings.items()]
+        entries.append(f"{world.id}\n  {world.summary}\n{columns(settings, indent='    ')}")
+    return "\n\n".join(entries)
+
+
+def shown(default: object) -> str:
+    """Write the default of a setting, a text of several lines by its beginning."""
+    first, _, rest = str(default).partition("\n")
+    return f"{first} ..." if rest else first

@@ -1,0 +1,184 @@
+"""The command line as a user meets it: what is printed, where, and with which exit code."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import goalward
+from goalward.cli import main
+from goalward.errors import UnknownNameError
+from goalward.worlds import grid_world, random_mdp
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as leaving:
+            main(arguments)
+        printed = capsys.readouterr()
+        return leaving.value.code, printed.out, printed.err
+
+    return call
+
+
+def test_version(run):
+    assert run("--version") == (0, f"goalward {goalward.__version__}\n", "")
+
+
+def test_help_names_every_verb_and_is_not_cut_off(run):
+    code, out, _ = run("--help")
+    assert code == 0
+    assert {"solve", "show", "list"} <= {line.split()[0] for line in out.splitlines() if line.startswith("  ")}
+    assert "..." not in out.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["solve", "--help"]])
+def test_help_loads_nothing_heavy(arguments):
+    script = f"""
+import sys
+from goalward.cli import main
+try:
+    main({arguments!r})
+except SystemExit as leaving:
+    assert leaving.code == 0, leaving.code
+heavy = {{"numpy", "scipy", "numba", "matplotlib", "rich"}} & set(sys.modules)
+sys.exit(f"loaded: {{heavy}}" if heavy else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_module_runs_like_the_command():
+    done = subprocess.run([sys.executable, "-m", "goalward", "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"goalward {goalward.__version__}\n")
+
+
+def test_solve_prints_value_bounds_and_actions(run):
+    code, out, err = run("solve", "grid-world")
+    assert (code, err) == (0, "")
+    assert "cost from the start   6.036476, proved to lie in 6.036476 .. 6.036476" in out
+    assert "policy iteration" in out
+    assert len([line for line in out.splitlines() if "column" in line]) == 1 + 11
+    assert "more of" not in out
+
+
+def test_solve_prints_the_first_rows_of_large_models(run):
+    _, out, _ = run("solve", "grid-world", "--set", "rows=10", "--set", "columns=10", "--limit", "3")
+    assert "96 more of 99 states: see --limit and --json" in out
+    assert "row 0, column 2" in out
+    assert "row 0, column 3" not in out
+    _, out, _ = run("solve", "random-mdp", "--limit", "0")
+    assert "state " not in out
+
+
+def test_solve_in_json(run):
+    code, out, _ = run("solve", "grid-world", "--json", "--set", "success=0.95", "--tolerance", "1e-9")
+    document = json.loads(out)
+    assert code == 0
+    assert document["values"][0] == pytest.approx(5.3014, abs=5e-5)
+    assert len(document["policy"]) == document["states"] == 11
+    assert document["upper"][0] - document["lower"][0] <= 1e-9 * document["upper"][0]
+    assert document["digest"] == grid_world(success=0.95).digest
+
+
+@pytest.mark.parametrize("ending", ["npz", "json"])
+def test_solve_reads_model_files(run, tmp_path, ending):
+    path = tmp_path / f"model.{ending}"
+    random_mdp(seed=3).save(path)
+    _, from_file, _ = run("solve", str(path), "--json")
+    _, from_id, _ = run("solve", "random-mdp", "--set", "seed=3", "--json")
+    assert json.loads(from_file) == json.loads(from_id)
+
+
+def test_show_describes_and_draws(run):
+    code, out, err = run("show", "grid-world")
+    assert (code, err) == (0, "")
+    for part in ("11 and the goal", "left, right, up, down", "dead ends", "B*      6.0365", "● start", "│ ●6.036 "):
+        assert part in out
+
+
+def test_show_of_a_world_without_grid(run):
+    code, out, _ = run("show", "random-mdp")
+    assert code == 0
+    assert "B*      3.5166" in out
+    assert "start " in out
+    assert "●" not in out
+
+
+def test_show_reads_maps_and_names_dead_ends(run, tmp_path):
+    (tmp_path / "maze.txt").write_text("S.#.\n..#G\n")
+    code, out, _ = run("show", str(tmp_path / "maze.txt"))
+    assert code == 0
+    assert "NO: no policy does from the start" in out
+    assert "4: row 0, column 0" in out
+    assert "∞ no sure way to the goal" in out
+
+
+def test_show_says_when_a_grid_is_too_large_for_text(run):
+    _, out, _ = run("show", "grid-world", "--set", "columns=120")
+    assert "too large to be drawn as text; --png FILE" in out
+
+
+def test_show_writes_a_png(run, tmp_path):
+    path = tmp_path / "grid.png"
+    code, out, _ = run("show", "grid-world", "--png", str(path))
+    assert code == 0
+    assert out.endswith(f"written: {path}\n")
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_plain_characters_where_others_cannot_be_printed():
+    done = subprocess.run(
+        [sys.executable, "-m", "goalward", "show", "grid-world"],
+        capture_output=True,
+        check=False,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"| *6.036 > |" in done.stdout
+
+
+def test_list_worlds(run):
+    code, out, _ = run("list", "worlds")
+    assert code == 0
+    for id in goalward.worlds.known():
+        assert id in out
+    assert "success   0.85" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["solve", "gridworld"], "no world is called 'gridworld'; did you mean 'grid-world'?"),
+        (["show", "grid-world", "--set", "row=3"], "no setting of grid-world-v0 is called 'row'; did you mean 'rows'?"),
+        (["solve", "grid-world", "--set", "rows"], "'rows' sets nothing; write name=value, such as rows=5"),
+        (["solve", "grid-world", "--tolerance", "0"], "tolerance is 0.0; it must lie between 0 and 1"),
+        (["solve", "missing.npz"], "missing.npz: No such file or directory"),
+        (["list", "world"], "no list is called 'world'; did you mean 'worlds'?"),
+        (["show", "random-mdp", "--png", "x.png"], "the model has no grid layout and cannot be drawn"),
+        (["show", "grid-world", "--png", "missing/x.png"], "missing/x.png: No such file or directory"),
+        (["solve", "grid-map", "--set", "text=S#G"], "no policy reaches the goal surely from the initial state"),
+    ],
+)
+def test_errors_are_one_line_and_exit_code_two(run, arguments, message):
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert err.startswith(f"goalward: {message}")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [["--debug", "solve", "gridworld"], ["solve", "gridworld", "--debug"]])
+def test_debug_lets_the_error_through(arguments):
+    with pytest.raises(UnknownNameError):
+        main(arguments)
+
+
+def test_wrong_usage_is_explained(run):
+    code, _, err = run("solve")
+    assert code == 2
+    assert "Missing argument 'WORLD'" in err
