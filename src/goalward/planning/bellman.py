@@ -26,6 +26,7 @@ __all__ = [
     "optimal_sweep",
     "policy_iteration",
     "policy_sweep",
+    "relax",
 ]
 
 UNIT = 2.0**-52
@@ -81,7 +82,8 @@ def optimal_sweep(
                 best = total
                 choice = row
         scale = cost[choice] if cost[choice] > 0.0 else max(best, TINY)
-        change = max(change, abs(best - values[state]) / scale)
+        if abs(best - values[state]) > change * scale:
+            change = abs(best - values[state]) / scale
         values[state] = best
         policy[state] = choice
     return change
@@ -115,9 +117,21 @@ def policy_sweep(start: Int64s, target: Int32s, weight: Floats, cost: Floats, va
         for entry in range(start[state], start[state + 1]):
             total += weight[entry] * values[target[entry]]
         scale = cost[state] if cost[state] > 0.0 else max(total, TINY)
-        change = max(change, abs(total - values[state]) / scale)
+        if abs(total - values[state]) > change * scale:
+            change = abs(total - values[state]) / scale
         values[state] = total
     return change
+
+
+@kernel
+def relax(start: Int64s, target: Int32s, weight: Floats, values: Floats, relaxed: Floats) -> None:
+    """Sweep once over one row per state as if rows cost nothing: the linear part of a Gauss-Seidel sweep."""
+    for state in range(values.size):
+        total = 0.0
+        for entry in range(start[state], start[state + 1]):
+            near = target[entry]
+            total += weight[entry] * (relaxed[near] if near < state else values[near])
+        relaxed[state] = total
 
 
 @kernel
@@ -249,7 +263,6 @@ def certify(
         here = values[state]
         best = np.inf
         low[state] = 0.0
-        ratio = 0.0
         for row in range(first[state], first[state + 1]):
             residual = cost[row] - to_goal[row] * here
             size = cost[row] + to_goal[row] * here
@@ -259,16 +272,12 @@ def certify(
                 size += abs(term)
             rounding = (longest + 8) * UNIT * size
             low[state] = max(low[state], rounding - residual)
-            if rounding > residual:
-                ratio = (rounding - residual) / cost[row]
-                if not ratio <= below:
-                    below = ratio
+            if not rounding - residual <= below * cost[row]:
+                below = (rounding - residual) / cost[row]
             if (greedy and residual < best) or (not greedy and row == policy[state]):
                 best = residual
                 policy[state] = row
                 high[state] = rounding + residual
-        if high[state] > 0.0:
-            ratio = high[state] / cost[policy[state]]
-            if not ratio <= above:
-                above = ratio
+        if not high[state] <= above * cost[policy[state]]:
+            above = high[state] / cost[policy[state]]
     return below, above

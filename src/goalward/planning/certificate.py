@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, bicgstab
 
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.planning import bellman
@@ -25,7 +26,9 @@ from goalward.planning.reduce import DEAD, GOAL, Reduction
 __all__ = ["Bounds", "Certifier"]
 
 MAX_GROUPS = 512
+POLICY_SWEEPS = 8
 REPEATS = 30
+LEAP_STEPS, LEAP_PRECISION = 100, 1e-4
 OUTWARD = 4.0 * bellman.UNIT  # pushes the rounding of a final multiplication or addition to the safe side
 
 
@@ -86,27 +89,50 @@ class Certifier:
         return bellman.policy_sweep(rows.start, rows.target, rows.weight, rows.cost, values)
 
     def correct(self, values: Floats) -> bool:
-        """Add the best correction that is constant on each group, if it keeps the values positive."""
+        """Add the best correction that is constant on each group, if no value becomes negative by it."""
         bellman.aggregate(*self.rows, values, *self.groups)
         shift = np.empty_like(self.groups.right)
         if not bellman.eliminate(*self.groups[1:], shift):
             return False
         np.take(shift, self.groups.group, out=self.spare)
         self.spare += values
-        if not self.spare.min() > 0.0:
+        if not self.spare.min() >= 0.0:
             return False
         values[:] = self.spare
         return True
+
+    def leap(self, values: Floats) -> None:
+        """Solve for the values of the policy laid out by BiCGSTAB, preconditioned with a Gauss-Seidel sweep.
+
+        With G the linear part of a sweep, V + d is the fixed point if (I - G) d = sweep(V) - V. The values are left
+        alone if a negative one would come out.
+        """
+        rows = self.rows
+
+        def operator(vector: Floats) -> Floats:
+            relaxed = np.empty_like(values)
+            bellman.relax(rows.start, rows.target, rows.weight, vector.reshape(-1), relaxed)
+            return vector.reshape(-1) - relaxed
+
+        before = values.copy()
+        self.policy_sweep(values)
+        system = LinearOperator((len(values), len(values)), matvec=operator, dtype=np.float64)
+        step, _ = bicgstab(system, values - before, rtol=LEAP_PRECISION, maxiter=LEAP_STEPS)
+        before += step
+        if np.isfinite(before).all() and before.min() >= 0.0:
+            values[:] = before
 
     def accumulate(self, policy: Int64s, errors: Floats) -> Floats | None:
         """Sum errors along the way to the goal under a policy, to a quarter; None if it does not get there."""
         self.follow(policy)
         self.rows.cost[:] = errors
         total = np.zeros(len(errors))
-        for _ in range(REPEATS * REPEATS):
+        for repeat in range(REPEATS):
             if not self.correct(total) and self.exact:
                 return None
-            for _ in range(8):
+            if repeat > REPEATS // 3:
+                self.leap(total)
+            for _ in range(POLICY_SWEEPS):
                 if self.policy_sweep(total) <= 0.25:
                     return total
         return None

@@ -219,8 +219,9 @@ def compact(
                     end += 1
             if leave == 0.0:
                 continue
+            share = 1.0 / leave
             for entry in range(begin, end):
-                weight[entry] /= leave
+                weight[entry] *= share
             to_goal[rows] = goal / leave
             cost[rows] = costs[row] * ((stay + leave) / leave)
             origin[rows] = row

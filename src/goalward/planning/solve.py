@@ -8,7 +8,8 @@ Method
     divided out, states are put in order of their distance to the goal. Problems of up to 128 states are solved by
     policy iteration with subtraction-free elimination. Larger ones by rounds of one Gauss-Seidel sweep over all rows,
     up to eight over the rows of the policy, and a correction that is constant on groups of equal distance to the goal,
-    which carries at once what sweeps would carry one state at a time. Both start from an earlier solution if given.
+    which carries at once what sweeps would carry one state at a time; where that stalls, a Krylov solve under the
+    policy. Both start from an earlier solution if given.
 
 Stopping rule
     A sweep's residual proves nothing about the error. The answer ends with two-sided bounds (`certificate.py`):
@@ -26,14 +27,13 @@ from goalward.arrays import Floats, Int64s
 from goalward.errors import PolicyError, PrecisionError, SettingError, UnreachableGoalError
 from goalward.model.ssp import SSP
 from goalward.planning import bellman
-from goalward.planning.certificate import Bounds, Certifier
+from goalward.planning.certificate import POLICY_SWEEPS, Bounds, Certifier
 from goalward.planning.reduce import DEAD, Reduction, reduce
 
 __all__ = ["Solution", "solve"]
 
 DENSE_STATES = 128
-POLICY_SWEEPS = 8
-PATIENCE = 30  # rounds without a new smallest change before the group correction is given up
+PATIENCE = 300  # rounds without a new smallest change after which double precision is taken to be exhausted
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,26 +178,33 @@ def sweep(
     if start is not None:
         known = (reduction.place >= 0) & np.isfinite(start.values) & (start.values > 0.0)
         values[reduction.place[known]] = start.values[known]
+        bellman.optimal_sweep(*problem[:4], problem.cost, values, policy)
     free_rows = not problem.cost.min() > 0.0
     threshold = 0.5 * tolerance
-    smallest, since, rounds = np.inf, 0, 0
+    window = 5 + int(reduction.distance[-1]) // 40  # waves over the whole depth look like a stall for that long
+    changes = [np.inf]
+    smallest = 0
     while True:
-        rounds += 1
-        change = bellman.optimal_sweep(*problem[:4], problem.cost, values, policy)
-        smallest, since = (change, 0) if change < smallest else (smallest, since + 1)
-        if change <= threshold or since > 10 * PATIENCE:
-            bounds = certifier.by_ratio(extended, policy, greedy=True)
-            if not bounds.width <= tolerance and (free_rows or threshold < 1e-3 * tolerance):
-                bounds = certifier.by_propagation(extended, policy)
-            if bounds.width <= tolerance or threshold < 1e-15 or since > 10 * PATIENCE:
-                return bounds, rounds
-            threshold = 0.1 * min(threshold, change)
+        rounds = len(changes)
         certifier.follow(policy)
         for _ in range(POLICY_SWEEPS):
-            if certifier.policy_sweep(values) <= 0.05 * change:
+            if certifier.policy_sweep(values) <= 0.05 * changes[-1]:
                 break
-        if since < PATIENCE:
+        if rounds % window == 0 and changes[-1] > 0.1 * changes[-window]:
+            certifier.leap(values)
+        elif rounds - smallest < PATIENCE // 4:
             certifier.correct(values)
+        change = bellman.optimal_sweep(*problem[:4], problem.cost, values, policy)
+        smallest = rounds if change < changes[smallest] else smallest
+        changes.append(change)
+        exhausted = rounds - smallest > PATIENCE or threshold < 1e-15
+        if change <= threshold or exhausted:
+            bounds = certifier.by_ratio(extended, policy, greedy=True)
+            if not bounds.width <= tolerance and (free_rows or exhausted or threshold < 1e-3 * tolerance):
+                bounds = certifier.by_propagation(extended, policy)
+            if bounds.width <= tolerance or exhausted:
+                return bounds, rounds
+            threshold = 0.1 * min(threshold, change)
 
 
 @exercise
@@ -211,3 +218,6 @@ def exercise_planning() -> None:
     extended = reduction.extended()
     extended[:DEAD] = 1.0
     sweep(reduction, extended, np.zeros(2, dtype=np.int64), 0.5, solution)
+    certifier = Certifier(reduction, exact=False)
+    certifier.follow(np.zeros(2, dtype=np.int64))
+    certifier.leap(np.ones(2))
