@@ -1,0 +1,63 @@
+"""What README and the pages of docs/ show is what happens."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+from goalward import worlds
+from goalward.cli import main
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(page, language, prompt):
+    text = page.read_text(encoding="utf-8")
+    found = re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    return [block for block in found if block.startswith(prompt)]
+
+
+def examples(page):
+    return blocks(page, "python", ">>> ")
+
+
+def sessions(page):
+    return blocks(page, "console", "$ goalward ")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if examples(page)], ids=lambda page: page.name)
+def test_python_examples(page):
+    text = "\n".join(examples(page))
+    example = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    printed = []
+    outcome = doctest.DocTestRunner().run(example, out=printed.append)
+    assert outcome.attempted
+    assert not outcome.failed, "".join(printed)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if sessions(page)], ids=lambda page: page.name)
+def test_console_examples(page, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    for block in sessions(page):
+        command, _, expected = block.partition("\n")
+        with pytest.raises(SystemExit):
+            main(command.removeprefix("$ goalward ").split())
+        assert capsys.readouterr().out == expected
+
+
+def test_readme_has_examples_of_both_kinds():
+    assert examples(ROOT / "README.md")
+    assert sessions(ROOT / "README.md")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+        assert target.startswith("https://") or (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("id", worlds.known())
+def test_every_world_has_its_paragraph(id):
+    assert f"\n## {id}\n" in (ROOT / "docs" / "worlds.md").read_text(encoding="utf-8")
