@@ -154,6 +154,8 @@ def test_maps_may_be_indented_and_framed_by_empty_lines():
 
         S.#
         ..G
+
+
         """) == grid_map("S.#\n..G")
 
 
@@ -169,6 +171,7 @@ def test_maps_may_be_indented_and_framed_by_empty_lines():
         (lambda: grid_world(success=1.5), "success is 1.5; it must be a number from 0 to 1"),
         (lambda: grid_world(success=float("nan")), "success is nan"),
         (lambda: grid_world(success="0.5"), "success is '0.5'"),
+        (lambda: grid_world(success=None), "success is None"),
         (lambda: grid_map("S..\n..G", success=-1), "success is -1"),
         (lambda: grid_map("S..\n.G"), "row 1 of the map has 2 cells, row 0 has 3"),
         (lambda: grid_map("S.x\n..G"), "row 0, column 2 of the map is 'x'"),
