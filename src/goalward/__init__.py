@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from goalward import agents as agents
     from goalward import worlds as worlds
     from goalward._jit import warm_up as warm_up
+    from goalward.beliefs.dirichlet import Dirichlet as Dirichlet
+    from goalward.beliefs.finite import FinitePrior as FinitePrior
+    from goalward.beliefs.tied import TiedDirichlet as TiedDirichlet
     from goalward.errors import GoalwardError as GoalwardError
     from goalward.learning.loop import learn as learn
     from goalward.learning.run import Run as Run
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
     from goalward.planning.solve import solve as solve
 
 _homes = {
+    "Dirichlet": "goalward.beliefs.dirichlet",
+    "FinitePrior": "goalward.beliefs.finite",
+    "TiedDirichlet": "goalward.beliefs.tied",
     "GoalwardError": "goalward.errors",
     "GridLayout": "goalward.model.layout",
     "Run": "goalward.learning.run",

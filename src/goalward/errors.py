@@ -9,6 +9,7 @@
     │   ├── CostError             negative, NaN or infinite costs
     │   ├── StateError            a state, action or name that the model does not have
     │   └── UnreachableGoalError  no policy reaches the goal surely from the initial state
+    ├── BeliefError (ValueError)  something was observed that the prior holds impossible
     ├── PolicyError (ValueError)  a policy that does not fit its model
     ├── PrecisionError            the promised width of the bounds is beyond double precision
     ├── FileError                 a file that is damaged, foreign or of another version
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from goalward.planning.solve import Solution
 
 __all__ = [
+    "BeliefError",
     "CostError",
     "FileError",
     "GoalwardError",
@@ -69,6 +71,10 @@ class StateError(ModelError):
 
 class UnreachableGoalError(ModelError):
     """From the initial state no policy reaches the goal with probability one."""
+
+
+class BeliefError(GoalwardError, ValueError):
+    """Something was observed that the prior holds impossible."""
 
 
 class PolicyError(GoalwardError, ValueError):

@@ -18,9 +18,19 @@ from goalward.errors import UnknownNameError
 if TYPE_CHECKING:
     from goalward.agents.bounds import Optimal as Optimal
     from goalward.agents.bounds import Uniform as Uniform
+    from goalward.agents.psrl import PSRL as PSRL
+    from goalward.agents.variants import TSDE as TSDE
+    from goalward.agents.variants import EpisodePSRL as EpisodePSRL
+    from goalward.agents.variants import PosteriorMean as PosteriorMean
+    from goalward.agents.variants import StepPSRL as StepPSRL
 
 _registry = {
     "optimal": ("goalward.agents.bounds", "Optimal"),
+    "posterior-mean": ("goalward.agents.variants", "PosteriorMean"),
+    "psrl": ("goalward.agents.psrl", "PSRL"),
+    "psrl-episode": ("goalward.agents.variants", "EpisodePSRL"),
+    "psrl-step": ("goalward.agents.variants", "StepPSRL"),
+    "tsde": ("goalward.agents.variants", "TSDE"),
     "uniform": ("goalward.agents.bounds", "Uniform"),
 }
 _homes = {name: module for module, name in _registry.values()}

@@ -1,0 +1,180 @@
+"""PSRL-SSP: posterior sampling for stochastic shortest paths.
+
+Reference
+    Jafarnia-Jahromi, Chen, Jain, Luo: Online Learning for Stochastic Shortest Path Model via Posterior Sampling.
+    Algorithm 1.
+
+Pseudo-code
+     1  Input: prior mu_1
+     2  t <- 1, l <- 0, K_{-1} <- 0, t_0 <- 0, k_{t_0} <- 0
+     3  for episodes k = 1, ..., K:
+     4      s_t <- s_init
+     5      while s_t is not the goal:
+     6          if k - k_{t_l} > K_{l-1} or n_t(s, a) > 2 n_{t_l}(s, a) for some (s, a):
+     7              K_l <- k - k_{t_l}
+     8              l <- l + 1, t_l <- t, k_{t_l} <- k
+     9              draw theta_l from mu_{t_l}; pi_l <- the optimal policy of theta_l
+    10          play a_t = pi_l(s_t), observe s'_t
+    11          update mu by Bayes' rule
+    12          s_{t+1} <- s'_t, t <- t + 1
+
+How it maps
+    `plan` is lines 7 to 9, called when line 6 holds; `observe` is line 11 and the counts; the loop does the rest.
+    The test of line 6 comes before every action. Its first part turns true when the goal has been reached K_{l-1} + 1
+    times since the epoch began: then k - k_{t_l} = K_{l-1} + 1. Its second turns true right after a pair has been
+    played n_{t_l}(s, a) + 1 times in the epoch. On the very first step line 6 holds with l = 0, and line 7 makes
+    K_0 = 1 - 0 = 1, so the first epoch may reach the goal twice.
+
+The policy of an epoch is optimal for the sampled model to the planner's relative tolerance, 1e-6. Where double
+precision proves less, as in samples that make the goal practically unreachable, the best policy found is played: the
+second part of line 6 soon ends it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from goalward.agents.base import Agent, Plan, Steps, Task
+from goalward.arrays import Int64s
+from goalward.beliefs.base import Prior
+from goalward.beliefs.dirichlet import Dirichlet
+from goalward.errors import PrecisionError, SettingError
+from goalward.model.ssp import SSP
+from goalward.planning.solve import Solution, solve
+from goalward.worlds.settings import checked_integer
+
+__all__ = ["PSRL", "perturbation"]
+
+
+@dataclass(eq=False)
+class PSRL(Agent):
+    """Posterior sampling with the epochs of the paper. It needs the prior and nothing else."""
+
+    prior: Prior = field(default_factory=Dirichlet)
+    """mu_1, what is believed about the kernel before anything is seen."""
+
+    perturb_costs: bool | float = False
+    """Plan with max(c, eps), for worlds with zero costs: eps itself, or True for that of Theorem 2."""
+
+    value_limit: float | None = None
+    """Draw again while the sampled model has a state of optimal value above this: a prior supported on max V <= B."""
+
+    max_rejections: int = 10_000
+    """How many samples in a row may be rejected for `value_limit`."""
+
+    name: ClassVar[str] = "psrl"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.prior, Prior):
+            raise SettingError(f"prior is {self.prior!r}; it must be a prior, such as Dirichlet(0.1)")
+        if not 0.0 <= self.perturb_costs < np.inf:
+            raise SettingError(f"perturb_costs is {self.perturb_costs!r}; it must be True, False or a number from 0")
+        if self.value_limit is not None and not self.value_limit > 0.0:
+            raise SettingError(f"value_limit is {self.value_limit!r}; it must be a positive number or None")
+        checked_integer("max_rejections", self.max_rejections, 0)
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        """Lines 1 and 2."""
+        super().begin(task, rng)
+        self.belief = self.prior.belief(task)
+        self.visits: Int64s = np.zeros(task.costs.shape, dtype=np.int64)  # n_t(s, a)
+        self.k = 1  # the current episode
+        self.k_start = 0  # k_{t_l}, the episode in which the current epoch began
+        self.epsilon = perturbation(task) if self.perturb_costs is True else float(self.perturb_costs)
+        self.planning_costs = perturbed(task, self.epsilon)
+        self.solution: Solution | None = None
+        self.rejections = 0
+
+    def plan(self, state: int) -> Plan:
+        """Lines 7 to 9."""
+        K_previous = self.k - self.k_start
+        self.k_start = self.k
+        theta, solution = self.draw()
+        return Plan(
+            playable(solution, self.task),
+            stop_after_visits=self.visits + 1,
+            stop_after_goals=K_previous + 1,
+            model=theta,
+            values=solution.values,
+        )
+
+    def observe(self, steps: Steps) -> None:
+        """Line 11, and n_t and k as far as they have come."""
+        self.belief.update(steps)
+        pairs = steps.states * self.task.actions + steps.actions
+        self.visits += np.bincount(pairs, minlength=self.visits.size).reshape(self.visits.shape)
+        self.k += int(np.count_nonzero(steps.next_states == self.task.goal))
+
+    def draw(self) -> tuple[SSP, Solution]:
+        """Line 9: draw a model from the posterior and solve it, again if it is outside the prior's support."""
+        for _ in range(self.max_rejections + 1):
+            theta = self.belief.sample(self.rng)
+            self.solution = self.solve(theta)
+            if self.value_limit is None or self.solution.values.max() <= self.value_limit:
+                return theta, self.solution
+            self.rejections += 1
+        raise SettingError(
+            f"{self.max_rejections + 1} samples in a row had a value above value_limit={self.value_limit:g};"
+            " the posterior has hardly any weight there: raise value_limit or max_rejections"
+        )
+
+    def solve(self, theta: SSP) -> Solution:
+        """Solve a sampled model, starting from the solution of the previous one."""
+        if self.planning_costs is not None:
+            theta = theta._replace(costs=self.planning_costs)
+        try:
+            return solve(theta, start=self.solution)
+        except PrecisionError as error:
+            return error.solution
+
+    def notes(self) -> dict[str, int | float | str]:
+        """Return the number of rejected samples and the perturbation, where there are any."""
+        notes: dict[str, int | float | str] = {}
+        if self.value_limit is not None:
+            notes["rejections"] = self.rejections
+        if self.perturb_costs:
+            notes["epsilon"] = self.epsilon
+        return notes
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what was learnt."""
+        return {
+            "belief": self.belief.to_state(),
+            "visits": self.visits,
+            "k": self.k,
+            "k_start": self.k_start,
+            "rejections": self.rejections,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up what `to_state` gave."""
+        visits = np.asarray(state["visits"])
+        if visits.shape != self.visits.shape or visits.dtype.kind != "i" or (visits < 0).any():
+            raise ValueError(f"visits must be integers of shape {self.visits.shape} that are not negative")
+        self.belief.restore(state["belief"])
+        self.visits[...] = visits
+        self.k, self.k_start, self.rejections = (int(state[name]) for name in ("k", "k_start", "rejections"))
+
+
+def perturbation(task: Task) -> float:
+    """Return the eps of Theorem 2, (S² A / K)^(2/3)."""
+    return float((task.states**2 * task.actions / task.episodes) ** (2.0 / 3.0))
+
+
+def perturbed(task: Task, epsilon: float) -> Any:
+    """Return max(c, eps), or None where that is c."""
+    if not epsilon or (task.costs >= epsilon).all():
+        return None
+    return np.maximum(task.costs, epsilon)
+
+
+def playable(solution: Solution, task: Task) -> Int64s:
+    """Return the policy of a solution; where the sampled model has no way to the goal, the first available action."""
+    policy = solution.policy
+    lost = policy < 0
+    if lost.any():
+        policy = np.where(lost, task.available.argmax(axis=1), policy)
+    return policy

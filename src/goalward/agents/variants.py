@@ -1,0 +1,106 @@
+"""Posterior sampling with other epochs, for comparison with PSRL-SSP.
+
+All of them keep PSRL's belief, draw and solve as it does, and differ in what ends an epoch only:
+
+TSDE
+    Ouyang, Gagrani, Nayyar, Jain: Learning Unknown Markov Decision Processes, a Thompson sampling approach (2017), for
+    average cost; recalled from the text. Epoch l ends at the first t with t > t_l + T_{l-1}, T_{l-1} being the length
+    of the previous epoch, or when a pair's visits have doubled. From T_0 = t_1 - t_0 = 1.
+EpisodePSRL
+    Draws at every start of an episode and nowhere else, as posterior sampling does in finite horizon. If the policy
+    cannot reach the goal, it never ends: give `learn` a step limit.
+StepPSRL
+    Draws before every step.
+PosteriorMean
+    PSRL-SSP's epochs with the mean of the posterior in place of a draw: no exploration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from goalward.agents.base import Plan, Steps, Task
+from goalward.agents.psrl import PSRL, playable
+from goalward.model.ssp import SSP
+from goalward.planning.solve import Solution
+
+__all__ = ["TSDE", "EpisodePSRL", "PosteriorMean", "StepPSRL"]
+
+
+@dataclass(eq=False)
+class TSDE(PSRL):
+    """Posterior sampling with epochs that may grow by one step."""
+
+    name: ClassVar[str] = "tsde"
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        """Start from scratch on a task."""
+        super().begin(task, rng)
+        self.t, self.t_start = 1, 0
+
+    def plan(self, state: int) -> Plan:
+        """Draw, and stop on length or doubling."""
+        T_previous = self.t - self.t_start
+        self.t_start = self.t
+        theta, solution = self.draw()
+        return Plan(
+            playable(solution, self.task),
+            stop_after_visits=self.visits + 1,
+            stop_after_steps=T_previous + 1,
+            model=theta,
+            values=solution.values,
+        )
+
+    def observe(self, steps: Steps) -> None:
+        """Learn, and keep the time."""
+        super().observe(steps)
+        self.t += len(steps.states)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what was learnt."""
+        return super().to_state() | {"t": self.t, "t_start": self.t_start}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up what `to_state` gave."""
+        super().restore(state)
+        self.t, self.t_start = int(state["t"]), int(state["t_start"])
+
+
+@dataclass(eq=False)
+class EpisodePSRL(PSRL):
+    """Posterior sampling at the start of every episode."""
+
+    name: ClassVar[str] = "psrl-episode"
+
+    def plan(self, state: int) -> Plan:
+        """Draw, and stop at the goal."""
+        theta, solution = self.draw()
+        return Plan(playable(solution, self.task), stop_after_goals=1, model=theta, values=solution.values)
+
+
+@dataclass(eq=False)
+class StepPSRL(PSRL):
+    """Posterior sampling at every step."""
+
+    name: ClassVar[str] = "psrl-step"
+
+    def plan(self, state: int) -> Plan:
+        """Draw, and stop after one step."""
+        theta, solution = self.draw()
+        return Plan(playable(solution, self.task), stop_after_steps=1, model=theta, values=solution.values)
+
+
+@dataclass(eq=False)
+class PosteriorMean(PSRL):
+    """The optimal policy of the mean of the posterior, in PSRL-SSP's epochs."""
+
+    name: ClassVar[str] = "posterior-mean"
+
+    def draw(self) -> tuple[SSP, Solution]:
+        """Return the expected model and its solution."""
+        mean = self.belief.mean()
+        self.solution = self.solve(mean)
+        return mean, self.solution

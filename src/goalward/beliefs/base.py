@@ -1,0 +1,158 @@
+"""What a prior and a belief are.
+
+A prior is settings: what was believed before anything was seen. ``prior.belief(task)`` starts a belief about the kernel
+of a task, and the belief is carried along by Bayes' rule
+
+    mu_{t+1}(d theta)  proportional to  theta(s'_t | s_t, a_t) mu_t(d theta)
+
+through `update`. `sample` draws a whole model from it, `mean` is the expected one. Every model that a belief gives has
+the costs and the start of the task, and the goal can be reached in it if it can in the prior's support.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from goalward._jit import exercise, kernel
+from goalward.arrays import Floats, Int32s, Int64s
+from goalward.errors import BeliefError, StateError, UnreachableGoalError
+from goalward.model.ssp import SSP
+from goalward.model.structure import structure
+from goalward.task import Steps, Task
+
+__all__ = ["FLOOR", "Belief", "Marginals", "Prior", "check_reachable", "excluded", "locate"]
+
+FLOOR = 1e-300
+"""The least probability in a sampled model, so that its support is that of the prior whatever underflows."""
+
+
+class Marginals(NamedTuple):
+    """What is believed about one row: the mean and the variance of the probability of each successor."""
+
+    successors: Int32s
+    mean: Floats
+    variance: Floats
+
+
+class Prior(ABC):
+    """What is believed about a kernel before anything is seen."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def belief(self, task: Task) -> Belief:
+        """Start a belief about the kernel of a task."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Return what distinguishes this prior from others, as plain data."""
+
+    @abstractmethod
+    def to_state(self) -> dict[str, Any]:
+        """Return all of the prior as names with plain data and arrays."""
+
+    @classmethod
+    @abstractmethod
+    def from_state(cls, state: dict[str, Any]) -> Prior:
+        """Make the prior again from what `to_state` gave; what is wrong with it is said as if it were typed in."""
+
+
+class Belief(ABC):
+    """A distribution over kernels, on the support given by `indptr` and `successors` (rows as in `SSP`)."""
+
+    task: Task
+    indptr: Int64s
+    successors: Int32s
+
+    @abstractmethod
+    def update(self, steps: Steps) -> None:
+        """Learn from steps by Bayes' rule."""
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator) -> SSP:
+        """Draw a model."""
+
+    @abstractmethod
+    def mean(self) -> SSP:
+        """Return the expected model."""
+
+    @abstractmethod
+    def marginals(self, state: int, action: int) -> Marginals:
+        """Return the mean and the variance of each probability in a row."""
+
+    @abstractmethod
+    def to_state(self) -> dict[str, Any]:
+        """Return what was learnt as names with plain data and arrays."""
+
+    @abstractmethod
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up what `to_state` gave; raises ValueError where it does not fit."""
+
+    def row(self, state: int, action: int) -> slice:
+        """Return where the entries of a row lie."""
+        if not (0 <= state < self.task.states and 0 <= action < self.task.actions):
+            raise StateError(
+                f"there is no pair (state {state}, action {action}): the task has states 0..{self.task.states - 1} and"
+                f" actions 0..{self.task.actions - 1}"
+            )
+        start, end = self.indptr[state * self.task.actions + action : state * self.task.actions + action + 2]
+        return slice(int(start), int(end))
+
+
+def check_reachable(model: SSP, what: str) -> None:
+    """Refuse a support in which no policy reaches the goal surely from the start."""
+    if not structure(model).proper:
+        raise UnreachableGoalError(
+            f"{what} leaves the start, state {model.initial_state}, without a sure way to the goal; widen it"
+        )
+
+
+def excluded(task: Task, steps: Steps, entry: int, what: str) -> BeliefError:
+    """Return the error for an observed step that a belief holds impossible."""
+    state, action, successor = (int(array[entry]) for array in (steps.states, steps.actions, steps.next_states))
+    reached = "the goal" if successor == task.goal else f"state {successor}"
+    return BeliefError(f"(state {state}, action {action}) led to {reached}, which {what} holds impossible")
+
+
+@kernel
+def locate(
+    indptr: Int64s,
+    successors: Int32s,
+    A: int,
+    states: Int64s,
+    actions: Int64s,
+    next_states: Int64s,
+    entries: Int64s,
+) -> int:
+    """Write the entry of each step among the rows; return the number of steps before the first that has none."""
+    for i in range(len(states)):
+        row = states[i] * A + actions[i]
+        low = indptr[row]
+        end = indptr[row + 1]
+        # In a row of all successors the entry is where the number of the successor says.
+        guess = low + next_states[i]
+        if guess < end and successors[guess] == next_states[i]:
+            low = guess
+        else:
+            high = end
+            while low < high:
+                middle = (low + high) >> 1
+                if successors[middle] < next_states[i]:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low == end or successors[low] != next_states[i]:
+                return i
+        entries[i] = low
+    return len(states)
+
+
+@exercise
+def exercise_beliefs() -> None:
+    """Locate one step."""
+    ssp = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]])
+    one = np.zeros(1, dtype=np.int64)
+    locate(ssp.indptr, ssp.successors, 1, one, one, one, one.copy())

@@ -1,0 +1,252 @@
+"""Independent Dirichlet rows.
+
+Prior
+    For every available pair (s, a) the row theta(. | s, a) is Dirichlet with the same concentration for each possible
+    successor: all states and the goal, or those of a known support. Rows are independent.
+
+Posterior
+    Dirichlet with parameters alpha(s, a, s') = concentration + n(s, a, s').
+
+Sampling
+    A Dirichlet vector is a vector of independent gamma variates, divided by its sum. A gamma variate of shape a has the
+    law of G E^(1/a) with G of shape a + 1 and E uniform, so its logarithm is log G - X/a with X exponential. Taken in
+    logarithms, with the largest of a row brought to 0 before the exponential, nothing is lost at any concentration:
+    gamma variates of shape 0.0001 would all be zero in most rows. A probability below 1e-300 is set to 1e-300, which
+    keeps the support of the prior; the sum of a row does not feel it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from goalward._jit import exercise, kernel
+from goalward.arrays import Bools, Floats, Int32s, Int64s
+from goalward.beliefs.base import FLOOR, Belief, Marginals, Prior, check_reachable, excluded, locate
+from goalward.errors import SettingError, ShapeError
+from goalward.model.build import canonical_rows, dense_to_rows
+from goalward.model.ssp import SSP
+from goalward.task import Steps, Task
+
+__all__ = ["Dirichlet", "DirichletBelief", "checked_concentration", "dirichlet_rows"]
+
+LARGEST = 1 << 28
+
+
+def checked_concentration(concentration: object) -> float:
+    """Return a concentration, or say why it is none."""
+    number = concentration if isinstance(concentration, int | float | np.number) else math.nan
+    if isinstance(concentration, bool) or not 0.0 < float(number) < math.inf:
+        raise SettingError(f"concentration is {concentration!r}; it must be a positive number, such as 0.1")
+    return float(number)
+
+
+class Dirichlet(Prior):
+    """Independent Dirichlet rows with one concentration.
+
+    Parameters
+    ----------
+    concentration
+        The parameter of each successor; the paper's experiments take 0.1.
+    support
+        Which successors are possible: a model, whose successors count and whose probabilities do not, or booleans
+        ``[S, A, S + 1]``. All of them, if not given. With a support, memory and time go with its size.
+
+    Examples
+    --------
+    >>> import goalward as gw
+    >>> world = gw.worlds.grid_world()
+    >>> gw.Dirichlet(0.1), gw.Dirichlet(1.0, support=world)
+    (Dirichlet(0.1), Dirichlet(1.0, support of 164 transitions))
+    """
+
+    kind: ClassVar[str] = "dirichlet"
+
+    def __init__(self, concentration: float = 0.1, support: SSP | Bools | None = None):
+        self.concentration = checked_concentration(concentration)
+        self.support = None if support is None else support_rows(support)
+
+    def belief(self, task: Task) -> DirichletBelief:
+        """Start a belief about the kernel of a task."""
+        indptr, successors = all_rows(task) if self.support is None else self.support[:2]
+        if self.support is not None:
+            check_support(task, *self.support)
+            weights = 1.0 / np.repeat(np.diff(indptr), np.diff(indptr))
+            check_reachable(task.model(indptr, successors, weights), "the support")
+        return DirichletBelief(task, indptr, successors, self.concentration)
+
+    def settings(self) -> dict[str, Any]:
+        """Return what distinguishes this prior from others, as plain data."""
+        given = None
+        if self.support is not None:
+            indptr, successors, shape = self.support
+            given = SSP._trusted(indptr, successors, np.ones(len(successors)), np.ones(shape), 0).digest
+        return {"kind": self.kind, "concentration": self.concentration, "support": given}
+
+    def to_state(self) -> dict[str, Any]:
+        """Return all of the prior as names with plain data and arrays."""
+        state: dict[str, Any] = {"kind": self.kind, "concentration": self.concentration}
+        if self.support is not None:
+            indptr, successors, shape = self.support
+            state["support"] = {"indptr": indptr, "successors": successors, "states": shape[0], "actions": shape[1]}
+        return state
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Dirichlet:
+        """Make the prior again from what `to_state` gave."""
+        prior = cls(state["concentration"])
+        if "support" in state:
+            given = state["support"]
+            shape = (int(given["states"]), int(given["actions"]))
+            weights = np.ones(len(given["successors"]))
+            rows = canonical_rows(given["indptr"], given["successors"], weights, np.ones(shape), normalize=True)
+            prior.support = (rows[0], rows[1], shape)
+        return prior
+
+    def __repr__(self) -> str:
+        known = "" if self.support is None else f", support of {len(self.support[1])} transitions"
+        return f"Dirichlet({self.concentration!r}{known})"
+
+
+class DirichletBelief(Belief):
+    """Independent Dirichlet rows and what was counted."""
+
+    def __init__(self, task: Task, indptr: Int64s, successors: Int32s, concentration: float):
+        self.task, self.indptr, self.successors = task, indptr, successors
+        self.concentration = concentration
+        self.counts = np.zeros(len(successors), dtype=np.int64)
+        for array in (indptr, successors):
+            array.flags.writeable = False
+
+    @property
+    def alpha(self) -> Floats:
+        """The parameters of the posterior, one for each possible transition."""
+        return np.add(self.counts, self.concentration, dtype=np.float64)
+
+    def update(self, steps: Steps) -> None:
+        """Count the steps."""
+        entries = np.empty(len(steps.states), dtype=np.int64)
+        known = locate(
+            self.indptr, self.successors, self.task.actions, steps.states, steps.actions, steps.next_states, entries
+        )
+        if known < len(entries):
+            raise excluded(self.task, steps, known, "the support of the prior")
+        tally(entries, self.counts)
+
+    def sample(self, rng: np.random.Generator) -> SSP:
+        """Draw a model."""
+        return self.task.model(self.indptr, self.successors, dirichlet_rows(rng, self.indptr, self.alpha))
+
+    def mean(self) -> SSP:
+        """Return the expected model."""
+        alpha = self.alpha
+        filled = np.flatnonzero(np.diff(self.indptr))
+        sums = np.add.reduceat(alpha, self.indptr[filled])
+        return self.task.model(self.indptr, self.successors, alpha / np.repeat(sums, np.diff(self.indptr)[filled]))
+
+    def marginals(self, state: int, action: int) -> Marginals:
+        """Return the mean and the variance of each probability in a row: those of beta variates."""
+        row = self.row(state, action)
+        alpha = self.counts[row] + self.concentration
+        mean = alpha / alpha.sum()
+        return Marginals(self.successors[row], mean, mean * (1.0 - mean) / (alpha.sum() + 1.0))
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what was learnt as names with plain data and arrays."""
+        return {"counts": self.counts}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up what `to_state` gave."""
+        counts = np.asarray(state["counts"])
+        if counts.shape != self.counts.shape or counts.dtype.kind != "i" or (counts < 0).any():
+            raise ValueError(f"counts must be {len(self.counts)} integers that are not negative")
+        self.counts[...] = counts
+
+    def __repr__(self) -> str:
+        return (
+            f"DirichletBelief(concentration={self.concentration!r}, transitions={len(self.successors)}, "
+            f"observed={int(self.counts.sum())})"
+        )
+
+
+def support_rows(support: SSP | Bools) -> tuple[Int64s, Int32s, tuple[int, int]]:
+    """Return the rows of a support, and its numbers of states and actions."""
+    if isinstance(support, SSP):
+        return support.indptr, support.successors, (support.states, support.actions)
+    mask = np.asarray(support)
+    if mask.dtype != np.bool_:
+        raise ShapeError(f"support has dtype {mask.dtype}; it must be a model or booleans of shape (S, A, S + 1)")
+    indptr, successors, _ = dense_to_rows(mask.astype(np.float64))
+    return indptr, successors.astype(np.int32), (mask.shape[0], mask.shape[1])
+
+
+def check_support(task: Task, indptr: Int64s, successors: Int32s, shape: tuple[int, int]) -> None:
+    """Refuse a support that is not one of the task's."""
+    if shape != task.costs.shape:
+        raise ShapeError(
+            f"the support has {shape[0]} states and {shape[1]} actions, the task {task.states} and {task.actions}"
+        )
+    wrong = (np.diff(indptr) > 0).reshape(shape) != task.available
+    if wrong.any():
+        state, action = np.argwhere(wrong)[0]
+        verb = "has no successor in the support" if task.available[state, action] else "is not available"
+        raise ShapeError(f"(state {state}, action {action}) {verb}; the support must fit the available actions")
+
+
+def all_rows(task: Task) -> tuple[Int64s, Int32s]:
+    """Return rows in which every state and the goal can follow every available pair."""
+    pairs = int(np.count_nonzero(task.available))
+    if pairs * (task.states + 1) > LARGEST:
+        raise SettingError(
+            f"a Dirichlet prior over all successors of {pairs} pairs needs {pairs * (task.states + 1)} numbers;"
+            " give the possible ones: Dirichlet(concentration, support=...)"
+        )
+    indptr = np.zeros(task.available.size + 1, dtype=np.int64)
+    np.cumsum(task.available.ravel() * (task.states + 1), out=indptr[1:])
+    return indptr, np.tile(np.arange(task.states + 1, dtype=np.int32), pairs)
+
+
+def dirichlet_rows(rng: np.random.Generator, indptr: Int64s, alpha: Floats) -> Floats:
+    """Draw one Dirichlet vector for each row."""
+    probabilities = rng.standard_gamma(alpha + 1.0)
+    normalise(indptr, alpha, rng.standard_exponential(len(alpha)), probabilities)
+    return probabilities
+
+
+@kernel
+def tally(entries: Int64s, counts: Int64s) -> None:
+    """Count entries."""
+    for i in range(len(entries)):
+        counts[entries[i]] += 1
+
+
+@kernel
+def normalise(indptr: Int64s, alpha: Floats, exponentials: Floats, probabilities: Floats) -> None:
+    """Turn gamma variates of shape alpha + 1 and exponential ones into Dirichlet rows, in place."""
+    for row in range(len(indptr) - 1):
+        start = indptr[row]
+        end = indptr[row + 1]
+        largest = -np.inf
+        for entry in range(start, end):
+            logarithm = np.log(probabilities[entry]) - exponentials[entry] / alpha[entry]
+            probabilities[entry] = logarithm
+            largest = max(largest, logarithm)
+        total = 0.0
+        for entry in range(start, end):
+            probabilities[entry] = np.exp(probabilities[entry] - largest)
+            total += probabilities[entry]
+        for entry in range(start, end):
+            probabilities[entry] = max(probabilities[entry] / total, FLOOR)
+
+
+@exercise
+def exercise_dirichlet() -> None:
+    """Count and draw on a model of one state."""
+    costs = np.ones((1, 1))
+    costs.flags.writeable = False
+    belief = Dirichlet().belief(Task(costs, 0, 1))
+    one = np.zeros(1, dtype=np.int64)
+    belief.update(Steps(one, one, np.ones(1), one))
+    belief.sample(np.random.default_rng(0))

@@ -1,0 +1,183 @@
+"""A finite set of candidate models.
+
+Prior
+    Model i is the true one with probability w_i.
+
+Posterior
+    w_i proportional to w_i times the product of theta_i(s' | s, a) over the observed steps, kept in logarithms, with
+    the largest brought to 0. A model that gives an observed step probability 0 falls out for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from goalward.arrays import Floats
+from goalward.beliefs.base import Belief, Marginals, Prior, check_reachable, excluded, locate
+from goalward.errors import SettingError, ShapeError
+from goalward.model.ssp import SSP
+from goalward.task import Steps, Task
+
+__all__ = ["FiniteBelief", "FinitePrior"]
+
+
+class FinitePrior(Prior):
+    """A handful of candidate models.
+
+    Parameters
+    ----------
+    models
+        The candidates. They must have the costs and the start of the task; only their kernels differ.
+    weights
+        Their probabilities, or numbers proportional to them; equal ones if not given.
+
+    Examples
+    --------
+    >>> import goalward as gw
+    >>> gw.FinitePrior([gw.worlds.grid_world(success=p) for p in (0.7, 0.8, 0.9)])
+    FinitePrior(3 models)
+    """
+
+    kind: ClassVar[str] = "finite"
+
+    def __init__(self, models: Sequence[SSP], weights: ArrayLike | None = None):
+        self.models = tuple(models)
+        if not self.models or not all(isinstance(model, SSP) for model in self.models):
+            raise SettingError(f"models holds {len(self.models)} entries; it must hold at least one SSP, and only SSPs")
+        self.weights = checked_weights(weights, len(self.models))
+
+    def belief(self, task: Task) -> FiniteBelief:
+        """Start a belief about which model is the true one."""
+        for i, model in enumerate(self.models):
+            if model.costs.shape != task.costs.shape:
+                raise ShapeError(
+                    f"model {i} has {model.states} states and {model.actions} actions, the task {task.states} and"
+                    f" {task.actions}"
+                )
+            if not np.array_equal(model.costs, task.costs) or model.initial_state != task.initial_state:
+                raise SettingError(
+                    f"model {i} differs from the task in its costs, its available actions or its start;"
+                    " candidates may differ in their kernels only: see SSP.with_costs and SSP.with_initial_state"
+                )
+            check_reachable(model, f"model {i}")
+        return FiniteBelief(task, self.models, self.weights)
+
+    def settings(self) -> dict[str, Any]:
+        """Return what distinguishes this prior from others, as plain data."""
+        digests = [model.digest for model in self.models]
+        return {"kind": self.kind, "models": digests, "weights": self.weights.tolist()}
+
+    def to_state(self) -> dict[str, Any]:
+        """Return all of the prior as names with plain data and arrays."""
+        names = ("indptr", "successors", "probabilities", "costs", "initial_state")
+        models = {str(i): {name: getattr(model, name) for name in names} for i, model in enumerate(self.models)}
+        return {"kind": self.kind, "models": models, "weights": self.weights}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> FinitePrior:
+        """Make the prior again from what `to_state` gave."""
+        models = state["models"]
+        return cls([SSP.from_rows(**models[str(i)]) for i in range(len(models))], state["weights"])
+
+    def __repr__(self) -> str:
+        return f"FinitePrior({len(self.models)} models)"
+
+
+class FiniteBelief(Belief):
+    """Candidate models and their posterior weights."""
+
+    def __init__(self, task: Task, models: tuple[SSP, ...], weights: Floats):
+        self.task, self.models = task, models
+        S, A = task.costs.shape
+        union = sum(matrix(model, np.ones(len(model.successors))) for model in models)
+        union.sort_indices()
+        self.indptr, self.successors = union.indptr.astype(np.int64), union.indices.astype(np.int32)
+        for array in (self.indptr, self.successors):
+            array.flags.writeable = False
+        rows = np.repeat(np.arange(S * A), np.diff(self.indptr))
+        kernels = [matrix(model, model.probabilities) for model in models]
+        self.probabilities = np.array([np.asarray(kernel[rows, self.successors]).ravel() for kernel in kernels])
+        with np.errstate(divide="ignore"):
+            self.log_probabilities = np.log(self.probabilities)
+            self.log_weights = np.log(weights)
+
+    @property
+    def weights(self) -> Floats:
+        """The posterior probability of each model."""
+        weights = np.exp(self.log_weights - self.log_weights.max())
+        return np.asarray(weights / weights.sum())
+
+    def update(self, steps: Steps) -> None:
+        """Weigh the models by how probable they make the steps."""
+        entries = np.empty(len(steps.states), dtype=np.int64)
+        known = locate(
+            self.indptr, self.successors, self.task.actions, steps.states, steps.actions, steps.next_states, entries
+        )
+        seen, counts = np.unique(entries[:known], return_counts=True)
+        weighed = self.log_weights + self.log_probabilities[:, seen] @ counts
+        if known < len(entries) or not np.isfinite(weighed).any():
+            alive = np.isfinite(self.log_weights)[:, np.newaxis]
+            survivors = np.logical_and.accumulate(
+                alive & np.isfinite(self.log_probabilities[:, entries[:known]]), axis=1
+            )
+            last = int(survivors.any(axis=0).sum())
+            raise excluded(
+                self.task, steps, last, f"every one of the {len(self.models)} models left by what came before"
+            )
+        self.log_weights = weighed - weighed.max()
+
+    def sample(self, rng: np.random.Generator) -> SSP:
+        """Draw one of the models."""
+        sums = np.cumsum(self.weights)
+        return self.models[int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))]
+
+    def mean(self) -> SSP:
+        """Return the mixture of the models."""
+        mixture = self.weights @ self.probabilities
+        return SSP.from_rows(
+            self.indptr, self.successors, mixture, self.task.costs, self.task.initial_state, normalize=True
+        )
+
+    def marginals(self, state: int, action: int) -> Marginals:
+        """Return the mean and the variance of each probability in a row, over the models."""
+        row = self.row(state, action)
+        weights, probabilities = self.weights, self.probabilities[:, row]
+        mean = weights @ probabilities
+        return Marginals(self.successors[row], mean, weights @ (probabilities - mean) ** 2)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what was learnt as names with plain data and arrays."""
+        return {"log_weights": self.log_weights}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up what `to_state` gave."""
+        given = np.asarray(state["log_weights"], dtype=np.float64)
+        if given.shape != self.log_weights.shape or np.isnan(given).any() or not np.isfinite(given.max()):
+            raise ValueError(f"log_weights must be {len(self.models)} numbers, one of them finite")
+        self.log_weights = given.copy()
+
+    def __repr__(self) -> str:
+        return f"FiniteBelief(weights={np.array2string(self.weights, precision=4, threshold=8)})"
+
+
+def checked_weights(weights: ArrayLike | None, count: int) -> Floats:
+    """Return the weights of models, summing to one."""
+    if weights is None:
+        return np.full(count, 1.0 / count)
+    given = np.asarray(weights, dtype=np.float64)
+    if given.shape != (count,) or not (given >= 0.0).all() or not 0.0 < given.sum() < np.inf:
+        raise SettingError(
+            f"weights is {weights!r}; it must be {count} numbers, none of them negative and not all zero"
+        )
+    return np.asarray(given / given.sum())
+
+
+def matrix(model: SSP, entries: Floats) -> Any:
+    """Return numbers, one for each transition of a model, as a sparse matrix of pairs by successors."""
+    shape = (model.states * model.actions, model.states + 1)
+    return sparse.csr_array((entries, model.successors, model.indptr), shape=shape)

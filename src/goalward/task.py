@@ -1,0 +1,86 @@
+"""What passes between a learner and the world: the task it is given and the steps it sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from goalward.arrays import Bools, Floats, Int32s, Int64s
+from goalward.model.ssp import SSP
+
+__all__ = ["Steps", "Task"]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What every agent is told: the states, the actions, the costs and the start, not the transitions.
+
+    Attributes
+    ----------
+    costs
+        ``costs[s, a]``, infinity where the action is not available.
+    initial_state
+        Where every episode starts.
+    episodes
+        How many episodes the run asks for, K.
+    """
+
+    costs: Floats
+    initial_state: int
+    episodes: int
+
+    @classmethod
+    def of(cls, ssp: SSP, episodes: int) -> Task:
+        """Return what an agent is told about a model."""
+        return cls(ssp.costs, ssp.initial_state, episodes)
+
+    @property
+    def states(self) -> int:
+        """S, the number of non-goal states."""
+        return len(self.costs)
+
+    @property
+    def actions(self) -> int:
+        """A, the number of actions."""
+        return int(self.costs.shape[1])
+
+    @property
+    def goal(self) -> int:
+        """The index of the goal: S."""
+        return len(self.costs)
+
+    @cached_property
+    def available(self) -> Bools:
+        """``available[s, a]``: whether the action can be played in the state."""
+        return np.isfinite(self.costs)
+
+    def model(self, indptr: Int64s, successors: Int32s, probabilities: Floats) -> SSP:
+        """Return the model of this task with the given canonical rows."""
+        return SSP._trusted(indptr, successors, probabilities, self.costs, self.initial_state)
+
+
+class Steps(NamedTuple):
+    """What happened, in order; after a goal the next entry starts a new episode.
+
+    The arrays are used again for what comes later: copy what is to be kept.
+    """
+
+    states: Int64s
+    actions: Int64s
+    costs: Floats
+    next_states: Int64s
+
+    @classmethod
+    def empty(cls, size: int) -> Steps:
+        """Return room for so many steps."""
+        states, actions, next_states = (np.empty(size, dtype=np.int64) for _ in range(3))
+        return cls(states, actions, np.empty(size), next_states)
+
+    def part(self, start: int, end: int) -> Steps:
+        """Return the steps from `start` up to `end`, without copying."""
+        return Steps(
+            self.states[start:end], self.actions[start:end], self.costs[start:end], self.next_states[start:end]
+        )
