@@ -20,6 +20,7 @@ __all__ = [
     "adopt",
     "aggregate",
     "certify",
+    "dominates",
     "eliminate",
     "follow",
     "label",
@@ -245,6 +246,27 @@ def policy_iteration(
 
 
 @kernel
+def dominates(
+    first: Int32s, start: Int64s, target: Int32s, weight: Floats, to_goal: Floats, cost: Floats,
+    values: Floats, policy: Int64s, error: float,
+) -> bool:  # fmt: skip
+    """Return whether no other row can beat the policy's, its values being known to a relative error."""
+    for state in range(values.size):
+        here = values[state]
+        for row in range(first[state], first[state + 1]):
+            if row == policy[state]:
+                continue
+            residual = cost[row] - to_goal[row] * here
+            size = cost[row] + here
+            for entry in range(start[row], start[row + 1]):
+                residual += weight[entry] * (values[target[entry]] - here)
+                size += weight[entry] * values[target[entry]]
+            if not residual > error * size:
+                return False
+    return True
+
+
+@kernel
 def certify(
     first: Int32s, start: Int64s, target: Int32s, weight: Floats, to_goal: Floats, cost: Floats,
     longest: int, values: Floats, policy: Int64s, greedy: bool, low: Floats, high: Floats,
@@ -272,12 +294,13 @@ def certify(
                 size += abs(term)
             rounding = (longest + 8) * UNIT * size
             low[state] = max(low[state], rounding - residual)
-            if not rounding - residual <= below * cost[row]:
-                below = (rounding - residual) / cost[row]
+            excess = rounding - residual
+            if excess > 0.0 and not excess <= below * cost[row]:
+                below = excess / cost[row]
             if (greedy and residual < best) or (not greedy and row == policy[state]):
                 best = residual
                 policy[state] = row
                 high[state] = rounding + residual
-        if not high[state] <= above * cost[policy[state]]:
+        if high[state] > 0.0 and not high[state] <= above * cost[policy[state]]:
             above = high[state] / cost[policy[state]]
     return below, above

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from goalward.arrays import Floats
-from goalward.errors import PolicyError, PrecisionError
+from goalward.errors import PolicyError
 from goalward.model.build import ROW_SUM_TOLERANCE
 from goalward.model.ssp import SSP
-from goalward.planning.solve import solve_all
+from goalward.planning.solve import proved, solve_all
 
 __all__ = ["Evaluation", "action_values", "evaluate", "markov_chain"]
 
@@ -41,7 +41,7 @@ class Evaluation:
         )
 
 
-def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-9) -> Evaluation:
+def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-6) -> Evaluation:
     """Evaluate a policy.
 
     Parameters
@@ -54,17 +54,11 @@ def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-9) -> Evaluation
         Costs and steps are proved to this relative precision, or a `PrecisionError` is raised.
     """
     chain = markov_chain(ssp, policy)
-    results = []
-    for what, model in (("cost", chain), ("hitting time", chain.with_costs(np.ones((ssp.states, 1))))):
-        solution = solve_all(model, tolerance)
-        if not solution.width <= tolerance:
-            raise PrecisionError(
-                f"the {what} of the policy is known to {solution.width:.1e} relative only, {tolerance:g} was asked for:"
-                " raise tolerance, or use .solution of this error",
-                solution,
-            )
-        results.append(solution.values)
-    return Evaluation(*results)
+    timed = chain.with_costs(np.ones((ssp.states, 1)))
+    return Evaluation(
+        proved(solve_all(chain, tolerance), tolerance, "the policy's cost").values,
+        proved(solve_all(timed, tolerance), tolerance, "the policy's hitting time").values,
+    )
 
 
 def markov_chain(ssp: SSP, policy: ArrayLike) -> SSP:
@@ -80,9 +74,8 @@ def markov_chain(ssp: SSP, policy: ArrayLike) -> SSP:
             f" or floats of shape ({ssp.states}, {ssp.actions})"
         )
     check_probabilities(ssp, weights)
-    kernel = sparse.csr_array(
-        (ssp.probabilities, ssp.successors, ssp.indptr), shape=(ssp.states * ssp.actions, ssp.states + 1)
-    )
+    shares = ssp.probabilities / np.repeat(row_sums(ssp), np.diff(ssp.indptr))
+    kernel = sparse.csr_array((shares, ssp.successors, ssp.indptr), shape=(ssp.states * ssp.actions, ssp.states + 1))
     states, actions = np.nonzero(weights)
     mixture = sparse.csr_array(
         (weights[states, actions], (states, states * ssp.actions + actions)), shape=(ssp.states, kernel.shape[0])
@@ -135,5 +128,13 @@ def action_values(ssp: SSP, values: Floats) -> Floats:
     Q = ssp.costs.copy().reshape(-1)
     filled = np.flatnonzero(np.diff(ssp.indptr))
     next_values = ssp.probabilities * np.append(values, 0.0)[ssp.successors]
-    Q[filled] += np.add.reduceat(next_values, ssp.indptr[filled])
+    Q[filled] += np.add.reduceat(next_values, ssp.indptr[filled]) / row_sums(ssp)[filled]
     return Q.reshape(ssp.costs.shape)
+
+
+def row_sums(ssp: SSP) -> Floats:
+    """Return what the entries of each row add up to: 1 but for rounding, 0 where the action is not available."""
+    sums = np.zeros(len(ssp.indptr) - 1)
+    filled = np.flatnonzero(np.diff(ssp.indptr))
+    sums[filled] = np.add.reduceat(ssp.probabilities, ssp.indptr[filled])
+    return sums

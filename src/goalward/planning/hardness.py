@@ -18,11 +18,11 @@ import numpy as np
 from goalward.arrays import Floats
 from goalward.model.ssp import SSP
 from goalward.planning.evaluate import action_values
-from goalward.planning.solve import solve_all
+from goalward.planning.solve import proved, solve_all
 
 __all__ = ["Hardness", "hardness"]
 
-PRECISION = 1e-10
+WANTED, NEEDED = 1e-10, 1e-6  # precision of the values: aimed at, and proved
 TIE = 1e-9  # gaps below this, relative to the action's value, count as ties
 
 
@@ -54,14 +54,16 @@ class Hardness:
 
 def hardness(ssp: SSP) -> Hardness:
     """Compute B*, T*, the SSP-diameter, the smallest cost and the gaps of a model."""
-    values = solve_all(ssp, PRECISION).values
+    ones = np.ones(ssp.costs.shape)
+    values = proved(solve_all(ssp, WANTED), NEEDED, "the values").values
     sure = np.isfinite(values)
     Q = action_values(ssp, values)
     gaps = np.full(Q.shape, np.inf)
     np.subtract(Q, values[:, None], out=gaps, where=sure[:, None] & np.isfinite(Q))
     gaps[gaps <= TIE * Q] = 0.0
-    times = solve_all(keep_rows(ssp, gaps == 0.0).with_costs(np.ones(Q.shape)), PRECISION).values
-    fastest = solve_all(ssp.with_costs(np.ones(Q.shape)), PRECISION).values
+    optimal = keep_rows(ssp, gaps == 0.0).with_costs(ones)
+    times = proved(solve_all(optimal, WANTED), NEEDED, "the hitting times of optimal policies").values
+    fastest = proved(solve_all(ssp.with_costs(ones), WANTED), NEEDED, "the shortest hitting times").values
     return Hardness(
         B_star=float(values[sure].max(initial=0.0)),
         T_star=float(times[sure].max(initial=0.0)),
