@@ -55,11 +55,16 @@ class Task:
     @cached_property
     def available(self) -> Bools:
         """``available[s, a]``: whether the action can be played in the state."""
-        return np.isfinite(self.costs)
+        mask = np.isfinite(self.costs)
+        mask.flags.writeable = False
+        return mask
 
     def model(self, indptr: Int64s, successors: Int32s, probabilities: Floats) -> SSP:
         """Return the model of this task with the given canonical rows."""
-        return SSP._trusted(indptr, successors, probabilities, self.costs, self.initial_state)
+        model = SSP._trusted(indptr, successors, probabilities, self.costs, self.initial_state)
+        # Known already, and asked for in every plan.
+        model.__dict__["available"] = self.available
+        return model
 
 
 class Steps(NamedTuple):

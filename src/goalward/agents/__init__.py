@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from goalward.agents.bounds import Optimal as Optimal
     from goalward.agents.bounds import Uniform as Uniform
     from goalward.agents.psrl import PSRL as PSRL
+    from goalward.agents.saved import load as load
+    from goalward.agents.saved import save as save
     from goalward.agents.variants import TSDE as TSDE
     from goalward.agents.variants import EpisodePSRL as EpisodePSRL
     from goalward.agents.variants import PosteriorMean as PosteriorMean
@@ -33,7 +35,9 @@ _registry = {
     "tsde": ("goalward.agents.variants", "TSDE"),
     "uniform": ("goalward.agents.bounds", "Uniform"),
 }
-_homes = {name: module for module, name in _registry.values()}
+_homes = {name: module for module, name in _registry.values()} | dict.fromkeys(
+    ("load", "save"), "goalward.agents.saved"
+)
 
 __all__ = ["NEVER", "Agent", "Plan", "StepAgent", "Steps", "Task", "find", "known", "make", *sorted(_homes)]
 

@@ -9,7 +9,8 @@ two methods in plain Python::
 
 and the loop in `goalward.learning` does the acting. `begin(task, rng)` comes first and must leave the agent as if it
 had never learnt. The settings of an agent are the fields of its dataclass; `learn` works on a copy, so an agent object
-is never changed by a run.
+is never changed by a run. What it learns are its other attributes: arrays, numbers and beliefs. They are what is saved;
+attributes with a leading underscore are caches, which are not.
 
 Learners that change their mind at every step are the second shape, `StepAgent`: they choose one action at a time, and
 bring a compiled `advance` when that must be fast.
@@ -29,6 +30,7 @@ from numpy.typing import NDArray
 
 from goalward.agents.acting import Dynamics, draw_successor
 from goalward.arrays import Floats, Int64s
+from goalward.beliefs.base import Belief
 from goalward.errors import PolicyError, SettingError, UnknownNameError
 from goalward.model.ssp import SSP
 from goalward.task import Steps, Task
@@ -98,6 +100,39 @@ class Agent(ABC):
     @abstractmethod
     def observe(self, steps: Steps) -> None:
         """Learn from what happened."""
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what was learnt, for saving: all attributes but settings, task, generator and caches."""
+        apart = {"task", "rng", "given", *self.settings()}
+        learnt = {name: value for name, value in vars(self).items() if name not in apart and not name.startswith("_")}
+        state: dict[str, Any] = {}
+        for name, value in learnt.items():
+            if isinstance(value, Belief):
+                state[name] = value.to_state()
+            elif value is None or isinstance(value, np.ndarray | np.generic | int | float | str):
+                state[name] = value
+            else:
+                raise SettingError(f"{self.name} cannot be saved: {name} is {type(value).__name__}, no array or number")
+        return state
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up what `to_state` gave, right after `begin`; raises ValueError where it does not fit."""
+        fresh = self.to_state()
+        if set(fresh) != set(state):
+            raise ValueError(f"{self.name} learns {sorted(fresh)}; the state holds {sorted(state)}")
+        for name, value in state.items():
+            now = getattr(self, name)
+            if isinstance(now, Belief):
+                now.restore(value)
+                continue
+            if isinstance(now, np.ndarray):
+                given = np.asarray(value)
+                if (given.shape, given.dtype) != (now.shape, now.dtype):
+                    raise ValueError(f"{name} must have shape {now.shape} and dtype {now.dtype}")
+                value = given.copy()
+            elif now is not None and type(value) is not type(now):
+                raise ValueError(f"{name} must be of type {type(now).__name__}")
+            setattr(self, name, value)
 
     def notes(self) -> dict[str, int | float | str]:
         """Return what a run should record about the agent, such as the number of rejected samples."""

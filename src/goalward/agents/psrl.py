@@ -33,12 +33,13 @@ second part of line 6 soon ends it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from goalward._jit import exercise, kernel
 from goalward.agents.base import Agent, Plan, Steps, Task
-from goalward.arrays import Int64s
+from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import Prior
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.errors import PrecisionError, SettingError
@@ -83,9 +84,9 @@ class PSRL(Agent):
         self.visits: Int64s = np.zeros(task.costs.shape, dtype=np.int64)  # n_t(s, a)
         self.k = 1  # the current episode
         self.k_start = 0  # k_{t_l}, the episode in which the current epoch began
-        self.epsilon = perturbation(task) if self.perturb_costs is True else float(self.perturb_costs)
-        self.planning_costs = perturbed(task, self.epsilon)
-        self.solution: Solution | None = None
+        self._epsilon = perturbation(task) if self.perturb_costs is True else float(self.perturb_costs)
+        self._planning_costs = perturbed(task, self._epsilon)
+        self._solution: Solution | None = None
         self.rejections = 0
 
     def plan(self, state: int) -> Plan:
@@ -104,17 +105,15 @@ class PSRL(Agent):
     def observe(self, steps: Steps) -> None:
         """Line 11, and n_t and k as far as they have come."""
         self.belief.update(steps)
-        pairs = steps.states * self.task.actions + steps.actions
-        self.visits += np.bincount(pairs, minlength=self.visits.size).reshape(self.visits.shape)
-        self.k += int(np.count_nonzero(steps.next_states == self.task.goal))
+        self.k += count(steps.states, steps.actions, steps.next_states, self.visits)
 
     def draw(self) -> tuple[SSP, Solution]:
         """Line 9: draw a model from the posterior and solve it, again if it is outside the prior's support."""
         for _ in range(self.max_rejections + 1):
             theta = self.belief.sample(self.rng)
-            self.solution = self.solve(theta)
-            if self.value_limit is None or self.solution.values.max() <= self.value_limit:
-                return theta, self.solution
+            self._solution = self.solve(theta)
+            if self.value_limit is None or self._solution.values.max() <= self.value_limit:
+                return theta, self._solution
             self.rejections += 1
         raise SettingError(
             f"{self.max_rejections + 1} samples in a row had a value above value_limit={self.value_limit:g};"
@@ -123,10 +122,10 @@ class PSRL(Agent):
 
     def solve(self, theta: SSP) -> Solution:
         """Solve a sampled model, starting from the solution of the previous one."""
-        if self.planning_costs is not None:
-            theta = theta._replace(costs=self.planning_costs)
+        if self._planning_costs is not None:
+            theta = theta._replace(costs=self._planning_costs)
         try:
-            return solve(theta, start=self.solution)
+            return solve(theta, start=self._solution)
         except PrecisionError as error:
             return error.solution
 
@@ -136,27 +135,8 @@ class PSRL(Agent):
         if self.value_limit is not None:
             notes["rejections"] = self.rejections
         if self.perturb_costs:
-            notes["epsilon"] = self.epsilon
+            notes["epsilon"] = self._epsilon
         return notes
-
-    def to_state(self) -> dict[str, Any]:
-        """Return what was learnt."""
-        return {
-            "belief": self.belief.to_state(),
-            "visits": self.visits,
-            "k": self.k,
-            "k_start": self.k_start,
-            "rejections": self.rejections,
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take up what `to_state` gave."""
-        visits = np.asarray(state["visits"])
-        if visits.shape != self.visits.shape or visits.dtype.kind != "i" or (visits < 0).any():
-            raise ValueError(f"visits must be integers of shape {self.visits.shape} that are not negative")
-        self.belief.restore(state["belief"])
-        self.visits[...] = visits
-        self.k, self.k_start, self.rejections = (int(state[name]) for name in ("k", "k_start", "rejections"))
 
 
 def perturbation(task: Task) -> float:
@@ -164,7 +144,7 @@ def perturbation(task: Task) -> float:
     return float((task.states**2 * task.actions / task.episodes) ** (2.0 / 3.0))
 
 
-def perturbed(task: Task, epsilon: float) -> Any:
+def perturbed(task: Task, epsilon: float) -> Floats | None:
     """Return max(c, eps), or None where that is c."""
     if not epsilon or (task.costs >= epsilon).all():
         return None
@@ -174,7 +154,24 @@ def perturbed(task: Task, epsilon: float) -> Any:
 def playable(solution: Solution, task: Task) -> Int64s:
     """Return the policy of a solution; where the sampled model has no way to the goal, the first available action."""
     policy = solution.policy
-    lost = policy < 0
-    if lost.any():
-        policy = np.where(lost, task.available.argmax(axis=1), policy)
+    if policy.min() < 0:
+        policy = np.where(policy < 0, task.available.argmax(axis=1), policy)
     return policy
+
+
+@kernel
+def count(states: Int64s, actions: Int64s, next_states: Int64s, visits: Int64s) -> int:
+    """Count the visits of each pair; return how often the goal was reached."""
+    goals = 0
+    for i in range(len(states)):
+        visits[states[i], actions[i]] += 1
+        if next_states[i] == len(visits):
+            goals += 1
+    return goals
+
+
+@exercise
+def exercise_psrl() -> None:
+    """Count one step."""
+    one = np.zeros(1, dtype=np.int64)
+    count(one, one, one, np.zeros((1, 1), dtype=np.int64))

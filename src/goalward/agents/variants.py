@@ -18,7 +18,7 @@ PosteriorMean
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -59,15 +59,6 @@ class TSDE(PSRL):
         super().observe(steps)
         self.t += len(steps.states)
 
-    def to_state(self) -> dict[str, Any]:
-        """Return what was learnt."""
-        return super().to_state() | {"t": self.t, "t_start": self.t_start}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take up what `to_state` gave."""
-        super().restore(state)
-        self.t, self.t_start = int(state["t"]), int(state["t_start"])
-
 
 @dataclass(eq=False)
 class EpisodePSRL(PSRL):
@@ -102,5 +93,5 @@ class PosteriorMean(PSRL):
     def draw(self) -> tuple[SSP, Solution]:
         """Return the expected model and its solution."""
         mean = self.belief.mean()
-        self.solution = self.solve(mean)
-        return mean, self.solution
+        self._solution = self.solve(mean)
+        return mean, self._solution

@@ -16,7 +16,7 @@ from goalward.agents.base import Agent, Plan, StepAgent, Steps, Task
 from goalward.errors import SettingError
 from goalward.learning.ledger import Ledger
 from goalward.learning.regret import Optimum, optimum, unknown
-from goalward.learning.rollout import RUN_OVER, Ended, Rollout
+from goalward.learning.rollout import Ended, Rollout
 from goalward.learning.run import Run
 from goalward.learning.stepwise import Environment, Stepwise
 from goalward.model.ssp import SSP
@@ -27,6 +27,9 @@ __all__ = ["learn"]
 
 Watch = Callable[[int, int], object]
 UNLIMITED = int(np.iinfo(np.int64).max)
+# Plain integers: arithmetic on flags is slow, and this is done for every plan.
+EPISODES, MAX_STEPS, STOPPED = int(Ended.EPISODES), int(Ended.MAX_STEPS), int(Ended.STOPPED)
+RUN_OVER = EPISODES | MAX_STEPS | STOPPED | int(Ended.DEAD_END)
 
 
 def learn(
@@ -142,6 +145,7 @@ class Loop:
         watch: Watch | None,
     ):
         self.agent, self.stage, self.ledger = agent, stage, ledger
+        self.step_agent = agent if isinstance(agent, StepAgent) else None
         self.max_steps, self.watch = max_steps, watch
         self.plans: list[Plan] | None = [] if keep_plans else None
         self.pieces: list[Steps] | None = [] if keep_steps else None
@@ -150,36 +154,49 @@ class Loop:
         """Learn until the run is over; return why."""
         ended = 0
         while not ended & RUN_OVER:
-            ended = self.epoch()
+            ended = self.epoch() if self.step_agent is None else self.epoch_of(self.step_agent)
         return Ended(ended & RUN_OVER)
 
     def epoch(self) -> int:
         """Make a plan, follow it to its end and learn; return what ended it."""
-        ledger, agent, stage = self.ledger, self.agent, self.stage
+        ledger = self.ledger
         start_step, start_episode, goals = ledger.total_steps, ledger.episodes_over, 0
-        if not isinstance(agent, StepAgent):
-            plan = agent.plan(stage.state)
-            stage.begin(plan)
-            if self.plans is not None:
-                self.plans.append(plan)
+        plan = self.agent.plan(self.stage.state)
+        if self.plans is not None:
+            self.plans.append(plan)
+        self.stage.begin(plan)
         ended = 0
         while not ended:
-            before = ledger.episodes_over
-            episodes, steps = len(ledger.costs) - before, self.max_steps - ledger.total_steps
-            if isinstance(agent, StepAgent):
-                happened, ended = stage.advance_with(agent, episodes, steps)
-            else:
-                happened, ended = stage.advance(episodes, steps)
-            if len(happened.states):
-                ledger.enter(happened)
-                if not isinstance(agent, StepAgent):
-                    agent.observe(happened)
-                if self.pieces is not None:
-                    self.pieces.append(join([happened]))
-            goals += ledger.episodes_over - before
+            steps, ended = self.stage.advance(*self.room())
+            arrivals = self.enter(steps)
+            if len(steps.states):
+                self.agent.observe(steps)
+            goals += arrivals
             ended |= self.outside()
         ledger.close_epoch(start_step, start_episode, goals, ended)
         return ended
+
+    def epoch_of(self, agent: StepAgent) -> int:
+        """Let an agent that has no plans act to the end of the run; return what ended it."""
+        goals = ended = 0
+        while not ended:
+            steps, ended = self.stage.advance_with(agent, *self.room())
+            goals += self.enter(steps)
+            ended |= self.outside()
+        self.ledger.close_epoch(0, 0, goals, ended)
+        return ended
+
+    def room(self) -> tuple[int, int]:
+        """Return how many episodes and steps are left."""
+        return len(self.ledger.costs) - self.ledger.episodes_over, self.max_steps - self.ledger.total_steps
+
+    def enter(self, steps: Steps) -> int:
+        """Enter steps in the books; return how often they reached the goal."""
+        before = self.ledger.episodes_over
+        self.ledger.enter(steps)
+        if self.pieces is not None:
+            self.pieces.append(join([steps]))
+        return self.ledger.episodes_over - before
 
     def outside(self) -> int:
         """Return what ends the run for a reason outside the plan."""
@@ -188,12 +205,12 @@ class Loop:
             ledger.break_off()
         over = 0
         if ledger.episodes_over == len(ledger.costs):
-            over |= Ended.EPISODES
+            over |= EPISODES
         elif ledger.total_steps >= self.max_steps:
-            over |= Ended.MAX_STEPS
+            over |= MAX_STEPS
         if self.watch is not None and self.watch(ledger.episodes_over, ledger.total_steps) is False:
-            over |= Ended.STOPPED
-        return int(over)
+            over |= STOPPED
+        return over
 
     def run(self, seed: int, best: Optimum, ended: Ended) -> Run:
         """Close the books."""

@@ -52,10 +52,9 @@ class Ended(IntFlag):
     DEAD_END = 128
 
 
-RUN_OVER = Ended.EPISODES | Ended.MAX_STEPS | Ended.STOPPED | Ended.DEAD_END
-
 AFTER_VISITS, BEFORE_VISITS, GOALS, STEPS, EPISODES = (int(flag) for flag in list(Ended)[:5])
 UNAVAILABLE = -1
+NO_CHANCES = np.empty((0, 0))
 # Places in the cursor, the integers that a kernel reads and writes.
 STATE, STEP, PLAN_GOALS, PLAN_STEPS, LUCK, CHANCE, ENDED = range(7)
 
@@ -166,6 +165,9 @@ class Rollout:
 def prepare_policy(plan: Plan, S: int, A: int) -> tuple[Int64s, Floats]:
     """Return the actions ``[H, S]`` and the cumulated probabilities ``[S, A]`` of a plan; one of them is empty."""
     policy = np.asarray(plan.policy)
+    if policy.dtype == np.int64 and policy.shape == (S,):
+        # A copy, for the kernel takes no read-only policies.
+        return policy.reshape(1, S).copy(), NO_CHANCES
     if policy.dtype.kind == "f" and policy.shape == (S, A):
         if not (policy >= 0.0).all() or not np.allclose(policy.sum(axis=1), 1.0, atol=1e-9):
             raise PolicyError("the probabilities of a policy must not be negative and must sum to 1 in every state")
@@ -175,7 +177,7 @@ def prepare_policy(plan: Plan, S: int, A: int) -> tuple[Int64s, Floats]:
             f"the policy has shape {policy.shape} and dtype {policy.dtype}; it must hold integers of shape ({S},) or"
             f" (H, {S}), or floats of shape ({S}, {A})"
         )
-    return np.array(policy, dtype=np.int64, ndmin=2), np.empty((0, A))
+    return np.array(policy, dtype=np.int64, ndmin=2), NO_CHANCES
 
 
 @kernel

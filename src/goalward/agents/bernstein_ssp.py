@@ -1,0 +1,114 @@
+"""Bernstein-SSP: intervals around every transition probability, the slack to the goal.
+
+Reference
+    Rosenberg, Cohen, Mansour, Kaplan: Near-optimal Regret Bounds for Stochastic Shortest Path (ICML 2020), Algorithm 2.
+
+Pseudo-code
+     1  pi <- any policy, N <- 0, n <- 0
+     2  for episodes k = 1, ..., K:
+     3      s <- s_init
+     4      while s is not the goal:
+     5          play a = pi(s), observe s'; n(s, a) <- n(s, a) + 1, n(s, a, s') <- n(s, a, s') + 1
+     6          if s' is not the goal and n(s', pi(s')) >= N(s', pi(s')):
+     7              N <- N + n, n <- 0
+     8              P^(s' | s, a) <- N(s, a, s') / N⁺(s, a)
+     9              A(s, a) <- log(S A N⁺(s, a) / delta) / N⁺(s, a)
+    10              P~(s' | s, a) <- max { P^ - 28 A - 4 sqrt(P^ A), 0 } for s' other than the goal
+    11              P~(goal | s, a) <- 1 - sum of P~(s' | s, a)
+    12              pi <- the optimal policy of the SSP (P~, c)
+    13          s <- s'
+
+How it maps
+    `plan` is lines 7 to 12, `observe` the counting of line 5. Line 6 is ``stop_before_visits = N``, tested before every
+    action, also the first of an episode: a pair never played ends the plan right before it is played.
+
+Every pair may go to the goal in the optimistic model, so every policy is proper there, and the planner's certified
+solution stands for line 12.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from goalward.agents.base import Plan, Task
+from goalward.agents.optimist import Optimist, at_least_one, check_fact, frozen
+from goalward.arrays import Floats, Int64s
+from goalward.errors import PrecisionError
+from goalward.model.ssp import SSP
+from goalward.planning.evaluate import action_values
+from goalward.planning.optimism import lower_rows
+from goalward.planning.solve import Solution, solve
+
+__all__ = ["BernsteinSSP", "cost_floor", "log_ratio", "width"]
+
+TOLERANCE = 1e-9
+
+
+@dataclass(eq=False, kw_only=True)
+class BernsteinSSP(Optimist):
+    """Optimism by Bernstein intervals; it needs neither B* nor T* and, without zero costs, not K."""
+
+    B_star: float | None = None
+    """B*, if known: used in worlds with zero costs only, where it sharpens the cost floor."""
+
+    name: ClassVar[str] = "bernstein-ssp"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_fact(self.name, "B_star", self.B_star)
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        """Lines 1 and 3."""
+        super().begin(task, rng)
+        if not self.costs.min() > 0.0:
+            self.costs = frozen(np.maximum(self.costs, cost_floor(task, self.B_star)))
+        self.available = task.available.reshape(-1).copy()
+        self.solution: Solution | None = None
+
+    def plan(self, state: int) -> Plan:
+        """Lines 7 to 12."""
+        self.epoch += 1
+        N = self.counts.visits.copy()
+        model = self.optimistic_model()
+        self.solution = self.solve(model)
+        Q = action_values(model, self.solution.values)
+        return Plan(self.greedy(Q), stop_before_visits=N, model=model, values=self.solution.values)
+
+    def optimistic_model(self) -> SSP:
+        """Lines 8 to 11."""
+        counts = self.counts
+        rows = counts.visits.size
+        A_ratio = log_ratio(counts.visits, self.delta)
+        constant, root = width(A_ratio, self.scale)
+        indptr = np.zeros(rows + 1, dtype=np.int64)
+        near, mass = np.empty(rows * (counts.width + 1), dtype=np.int32), np.empty(rows * (counts.width + 1))
+        end = lower_rows(counts.goal, *counts.rows, self.available, constant, root, indptr, near, mass)
+        return SSP._trusted(indptr, near[:end], mass[:end], self.costs, self.task.initial_state)
+
+    def solve(self, model: SSP) -> Solution:
+        """Line 12, starting from the solution of the epoch before."""
+        try:
+            return solve(model, TOLERANCE, start=self.solution)
+        except PrecisionError as error:
+            self.check_settled(error.solution.width, TOLERANCE, error.solution.iterations)
+            raise
+
+
+def log_ratio(visits: Int64s, delta: float) -> Floats:
+    """Return A(s, a) = log(S A N⁺ / delta) / N⁺ for each row of ``visits[s, a]``; checked against the paper."""
+    N = at_least_one(visits)
+    return np.log(visits.size * N / delta) / N
+
+
+def width(A_ratio: Floats, scale: float) -> tuple[Floats, Floats]:
+    """Return the parts of the width 28 A + 4 sqrt(P^ A): the constant and the factor of sqrt(P^)."""
+    return scale * 28.0 * A_ratio, scale * 4.0 * np.sqrt(A_ratio)
+
+
+def cost_floor(task: Task, B_star: float | None) -> float:
+    """Return eps = S² A / K, times B* if that is known: with zero costs the algorithm runs on max(c, eps)."""
+    floor = task.states**2 * task.actions / task.episodes
+    return floor if B_star is None else B_star * floor

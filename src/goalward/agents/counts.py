@@ -1,0 +1,121 @@
+"""What an agent has counted: how often each pair was played and where it led.
+
+Rows are numbered s * A + a. A row holds the successors seen so far in increasing order, so the goal is last, with how
+often each was seen; rows have room for `width` successors, which doubles when one is full. Time and memory go with
+what was seen, not with the square of the number of states.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from goalward._jit import exercise, kernel
+from goalward.arrays import Floats, Int32s, Int64s
+from goalward.task import Steps, Task
+
+__all__ = ["Counts", "tally"]
+
+FIRST_WIDTH = 4
+
+
+class Counts:
+    """The counts n(s, a) and n(s, a, s') of a task.
+
+    Attributes
+    ----------
+    visits
+        ``visits[s, a]``: how often a pair was played.
+    size, successors, counts
+        How many successors each row has seen, which ones, and how often each.
+    """
+
+    def __init__(self, task: Task):
+        rows = task.costs.size
+        self.goal, self.actions = task.goal, task.actions
+        self.visits: Int64s = np.zeros(task.costs.shape, dtype=np.int64)
+        self.size: Int64s = np.zeros(rows, dtype=np.int64)
+        self.successors: Int32s = np.zeros((rows, min(FIRST_WIDTH, task.states + 1)), dtype=np.int32)
+        self.counts: Int64s = np.zeros(self.successors.shape, dtype=np.int64)
+
+    @property
+    def width(self) -> int:
+        """For how many successors a row has room."""
+        return int(self.counts.shape[1])
+
+    @property
+    def rows(self) -> tuple[Int64s, Int32s, Int64s, Int64s]:
+        """The counts as kernels take them: size, successors, counts, visits, one entry or line for each row."""
+        return self.size, self.successors, self.counts, self.visits.reshape(-1)
+
+    def add(self, steps: Steps) -> None:
+        """Count some steps."""
+        done, end = 0, len(steps.states)
+        while done < end:
+            done = tally(self.actions, steps.states, steps.actions, steps.next_states, done, *self.rows)
+            if done < end:
+                self.widen()
+
+    def widen(self) -> None:
+        """Make room for more successors in each row."""
+        more = min(self.width, self.goal + 1 - self.width)
+        self.successors = np.pad(self.successors, ((0, 0), (0, more)))
+        self.counts = np.pad(self.counts, ((0, 0), (0, more)))
+
+    def copy_row(self, row: int, source: Counts) -> None:
+        """Take one row over from other counts of the same task."""
+        while self.width < source.width:
+            self.widen()
+        self.size[row] = source.size[row]
+        self.successors[row] = source.successors[row]
+        self.counts[row] = source.counts[row]
+        self.visits.reshape(-1)[row] = source.visits.reshape(-1)[row]
+
+    def to_dense(self) -> Floats:
+        """Return n(s, a, s') as an array ``[S, A, S + 1]``."""
+        dense = np.zeros((len(self.size), self.goal + 1))
+        for row, size in enumerate(self.size.tolist()):
+            dense[row, self.successors[row, :size]] = self.counts[row, :size]
+        return dense.reshape(*self.visits.shape, -1)
+
+
+@kernel
+def tally(
+    actions: int, states: Int64s, played: Int64s, next_states: Int64s, begin: int,
+    size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s,
+) -> int:  # fmt: skip
+    """Count the steps from `begin` on; return the first one for which its row has no room, or their number."""
+    for i in range(begin, states.size):
+        row = states[i] * actions + played[i]
+        if not enter(row, next_states[i], size, successors, counts):
+            return i
+        visits[row] += 1
+    return int(states.size)
+
+
+@kernel
+def enter(row: int, successor: int, size: Int64s, successors: Int32s, counts: Int64s) -> bool:
+    """Count one successor of a row, keeping the row sorted; False where there is no room for it."""
+    end = size[row]
+    place = end
+    while place > 0 and successors[row, place - 1] >= successor:
+        place -= 1
+    if place < end and successors[row, place] == successor:
+        counts[row, place] += 1
+        return True
+    if end == counts.shape[1]:
+        return False
+    for entry in range(end, place, -1):
+        successors[row, entry] = successors[row, entry - 1]
+        counts[row, entry] = counts[row, entry - 1]
+    successors[row, place] = successor
+    counts[row, place] = 1
+    size[row] = end + 1
+    return True
+
+
+@exercise
+def exercise_counts() -> None:
+    """Count one step."""
+    costs = np.ones((1, 1))
+    zero = np.zeros(1, dtype=np.int64)
+    Counts(Task(costs, 0, 1)).add(Steps(zero, zero, np.ones(1), zero + 1))

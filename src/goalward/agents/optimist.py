@@ -1,0 +1,114 @@
+"""What the agents have in common that face uncertainty with optimism: settings, counts, checks, ties.
+
+They are defined for costs in [0, 1] that are known. Their confidence widths hold with probability 1 - delta; `scale`
+multiplies the widths, with 1 for those of the theory and less for the tuned regime of the paper's second experiments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from goalward.agents.base import Agent, Steps, Task
+from goalward.agents.counts import Counts
+from goalward.agents.ties import RULES, checked_order, pick_all
+from goalward.arrays import Floats, Int64s
+from goalward.errors import ConvergenceError, CostError, SettingError, StateError
+from goalward.worlds.settings import checked_integer
+
+__all__ = ["Optimist", "at_least_one", "check_fact", "frozen"]
+
+
+@dataclass(eq=False, kw_only=True)
+class Optimist(Agent):
+    """An agent that plans in the most favourable model among those that it cannot rule out."""
+
+    delta: float = 0.1
+    """The confidence: all intervals hold at once with probability 1 - delta."""
+
+    scale: float = 1.0
+    """Multiplies the width of the intervals, or the bonus; 1 is the theory's."""
+
+    ties: str = "random"
+    """What to play where actions look equally good: "random", or "first" in the order of `action_order`."""
+
+    action_order: Sequence[int] | None = None
+    """The actions in the order in which "first" prefers them; by their numbers if not given."""
+
+    max_sweeps: int = 1_000_000
+    """Sweeps after which an optimistic plan that has not settled is an error."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.delta, bool) or not 0.0 < self.delta < 1.0:
+            raise SettingError(f"delta is {self.delta!r}; it must lie between 0 and 1, both excluded")
+        if isinstance(self.scale, bool) or not 0.0 < self.scale < np.inf:
+            raise SettingError(f"scale is {self.scale!r}; it must be a positive number, 1 for the theory's widths")
+        if self.ties not in RULES:
+            raise SettingError(f"ties is {self.ties!r}; it must be one of {', '.join(map(repr, RULES))}")
+        checked_integer("max_sweeps", self.max_sweeps, 1)
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        """Check the task and start counting."""
+        super().begin(task, rng)
+        check_task(self.name, task)
+        self.order = checked_order(self.action_order, task.actions)
+        self.costs = frozen(task.costs)
+        self.counts = Counts(task)
+        self.epoch = 0
+        self.Q = np.zeros(task.costs.shape)
+        self.policy: Int64s = np.zeros(task.states, dtype=np.int64)
+
+    def observe(self, steps: Steps) -> None:
+        """Count what happened."""
+        self.counts.add(steps)
+
+    def greedy(self, Q: Floats) -> Int64s:
+        """Return a policy of smallest value, ties broken once for the whole plan."""
+        chances = self.rng.random(len(Q)) if self.ties == "random" else np.zeros(len(Q))
+        pick_all(Q, self.order, chances, self.policy)
+        return self.policy.copy()
+
+    def check_settled(self, residual: float, accuracy: float, sweeps: int) -> None:
+        """Refuse a plan that has not settled."""
+        if not residual <= accuracy:
+            raise ConvergenceError(self.name, self.epoch, float(residual), float(accuracy), int(sweeps))
+
+    def notes(self) -> dict[str, int | float | str]:
+        """Return the scale and the rule for ties: a result says nothing without them."""
+        return {"scale": self.scale, "ties": self.ties}
+
+
+def check_task(name: str, task: Task) -> None:
+    """Refuse costs outside [0, 1] and states in which nothing can be done."""
+    idle = ~task.available.any(axis=1)
+    if idle.any():
+        raise StateError(
+            f"in state {int(np.argmax(idle))} no action is available; {name} cannot plan around such states: leave them"
+            " out, or give them an action that resets to the start at a cost"
+        )
+    real = task.costs[task.available]
+    if real.min() < 0.0 or real.max() > 1.0:
+        raise CostError(
+            f"costs lie in {real.min():g}..{real.max():g}; {name} is defined for costs in [0, 1]: rescale them, such as"
+            f" world.with_costs(world.costs / {real.max():g})"
+        )
+
+
+def check_fact(name: str, fact: str, value: float | None) -> None:
+    """Refuse a fact about the true model that cannot be one."""
+    if value is not None and (isinstance(value, bool) or not 0.0 < value < np.inf):
+        raise SettingError(f"{fact} is {value!r}; {name} needs a positive number: see gw.hardness(world)")
+
+
+def frozen(array: Floats) -> Floats:
+    """Return a read-only copy."""
+    copy = np.array(array)
+    copy.flags.writeable = False
+    return copy
+
+
+def at_least_one(visits: Int64s) -> Floats:
+    """Return n⁺ = max(n, 1) for each row."""
+    return np.maximum(visits.reshape(-1), 1).astype(np.float64)

@@ -1,0 +1,96 @@
+"""Agents on disk: their settings, their task and what they have learnt.
+
+An agent is written as plain data and arrays (see `goalward.archive`) and made again by its class: begun on its task,
+then given what it had learnt. Only algorithms of the registry can be read back, and nothing in a file is executed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from goalward import archive
+from goalward.agents.base import Agent, Task
+from goalward.beliefs.base import Prior
+from goalward.errors import FileError, GoalwardError, SettingError
+from goalward.model.ssp import SSP
+from goalward.seeds import generator
+
+__all__ = ["load", "read", "save"]
+
+FORMAT, VERSION = "goalward-agent", 1
+MODEL = ("indptr", "successors", "probabilities", "costs", "initial_state")
+
+
+def save(agent: Agent, path: str | Path, about: Mapping[str, Any] | None = None) -> None:
+    """Write an agent that has learnt, with some plain data about where it comes from."""
+    task = getattr(agent, "task", None)
+    if task is None:
+        raise SettingError(f"{agent.name} has not learnt anything yet; save the agent of a run: run.agent")
+    tree = {
+        "agent": agent.name,
+        "settings": {name: encode(getattr(agent, name)) for name in agent.settings()},
+        "given": {name: encode(value) for name, value in agent.given.items()},
+        "task": {"costs": task.costs, "initial_state": task.initial_state, "episodes": task.episodes},
+        "learnt": agent.to_state(),
+        "about": dict(about or {}),
+    }
+    archive.write(Path(path), FORMAT, VERSION, tree)
+
+
+def load(path: str | Path) -> Agent:
+    """Read an agent; go on with it by ``learn(agent, world, ..., resume=True)``."""
+    return read(path)[0]
+
+
+def read(path: str | Path) -> tuple[Agent, dict[str, Any]]:
+    """Read an agent and what was written about it."""
+    from goalward.agents import find
+
+    tree = archive.read(Path(path), FORMAT, VERSION)
+    try:
+        kind = find(tree["agent"])
+        settings = {name: decode(value) for name, value in tree["settings"].items()}
+        agent = kind(**kind.checked_settings(settings))
+        agent.given = {name: decode(value) for name, value in tree["given"].items()}
+        costs = np.asarray(tree["task"]["costs"], dtype=np.float64)
+        costs.flags.writeable = False
+        # The generator is a place holder: whoever goes on brings a seed.
+        agent.begin(Task(costs, int(tree["task"]["initial_state"]), int(tree["task"]["episodes"])), generator(0))
+        agent.restore(tree["learnt"])
+        return agent, tree["about"]
+    except (GoalwardError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise FileError(f"{path}: the saved agent cannot be made again ({error})") from None
+
+
+def encode(value: Any) -> Any:
+    """Return a setting as a part of a tree."""
+    if isinstance(value, Prior):
+        return {"prior": value.to_state()}
+    if isinstance(value, SSP):
+        return {"model": {name: getattr(value, name) for name in MODEL}}
+    return value
+
+
+def decode(value: Any) -> Any:
+    """Return a setting from its part of a tree."""
+    if isinstance(value, dict) and "prior" in value:
+        return prior_class(value["prior"]["kind"]).from_state(value["prior"])
+    if isinstance(value, dict) and "model" in value:
+        return SSP.from_rows(**value["model"])
+    return value
+
+
+def prior_class(kind: str) -> type[Prior]:
+    """Return the class of a prior by its kind."""
+    from goalward.beliefs.dirichlet import Dirichlet
+    from goalward.beliefs.finite import FinitePrior
+    from goalward.beliefs.tied import TiedDirichlet
+
+    kinds: dict[str, type[Prior]] = {prior.kind: prior for prior in (Dirichlet, FinitePrior, TiedDirichlet)}
+    if kind not in kinds:
+        raise ValueError(f"there is no prior of kind {kind!r}")
+    return kinds[kind]

@@ -1,0 +1,137 @@
+"""UC-SSP: optimism in L1 balls, in two phases, with a horizon for every attempt.
+
+Reference
+    Tarbouriech, Garcelon, Valko, Pirotta, Lazaric: No-Regret Exploration in Goal-Oriented Reinforcement Learning
+    (ICML 2020), Algorithms 1 and 2; for zero costs the variant of its appendix, UC-SSP-L_eta.
+
+Pseudo-code
+     1  t <- 1, G <- 0
+     2  for episodes k = 1, ..., K:
+     3      s <- s_init, j <- 0
+     4      while s is not the goal:
+     5          t_0 <- t; if j > 0: G <- G + 1
+     6          (pi, H) <- EVI-SSP(k, j, t_0, G)
+     7          play pi until the goal is reached or H steps are done
+     8          add the visits of this attempt to the counts
+     9          if s is not the goal: j <- j + 1
+
+    EVI-SSP
+    10      if j = 0: eps <- c_min / (2 t_0), gamma <- 1 / sqrt(k), plan with the costs          (phase 1)
+    11      else:     eps <- 1 / (2 t_0), gamma <- 1 / sqrt(G), plan with all costs 1            (phase 2)
+    12      beta(s, a) <- sqrt(8 S log(2 A N⁺(s, a) / delta) / N⁺(s, a))
+    13      v <- extended value iteration over the balls |p~ - p^|_1 <= beta, from 0, until a sweep changes at most eps
+    14      pi <- greedy at v; Q~ <- its minimising transitions between non-goal states
+    15      H <- min { n > 1 : |Q~^(n-1)|_inf <= gamma }
+
+How it maps
+    `plan` is lines 5, 6 and 10 to 15, `observe` line 8, line 7 is ``stop_after_goals=1, stop_after_steps=H``. With a
+    cost of zero somewhere, phase 1 plans with c + k^(-1/3) and eps = c_max / t_0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from goalward.agents.base import Plan, Steps, Task
+from goalward.agents.optimist import Optimist, at_least_one, frozen
+from goalward.arrays import Floats, Int64s
+from goalward.planning.optimism import Ball, empirical, extended_value_iteration, pivot_horizon
+from goalward.worlds.settings import checked_integer
+
+__all__ = ["UCSSP", "perturbation", "radius"]
+
+
+@dataclass(eq=False, kw_only=True)
+class UCSSP(Optimist):
+    """Optimism in L1 balls; it is told the costs and needs neither B*, T* nor K."""
+
+    max_horizon: int = 10_000_000
+    """Where the search for the pivot horizon of line 15 ends; how often it did is in the notes of the run."""
+
+    name: ClassVar[str] = "uc-ssp"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_integer("max_horizon", self.max_horizon, 2)
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        """Line 1."""
+        super().begin(task, rng)
+        self.t = 1
+        self.k = 0
+        self.G = 0
+        self.at_goal = True
+        self.c_min, self.c_max = float(self.costs.min()), float(task.costs[task.available].max())
+        self.unit_costs = frozen(np.where(task.available, 1.0, np.inf))
+        self.largest_horizon = 0
+        self.capped_horizons = 0
+        self._values, self._following, self._weight = (np.zeros(task.states) for _ in range(3))
+        self._ball = Ball(task.costs.size, self.counts.width)
+
+    def plan(self, state: int) -> Plan:
+        """Lines 5 and 6: phase 1 at the start of an episode, phase 2 where the last attempt has failed."""
+        self.epoch += 1
+        if self.at_goal:
+            self.k += 1
+            gamma = 1.0 / np.sqrt(self.k)
+            if self.c_min > 0.0:
+                policy, H = self.evi(self.costs, self.c_min / (2.0 * self.t), gamma)
+            else:
+                policy, H = self.evi(frozen(self.costs + perturbation(self.k)), self.c_max / self.t, gamma)
+        else:
+            self.G += 1
+            policy, H = self.evi(self.unit_costs, 1.0 / (2.0 * self.t), 1.0 / np.sqrt(self.G))
+        self.at_goal = False
+        return Plan(policy, stop_after_goals=1, stop_after_steps=H, values=self._values.copy())
+
+    def evi(self, costs: Floats, eps: float, gamma: float) -> tuple[Int64s, int]:
+        """Lines 12 to 15."""
+        ball = self.ball()
+        beta = self.scale * radius(self.counts.visits, self.delta)
+        rows = (beta, ball.kept, ball.near, ball.mass)
+        work = (self._values, self._following, self.Q)
+        sweeps, change = extended_value_iteration(*rows, costs, eps, self.max_sweeps, *work)
+        self.check_settled(change, eps, sweeps)
+        policy = self.greedy(self.Q)
+        H = pivot_horizon(policy, costs.shape[1], *rows, gamma, self.max_horizon, self._following, self._weight)
+        self.largest_horizon = max(self.largest_horizon, H)
+        self.capped_horizons += H == self.max_horizon
+        return policy, H
+
+    def ball(self) -> Ball:
+        """Return the empirical rows, from which extended value iteration starts."""
+        counts = self.counts
+        if self._ball.width < counts.width:
+            self._ball = Ball(counts.visits.size, counts.width)
+        empirical(counts.goal, *counts.rows, self._ball.kept, self._ball.near, self._ball.mass)
+        return self._ball
+
+    def observe(self, steps: Steps) -> None:
+        """Line 8."""
+        super().observe(steps)
+        self.t += len(steps.states)
+        self.at_goal = bool(steps.next_states[-1] == self.task.goal)
+
+    def notes(self) -> dict[str, int | float | str]:
+        """Return what was cut off, beside the scale and the rule for ties."""
+        horizons = {"largest_horizon": self.largest_horizon, "capped_horizons": self.capped_horizons}
+        return super().notes() | {"phase_2_attempts": self.G} | horizons
+
+
+def radius(visits: Int64s, delta: float) -> Floats:
+    """Return beta = sqrt(8 S log(2 A N⁺ / delta) / N⁺) for each row of ``visits[s, a]``; checked against the paper.
+
+    A pair that was never played may lead anywhere: at N⁺ = 1 beta is above 2, the diameter of the simplex. Where a
+    small `scale` takes it below, the empirical row of such a pair is empty, which also stands for the goal.
+    """
+    S, A = visits.shape
+    N = at_least_one(visits)
+    return np.sqrt(8.0 * S * np.log(2.0 * A * N / delta) / N)
+
+
+def perturbation(k: int) -> float:
+    """Return eta_k = k^(-1/3), added to all costs in phase 1 of episode k where some cost is zero."""
+    return float(k ** (-1.0 / 3.0))

@@ -1,0 +1,192 @@
+"""Dirichlet beliefs against the exact moments and marginals, at every concentration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import special
+
+from goalward import SSP, Dirichlet, worlds
+from goalward.beliefs.base import FLOOR
+from goalward.beliefs.dirichlet import DirichletBelief
+from goalward.errors import BeliefError, SettingError, ShapeError, StateError, UnreachableGoalError
+from goalward.task import Steps, Task
+
+CONCENTRATIONS = [1e-6, 1e-4, 1e-3, 0.1, 1.0, 30.0]
+
+
+def task(S: int, A: int) -> Task:
+    """A task with unit costs."""
+    costs = np.ones((S, A))
+    costs.flags.writeable = False
+    return Task(costs, 0, 1)
+
+
+def steps(*rows: tuple[int, int, int]) -> Steps:
+    """Steps (state, action, next state) of unit cost."""
+    states, actions, successors = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
+    return Steps(states, actions, np.ones(len(rows)), successors)
+
+
+def draws(belief: DirichletBelief, count: int, seed: int) -> np.ndarray:
+    """Dense rows of `count` samples: [count, S, A, S + 1]."""
+    rng = np.random.default_rng(seed)
+    return np.array([belief.sample(rng).to_dense() for _ in range(count)])
+
+
+@pytest.mark.parametrize("concentration", CONCENTRATIONS)
+class TestPrior:
+    """60,000 rows of four successors from the prior."""
+
+    def rows(self, concentration: float) -> np.ndarray:
+        belief = Dirichlet(concentration).belief(task(3, 100))
+        return draws(belief, 200, seed=1).reshape(-1, 4)
+
+    def test_rows_are_distributions_on_the_whole_support(self, concentration: float) -> None:
+        rows = self.rows(concentration)
+        assert np.isfinite(rows).all()
+        assert (rows >= FLOOR).all()
+        np.testing.assert_allclose(rows.sum(axis=1), 1.0, rtol=1e-14)
+
+    def test_mean_and_variance(self, concentration: float) -> None:
+        """Each of eight figures within five standard errors: a correct sampler fails with probability below 5e-6."""
+        rows = self.rows(concentration)
+        variance = 0.25 * 0.75 / (4 * concentration + 1.0)
+        assert (abs(rows.mean(axis=0) - 0.25) < 5.0 * np.sqrt(variance / len(rows))).all()
+        squares = (rows - 0.25) ** 2
+        assert (abs(squares.mean(axis=0) - variance) < 5.0 * squares.std(axis=0) / np.sqrt(len(rows))).all()
+
+    def test_marginal_is_beta(self, concentration: float) -> None:
+        """Kolmogorov-Smirnov against the beta law; a correct sampler fails with probability 1e-6."""
+        sample = np.sort(self.rows(concentration)[:, 1])
+        # The mass below the floor and within a rounding of one is in one point each; compare the law in between.
+        inside = (sample > 1e-290) & (sample < 1.0 - 1e-12)
+        law = special.betainc(concentration, 3 * concentration, sample[inside])
+        empirical = (np.flatnonzero(inside) + 0.5) / len(sample)
+        assert inside.any() or concentration < 1e-4
+        assert (abs(law - empirical) < np.sqrt(np.log(2e6) / 2.0 / len(sample))).all()
+
+
+def test_posterior_has_exact_mean_and_variance() -> None:
+    """20,000 draws; each of eight figures within five standard errors, so a correct one fails below 5e-6."""
+    belief = Dirichlet(0.1).belief(task(3, 1))
+    belief.update(steps(*[(1, 0, 3)] * 7, *[(1, 0, 0)] * 2, (1, 0, 1)))
+    alpha = np.array([2.1, 1.1, 0.1, 7.1])
+    rows = draws(belief, 20_000, seed=2)[:, 1, 0]
+    mean = alpha / alpha.sum()
+    variance = mean * (1.0 - mean) / (alpha.sum() + 1.0)
+    assert (abs(rows.mean(axis=0) - mean) < 5.0 * np.sqrt(variance / len(rows))).all()
+    squares = (rows - mean) ** 2
+    assert (abs(squares.mean(axis=0) - variance) < 5.0 * squares.std(axis=0) / np.sqrt(len(rows))).all()
+    found = belief.marginals(1, 0)
+    np.testing.assert_allclose(found.mean, mean, rtol=1e-14)
+    np.testing.assert_allclose(found.variance, variance, rtol=1e-14)
+    np.testing.assert_allclose(belief.mean().to_dense()[1, 0], mean, rtol=1e-14)
+    np.testing.assert_allclose(belief.mean().to_dense()[0, 0], 0.25, rtol=1e-14)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_counting(known: bool) -> None:
+    """Many steps in pieces against NumPy's counting."""
+    world = worlds.grid_world()
+    belief = Dirichlet(0.5, support=world if known else None).belief(Task.of(world, 1))
+    rng = np.random.default_rng(3)
+    rows = rng.integers(0, 44, 5000)
+    kernel = world.to_dense().reshape(44, 12)
+    reached = np.array([rng.choice(12, p=kernel[row]) for row in rows])
+    seen = Steps(rows // 4, rows % 4, np.ones(5000), reached)
+    for start in range(0, 5000, 700):
+        belief.update(seen.part(start, start + 700))
+    counts = np.zeros((44, 12))
+    np.add.at(counts, (rows, reached), 1)
+    allowed = (kernel > 0) | (not known)
+    alpha = np.where(allowed, counts + 0.5, 0.0)
+    np.testing.assert_allclose(belief.mean().to_dense().reshape(44, 12), alpha / alpha.sum(axis=1, keepdims=True))
+    assert len(belief.counts) == np.count_nonzero(allowed)
+
+
+def test_samples_share_their_support() -> None:
+    belief = Dirichlet(0.1).belief(task(4, 2))
+    rng = np.random.default_rng(0)
+    one, other = belief.sample(rng), belief.sample(rng)
+    assert one.indptr is other.indptr
+    assert one.successors is other.successors
+    assert one != other
+    assert not one.probabilities.flags.writeable
+
+
+def test_a_sample_is_a_model_like_any_other() -> None:
+    """What `_trusted` took on trust passes every check of the front door."""
+    costs = np.array([[1.0, np.inf], [0.5, 2.0]])
+    belief = Dirichlet(1e-3).belief(Task(costs, 1, 1))
+    model = belief.sample(np.random.default_rng(0))
+    again = SSP.from_rows(
+        model.indptr, model.successors, model.probabilities, np.where(np.isfinite(costs), costs, 0.0), 1
+    )
+    assert again == model
+    assert model.row(0, 1)[0].size == 0
+
+
+@pytest.mark.parametrize("bad", [0.0, -0.1, np.nan, np.inf, "0.1", None, True])
+def test_bad_concentration(bad: object) -> None:
+    with pytest.raises(SettingError, match="concentration is .* positive number"):
+        Dirichlet(bad)  # type: ignore[arg-type]
+
+
+def test_support_that_excludes_what_is_seen() -> None:
+    world = worlds.grid_world()
+    belief = Dirichlet(0.1, support=world).belief(Task.of(world, 1))
+    with pytest.raises(BeliefError, match=r"\(state 0, action 1\) led to state 7"):
+        belief.update(steps((0, 1, 1), (0, 1, 7), (0, 1, 1)))
+    with pytest.raises(BeliefError, match="led to the goal"):
+        belief.update(steps((0, 0, 11)))
+
+
+def test_support_that_does_not_fit() -> None:
+    world = worlds.grid_world()
+    with pytest.raises(ShapeError, match="11 states and 4 actions, the task 3 and 4"):
+        Dirichlet(0.1, support=world).belief(task(3, 4))
+    with pytest.raises(ShapeError, match="dtype float64"):
+        Dirichlet(0.1, support=world.to_dense())  # type: ignore[arg-type]
+    mask = world.to_dense() > 0
+    mask[5, 2] = False
+    with pytest.raises(ShapeError, match=r"\(state 5, action 2\) has no successor"):
+        Dirichlet(0.1, support=mask).belief(Task.of(world, 1))
+    mask = world.to_dense() > 0
+    mask[:, :, 11] = False
+    with pytest.raises(UnreachableGoalError, match="the support leaves the start, state 0"):
+        Dirichlet(0.1, support=mask).belief(Task.of(world, 1))
+
+
+def test_mask_and_model_are_the_same_support() -> None:
+    world = worlds.grid_world()
+    one = Dirichlet(0.1, support=world).belief(Task.of(world, 1))
+    other = Dirichlet(0.1, support=world.to_dense() > 0).belief(Task.of(world, 1))
+    assert one.sample(np.random.default_rng(5)) == other.sample(np.random.default_rng(5))
+
+
+def test_too_large_without_a_support() -> None:
+    with pytest.raises(SettingError, match="give the possible ones"):
+        Dirichlet(0.1).belief(task(20_000, 1))
+
+
+def test_no_such_pair() -> None:
+    with pytest.raises(StateError, match="states 0..2 and actions 0..1"):
+        Dirichlet(0.1).belief(task(3, 2)).marginals(3, 0)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_state(known: bool) -> None:
+    world = worlds.grid_world()
+    prior = Dirichlet(0.3, support=world if known else None)
+    belief = prior.belief(Task.of(world, 1))
+    belief.update(steps((0, 1, 1), (1, 1, 2)))
+    again = Dirichlet.from_state(prior.to_state())
+    assert again.settings() == prior.settings()
+    copy = again.belief(Task.of(world, 1))
+    copy.restore(belief.to_state())
+    assert copy.sample(np.random.default_rng(1)) == belief.sample(np.random.default_rng(1))
+    with pytest.raises(ValueError, match="not negative"):
+        copy.restore({"counts": -belief.counts - 1})
+    with pytest.raises(ValueError, match="counts must be"):
+        copy.restore({"counts": belief.counts[1:]})

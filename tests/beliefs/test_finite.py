@@ -1,0 +1,126 @@
+"""Exact Bayes over candidate models, against rational arithmetic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from goalward import SSP, FinitePrior, worlds
+from goalward.errors import BeliefError, SettingError, ShapeError, UnreachableGoalError
+from goalward.task import Steps, Task
+
+
+def model(*rows: list[float]) -> SSP:
+    """Two states, one action; a row for each state."""
+    return SSP.from_dense([[rows[0]], [rows[1]]], np.ones((2, 1)))
+
+
+FAIR = model([0.25, 0.25, 0.5], [0.5, 0.25, 0.25])
+BOLD = model([0.0, 0.5, 0.5], [0.125, 0.125, 0.75])
+SHY = model([0.75, 0.125, 0.125], [0.5, 0.0, 0.5])
+MODELS = [FAIR, BOLD, SHY]
+
+
+def steps(rows: list[tuple[int, int]]) -> Steps:
+    states, successors = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
+    return Steps(states, np.zeros(len(rows), dtype=np.int64), np.ones(len(rows)), successors)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2)), min_size=1, max_size=60),
+    st.lists(st.integers(0, 5), min_size=3, max_size=3).filter(any),
+    st.integers(1, 60),
+)
+def test_weights_are_exact(rows: list[tuple[int, int]], prior: list[int], piece: int) -> None:
+    exact = [Fraction(weight) for weight in prior]
+    for state, successor in rows:
+        for i, candidate in enumerate(MODELS):
+            exact[i] *= Fraction(float(candidate.to_dense()[state, 0, successor]))
+    belief = FinitePrior(MODELS, prior).belief(Task.of(FAIR, 1))
+    seen = steps(rows)
+    pieces = [seen.part(start, start + piece) for start in range(0, len(rows), piece)]
+    if not any(exact):
+        with pytest.raises(BeliefError, match="holds impossible"):
+            for part in pieces:
+                belief.update(part)
+        return
+    for part in pieces:
+        belief.update(part)
+    expected = np.array([float(weight / sum(exact)) for weight in exact])
+    np.testing.assert_allclose(belief.weights, expected, rtol=1e-12)
+    assert ((belief.weights == 0.0) == (expected == 0.0)).all()
+    mixture = sum(weight * candidate.to_dense() for weight, candidate in zip(expected, MODELS, strict=True))
+    np.testing.assert_allclose(belief.mean().to_dense(), mixture, rtol=1e-12)
+    found = belief.marginals(0, 0)
+    column = np.array([candidate.to_dense()[0, 0] for candidate in MODELS])
+    np.testing.assert_allclose(found.mean, mixture[0, 0], rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(found.variance, expected @ (column - mixture[0, 0]) ** 2, rtol=1e-9, atol=1e-18)
+
+
+def test_long_runs_do_not_underflow() -> None:
+    """After 100,000 steps the likelihoods are 1e-60000 and less; the better model has all the weight, exactly."""
+    rng = np.random.default_rng(0)
+    truth = FAIR.to_dense()[:, 0]
+    states = rng.integers(0, 2, 100_000)
+    reached = np.array([0, 1, 2])[(rng.random(100_000)[:, None] > np.cumsum(truth, axis=1)[states]).sum(axis=1)]
+    belief = FinitePrior([FAIR, model([0.3, 0.2, 0.5], [0.5, 0.25, 0.25])]).belief(Task.of(FAIR, 1))
+    belief.update(Steps(states, np.zeros_like(states), np.ones(len(states)), reached))
+    assert belief.weights[0] == pytest.approx(1.0)
+    assert np.isfinite(belief.log_weights).all()
+
+
+def test_an_impossible_model_falls_out_for_good() -> None:
+    belief = FinitePrior(MODELS).belief(Task.of(FAIR, 1))
+    belief.update(steps([(0, 0)]))
+    assert belief.weights[1] == 0.0
+    belief.update(steps([(1, 2)] * 50))
+    assert belief.weights[1] == 0.0
+    rng = np.random.default_rng(0)
+    assert all(belief.sample(rng) != BOLD for _ in range(200))
+
+
+def test_all_impossible_names_the_step() -> None:
+    belief = FinitePrior([BOLD, SHY]).belief(Task.of(FAIR, 1))
+    with pytest.raises(BeliefError, match=r"\(state 1, action 0\) led to state 1.*every one of the 2 models"):
+        belief.update(steps([(0, 1), (0, 0), (0, 2), (1, 1), (0, 1)]))
+
+
+def test_sampling_follows_the_weights() -> None:
+    """Chi-square with two degrees of freedom over 4,000 draws; a correct sampler fails with probability 1e-6."""
+    belief = FinitePrior(MODELS, [0.2, 0.3, 0.5]).belief(Task.of(FAIR, 1))
+    rng = np.random.default_rng(1)
+    drawn = [MODELS.index(belief.sample(rng)) for _ in range(4000)]
+    expected = 4000 * np.array([0.2, 0.3, 0.5])
+    assert ((np.bincount(drawn, minlength=3) - expected) ** 2 / expected).sum() < 27.6
+
+
+def test_bad_input() -> None:
+    with pytest.raises(SettingError, match="at least one SSP"):
+        FinitePrior([])
+    for weights in ([1.0, 2.0], [1.0, -1.0, 1.0], [0.0, 0.0, 0.0], [np.nan, 1.0, 1.0]):
+        with pytest.raises(SettingError, match="3 numbers"):
+            FinitePrior(MODELS, weights)
+    with pytest.raises(ShapeError, match="model 0 has 2 states"):
+        FinitePrior(MODELS).belief(Task.of(worlds.grid_world(), 1))
+    with pytest.raises(SettingError, match="model 1 differs"):
+        FinitePrior([FAIR, BOLD.with_costs(np.full((2, 1), 2.0))]).belief(Task.of(FAIR, 1))
+    stuck = model([1.0, 0.0, 0.0], [0.0, 0.0, 1.0])
+    with pytest.raises(UnreachableGoalError, match="model 1 leaves the start"):
+        FinitePrior([FAIR, stuck]).belief(Task.of(FAIR, 1))
+
+
+def test_state() -> None:
+    prior = FinitePrior(MODELS, [1.0, 2.0, 3.0])
+    belief = prior.belief(Task.of(FAIR, 1))
+    belief.update(steps([(0, 0), (1, 2)]))
+    again = FinitePrior.from_state(prior.to_state())
+    assert again.models == prior.models
+    copy = again.belief(Task.of(FAIR, 1))
+    copy.restore(belief.to_state())
+    np.testing.assert_array_equal(copy.weights, belief.weights)
+    with pytest.raises(ValueError, match="3 numbers"):
+        copy.restore({"log_weights": np.full(3, -np.inf)})

@@ -1,0 +1,170 @@
+"""Tied rows against the exact posterior, which is a mixture of Dirichlet laws when outcomes cannot be told apart."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from goalward import TiedDirichlet, agents, learn, worlds
+from goalward.errors import BeliefError, SettingError, ShapeError, UnreachableGoalError
+from goalward.task import Steps, Task
+
+
+def exact_moments(
+    concentration: float, told: list[int], sets: dict[tuple[int, ...], int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of phi: sum over every way to split the steps of each set among its outcomes."""
+    m = len(told)
+    ways = []
+    for members, count in sets.items():
+        splits = []
+        for chosen in itertools.combinations_with_replacement(members, count):
+            split = np.bincount(chosen, minlength=m)
+            ways_of_split = math.lgamma(count + 1) - sum(math.lgamma(n + 1) for n in split)
+            splits.append((split, ways_of_split))
+        ways.append(splits)
+    logs, means, seconds = [], [], []
+    for combination in itertools.product(*ways):
+        alpha = concentration + np.array(told) + sum((split for split, _ in combination), np.zeros(m))
+        logs.append(
+            sum(ways_of_split for _, ways_of_split in combination)
+            + sum(math.lgamma(a) for a in alpha)
+            - math.lgamma(alpha.sum())
+        )
+        means.append(alpha / alpha.sum())
+        seconds.append(alpha * (alpha + 1.0) / alpha.sum() / (alpha.sum() + 1.0))
+    weights = np.exp(np.array(logs) - max(logs))
+    weights /= weights.sum()
+    mean = weights @ np.array(means)
+    return mean, weights @ np.array(seconds) - mean**2
+
+
+# Three states, three outcomes: state 0 tells all apart, state 1 not the first two, state 2 not the last two.
+OUTCOMES = np.array([[[0, 1, 3]], [[1, 1, 3]], [[0, 3, 3]]])
+CASES = {
+    "told apart": ([3, 2, 1], {}),
+    "one set": ([3, 2, 1], {(0, 1): 6}),
+    "two sets": ([2, 1, 1], {(0, 1): 5, (1, 2): 4}),
+    "never told apart": ([0, 0, 2], {(0, 1): 8}),
+    "nothing told": ([0, 0, 0], {(0, 1): 4, (1, 2): 3}),
+}
+
+
+def observed(told: list[int], sets: dict[tuple[int, ...], int]) -> Steps:
+    rows = [(0, int(OUTCOMES[0, 0, j])) for j, count in enumerate(told) for _ in range(count)]
+    rows += [(1, 1)] * sets.get((0, 1), 0) + [(2, 3)] * sets.get((1, 2), 0)
+    states, successors = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
+    return Steps(states, np.zeros_like(states), np.ones(len(rows)), successors)
+
+
+def task() -> Task:
+    return Task(np.ones((3, 1)), 0, 1)
+
+
+@pytest.mark.parametrize("concentration", [0.1, 1.0])
+@pytest.mark.parametrize("case", CASES)
+def test_sampling_is_exact(case: str, concentration: float) -> None:
+    """4,000 chains; each mean within five standard errors, so a correct sampler fails with probability below 1e-5."""
+    told, sets = CASES[case]
+    mean, variance = exact_moments(concentration, told, sets)
+    belief = TiedDirichlet(OUTCOMES, concentration=concentration, sweeps=250).belief(task())
+    belief.update(observed(told, sets))
+    rng = np.random.default_rng(7)
+    alpha = belief.chains(rng, 0, 4000)
+    phi = rng.gamma(np.broadcast_to(alpha, (4000, 3)))
+    phi /= phi.sum(axis=1, keepdims=True)
+    assert (abs(phi.mean(axis=0) - mean) < 5.0 * np.sqrt(variance / 4000)).all()
+    squares = (phi - mean) ** 2
+    assert (abs(squares.mean(axis=0) - variance) < 5.0 * squares.std(axis=0) / np.sqrt(4000)).all()
+    found = belief.marginals(0, 0)
+    assert found.successors.tolist() == [0, 1, 3]
+    np.testing.assert_allclose(found.mean, mean, atol=5.0 * np.sqrt(variance.max() / 2000))
+    np.testing.assert_allclose(found.variance, variance, rtol=0.2)
+    np.testing.assert_allclose(belief.mean().to_dense()[0, 0, [0, 1, 3]], found.mean, rtol=1e-12)
+
+
+def test_rows_of_a_sample_share_one_distribution() -> None:
+    belief = TiedDirichlet(OUTCOMES).belief(task())
+    P = belief.sample(np.random.default_rng(0)).to_dense()[:, 0]
+    phi = P[0, [0, 1, 3]]
+    np.testing.assert_allclose(P[1, [1, 3]], [phi[0] + phi[1], phi[2]], rtol=1e-12)
+    np.testing.assert_allclose(P[2, [0, 3]], [phi[0], phi[1] + phi[2]], rtol=1e-12)
+
+
+@pytest.mark.parametrize("concentration", [1e-6, 1e-3])
+def test_small_concentrations(concentration: float) -> None:
+    """Mean over 3,000 draws within five standard errors: a correct sampler fails with probability below 2e-6."""
+    belief = TiedDirichlet(OUTCOMES, concentration=concentration).belief(task())
+    rng = np.random.default_rng(3)
+    phi = np.array([belief.sample(rng).to_dense()[0, 0, [0, 1, 3]] for _ in range(3000)])
+    assert np.isfinite(phi).all()
+    assert (phi > 0.0).all()
+    variance = 2.0 / 9.0 / (3.0 * concentration + 1.0)
+    assert (abs(phi.mean(axis=0) - 1.0 / 3.0) < 5.0 * np.sqrt(variance / 3000)).all()
+
+
+def test_groups_are_apart() -> None:
+    outcomes = np.array([[[0, 2]], [[1, 2]]])
+    belief = TiedDirichlet(outcomes, groups=[[0], [1]], concentration=1.0).belief(Task(np.ones((2, 1)), 0, 1))
+    zero = np.zeros(8, dtype=np.int64)
+    belief.update(Steps(zero, zero, np.ones(8), zero))
+    np.testing.assert_allclose(belief.marginals(0, 0).mean, [0.9, 0.1], rtol=1e-12)
+    np.testing.assert_allclose(belief.marginals(1, 0).mean, [0.5, 0.5], rtol=1e-12)
+
+
+@pytest.mark.parametrize("world", [worlds.grid_world(), worlds.grid_map(success=0.7)])
+def test_slip_describes_the_grid(world) -> None:  # type: ignore[no-untyped-def]
+    """With the true slip the tied rows are the world's."""
+    belief = TiedDirichlet.slip(world).belief(Task.of(world, 1))
+    success = 0.7 if world.states > 11 else 0.85
+    phi = np.array([success] + [(1.0 - success) / 3.0] * 3)
+    np.testing.assert_array_equal(belief.indptr, world.indptr)
+    np.testing.assert_array_equal(belief.successors, world.successors)
+    np.testing.assert_allclose((belief.masks @ phi)[belief.cells], world.probabilities, rtol=1e-12)
+
+
+def test_every_cell_teaches_every_other() -> None:
+    """After 20 episodes every row is known to 0.03, whether it was played or not."""
+    world = worlds.grid_world()
+    run = learn(agents.make("uniform"), world, 20, seed=4, keep_steps=True)
+    assert run.trajectory is not None
+    belief = TiedDirichlet.slip(world).belief(Task.of(world, 1))
+    belief.update(run.trajectory)
+    assert abs(belief.mean().to_dense() - world.to_dense()).max() < 0.03
+
+
+def test_bad_input() -> None:
+    with pytest.raises(ShapeError, match="integers in 3 dimensions"):
+        TiedDirichlet([[0.5]])
+    with pytest.raises(ShapeError, match=r"\(state 1, action 0\)"):
+        TiedDirichlet([[[0, 1]], [[-1, 1]]])
+    with pytest.raises(ShapeError, match=r"groups has shape \(1, 1\)"):
+        TiedDirichlet(OUTCOMES, groups=[[0]])
+    with pytest.raises(SettingError, match="concentration is 0"):
+        TiedDirichlet(OUTCOMES, concentration=0)
+    with pytest.raises(ShapeError, match="the task's"):
+        TiedDirichlet(OUTCOMES).belief(Task(np.ones((2, 1)), 0, 1))
+    with pytest.raises(UnreachableGoalError, match="without a sure way"):
+        TiedDirichlet([[[0, 0]]]).belief(Task(np.ones((1, 1)), 0, 1))
+    with pytest.raises(SettingError, match="layout"):
+        TiedDirichlet.slip(worlds.random_mdp())
+    belief = TiedDirichlet(OUTCOMES).belief(task())
+    one = np.ones(1, dtype=np.int64)
+    with pytest.raises(BeliefError, match=r"\(state 1, action 0\) led to state 0"):
+        belief.update(Steps(one, one - 1, np.ones(1), one - 1))
+
+
+def test_state() -> None:
+    prior = TiedDirichlet(OUTCOMES, groups=[[0], [0], [1]], concentration=0.2, sweeps=9)
+    belief = prior.belief(task())
+    belief.update(observed([1, 2, 3], {(0, 1): 4}))
+    again = TiedDirichlet.from_state(prior.to_state())
+    assert again.settings() == prior.settings()
+    copy = again.belief(task())
+    copy.restore(belief.to_state())
+    assert copy.sample(np.random.default_rng(1)) == belief.sample(np.random.default_rng(1))
+    with pytest.raises(ValueError, match="not negative"):
+        copy.restore({"counts": belief.counts[1:]})
