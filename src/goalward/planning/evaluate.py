@@ -41,7 +41,7 @@ class Evaluation:
         )
 
 
-def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-6) -> Evaluation:
+def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-9) -> Evaluation:
     """Evaluate a policy.
 
     Parameters

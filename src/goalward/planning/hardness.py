@@ -60,7 +60,7 @@ def hardness(ssp: SSP) -> Hardness:
     Q = action_values(ssp, values)
     gaps = np.full(Q.shape, np.inf)
     np.subtract(Q, values[:, None], out=gaps, where=sure[:, None] & np.isfinite(Q))
-    gaps[gaps <= TIE * Q] = 0.0
+    gaps[np.isfinite(Q) & (gaps <= TIE * Q)] = 0.0
     optimal = keep_rows(ssp, gaps == 0.0).with_costs(ones)
     times = proved(solve_all(optimal, WANTED), NEEDED, "the hitting times of optimal policies").values
     fastest = proved(solve_all(ssp.with_costs(ones), WANTED), NEEDED, "the shortest hitting times").values

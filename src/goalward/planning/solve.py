@@ -119,8 +119,8 @@ def proved(solution: Solution, tolerance: float, what: str) -> Solution:
     """Return a solution whose bounds are as close as promised."""
     if not solution.width <= tolerance:
         raise PrecisionError(
-            f"the bounds of {what} are {solution.width:.1e} apart, relative to the value, and double precision proves no"
-            f" more; {tolerance:g} was asked for: raise tolerance, or use .solution of this error",
+            f"the bounds of {what} are {solution.width:.1e} apart, relative to the value; {tolerance:g} was asked for,"
+            " and double precision proves no more: raise tolerance, or use .solution of this error",
             solution,
         )
     return solution
