@@ -1,13 +1,17 @@
 """The planner against its peers and its budgets: `make bench-planner`.
 
-Every figure comes from a fresh process on one core. For each model, goalward and Storm take turns in several rounds,
-so that both meet the same machine; the smallest time of all repetitions counts and the median stands beside it.
+Every figure comes from a fresh process on one core. For each model, all tools take turns in several rounds, so that
+all meet the same machine and one bad moment spoils one process of a tool, not its figure: the smallest time of all
+repetitions counts and the median stands beside it. Where the best times of a tool's rounds differ by more than
+`SPREAD`, the figure is marked with ~: something else was using the machine, and ratios with it are rough.
 The tables go to the terminal and, when all models were asked for, to benchmarks/results/planner.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import importlib.util
 import json
 import os
 import platform
@@ -39,7 +43,8 @@ HEADINGS = {
     "storm-topo": "Storm topological (sound)",
     "storm-vi": "Storm VI (not sound)",
 }
-IN_TURNS = ("goalward", "storm-ovi")
+NEVER_CUT_SHORT = ("goalward", "storm-ovi")
+SPREAD = 1.3
 # name: (what is measured, unit, target)
 BUDGETS = {
     "small-grid": ("3 x 4 grid, `solve` per call", "us", 100.0),
@@ -55,9 +60,18 @@ class Measurement:
     """Times of one tool on one model; without any when the limit was reached first."""
 
     limit: float
-    seconds: list[float] = field(default_factory=list)
+    rounds: list[list[float]] = field(default_factory=list)
     note: str = ""
     answer: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> list[float]:
+        return [seconds for one in self.rounds for seconds in one]
+
+    @property
+    def disturbed(self) -> bool:
+        best = [min(one) for one in self.rounds]
+        return bool(best) and max(best) > SPREAD * min(best)
 
     @property
     def least(self) -> float:
@@ -66,7 +80,8 @@ class Measurement:
     def __str__(self) -> str:
         if not self.seconds:
             return f"> {self.limit:.0f} s"
-        return f"{duration(self.least)} ({duration(statistics.median(self.seconds))})"
+        mark = "~" if self.disturbed else ""
+        return f"{mark}{duration(self.least)} ({duration(statistics.median(self.seconds))})"
 
 
 def duration(seconds: float) -> str:
@@ -90,26 +105,27 @@ def measure(tool: str, path: Path, into: Measurement, repeat: int) -> None:
     )
     if done.returncode not in (0, -signal.SIGPROF):
         raise SystemExit(f"{tool} failed on {path.stem} with exit code {done.returncode}; its message stands above")
-    for line in done.stdout.splitlines():
-        if line.startswith("{"):
-            record = json.loads(line)
-            into.seconds.append(record["seconds"])
-            into.note = record["note"]
-    if into.seconds and not into.answer:
+    records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if records:
+        into.rounds.append([record["seconds"] for record in records])
+        into.note = records[-1]["note"]
+    if into.rounds and not into.answer:
         into.answer = models.load(answer)
     answer.unlink(missing_ok=True)
 
 
 def measure_model(name: str, folder: Path, rounds: int, limit: float) -> dict[str, Measurement]:
-    """Measure all tools on one model: goalward and Storm OVI in turns, the others once."""
+    """Measure all tools on one model, in turns; a tool that has reached its limit is not asked again."""
     path = folder / f"{name}.npz"
     models.save(models.MAKERS[name](), path)
-    # Storm OVI and goalward are given the time they need; what is slower than all others is cut off.
-    found = {tool: Measurement(limit * 10 if tool in IN_TURNS else limit) for tool in HEADINGS}
-    order = [tool for _ in range(rounds) for tool in IN_TURNS] + [tool for tool in HEADINGS if tool not in IN_TURNS]
-    for tool in order:
-        measure(tool, path, found[tool], repeat=5)
-        print(f"  {name:6} {HEADINGS[tool]:26} {found[tool]}", file=sys.stderr, flush=True)
+    found = {tool: Measurement(limit * 10 if tool in NEVER_CUT_SHORT else limit) for tool in HEADINGS}
+    waiting = list(HEADINGS)
+    for _ in range(rounds):
+        for tool in list(waiting):
+            measure(tool, path, found[tool], repeat=5)
+            if not found[tool].rounds:
+                waiting.remove(tool)
+            print(f"  {name:6} {HEADINGS[tool]:26} {found[tool]}", file=sys.stderr, flush=True)
     path.unlink()
     return found
 
@@ -117,7 +133,8 @@ def measure_model(name: str, folder: Path, rounds: int, limit: float) -> dict[st
 def faster(found: dict[str, Measurement], tool: str, target: float | None) -> str:
     """Say how many times faster goalward is; bold where that is less than was aimed at."""
     ratio = found[tool].least / found["goalward"].least
-    text = f"{'' if found[tool].seconds else '> '}{ratio:.1f}"
+    rough = "~" if found[tool].disturbed or found["goalward"].disturbed else ""
+    text = f"{rough if found[tool].rounds else '> '}{ratio:.1f}"
     if target is None:
         return text
     return f"{text} (aim {target:g})" if ratio >= target else f"**{text}** (aim {target:g}, missed)"
@@ -181,6 +198,17 @@ def budgets_table(folder: Path) -> str:
     return table(["what", "measured", "aim", ""], rows)
 
 
+def package_digest() -> str:
+    """Hash the sources of the goalward that is measured, wherever it is installed."""
+    found = importlib.util.find_spec("goalward")
+    if found is None or found.origin is None:
+        raise SystemExit("goalward is not installed: run make bench-planner")
+    digest = hashlib.sha256()
+    for path in sorted(Path(found.origin).parent.rglob("*.py")):
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
+
 def machine() -> str:
     """Name processor and versions; nothing that tells one machine of a kind from another."""
     processor = platform.processor() or platform.machine()
@@ -196,16 +224,18 @@ def machine() -> str:
     return f"{processor}, {os.cpu_count()} cores; Python {platform.python_version()}, {own}, {peers.strip()}"
 
 
-def report(results: dict[str, dict[str, Measurement]], budgets: str) -> str:
+def report(results: dict[str, dict[str, Measurement]], budgets: str, digest: str) -> str:
     return f"""# The planner against its peers
 
-Written by `make bench-planner`. {machine()}.
+Written by `make bench-planner`. {machine()}. Load average when the run ended:
+{os.getloadavg()[1]:.1f}. Digest of goalward's sources: {digest}.
 
 CPU seconds of one solve on one core, smallest (median) of all repetitions, the model in memory before; all graph
 analysis included. goalward proves `upper - lower <= 1e-6 upper` at every state; Storm's optimistic value iteration
 (OVI) proves a relative width of 2e-6 and returns the middle; the others stop at a change of 1e-6 and prove nothing.
 "Warm" is a model whose probabilities moved by up to 1 %, started from the unmoved model's solution. Models and tools
-are described in `benchmarks/models.py` and `benchmarks/peers.py`.
+are described in `benchmarks/models.py` and `benchmarks/peers.py`. A figure marked ~ comes from rounds whose best times
+differ by more than {SPREAD - 1:.0%}: the machine was busy with something else.
 
 ## Times
 
@@ -230,7 +260,7 @@ Smallest (median) figure; the median decides.
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the planner against its peers and its budgets.")
     parser.add_argument("models", nargs="*", metavar="MODEL", help=f"some of {', '.join(models.MAKERS)}; default all")
-    parser.add_argument("--rounds", type=int, default=3, help="turns of goalward and Storm on each model")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of all tools on each model")
     parser.add_argument("--limit", type=float, default=60.0, help="CPU seconds for one solve by the other tools")
     given = parser.parse_args()
     unknown = set(given.models) - set(models.MAKERS)
@@ -241,12 +271,15 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
+    digest = package_digest()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         budgets = budgets_table(folder)
         chosen = given.models or list(models.MAKERS)
         results = {model: measure_model(model, folder, given.rounds, given.limit) for model in chosen}
-    text = report(results, budgets)
+    if package_digest() != digest:
+        raise SystemExit("goalward was edited during the run, so its figures belong to no one version: run it again")
+    text = report(results, budgets, digest)
     print(text)
     if not given.models:
         RESULTS.parent.mkdir(exist_ok=True)
