@@ -17,6 +17,7 @@ import hashlib
 import importlib
 import os
 import platform
+import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -55,22 +56,32 @@ def source_hash(package: Path = PACKAGE) -> str:
 def cache_directory() -> Path | None:
     """Return the folder of the compiled kernels, created if need be; None where no folder can be written."""
     given = os.environ.get("GOALWARD_CACHE_DIR")
-    if given:
-        roots = [Path(given)]
-    else:
-        base = os.environ.get("XDG_CACHE_HOME")
-        user = Path(base) if base else Path(os.path.expanduser("~")) / ".cache"
-        roots = [user / "goalward", Path(tempfile.gettempdir()) / f"goalward-{os.getuid()}"]
+    base = os.environ.get("XDG_CACHE_HOME")
+    user = Path(base) if base else Path(os.path.expanduser("~")) / ".cache"
+    shared = Path(tempfile.gettempdir()) / f"goalward-{os.getuid()}"
     name = f"kernels-{source_hash()}"
-    for root in roots:
+    for root in [Path(given)] if given else [user / "goalward", shared]:
         folder = root / name
         try:
+            if root == shared and not made_private(root):
+                continue
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with tempfile.TemporaryFile(dir=folder):
                 return folder
         except OSError:
             continue
     return None
+
+
+def made_private(folder: Path) -> bool:
+    """Make a folder that only its owner can write to; False if somebody else got there first.
+
+    Numba unpickles what it finds in a cache, which means to execute it: in a directory open to all, nobody else's
+    folder will do.
+    """
+    folder.mkdir(exist_ok=True, mode=0o700)
+    status = folder.lstat()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
 def kernel(function: Function) -> Function:
