@@ -1,0 +1,92 @@
+"""The tree of errors: as drawn, and able to travel between processes."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+import goalward as gw
+from goalward import errors
+from goalward.errors import GoalwardError, PrecisionError, UnknownNameError
+
+CLASSES = {name: getattr(errors, name) for name in errors.__all__}
+
+
+def drawn_tree() -> dict[str, set[str]]:
+    """Read the bases of each class off the drawing in the docstring."""
+    bases: dict[str, set[str]] = {}
+    above: list[str] = []
+    for line in str(errors.__doc__).splitlines():
+        match = re.match(
+            r"^    (?P<lines>(?:[│ ]   )*(?:[├└]── )?)(?P<name>\w+Error)(?: \((?P<also>\w+)\))?(?:\s|$)", line
+        )
+        if match:
+            depth = len(match["lines"]) // 4
+            above[depth:] = [match["name"]]
+            parent = above[depth - 1] if depth else "Exception"
+            bases[match["name"]] = {parent, *([match["also"]] if match["also"] else [])}
+    return bases
+
+
+def test_the_drawing_is_the_tree() -> None:
+    assert drawn_tree() == {name: {base.__name__ for base in cls.__bases__} for name, cls in CLASSES.items()}
+
+
+def test_all_errors_are_public() -> None:
+    found = {name for name, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, BaseException)}
+    assert found == CLASSES.keys()
+    assert all(cls.__doc__ for cls in CLASSES.values())
+
+
+def example(name: str) -> GoalwardError:
+    if name == "PrecisionError":
+        return PrecisionError("too wide", gw.solve(gw.SSP.from_dense([[[0.5, 0.5]]], [[1.0]])))
+    arguments = {
+        "UnknownNameError": ("world", "gird", ["grid"]),
+        "ConvergenceError": ("an agent", 3, 0.5, 0.1, 100),
+    }
+    found = CLASSES[name](*arguments.get(name, ("what happened",)))
+    assert isinstance(found, GoalwardError)
+    return found
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_errors_travel_between_processes(name: str) -> None:
+    """An error that cannot be unpickled brings down the pool of workers it comes from."""
+    error = example(name)
+    for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(twin) is type(error)
+        assert str(twin) == str(error)
+        assert vars(twin).keys() == vars(error).keys()
+
+
+def test_a_precision_error_brings_its_solution_along() -> None:
+    error = example("PrecisionError")
+    twin = pickle.loads(pickle.dumps(error))
+    assert np.array_equal(twin.solution.values, error.solution.values)  # type: ignore[attr-defined]
+    assert str(twin) == "too wide"
+
+
+def test_unknown_names_offer_the_nearest() -> None:
+    near = UnknownNameError("world", "gird", ["grid", "random"])
+    assert str(near) == "no world is called 'gird'; did you mean 'grid'?"
+    far = UnknownNameError("world", "xyz", iter(["random", "grid"]))
+    assert str(far) == "no world is called 'xyz'; there are: grid, random"
+    with pytest.raises(KeyError, match="no world is called 'gird'"):
+        raise near
+
+
+def test_one_type_catches_all() -> None:
+    for name in CLASSES:
+        with pytest.raises(GoalwardError):
+            raise example(name)
+
+
+def test_bad_models_are_value_errors() -> None:
+    with pytest.raises(ValueError, match=r"costs\[0, 0\] is -1"):
+        gw.SSP.from_dense([[[0.0, 1.0]]], [[-1.0]])

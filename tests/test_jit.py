@@ -1,0 +1,247 @@
+"""The care of compiled kernels: fresh code, one specialisation each, caches that can or cannot be written."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import pkgutil
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+import goalward
+from goalward import _jit
+
+RunPython = Callable[..., str]
+
+CALLEE = "from goalward._jit import kernel\n\n\n@kernel\ndef step(x):\n    return x + 1.0\n"
+CALLER = (
+    "from goalward._jit import kernel\nfrom goalward.callee import step\n\n\n"
+    "@kernel\ndef walk(x):\n    return step(step(x))\n"
+)
+WALK = "from goalward.caller import walk; print(walk(0.0), len(walk.stats.cache_hits))"
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """Lay out a package of the same name with the same decorator and two kernels, one of which calls the other."""
+    folder = tmp_path / "site" / "goalward"
+    folder.mkdir(parents=True)
+    shutil.copy(_jit.PACKAGE / "_jit.py", folder)
+    (folder / "__init__.py").write_text("")
+    (folder / "callee.py").write_text(CALLEE)
+    (folder / "caller.py").write_text(CALLER)
+    return folder
+
+
+def edit_callee(package: Path) -> None:
+    source = (package / "callee.py").read_text()
+    assert "x + 1.0" in source
+    (package / "callee.py").write_text(source.replace("x + 1.0", "x + 10.0"))
+
+
+def test_an_edited_callee_is_not_served_stale(package: Path, tmp_path: Path, run_python: RunPython) -> None:
+    cache = str(tmp_path / "cache")
+    assert run_python(WALK, path=package.parent, GOALWARD_CACHE_DIR=cache) == "2.0 0"
+    assert run_python(WALK, path=package.parent, GOALWARD_CACHE_DIR=cache) == "2.0 1"
+    edit_callee(package)
+    assert run_python(WALK, path=package.parent, GOALWARD_CACHE_DIR=cache) == "20.0 0"
+
+
+def test_without_the_hash_it_would_be(package: Path, tmp_path: Path, run_python: RunPython) -> None:
+    """Numba looks at the caller's file only; if this ever fails, the hash of all sources has become needless."""
+    fixed = f"from goalward import _jit; _jit.source_hash = lambda: 'fixed'; {WALK}"
+    cache = str(tmp_path / "cache")
+    assert run_python(fixed, path=package.parent, GOALWARD_CACHE_DIR=cache) == "2.0 0"
+    edit_callee(package)
+    assert run_python(fixed, path=package.parent, GOALWARD_CACHE_DIR=cache) == "2.0 1"
+
+
+def test_the_hash_sees_every_kernel_source_and_version(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (package / "plain.py").write_text("x = 1\n")
+    assert set(_jit.kernel_sources(package)) == {"callee.py", "caller.py"}
+    seen = {_jit.source_hash(package)}
+    (package / "plain.py").write_text("x = 2\n")
+    assert _jit.source_hash(package) in seen
+    edit_callee(package)
+    seen.add(_jit.source_hash(package))
+    shutil.move(package / "callee.py", package / "renamed.py")
+    seen.add(_jit.source_hash(package))
+    monkeypatch.setattr(numba, "__version__", "0.0.1")
+    seen.add(_jit.source_hash(package))
+    assert len(seen) == 4
+
+
+def test_nothing_is_written_beside_the_sources(package: Path, tmp_path: Path, run_python: RunPython) -> None:
+    before = sorted(package.rglob("*"))
+    cache = tmp_path / "cache"
+    run_python(WALK, path=package.parent, GOALWARD_CACHE_DIR=str(cache))
+    assert sorted(package.rglob("*")) == before
+    assert {path.suffix for path in cache.rglob("*") if path.is_file()} == {".nbi", ".nbc"}
+
+
+WHERE = f"{WALK}; from goalward._jit import cache_directory; print(cache_directory())"
+
+
+def test_a_given_folder_that_cannot_be_written(package: Path, tmp_path: Path, run_python: RunPython) -> None:
+    """Kernels are then compiled in each process; no other folder is used behind the user's back."""
+    (tmp_path / "file").write_text("no folder")
+    for _ in range(2):
+        text = run_python(WHERE, path=package.parent, GOALWARD_CACHE_DIR=str(tmp_path / "file" / "cache"))
+        assert text.split() == ["2.0", "0", "None"]
+
+
+def test_a_home_that_cannot_be_written(package: Path, tmp_path: Path, run_python: RunPython) -> None:
+    """The temporary directory takes its place, in a folder of the user's own."""
+    (tmp_path / "file").write_text("no folder")
+    (tmp_path / "tmp").mkdir()
+    places = {"GOALWARD_CACHE_DIR": "", "XDG_CACHE_HOME": str(tmp_path / "file"), "TMPDIR": str(tmp_path / "tmp")}
+    first, second = (run_python(WHERE, path=package.parent, **places).split() for _ in range(2))
+    assert first[:2] == ["2.0", "0"]
+    assert second[:2] == ["2.0", "1"]
+    folder = Path(first[2])
+    assert folder.parent == tmp_path / "tmp" / f"goalward-{os.getuid()}"
+    assert folder.parent.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("prepare", ["open to all", "a link"])
+def test_somebody_elses_folder_is_not_used(package: Path, tmp_path: Path, run_python: RunPython, prepare: str) -> None:
+    """What Numba finds in a cache it executes."""
+    (tmp_path / "file").write_text("no folder")
+    folder = tmp_path / f"goalward-{os.getuid()}"
+    if prepare == "open to all":
+        folder.mkdir()
+        folder.chmod(0o777)
+    else:
+        (tmp_path / "elsewhere").mkdir()
+        folder.symlink_to(tmp_path / "elsewhere")
+    places = {"GOALWARD_CACHE_DIR": "", "XDG_CACHE_HOME": str(tmp_path / "file"), "TMPDIR": str(tmp_path)}
+    assert run_python(WHERE, path=package.parent, **places).split() == ["2.0", "0", "None"]
+
+
+def test_the_cache_lies_in_the_users_cache_directory(package: Path, tmp_path: Path, run_python: RunPython) -> None:
+    code = "from goalward._jit import cache_directory; print(cache_directory().parent)"
+    places = {"GOALWARD_CACHE_DIR": "", "HOME": str(tmp_path), "XDG_CACHE_HOME": ""}
+    assert run_python(code, path=package.parent, **places) == str(tmp_path / ".cache" / "goalward")
+
+
+SPECIALISATIONS = """
+import goalward as gw
+from goalward._jit import kernels
+
+def count():
+    return {f"{k.py_func.__module__}.{k.__name__}": len(k.signatures) for k in kernels() if len(k.signatures) != 1}
+
+gw.warm_up()
+print(count())
+
+small, large = gw.worlds.grid_world(), gw.worlds.grid_world(rows=20, columns=20)
+free = gw.SSP.from_rows([0, 2, 3, 4, 4], [0, 2, 1, 0], [0.5, 0.5, 1.0, 1.0], [[1.0, 0.0], [0.0, 0.0]])
+for ssp in (small, large, free):
+    solution = gw.solve(ssp)
+    gw.solve(ssp, 1e-3, start=solution)
+    gw.evaluate(ssp, solution.policy)
+    gw.evaluate(ssp, ssp.available / ssp.available.sum(axis=1, keepdims=True))
+    gw.hardness(ssp)
+    gw.structure(ssp)
+print(count())
+"""
+
+
+def test_one_specialisation_per_kernel(tmp_path: Path, run_python: RunPython) -> None:
+    """After the exercises, which must reach every kernel, and after work; in an empty cache, where nothing hides."""
+    warmed, worked = run_python(SPECIALISATIONS, GOALWARD_CACHE_DIR=str(tmp_path)).splitlines()
+    assert warmed == "{}"
+    assert worked == "{}"
+    overloads = [path.name.rsplit(".", 2)[0] for path in tmp_path.rglob("*.nbc")]
+    assert len(overloads) == len(set(overloads)) > 10
+
+
+BITS = """
+import hashlib
+import numpy as np
+import goalward as gw
+from goalward.planning import solve as solving
+
+rng = np.random.default_rng(0)
+models = [gw.worlds.grid_world(), gw.worlds.random_mdp(states=8, actions=2, seed=0)]
+for costs in ([0.0, 1.0], [1e-9, 1e9], [1.0, 1.0]):
+    kernel = rng.dirichlet(np.full(9, 0.2), size=(8, 3))
+    kernel[rng.random((8, 3, 9)) < 0.5] = 0.0
+    models.append(gw.SSP.from_dense(kernel, rng.choice(costs, size=(8, 3)), normalize=True))
+content = hashlib.sha256()
+with np.errstate(all="ignore"):
+    for solving.DENSE_STATES in (128, 0):
+        for ssp in models:
+            solution = solving.solve_all(ssp)
+            again = solving.solve_all(ssp.with_costs(ssp.costs * 1.01), start=solution)
+            for array in (*vars(solution).values(), *vars(again).values()):
+                content.update(np.asarray(array).tobytes())
+print(type(solving.bellman.certify).__name__, content.hexdigest())
+"""
+
+
+def test_uncompiled_kernels_give_the_same_bits(run_python: RunPython) -> None:
+    kind, bits = run_python(BITS).split()
+    plain_kind, plain_bits = run_python(BITS, NUMBA_DISABLE_JIT="1").split()
+    assert (kind, plain_kind) == ("CPUDispatcher", "function")
+    assert bits == plain_bits
+
+
+def all_modules() -> list[str]:
+    names = [module.name for module in pkgutil.walk_packages(goalward.__path__, "goalward.")]
+    return [name for name in names if not name.endswith("__main__")]
+
+
+def test_every_kernel_is_seen_by_the_hash() -> None:
+    """A decorator with a comment behind it, or indented, would escape."""
+    for name in all_modules():
+        importlib.import_module(name)
+    sources = _jit.kernel_sources()
+    modules = {"goalward." + name.removesuffix(".py").replace("/", ".") for name in sources}
+    found = _jit.kernels()
+    assert {kernel.py_func.__module__ for kernel in found} == modules
+    assert len(found) == sum(source.count(b"\n@kernel\n") for source in sources.values())
+
+
+def assigned_names(module: str) -> tuple[set[str], dict[str, str]]:
+    """Return the names a module assigns at its top, and those it imports, with where from."""
+    tree = ast.parse(Path(str(sys.modules[module].__file__)).read_text())
+    own: set[str] = set()
+    taken: dict[str, str] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            names = (part for part in ast.walk(node) if isinstance(part, ast.Name))
+            own |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            taken |= {alias.asname or alias.name: node.module for alias in node.names}
+    return own, taken
+
+
+def test_constants_of_kernels_stand_in_hashed_files() -> None:
+    """Numba freezes the constants a kernel reads: one from a file without kernels could change unnoticed."""
+    for kernel in _jit.kernels():
+        module = kernel.py_func.__module__
+        own, taken = assigned_names(module)
+        for name in kernel.py_func.__code__.co_names:
+            value = vars(sys.modules[module]).get(name)
+            if isinstance(value, int | float | str | tuple | np.ndarray | np.generic) and name not in own:
+                home = taken[name]
+                assert f"{home.removeprefix('goalward.').replace('.', '/')}.py" in _jit.kernel_sources(), (
+                    f"{module}.{kernel.__name__} reads {name} from {home}, which holds no kernel: define it beside one"
+                )
+
+
+def test_the_compiler_is_held_to_ieee_arithmetic() -> None:
+    for kernel in _jit.kernels():
+        options = kernel.targetoptions
+        assert not options.get("fastmath")
+        assert options.get("error_model") == "numpy"
+        assert options.get("nopython")
+        assert not options.get("parallel")
