@@ -129,7 +129,7 @@ def test_a_sample_is_a_model_like_any_other() -> None:
 
 @pytest.mark.parametrize("bad", [0.0, -0.1, np.nan, np.inf, "0.1", None, True])
 def test_bad_concentration(bad: object) -> None:
-    with pytest.raises(SettingError, match="concentration is .* positive number"):
+    with pytest.raises(SettingError, match=r"concentration is .* positive number"):
         Dirichlet(bad)  # type: ignore[arg-type]
 
 
@@ -171,7 +171,7 @@ def test_too_large_without_a_support() -> None:
 
 
 def test_no_such_pair() -> None:
-    with pytest.raises(StateError, match="states 0..2 and actions 0..1"):
+    with pytest.raises(StateError, match=r"states 0\.\.2 and actions 0\.\.1"):
         Dirichlet(0.1).belief(task(3, 2)).marginals(3, 0)
 
 

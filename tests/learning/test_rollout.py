@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from environments import Counter, Fickle, ModelEnvironment, chain
-from strategies import models
 
+from environments import Counter, Fickle, ModelEnvironment, chain
 from goalward import SSP, learn, worlds
 from goalward.agents import Plan, Task
 from goalward.errors import PolicyError, UnreachableGoalError
 from goalward.learning.rollout import BLOCK, Ended, Rollout
 from goalward.learning.stepwise import Stepwise
+from strategies import models
 
 WALK = np.zeros(3, dtype=np.int64)
 MANY = 10**9

@@ -147,7 +147,7 @@ class Agent(ABC):
         given = cls.look_up(world, episodes, [name for name in cls.needs if name not in settings])
         cls.check_complete({**given, **settings})
         agent = cls(**given, **cls.checked_settings(settings))
-        agent.given = MappingProxyType(given)
+        agent.given = given
         return agent
 
     @classmethod

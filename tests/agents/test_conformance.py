@@ -1,0 +1,199 @@
+"""What holds for every agent of the registry: a new one is tested by being registered."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from environments import ModelEnvironment
+from goalward import SSP, agents, learn, worlds
+from goalward.errors import FileError, SettingError, UnknownNameError
+from goalward.learning.run import Run
+
+WORLD = worlds.grid_world(2, 3)
+OTHER = worlds.random_mdp()
+EPISODES = 25
+LIMIT = 20_000
+
+
+def run_of(name: str, world: SSP, seed: int = 0, **options: object) -> Run:
+    agent = agents.find(name).from_world(world, episodes=EPISODES)
+    return learn(agent, world, EPISODES, seed, max_steps=LIMIT, keep_steps=True, **options)  # type: ignore[arg-type]
+
+
+def same(one: Run, other: Run) -> bool:
+    assert one.trajectory is not None
+    assert other.trajectory is not None
+    columns = zip(one.trajectory, other.trajectory, strict=True)
+    return all(np.array_equal(a, b) for a, b in columns) and list(one.epochs) == list(other.epochs)
+
+
+@pytest.mark.parametrize("name", agents.known())
+class TestEveryAgent:
+    """Over the registry."""
+
+    @pytest.mark.parametrize("world", [WORLD, OTHER])
+    def test_run(self, name: str, world: SSP) -> None:
+        run = run_of(name, world)
+        assert not run.truncated
+        assert len(run.costs) == EPISODES
+        assert run.total_steps == run.epochs.steps.sum()
+        assert run.epochs.goals.sum() == EPISODES
+        np.testing.assert_array_equal(run.epochs.start_step[1:], np.cumsum(run.epochs.steps)[:-1])
+
+    def test_same_seed_same_bits(self, name: str) -> None:
+        assert same(run_of(name, WORLD), run_of(name, WORLD))
+
+    def test_seeds_matter(self, name: str) -> None:
+        assert not same(run_of(name, WORLD), run_of(name, WORLD, seed=1))
+
+    def test_stepwise_is_the_same(self, name: str) -> None:
+        agent = agents.find(name).from_world(WORLD, episodes=EPISODES)
+        options = {"max_steps": LIMIT, "keep_steps": True}
+        compiled = learn(agent, WORLD, EPISODES, 2, **options)  # type: ignore[arg-type]
+        stepwise = learn(agent, ModelEnvironment(WORLD), EPISODES, 2, **options)  # type: ignore[arg-type]
+        assert same(compiled, stepwise)
+
+    def test_the_agent_given_is_not_changed(self, name: str) -> None:
+        agent = agents.find(name).from_world(WORLD, episodes=EPISODES)
+        before = vars(agent).copy()
+        first = learn(agent, WORLD, EPISODES, 3, max_steps=LIMIT, keep_steps=True)
+        assert vars(agent) == before
+        # Neither does what an earlier run learnt come back.
+        assert same(first, learn(first.agent, WORLD, EPISODES, 3, max_steps=LIMIT, keep_steps=True))
+
+    def test_settings_are_plain(self, name: str) -> None:
+        agent = agents.find(name).from_world(WORLD, episodes=EPISODES)
+        assert json.loads(json.dumps(agent.settings())) == agent.settings()
+        assert agent.name == name
+        assert set(agent.given) == set(agent.needs)
+
+    def test_save_and_load(self, name: str, tmp_path: Path) -> None:
+        run = run_of(name, WORLD)
+        agents.save(run.agent, tmp_path / "agent.npz")
+        loaded = agents.load(tmp_path / "agent.npz")
+        assert loaded.settings() == run.agent.settings()
+        options = {"max_steps": LIMIT, "keep_steps": True, "resume": True}
+        went_on = learn(run.agent, WORLD, EPISODES, 9, **options)  # type: ignore[arg-type]
+        resumed = learn(loaded, WORLD, EPISODES, 9, **options)  # type: ignore[arg-type]
+        assert same(went_on, resumed)
+
+    def test_unknown_setting(self, name: str) -> None:
+        with pytest.raises(UnknownNameError, match=f"setting of {name} is called 'colour'"):
+            agents.find(name).from_world(WORLD, episodes=EPISODES, colour=1)
+
+
+def test_unknown_agent() -> None:
+    with pytest.raises(UnknownNameError, match="no agent is called 'prsl'; did you mean 'psrl'"):
+        agents.make("prsl")
+
+
+def test_missing_setting() -> None:
+    with pytest.raises(SettingError, match=r"optimal needs model; pass it, or use Optimal\.from_world"):
+        agents.make("optimal")
+
+
+def test_near_miss_of_a_setting() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'value_limit'"):
+        agents.make("psrl", value_limits=3.0)
+
+
+def test_luck_is_shared_between_agents() -> None:
+    """Uniform and optimal play differently; where they play the same pair at the same step, the same happens."""
+    uniform, optimal = run_of("uniform", WORLD), run_of("optimal", WORLD)
+    assert uniform.trajectory is not None
+    assert optimal.trajectory is not None
+    length = min(uniform.total_steps, optimal.total_steps)
+    a, b = uniform.trajectory.part(0, length), optimal.trajectory.part(0, length)
+    equal = (a.states == b.states) & (a.actions == b.actions)
+    assert equal.sum() > 5
+    np.testing.assert_array_equal(a.next_states[equal], b.next_states[equal])
+
+
+class TestSavedFiles:
+    """Files that are not what they should be."""
+
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        agents.save(run_of("psrl", WORLD).agent, tmp_path / "agent.npz")
+        return tmp_path / "agent.npz"
+
+    def test_truncated(self, path: Path) -> None:
+        path.write_bytes(path.read_bytes()[:-200])
+        with pytest.raises(FileError, match="damaged, or no file of goalward's"):
+            agents.load(path)
+
+    def test_every_flipped_byte_is_noticed(self, path: Path) -> None:
+        """Flip a byte at many places: the file is refused, or what is read is what was written."""
+        good = path.read_bytes()
+        expected = agents.load(path).to_state()
+        refused = 0
+        for place in range(0, len(good), 97):
+            path.write_bytes(good[:place] + bytes([good[place] ^ 0x10]) + good[place + 1 :])
+            try:
+                found = agents.load(path).to_state()
+            except FileError:
+                refused += 1
+                continue
+            np.testing.assert_array_equal(found["visits"], expected["visits"])
+            np.testing.assert_array_equal(found["belief"]["counts"], expected["belief"]["counts"])
+        assert refused > 10
+
+    def test_tampered(self, path: Path) -> None:
+        with np.load(path) as archive:
+            content = {name: archive[name] for name in archive.files}
+        content["learnt.visits"] = content["learnt.visits"] + 1
+        np.savez(path, **content)
+        with pytest.raises(FileError, match="does not match its checksum"):
+            agents.load(path)
+
+    def test_foreign(self, path: Path, tmp_path: Path) -> None:
+        path.write_text("hello")
+        with pytest.raises(FileError, match="damaged, or no file of goalward's"):
+            agents.load(path)
+        WORLD.save(tmp_path / "world.npz")
+        with pytest.raises(FileError, match=r"no file of goalward's|holds 'goalward-ssp'"):
+            agents.load(tmp_path / "world.npz")
+        with pytest.raises(FileError, match="No such file"):
+            agents.load(tmp_path / "nothing.npz")
+
+    def test_version(self, path: Path) -> None:
+        with np.load(path) as archive:
+            content = {name: archive[name] for name in archive.files}
+        header = json.loads(str(content["header"]))
+        content["header"] = np.array(json.dumps(header | {"version": 99}))
+        np.savez(path, **content)
+        with pytest.raises(FileError, match="version 99 of the format; this goalward reads version 1"):
+            agents.load(path)
+
+    def test_pickles_are_not_opened(self, path: Path) -> None:
+        with np.load(path) as archive:
+            content = {name: archive[name] for name in archive.files}
+        content["learnt.visits"] = np.array([{"a": 1}], dtype=object)
+        np.savez(path, **content)
+        with pytest.raises(FileError, match="damaged"):
+            agents.load(path)
+
+    def test_unwritable(self, path: Path) -> None:
+        with pytest.raises(FileError, match="cannot be written"):
+            agents.save(agents.load(path), path / "no" / "folder.npz")
+
+    def test_a_failed_write_leaves_the_old_file(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        before = path.read_bytes()
+        agent = agents.load(path)
+
+        def full(*args: object, **arrays: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(np, "savez_compressed", full)
+        with pytest.raises(FileError, match="No space left"):
+            agents.save(agent, path)
+        assert path.read_bytes() == before
+        assert [entry.name for entry in path.parent.iterdir()] == ["agent.npz"]
+
+    def test_not_learnt(self, tmp_path: Path) -> None:
+        with pytest.raises(SettingError, match=r"save the agent of a run: run\.agent"):
+            agents.save(agents.make("psrl"), tmp_path / "agent.npz")

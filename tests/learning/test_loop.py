@@ -1,0 +1,204 @@
+"""`learn`: what it records, how it ends, what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from environments import Counter, Fickle, ModelEnvironment, chain
+from goalward import SSP, Dirichlet, agents, learn, worlds
+from goalward.agents import PSRL, Agent, Plan, Steps, Task
+from goalward.errors import BeliefError, PolicyError, SettingError, StateError, UnreachableGoalError
+from goalward.learning.rollout import Ended
+
+
+class TestEnds:
+    """Why runs end."""
+
+    def test_all_episodes(self) -> None:
+        run = learn(Fickle(), worlds.grid_world(2, 2), 30, seed=1)
+        assert run.ended == Ended.EPISODES
+        assert not run.truncated
+        assert run.reached.all()
+        assert len(run.costs) == len(run.steps) == len(run.regret) == len(run.gap_regret) == 30
+
+    @pytest.mark.parametrize("limit", [1, 7, 100])
+    def test_max_steps(self, limit: int) -> None:
+        run = learn(agents.make("uniform"), worlds.grid_world(), 1000, seed=1, max_steps=limit, keep_steps=True)
+        assert run.ended == Ended.MAX_STEPS
+        assert run.truncated
+        assert run.total_steps == limit
+        assert run.trajectory is not None
+        assert len(run.reached) == np.count_nonzero(run.trajectory.next_states[:-1] == 11) + 1
+        assert run.reached[:-1].all()
+        assert "truncated (MAX_STEPS)" in repr(run)
+
+    def test_limit_on_the_last_step_of_an_episode(self) -> None:
+        run = learn(agents.make("optimal", model=chain(3)), chain(3), 5, max_steps=6)
+        assert run.reached.tolist() == [True, True]
+        assert run.truncated
+
+    def test_watch(self) -> None:
+        seen: list[tuple[int, int]] = []
+
+        def watch(episodes: int, steps: int) -> bool:
+            seen.append((episodes, steps))
+            return episodes < 10
+
+        run = learn(PSRL(), worlds.grid_world(), 1000, seed=0, watch=watch)
+        assert run.ended == Ended.STOPPED
+        assert run.truncated
+        assert seen[-1] == (np.count_nonzero(run.reached), run.total_steps)
+        assert seen == sorted(seen)
+
+    def test_dead_end(self) -> None:
+        """Action 1 may lead to a state in which nothing can be done."""
+        P = np.zeros((2, 2, 3))
+        P[0, 0, 2], P[0, 1, 1] = 1.0, 1.0
+        world = SSP.from_dense(P, np.ones((2, 2)))
+        for place in (world, ModelEnvironment(world)):
+            run = learn(agents.make("uniform"), place, 1000, seed=0)
+            assert run.ended == Ended.DEAD_END
+            assert run.truncated
+            assert np.isinf(run.gap_regret[-1])
+        with pytest.raises(SettingError, match="in state 1 no action is available; counter cannot"):
+            learn(Counter(), world, 10)
+
+    def test_environment_that_breaks_off(self) -> None:
+        environment = ModelEnvironment(chain(3, back=0.5), limit=4)
+        run = learn(agents.make("optimal", model=environment.ssp), environment, 200, seed=0, keep_steps=True)
+        assert run.ended == Ended.EPISODES
+        assert run.truncated
+        assert 0 < np.count_nonzero(run.reached) < 200
+        assert (run.steps[~run.reached] == 4).all()
+        assert environment.resets == 201
+        assert run.epochs.goals.sum() == np.count_nonzero(run.reached)
+        counter = learn(Counter(), ModelEnvironment(chain(3, back=0.5), limit=4), 200, seed=0)
+        assert len(counter.costs) == 200
+
+
+class TestEnvironments:
+    """Environments without a model."""
+
+    class Bare:
+        """Walks 0, 1, goal; says nothing about itself."""
+
+        def __init__(self, states: tuple[int, ...] = (0, 1, 5)):
+            self.states = states
+
+        def reset(self, *, seed: int | None = None) -> tuple[int, dict[str, object]]:
+            self.place = 0
+            return self.states[0], {}
+
+        def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, object]]:
+            self.place += 1
+            return self.states[self.place], -0.5, self.place == 2, False, {}
+
+    def test_learning_without_a_model(self) -> None:
+        run = learn(PSRL(), self.Bare(), 10, task=Task(np.full((2, 1), 0.5), 0, 10))
+        assert run.costs.tolist() == [1.0] * 10
+        with pytest.raises(SettingError, match="no regret without the true model"):
+            _ = run.regret
+        with pytest.raises(SettingError, match="no regret without the true model"):
+            _ = run.gap_regret
+        assert "regret" not in repr(run)
+
+    def test_task_is_asked_for(self) -> None:
+        with pytest.raises(SettingError, match="carries no model; pass task"):
+            learn(PSRL(), self.Bare(), 10)
+
+    def test_strange_state(self) -> None:
+        with pytest.raises(StateError, match=r"gave state 7; .* 0\.\.1"):
+            learn(PSRL(), self.Bare((0, 7, 5)), 10, task=Task(np.ones((2, 1)), 0, 10))
+
+
+class TestResume:
+    """Going on with what was learnt."""
+
+    def test_going_on(self) -> None:
+        world = worlds.grid_world()
+        first = learn(PSRL(), world, 400, seed=0)
+        second = learn(first.agent, world, 400, seed=1, resume=True)
+        fresh = learn(PSRL(), world, 400, seed=1)
+        assert second.gap_regret[-1] < 0.5 * fresh.gap_regret[-1]
+        assert isinstance(first.agent, PSRL)
+        assert isinstance(second.agent, PSRL)
+        # The first agent has stayed as it was.
+        assert first.agent.visits.sum() == first.total_steps
+        assert second.agent.visits.sum() == first.total_steps + second.total_steps
+
+    def test_nothing_learnt(self) -> None:
+        with pytest.raises(SettingError, match="has not learnt anything yet"):
+            learn(PSRL(), worlds.grid_world(), 10, resume=True)
+
+    def test_another_world(self) -> None:
+        run = learn(PSRL(), worlds.grid_world(), 10)
+        with pytest.raises(SettingError, match="another world"):
+            learn(run.agent, worlds.grid_world(2, 2), 10, resume=True)
+
+
+class TestKept:
+    """Plans and steps are kept when asked for."""
+
+    def test_nothing_by_default(self) -> None:
+        run = learn(PSRL(), worlds.grid_world(), 10)
+        assert run.plans is None
+        assert run.trajectory is None
+
+    def test_steps(self) -> None:
+        run = learn(PSRL(), worlds.grid_world(), 50, keep_steps=True)
+        assert run.trajectory is not None
+        ends = np.flatnonzero(run.trajectory.next_states == 11)
+        np.testing.assert_array_equal(np.diff(ends, prepend=-1), run.steps)
+        np.testing.assert_array_equal(np.add.reduceat(run.trajectory.costs, np.append(0, ends[:-1] + 1)), run.costs)
+
+    def test_instrumentation_changes_nothing(self) -> None:
+        plain = learn(PSRL(), worlds.grid_world(), 100, seed=5)
+        kept = learn(PSRL(), worlds.grid_world(), 100, seed=5, keep_plans=True, keep_steps=True)
+        np.testing.assert_array_equal(plain.costs, kept.costs)
+
+
+class TestRefusals:
+    """Bad input, before anything runs."""
+
+    @pytest.mark.parametrize("episodes", [0, -1, 1.5, "ten", None])
+    def test_episodes(self, episodes: object) -> None:
+        with pytest.raises(SettingError, match="episodes is"):
+            learn(PSRL(), worlds.grid_world(), episodes)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("seed", [-1, 0.5, "0", None, True])
+    def test_seed(self, seed: object) -> None:
+        with pytest.raises(SettingError, match="seed is"):
+            learn(PSRL(), worlds.grid_world(), 10, seed)  # type: ignore[arg-type]
+
+    def test_max_steps(self) -> None:
+        with pytest.raises(SettingError, match="max_steps is 0"):
+            learn(PSRL(), worlds.grid_world(), 10, max_steps=0)
+
+    def test_agent(self) -> None:
+        with pytest.raises(SettingError, match="agent is 'psrl'; it must be an Agent"):
+            learn("psrl", worlds.grid_world(), 10)  # type: ignore[arg-type]
+
+    def test_goal_out_of_reach(self) -> None:
+        stuck = SSP.from_dense([[[1.0, 0.0]]], [[1.0]])
+        with pytest.raises(UnreachableGoalError):
+            learn(PSRL(), stuck, 10)
+
+    def test_support_without_an_observed_transition(self) -> None:
+        world = worlds.grid_world()
+        sure = worlds.grid_world(success=1.0)
+        with pytest.raises(BeliefError, match="the support of the prior holds impossible"):
+            learn(PSRL(prior=Dirichlet(0.1, support=sure)), world, 100)
+
+    def test_wrong_policy(self) -> None:
+        class Wrong(Agent):
+            name = "wrong"
+
+            def plan(self, state: int) -> Plan:
+                return Plan(np.full(3, 5))
+
+            def observe(self, steps: Steps) -> None:
+                pass
+
+        with pytest.raises(PolicyError, match="plays action 5 in state 0"):
+            learn(Wrong(), chain(3), 10)
