@@ -28,11 +28,12 @@ from scipy.sparse.linalg import LinearOperator, bicgstab
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.planning import bellman
 from goalward.planning.reduce import DEAD, GOAL, Reduction
+from goalward.planning.scratch import scratch
 
 __all__ = ["Bounds", "Certifier"]
 
 MAX_GROUPS = 512
-POLICY_SWEEPS = 8
+POLICY_SWEEPS = 12
 REPEATS = 30
 LEAP_STEPS, LEAP_PRECISION = 100, 1e-4
 OUTWARD = 4.0 * bellman.UNIT  # pushes the rounding of a final multiplication or addition to the safe side
@@ -73,17 +74,18 @@ class Certifier:
         self.longest = reduction.longest
         states, widest = reduction.states, reduction.widest
         self.rows = Rows(
-            np.empty(states + 1, dtype=np.int64),
-            np.empty(widest, dtype=np.int32),
-            np.empty(widest),
-            np.empty(states),
-            np.empty(states),
+            scratch("own start", states + 1, np.int64),
+            scratch("own target", widest, np.int32),
+            scratch("own weight", widest),
+            scratch("own goal", states),
+            scratch("own cost", states),
         )
         group = np.arange(states, dtype=np.int32) if exact else level_groups(reduction.distance)
         count = int(group[-1]) + 1
-        self.groups = Groups(group, np.empty((count, count)), np.empty(count), np.empty(count))
+        matrix = scratch("matrix", count * count).reshape(count, count)
+        self.groups = Groups(group, matrix, np.empty(count), np.empty(count))
         self.exact = exact
-        self.spare = np.empty(states)
+        self.spare = scratch("spare", states)
 
     def follow(self, policy: Int64s) -> None:
         """Lay out the rows of a policy for what follows."""
@@ -146,7 +148,7 @@ class Certifier:
     def by_ratio(self, extended: Floats, policy: Int64s, *, greedy: bool) -> Bounds:
         """Bound by scaling V; with `greedy`, the policy is taken from V."""
         values = extended[:DEAD]
-        low, high = np.empty_like(values), np.empty_like(values)
+        low, high = scratch("low", len(values)), scratch("high", len(values))
         below, above = bellman.certify(*self.problem[:6], self.longest, values, policy, greedy, low, high)
         if not above < 1.0:
             above = 1.0
@@ -175,7 +177,7 @@ class Certifier:
 
     def shift(self, bound: Floats, policy: Int64s, *, above: bool) -> None:
         """Move V up until it bounds V_policy, or down until it bounds V*, checked; to infinity or 0 if that fails."""
-        low, high = np.empty_like(bound), np.empty_like(bound)
+        low, high = scratch("low", len(bound)), scratch("high", len(bound))
         for _ in range(REPEATS):
             bellman.certify(*self.problem[:6], self.longest, bound, policy, not above, low, high)
             errors = np.maximum(high if above else low, 0.0)

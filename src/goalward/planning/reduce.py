@@ -20,6 +20,7 @@ from goalward._jit import kernel
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.model.ssp import SSP
 from goalward.model.structure import sure_reach, sure_states, zero_cost_components
+from goalward.planning.scratch import scratch
 
 __all__ = ["Reduced", "Reduction", "reduce"]
 
@@ -44,7 +45,7 @@ class Reduced(NamedTuple):
 
 
 class Reduction(NamedTuple):
-    """A reduced problem and the way back to the model it came from.
+    """A reduced problem and the way back to the model it came from; good until the next reduction in this thread.
 
     `place` is the reduced state of each state, or GOAL, or DEAD; `distance` that of each reduced state to the goal, in
     steps. No row of the model is longer than `longest`; one row for each reduced state has `widest` entries at most.
@@ -99,8 +100,21 @@ def reduce(ssp: SSP) -> Reduction:
     if not ssp.costs.min() > 0.0:
         order, loops, inner = merge_free_states(ssp, usable, place)
         heads = order[np.unique(place[order], return_index=True)[1]]
-    reduced = compact(ssp.indptr, ssp.successors, ssp.probabilities, ssp.costs.reshape(-1), usable, place, order)
-    return Reduction(Reduced(*reduced[:7]), *reduced[7:], place[:-1], distance[heads], loops, inner)
+    rows, entries, states = len(usable), len(ssp.successors), len(heads)
+    problem = Reduced(
+        first=scratch("first", states + 1, np.int32),
+        start=scratch("start", rows + 1, np.int64),
+        target=scratch("target", entries, np.int32),
+        weight=scratch("weight", entries),
+        to_goal=scratch("to_goal", rows),
+        cost=scratch("cost", rows),
+        origin=scratch("origin", rows, np.int32),
+    )
+    rows, longest, widest = compact(
+        ssp.indptr, ssp.successors, ssp.probabilities, ssp.costs.reshape(-1), usable, place, order, *problem
+    )
+    problem = problem._replace(cost=problem.cost[:rows])
+    return Reduction(problem, longest, widest, place[:-1], distance[heads], loops, inner)
 
 
 def merge_free_states(ssp: SSP, usable: Bools, place: Int32s) -> tuple[Int32s, Bools | None, Int64s]:
@@ -167,38 +181,36 @@ def compact(
     usable: Bools,
     place: Int32s,
     members: Int32s,
-) -> tuple[Int32s, Int64s, Int32s, Floats, Floats, Floats, Int32s, int, int]:
-    """Write the usable rows of the members, in order, without self-loops and without the goal's column."""
+    first: Int32s,
+    start: Int64s,
+    target: Int32s,
+    weight: Floats,
+    to_goal: Floats,
+    cost: Floats,
+    origin: Int32s,
+) -> tuple[int, int, int]:
+    """Write the usable rows of the members, in order, without self-loops and without the goal's column.
+
+    Returns the number of rows written, the length of the longest usable row of the model, and the number of entries
+    that one row for each reduced state can have at most.
+    """
     actions = usable.size // (place.size - 1)
-    states = 0
-    entries = 0
     rows = 0
     longest = 0
-    for member in members:
-        states = place[member] + 1
-        for row in range(member * actions, (member + 1) * actions):
-            if usable[row]:
-                rows += 1
-                entries += indptr[row + 1] - indptr[row]
-                longest = max(longest, indptr[row + 1] - indptr[row])
-    first = np.zeros(states + 1, np.int32)
-    start = np.zeros(rows + 1, np.int64)
-    target = np.empty(entries, np.int32)
-    weight = np.empty(entries, np.float64)
-    to_goal = np.empty(rows, np.float64)
-    cost = np.empty(rows, np.float64)
-    origin = np.empty(rows, np.int32)
-
-    rows = 0
     widest = 0
     wide = 0
+    first[0] = 0
+    start[0] = 0
+    previous = -1
     for member in members:
         here = place[member]
-        if first[here + 1] == 0:
+        if here != previous:
+            previous = here
             wide = 0
         for row in range(member * actions, (member + 1) * actions):
             if not usable[row]:
                 continue
+            longest = max(longest, indptr[row + 1] - indptr[row])
             begin = start[rows]
             end = begin
             stay = 0.0
@@ -209,21 +221,21 @@ def compact(
                 probability = probabilities[entry]
                 if there == here:
                     stay += probability
-                    continue
-                leave += probability
-                if there < 0:
+                elif there < 0:
                     goal += probability
                 else:
+                    leave += probability
                     target[end] = there
                     weight[end] = probability
                     end += 1
+            leave += goal
             if leave == 0.0:
                 continue
             share = 1.0 / leave
             for entry in range(begin, end):
                 weight[entry] *= share
-            to_goal[rows] = goal / leave
-            cost[rows] = costs[row] * ((stay + leave) / leave)
+            to_goal[rows] = goal * share
+            cost[rows] = costs[row] * ((stay + leave) * share)
             origin[rows] = row
             rows += 1
             start[rows] = end
@@ -231,4 +243,4 @@ def compact(
                 widest += end - begin - wide
                 wide = end - begin
         first[here + 1] = rows
-    return first, start, target, weight, to_goal, cost, origin, longest, widest
+    return rows, longest, widest

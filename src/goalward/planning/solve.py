@@ -6,10 +6,10 @@ Bellman's equation
 Method
     The model is reduced (`reduce.py`): dead ends get infinity, zero-cost loops become single states, self-loops are
     divided out, states are put in order of their distance to the goal. Problems of up to 128 states are solved by
-    policy iteration with subtraction-free elimination. Larger ones by rounds of one Gauss-Seidel sweep over all rows,
-    up to eight over the rows of the policy, and a correction that is constant on groups of equal distance to the goal,
-    which carries at once what sweeps would carry one state at a time; where that stalls, a Krylov solve under the
-    policy. Both start from an earlier solution if given.
+    policy iteration with subtraction-free elimination. Larger ones by rounds of a correction that is constant on groups
+    of equal distance to the goal (it carries at once what sweeps carry one state at a time; where rounds stall, a
+    Krylov solve under the policy takes its place), up to twelve Gauss-Seidel sweeps over the rows of the policy, and
+    one over all rows. Both methods start from an earlier solution if given.
 
 Stopping rule
     A sweep's residual proves nothing about the error. The answer ends with two-sided bounds (`certificate.py`):
@@ -188,18 +188,21 @@ def sweep(
     threshold = 0.5 * tolerance
     window = 5 + int(reduction.distance[-1]) // 40  # waves over the whole depth look like a stall for that long
     changes = [np.inf]
-    smallest = 0
+    smallest = certified = 0
     while True:
         rounds = len(changes)
         certifier.follow(policy)
-        for _ in range(POLICY_SWEEPS):
-            if certifier.policy_sweep(values) <= 0.05 * changes[-1]:
-                break
         if rounds % window == 0 and changes[-1] > 0.1 * changes[-window]:
             certifier.leap(values)
         elif rounds - smallest < PATIENCE // 4:
             certifier.correct(values)
-        change = bellman.optimal_sweep(*problem[:4], problem.cost, values, policy)
+        for _ in range(POLICY_SWEEPS):
+            change = certifier.policy_sweep(values)
+            if change <= 0.02 * changes[-1]:
+                break
+        settled = change <= threshold and rounds > certified + 1  # the certificate itself looks at all rows
+        if not settled:
+            change = bellman.optimal_sweep(*problem[:4], problem.cost, values, policy)
         smallest = rounds if change < changes[smallest] else smallest
         changes.append(change)
         exhausted = rounds - smallest > PATIENCE or threshold < 1e-15
@@ -209,7 +212,9 @@ def sweep(
                 bounds = certifier.by_propagation(extended, policy)
             if bounds.width <= tolerance or exhausted:
                 return bounds, rounds
-            threshold = 0.1 * min(threshold, change)
+            certified = rounds
+            if not settled:
+                threshold = 0.1 * min(threshold, change)
 
 
 @exercise
