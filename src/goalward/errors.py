@@ -14,6 +14,7 @@
     ├── PrecisionError            the promised width of the bounds is beyond double precision
     ├── FileError                 a file that is damaged, foreign or of another version
     ├── SettingError (ValueError) a setting outside its range
+    ├── TheoryError (ValueError)  a statement of the theory is asked about something it does not cover
     └── UnknownNameError (KeyError)  a world, agent or option that does not exist; names the nearest one
 
 A message says what was given, what is allowed and what to do next.
@@ -40,6 +41,7 @@ __all__ = [
     "SettingError",
     "ShapeError",
     "StateError",
+    "TheoryError",
     "UnknownNameError",
     "UnreachableGoalError",
 ]
@@ -95,6 +97,10 @@ class FileError(GoalwardError):
 
 class SettingError(GoalwardError, ValueError):
     """A setting lies outside what is allowed."""
+
+
+class TheoryError(GoalwardError, ValueError):
+    """A statement of the theory does not cover what it is asked about; the message says what is missing."""
 
 
 class UnknownNameError(GoalwardError, KeyError):

@@ -1,0 +1,145 @@
+"""The decomposition of regret, section 4 of the paper, on one run.
+
+With the Bellman equation of theta_l, c(s_t, a_t) = V(s_t; theta_l) - sum_s' theta_l(s' | s_t, a_t) V(s'; theta_l), the
+regret of K episodes, sum_t c(s_t, a_t) - K V(s_init; theta_*), is the sum of
+
+    R1 = sum_t V(s_t; theta_l) - V(s_{t+1}; theta_l)                                  what changing the model costs
+    R2 = sum_t V(s_{t+1}; theta_l) - V(s'_t; theta_l)  -  K V(s_init; theta_*)        how wrong theta_l is at the start
+    R3 = sum_t V(s'_t; theta_l) - sum_s' theta_l(s' | s_t, a_t) V(s'; theta_l)        how wrong it is about each step
+
+path by path, not only in expectation. R1 telescopes within epochs, and R2 = sum_l K_l V(s_init; theta_l) -
+K V(s_init; theta_*), K_l being the goals of epoch l. R3 is split once more,
+
+    R3 = luck + misjudgement,   luck = sum_t V(s'_t; theta_l) - sum_s' theta_*(s' | s_t, a_t) V(s'; theta_l),
+
+where luck is a martingale and has mean 0: the proof bounds the mean of the misjudgement.
+
+An agent that plans with max(c, epsilon) satisfies the Bellman equation with these costs; then the sum of
+c - max(c, epsilon) along the path is a fourth term, which is never positive.
+
+Lemmas: R1 <= B L on every path, and E[R2] <= B E[L] when the world is drawn from the prior, L being the number of
+epochs and B the largest value of any model that is met.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from goalward.arrays import Floats
+from goalward.learning.run import Run
+from goalward.model.ssp import SSP
+from goalward.planning.solve import solve_all
+from goalward.theory.evidence import Evidence, check_world, expectations, gather
+
+__all__ = ["Decomposition", "decompose", "largest_value"]
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition:
+    """The terms of one run's regret.
+
+    Attributes
+    ----------
+    R1, R2, R3
+        As defined above.
+    perturbation
+        The sum of c - max(c, epsilon); 0 unless the agent perturbs the costs.
+    luck, misjudgement
+        The two parts of R3.
+    regret, total_cost
+        The regret of the run as `learn` measured it, and all costs paid.
+    L
+        The number of epochs.
+    B
+        The largest value of the true and the sampled models, over the states from which the goal can be reached.
+    by_epoch
+        ``by_epoch[l]``: the shares of R1, R2 and R3 that epoch l has.
+    """
+
+    R1: float
+    R2: float
+    R3: float
+    perturbation: float
+    luck: float
+    misjudgement: float
+    regret: float
+    total_cost: float
+    L: int
+    B: float
+    by_epoch: Floats = field(repr=False)
+
+    @property
+    def sum(self) -> float:
+        """What the terms add up to: the regret, but for the planner's tolerance."""
+        return self.R1 + self.R2 + self.R3 + self.perturbation
+
+    @property
+    def error(self) -> float:
+        """How far the sum is from the regret, relative to the size of what was added up: all costs paid and B L."""
+        return abs(self.sum - self.regret) / (self.total_cost + self.bound)
+
+    @property
+    def bound(self) -> float:
+        """B L, the bound of the lemmas on R1 and, in the mean over worlds drawn from the prior, on R2."""
+        return self.B * self.L
+
+
+def decompose(run: Run, world: SSP) -> Decomposition:
+    """Split the regret of a run; raises TheoryError if the run was not recorded in full.
+
+    Parameters
+    ----------
+    run
+        A run of posterior sampling recorded with ``keep_plans=True, keep_steps=True``.
+    world
+        The true model, in which it was made.
+    """
+    evidence = gather(run)
+    check_world(run, world)
+    V, epoch, L = evidence.values, evidence.epoch, len(run.epochs)
+    ahead, next_value = V[epoch, evidence.following], V[epoch, evidence.next_states]
+    sampled, true = expected_next_values(evidence, world)
+    terms = (V[epoch, evidence.states] - ahead, ahead - next_value, next_value - sampled)
+    by_epoch = np.array([np.bincount(epoch, weights=term, minlength=L) for term in terms]).T
+    # K V(s_init; theta_*) belongs to R2; each epoch bears its goals' share, the last also that of a broken episode.
+    goals = run.epochs.goals.astype(np.float64)
+    goals[-1] += len(run.costs) - goals.sum()
+    by_epoch[:, 1] -= goals * run.optimal_value
+    R1, R2, R3 = by_epoch.sum(axis=0).tolist()
+    luck = float(np.sum(next_value - true))
+    planned = evidence.planning_costs[evidence.states, evidence.actions]
+    return Decomposition(
+        R1=R1,
+        R2=R2,
+        R3=R3,
+        perturbation=float(np.sum(evidence.costs - planned)),
+        luck=luck,
+        misjudgement=R3 - luck,
+        regret=float(run.regret[-1]),
+        total_cost=float(run.costs.sum()),
+        L=L,
+        B=largest_value(evidence, world),
+        by_epoch=by_epoch,
+    )
+
+
+def expected_next_values(evidence: Evidence, world: SSP) -> tuple[Floats, Floats]:
+    """Return E[V(s'; theta_l)] at each step, under theta_l and under theta_*."""
+    sampled, true = np.empty(len(evidence.states)), np.empty(len(evidence.states))
+    end = 0
+    for model, values, steps in zip(evidence.models, evidence.values, evidence.run.epochs.steps.tolist(), strict=True):
+        part = slice(end, end + steps)
+        end += steps
+        pairs = evidence.states[part], evidence.actions[part]
+        sampled[part] = expectations(model, values)[pairs]
+        true[part] = expectations(world, values)[pairs]
+    return sampled, true
+
+
+def largest_value(evidence: Evidence, world: SSP) -> float:
+    """Return the largest finite value of the true model and of all sampled ones: the B of the lemmas, as met."""
+    values = solve_all(world).values
+    largest = max(values[np.isfinite(values)].max(initial=0.0), evidence.values[np.isfinite(evidence.values)].max())
+    return float(largest)

@@ -1,0 +1,149 @@
+"""A recorded run of posterior sampling, laid out for the analysis.
+
+The paper numbers epochs l = 1, 2, ... and steps t = 1, 2, ...; arrays here count both from 0. Epoch l starts at step
+t_l with the sampled model theta_l, whose optimal values V(. ; theta_l) its policy comes from. n_t(s, a) is the number
+of visits before step t, s'_t the state the environment leads to, the goal included, and s_{t+1} the state the next
+action is taken in: s'_t, or the initial state after a goal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from goalward.agents.psrl import PSRL
+from goalward.agents.variants import PosteriorMean
+from goalward.arrays import Floats, Int64s
+from goalward.beliefs.base import Belief
+from goalward.errors import TheoryError
+from goalward.learning.run import Run
+from goalward.model.ssp import SSP
+from goalward.planning.evaluate import action_values
+
+__all__ = ["Evidence", "check_posterior", "check_world", "expectations", "gather"]
+
+RECORD = "record it with learn(..., keep_plans=True, keep_steps=True)"
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the lemmas talk about.
+
+    Attributes
+    ----------
+    run
+        The run itself.
+    models
+        theta_l, one for each epoch.
+    values
+        ``values[l, s]`` = V(s; theta_l), with a last column of zeros for the goal.
+    epoch
+        ``epoch[t]``, the epoch of each step.
+    states, actions, costs, next_states
+        s_t, a_t, c(s_t, a_t) and s'_t.
+    following
+        s_{t+1}.
+    visits
+        ``visits[l, s, a]`` = n_{t_l}(s, a); a last row holds the visits of the whole run.
+    planning_costs
+        The costs theta_l was solved with: c, or max(c, epsilon) if the agent perturbs them.
+    """
+
+    run: Run
+    models: tuple[SSP, ...]
+    values: Floats
+    epoch: Int64s
+    states: Int64s
+    actions: Int64s
+    costs: Floats
+    next_states: Int64s
+    following: Int64s
+    visits: Int64s
+    planning_costs: Floats
+
+    @property
+    def initial_state(self) -> int:
+        """s_init."""
+        return self.models[0].initial_state
+
+
+def gather(run: Run) -> Evidence:
+    """Lay out a run; raises TheoryError if it was not recorded in full."""
+    check_posterior(run)
+    if run.plans is None or run.trajectory is None:
+        missing = "its epochs' models" if run.plans is None else "its steps"
+        raise TheoryError(f"the run was recorded without {missing}; {RECORD}")
+    costs, start = run.agent.task.costs, run.agent.task.initial_state
+    goal = len(costs)
+    states, actions, paid, next_states = run.trajectory
+    values = np.array([np.append(plan.values, 0.0) for plan in run.plans])  # type: ignore[arg-type]
+    following = np.append(states[1:], start if next_states[-1] == goal else next_states[-1])
+    epoch = np.repeat(np.arange(len(run.epochs)), run.epochs.steps)
+    check_finite(values, epoch, states, next_states)
+    epsilon = float(run.notes.get("epsilon", 0.0))
+    return Evidence(
+        run=run,
+        models=tuple(plan.model for plan in run.plans),  # type: ignore[misc]
+        values=values,
+        epoch=epoch,
+        states=states,
+        actions=actions,
+        costs=paid,
+        next_states=next_states,
+        following=following,
+        visits=visits_at_starts(run, states, actions, epoch),
+        planning_costs=np.maximum(costs, epsilon),
+    )
+
+
+def check_posterior(run: Run) -> None:
+    """Refuse runs of agents that draw no models from a posterior."""
+    agent = run.agent
+    if not isinstance(agent, PSRL) or not isinstance(getattr(agent, "belief", None), Belief):
+        raise TheoryError(
+            f"{agent.name} has no posterior; the lemmas are about agents that draw their models from one, such as psrl"
+        )
+    if isinstance(agent, PosteriorMean):
+        raise TheoryError(f"{agent.name} plans with the mean of its posterior and draws no models from it; use psrl")
+
+
+def check_world(run: Run, world: SSP) -> None:
+    """Refuse a world that is not the one a run learnt in."""
+    task = run.agent.task
+    if not np.array_equal(task.costs, world.costs) or task.initial_state != world.initial_state:
+        raise TheoryError("the world is not the one of the run: costs, available actions or the start differ")
+
+
+def check_finite(values: Floats, epoch: Int64s, states: Int64s, next_states: Int64s) -> None:
+    """Refuse runs that enter a state that the sampled model holds for a dead end: V(s; theta_l) must be finite."""
+    lost = ~np.isfinite(values[epoch, states]) | ~np.isfinite(values[epoch, next_states])
+    if lost.any():
+        step = int(np.argmax(lost))
+        raise TheoryError(
+            f"at step {step} the run is in a state from which the sampled model of epoch {epoch[step]} cannot reach the"
+            " goal; the analysis needs finite values: take a prior with a wider support"
+        )
+
+
+def visits_at_starts(run: Run, states: Int64s, actions: Int64s, epoch: Int64s) -> Int64s:
+    """Return n_{t_l}(s, a) for each epoch, and the visits of the whole run behind them."""
+    S, A = run.agent.task.costs.shape
+    L = len(run.epochs)
+    inside = np.bincount((epoch * S + states) * A + actions, minlength=L * S * A).reshape(L, S, A)
+    visits = np.zeros((L + 1, S, A), dtype=np.int64)
+    np.cumsum(inside, axis=0, out=visits[1:])
+    if not np.array_equal(visits[-1], run.agent.visits):  # type: ignore[attr-defined]
+        raise TheoryError("the run goes on with what an earlier one learnt; the lemmas are about runs from scratch")
+    return visits
+
+
+def expectations(model: SSP, values: Floats) -> Floats:
+    """Return the sum of p(s' | s, a) values(s') for each pair; `values` may end with the goal's.
+
+    >>> import goalward as gw
+    >>> world = gw.SSP.from_dense([[[0.5, 0.5]]], [[1.0]])
+    >>> expectations(world, [2.0])
+    array([[1.]])
+    """
+    return action_values(model._replace(costs=np.where(model.available, 0.0, np.inf)), values[: model.states])
