@@ -40,7 +40,10 @@ OUTWARD = 4.0 * bellman.UNIT  # pushes the rounding of a final multiplication or
 
 
 class Bounds(NamedTuple):
-    """Proved bounds, in the extended form of `Reduction.extended`, and the largest (upper - lower) / upper."""
+    """Bounds, in the extended form of `Reduction.extended`, and the largest (upper - lower) / upper.
+
+    They are proved; an infinite width says that nothing could be proved.
+    """
 
     lower: Floats
     upper: Floats
@@ -158,12 +161,12 @@ class Certifier:
         lower[GOAL] = upper[GOAL] = 0.0
         return Bounds(lower, upper, 1.0 - (1.0 - above) / (1.0 + below) + 4.0 * OUTWARD)
 
-    def by_elimination(self, extended: Floats, policy: Int64s) -> Bounds | None:
-        """Bound values that came out of elimination by its own error; None where rows are too close for that."""
+    def by_elimination(self, extended: Floats, policy: Int64s) -> Bounds:
+        """Bound values that came out of elimination by its own error; not at all where rows are too close for that."""
         states = len(policy)
         error = 2.0 * states * (states**2 + self.longest + 8) * bellman.UNIT
         if not bellman.dominates(*self.problem[:6], extended[:DEAD], policy, 4.0 * error):
-            return None
+            return Bounds(extended, extended, np.inf)
         return Bounds(extended * (1.0 - error), extended * (1.0 + error), 2.0 * error)
 
     def by_propagation(self, extended: Floats, policy: Int64s) -> Bounds:

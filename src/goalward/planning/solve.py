@@ -19,6 +19,7 @@ Stopping rule
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
@@ -169,8 +170,9 @@ def iterate_policies(
     if not iterations:
         iterations = bellman.policy_iteration(*work, policy)
     bounds = certifier.by_ratio(extended, policy, greedy=False)
-    if not bounds.width <= tolerance:
-        bounds = certifier.by_elimination(extended, policy) or certifier.by_propagation(extended, policy)
+    for prove in (certifier.by_elimination, certifier.by_propagation):
+        if not bounds.width <= tolerance:
+            bounds = min(bounds, prove(extended, policy), key=attrgetter("width"))
     return bounds, iterations
 
 
