@@ -43,27 +43,32 @@ def models(
     unavailable: bool = True,
     dead_ends: bool = True,
 ) -> SSP:
-    """Draw a model; without `dead_ends`, action 0 may step to the goal from everywhere."""
+    """Draw a model; without `dead_ends`, action 0 may step to the goal from everywhere.
+
+    Each row is one number, read digit by digit, which costs a tenth of drawing the parts one by one.
+    """
     S = draw(st.integers(1, max_states))
     A = draw(st.integers(1, max_actions))
-    prices = st.sampled_from(COSTS[draw(st.sampled_from(costs))])
-    patterns = st.sampled_from(DYADIC + DECIMAL + (TINY if tiny else ()))
-    back = st.integers(0, S)
+    prices = COSTS[draw(st.sampled_from(costs))]
+    patterns = DYADIC + DECIMAL + (TINY if tiny else ()) + (((),) * 3 if unavailable else ())
+    codes = st.integers(0, len(patterns) * len(prices) * (S + 1) ** 3 - 1)
     indptr = [0]
     successors: list[int] = []
     probabilities: list[float] = []
+    table = np.zeros((S, A))
     for row in range(S * A):
-        if row and unavailable and (row % A or dead_ends) and draw(st.integers(0, 7)) == 7:
-            indptr.append(indptr[-1])
-            continue
-        pattern = draw(patterns)
-        steps = [draw(back) for _ in pattern]
-        if not dead_ends and row % A == 0:
+        code, which = divmod(draw(codes), len(patterns))
+        code, price = divmod(code, len(prices))
+        table[divmod(row, A)] = prices[price]
+        pattern = patterns[which]
+        if row % A == 0 and (row == 0 or not dead_ends):
+            pattern = pattern or (1.0,)
+        steps = [code // (S + 1) ** place % (S + 1) for place in range(len(pattern))]
+        if row % A == 0 and not dead_ends:
             steps[0] = 0
         successors += [S - step for step in steps]
         probabilities += pattern
-        indptr.append(indptr[-1] + len(pattern))
-    table = np.array([draw(prices) for _ in range(S * A)]).reshape(S, A)
+        indptr.append(len(successors))
     return SSP.from_rows(
         indptr, np.array(successors, dtype=np.int64), probabilities, table, draw(st.integers(0, S - 1))
     )

@@ -1,0 +1,60 @@
+"""Dead ends, free loops and reachability against brute force."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import goalward as gw
+from goalward import SSP
+from oracles import Exact
+from strategies import models
+
+
+@given(models(costs=("free", "nearly free", "unit")))
+@settings(max_examples=800)
+def test_against_brute_force(ssp: SSP) -> None:
+    exact, found = Exact.of(ssp), gw.structure(ssp)
+    sure, _ = exact.sure()
+    assert found.dead_ends.tolist() == sorted(set(range(ssp.states)) - sure)
+    assert found.proper == (ssp.initial_state in sure)
+    assert {frozenset(loop.tolist()) for loop in found.zero_cost_loops} == {frozenset(s) for s in exact.free_loops()}
+    assert found.unreachable.tolist() == sorted(exact.unreachable(ssp.initial_state))
+
+
+def test_a_long_chain_of_dead_ends() -> None:
+    """Every state may fall back on one that is already known to be lost; the fixed point takes as many rounds."""
+    n = 300
+    rows, successors, probabilities = [0], [], []
+    for state in range(n):
+        successors += [state - 1 if state else 0, n]
+        probabilities += [0.5, 0.5] if state else [1.0, 0.0]
+        rows.append(len(successors))
+    ssp = SSP.from_rows(rows, successors, probabilities, np.ones((n, 1)))
+    assert gw.structure(ssp).dead_ends.tolist() == list(range(n))
+
+
+def test_alternating_rounds_of_the_fixed_point() -> None:
+    """State k reaches the goal only over k + 1, or by a row that may fall to k - 1: dropping goes on, one by one."""
+    n = 50
+    table: list[tuple[Hashable, Hashable, Hashable, float, float]] = [("trap", "stay", "trap", 1.0, 1.0)]
+    for k in range(n):
+        table += [(k, "go", k - 1 if k else "trap", 0.5, 1.0), (k, "go", "g", 0.5, 1.0), (k, "wait", k, 1.0, 1.0)]
+    ssp = SSP.from_transitions([*table, ("free", "go", "g", 1.0, 1.0)], goals=["g"], initial_state="free")
+    found = gw.structure(ssp)
+    assert len(found.dead_ends) == n + 1
+    assert found.proper
+
+
+def test_repr() -> None:
+    ssp = SSP.from_dense([[[0.5, 0.0, 0.5]], [[0.0, 1.0, 0.0]]], [[1.0], [0.0]])
+    assert repr(gw.structure(ssp)) == "Structure(proper=True, dead_ends=1, zero_cost_loops=1, unreachable=1)"
+
+
+def test_a_structure_does_not_change() -> None:
+    ssp = SSP.from_dense([[[0.0, 1.0]]], [[1.0]])
+    with pytest.raises(AttributeError, match="cannot assign"):
+        gw.structure(ssp).proper = False  # type: ignore[misc]
