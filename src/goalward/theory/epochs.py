@@ -1,0 +1,173 @@
+"""How many epochs PSRL-SSP has, and what holds at each of them.
+
+Lemma (number of epochs). With L epochs in K episodes and T steps, S, A >= 2 and T >= 2,
+
+    L <= sqrt(2 S A K log2 T) + S A log2 T.
+
+Which logarithm
+    The paper writes log. Its proof counts how often the visits of a pair can double, so the logarithm is the one to
+    base 2; with the natural one the statement is false. If one pair after the other is played in a single episode
+    until it has ended j epochs, then L = S A j at T = S A (2^j - 1), which exceeds the bound with natural
+    logarithms for S = A = 2 and j = 30.
+
+Macro-epochs
+    A macro-epoch starts with the run and after each epoch that a pair's visits have ended; N is their number. Within
+    one, each epoch reaches the goal once more often than the one before, so L <= N + sqrt(2 N K).
+
+How often a pair ends epochs
+    The paper claims at most log n times, n being its visits in the whole run. Its argument shows less than 1 + log2 n,
+    and log2 n is too little: visits 1, 3, 7, ... end epochs, n = 2^j - 1 visits j times. What holds is log2(n + 1), so
+
+        N <= 1 + sum over pairs of log2(n + 1) <= 1 + S A log2(1 + T / (S A)) <= S A log2 T,
+
+    the last step for S, A >= 2 and T >= 2, and the lemma stands.
+
+Invariants
+    K_l <= K_{l-1} + 1, where line 7 of the algorithm sets K_0 = 1; and n_t(s, a) <= 2 n_{t_l}(s, a) whenever an action
+    is taken, so that the visits of an epoch to a pair are at most n_{t_l}(s, a) + 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import log, sqrt
+
+import numpy as np
+
+from goalward.agents.psrl import PSRL
+from goalward.arrays import Int64s
+from goalward.errors import TheoryError
+from goalward.learning.rollout import Ended
+from goalward.learning.run import Epochs, Run
+from goalward.theory.evidence import RECORD, visits_at_starts
+
+__all__ = ["EpochCount", "Invariants", "check_invariants", "count_epochs", "epoch_bound", "macro_epoch_bound"]
+
+
+@dataclass(frozen=True)
+class EpochCount:
+    """The number of epochs beside its bounds.
+
+    Attributes
+    ----------
+    S, A, K, T
+        States, actions, episodes and steps.
+    L, N
+        Epochs and macro-epochs.
+    goals_grow_by_one
+        Whether K_l <= K_{l-1} + 1 at every epoch.
+    """
+
+    S: int
+    A: int
+    K: int
+    T: int
+    L: int
+    N: int
+    goals_grow_by_one: bool
+
+    @property
+    def bound(self) -> float:
+        """The lemma's bound on L, with the logarithm to base 2."""
+        return epoch_bound(self.S, self.A, self.K, self.T)
+
+    @property
+    def natural_bound(self) -> float:
+        """The same expression with the natural logarithm; not proved, and false in general."""
+        return epoch_bound(self.S, self.A, self.K, self.T, base=np.e)
+
+    @property
+    def bound_from_macro_epochs(self) -> float:
+        """N + sqrt(2 N K), with the macro-epochs that were counted."""
+        return self.N + sqrt(2.0 * self.N * self.K)
+
+    @property
+    def macro_bound(self) -> float:
+        """1 + S A log2(1 + T / (S A)), the bound on N."""
+        return macro_epoch_bound(self.S, self.A, self.T)
+
+    @property
+    def holds(self) -> bool:
+        """Whether all that the lemma and its proof say is true of this run."""
+        return (
+            self.goals_grow_by_one
+            and self.bound >= self.L
+            and self.bound_from_macro_epochs >= self.L
+            and self.macro_bound >= self.N
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Invariants:
+    """What must be true at every epoch.
+
+    Attributes
+    ----------
+    doubling
+        Whether no pair is played more than n_{t_l}(s, a) + 1 times in any epoch l.
+    largest_growth
+        The largest n_{t_{l+1}}(s, a) / max(n_{t_l}(s, a), 1); at most 3, where one visit grows to three.
+    triggers
+        How often each pair ended an epoch.
+    triggers_rarely
+        Whether no pair did more often than log2(n + 1).
+    """
+
+    doubling: bool
+    largest_growth: float
+    triggers_rarely: bool
+    triggers: Int64s = field(repr=False)
+
+
+def epoch_bound(S: int, A: int, K: int, T: int, base: float = 2.0) -> float:
+    """Return sqrt(2 S A K log T) + S A log T.
+
+    >>> round(epoch_bound(11, 4, 10_000, 60_000))
+    4436
+    """
+    if min(S, A, T) < 2:
+        raise TheoryError(f"S={S}, A={A}, T={T}: the bound on the number of epochs needs two of each at least")
+    doublings = S * A * log(T) / log(base)
+    return sqrt(2.0 * doublings * K) + doublings
+
+
+def macro_epoch_bound(S: int, A: int, T: int) -> float:
+    """Return 1 + S A log2(1 + T / (S A)), which bounds the number of macro-epochs for all S, A and T."""
+    return 1.0 + S * A * float(np.log2(1.0 + T / (S * A)))
+
+
+def count_epochs(epochs: Epochs, S: int, A: int) -> EpochCount:
+    """Count the epochs of a run of PSRL-SSP, as stored, and hold them against the lemma."""
+    doubled = epochs.ended_by(Ended.AFTER_VISITS)
+    K_before = np.append(1, epochs.goals[:-1])
+    return EpochCount(
+        S=S,
+        A=A,
+        # Episodes that did not reach the goal do not count: the proof adds up the goals of the epochs.
+        K=int(epochs.goals.sum()),
+        T=int(epochs.steps.sum()),
+        L=len(epochs),
+        # What ends the last epoch starts no other.
+        N=1 + int(np.count_nonzero(doubled[:-1])),
+        goals_grow_by_one=bool((epochs.goals <= K_before + 1).all()),
+    )
+
+
+def check_invariants(run: Run) -> Invariants:
+    """Follow the visits of a run epoch by epoch; raises TheoryError if its steps were not recorded."""
+    if type(run.agent).plan is not PSRL.plan:
+        raise TheoryError(f"{run.agent.name} has epochs of another kind; the invariants are those of PSRL-SSP's")
+    if run.trajectory is None:
+        raise TheoryError(f"the run was recorded without its steps; {RECORD}")
+    states, actions, _, _ = run.trajectory
+    epoch = np.repeat(np.arange(len(run.epochs)), run.epochs.steps)
+    visits = visits_at_starts(run, states, actions, epoch)
+    doubled = run.epochs.ended_by(Ended.AFTER_VISITS)
+    triggers = np.count_nonzero((visits[1:] > 2 * visits[:-1]) & doubled[:, None, None], axis=0)
+    return Invariants(
+        doubling=bool((visits[1:] <= 2 * visits[:-1] + 1).all()),
+        largest_growth=float((visits[1:] / np.maximum(visits[:-1], 1)).max()),
+        # Compared in integers: j triggers need 2^j - 1 visits.
+        triggers_rarely=bool(((1 << triggers) <= visits[-1] + 1).all()),
+        triggers=triggers,
+    )
