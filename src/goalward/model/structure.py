@@ -75,10 +75,27 @@ def sure_states(ssp: SSP, rows: Bools) -> tuple[Int32s, Int32s, Bools]:
     the sure states in order of that distance, and the rows that stay inside the set.
     """
     usable = np.array(rows, dtype=np.bool_).reshape(-1)
+    distance, order = search(ssp, ssp.successors, usable)
+    return distance, order, usable
+
+
+def search(ssp: SSP, successors: Int32s, usable: Bools) -> tuple[Int32s, Int32s]:
+    """Find distances and order as `sure_states` does, with other successors in the model's rows; shrinks `usable`."""
     distance = np.empty(ssp.states, dtype=np.int32)
     order = np.empty(ssp.states, dtype=np.int32)
-    count = sure_reach(ssp.indptr, ssp.successors, ssp.actions, usable, distance, order)
-    return distance, order[:count], usable
+    count = sure_reach(
+        ssp.indptr,
+        successors,
+        ssp.actions,
+        usable,
+        distance,
+        order,
+        np.zeros(ssp.states + 2, dtype=np.int64),
+        np.full(ssp.states + 1, -1, dtype=np.int32),
+        np.empty(len(successors), dtype=np.int32),
+        np.ones(ssp.states, dtype=np.bool_),
+    )
+    return distance, order[:count]
 
 
 def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int]:
@@ -129,12 +146,24 @@ def leads_to(indptr: Int64s, successors: Int32s, usable: Bools, actions: int, st
 
 
 @kernel
-def sure_reach(indptr: Int64s, successors: Int32s, actions: int, usable: Bools, distance: Int32s, order: Int32s) -> int:
-    """Carry out the greatest fixed point; shrinks `usable`, fills `distance` and `order`, returns how many are sure."""
+def sure_reach(
+    indptr: Int64s,
+    successors: Int32s,
+    actions: int,
+    usable: Bools,
+    distance: Int32s,
+    order: Int32s,
+    start: Int64s,
+    last: Int32s,
+    predecessors: Int32s,
+    alive: Bools,
+) -> int:
+    """Carry out the greatest fixed point; shrinks `usable`, fills `distance` and `order`, returns how many are sure.
+
+    Takes `start` as zeros, `last` as -1 and `alive` as True; the room for `predecessors` need not be cleared.
+    """
     states = distance.size
     # Predecessors of each state, the goal included, each once: the rows of a state lie side by side.
-    start = np.zeros(states + 2, np.int64)
-    last = np.full(states + 1, -1, np.int32)
     for state in range(states):
         for row in range(state * actions, (state + 1) * actions):
             if usable[row]:
@@ -146,7 +175,6 @@ def sure_reach(indptr: Int64s, successors: Int32s, actions: int, usable: Bools, 
     for state in range(states + 1):
         start[state + 1] += start[state]
         last[state] = -1
-    predecessors = np.empty(start[states + 1], np.int32)
     for state in range(states):
         for row in range(state * actions, (state + 1) * actions):
             if usable[row]:
@@ -158,7 +186,6 @@ def sure_reach(indptr: Int64s, successors: Int32s, actions: int, usable: Bools, 
                         start[successor] += 1
     # The second pass moved each start to its end: start[y - 1] is now where the predecessors of y begin.
 
-    alive = np.ones(states, np.bool_)
     remaining = states
     dropped_any = False
     while True:

@@ -19,7 +19,7 @@ import numpy as np
 from goalward._jit import kernel
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.model.ssp import SSP
-from goalward.model.structure import sure_reach, sure_states, zero_cost_components
+from goalward.model.structure import search, sure_states, zero_cost_components
 from goalward.planning.scratch import scratch
 
 __all__ = ["Reduced", "Reduction", "reduce"]
@@ -156,8 +156,7 @@ def walk_to(ssp: SSP, rows: Bools, exits: Int64s) -> Int64s:
     successors = np.where(is_exit[ssp.successors], np.int32(ssp.goal), ssp.successors)
     successors.flags.writeable = False
     usable = rows & ~np.repeat(is_exit[:-1], ssp.actions)
-    distance, order = np.empty(ssp.states, dtype=np.int32), np.empty(ssp.states, dtype=np.int32)
-    sure_reach(ssp.indptr, successors, ssp.actions, usable, distance, order)
+    distance, _ = search(ssp, successors, usable)
     return descend(ssp, successors, usable, distance)
 
 
