@@ -11,6 +11,7 @@
     │   └── UnreachableGoalError  no policy reaches the goal surely from the initial state
     ├── BeliefError (ValueError)  something was observed that the prior holds impossible
     ├── PolicyError (ValueError)  a policy that does not fit its model
+    ├── ConvergenceError          an optimistic plan that does not settle
     ├── PrecisionError            the promised width of the bounds is beyond double precision
     ├── FileError                 a file that is damaged, foreign or of another version
     ├── SettingError (ValueError) a setting outside its range
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BeliefError",
+    "ConvergenceError",
     "CostError",
     "FileError",
     "GoalwardError",
@@ -87,8 +89,25 @@ class PrecisionError(GoalwardError):
     """The bounds could not be brought as close as promised; ``solution`` holds the best ones proved."""
 
     def __init__(self, message: str, solution: Solution):
-        super().__init__(message)
+        super().__init__(message, solution)
         self.solution = solution
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class ConvergenceError(GoalwardError):
+    """An optimistic plan did not settle: in which epoch of which agent, and what was left after how many sweeps."""
+
+    def __init__(self, agent: str, epoch: int, residual: float, accuracy: float, sweeps: int):
+        super().__init__(agent, epoch, residual, accuracy, sweeps)
+        self.agent, self.epoch, self.residual, self.accuracy, self.sweeps = agent, epoch, residual, accuracy, sweeps
+
+    def __str__(self) -> str:
+        return (
+            f"{self.agent}: the plan of epoch {self.epoch} has a residual of {self.residual:.3g} after {self.sweeps}"
+            f" sweeps, {self.accuracy:.3g} is needed; raise max_sweeps, or scale, which makes the goal look nearer"
+        )
 
 
 class FileError(GoalwardError):
@@ -107,11 +126,11 @@ class UnknownNameError(GoalwardError, KeyError):
     """There is nothing of that name; the message offers the nearest one there is."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]):
-        names = sorted(known)
-        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
-        self.message = f"no {kind} is called {name!r}; {hint}"
-        super().__init__(self.message)
+        # Errors cross from worker processes by their arguments, so these are all kept.
+        super().__init__(kind, name, sorted(known))
 
     def __str__(self) -> str:
-        return self.message
+        kind, name, names = self.args
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
+        return f"no {kind} is called {name!r}; {hint}"

@@ -9,8 +9,8 @@ two methods in plain Python::
 
 and the loop in `goalward.learning` does the acting. `begin(task, rng)` comes first and must leave the agent as if it
 had never learnt. The settings of an agent are the fields of its dataclass; `learn` works on a copy, so an agent object
-is never changed by a run. What it learns are its other attributes: arrays, numbers and beliefs. They are what is saved;
-attributes with a leading underscore are caches, which are not.
+is never changed by a run. What it learns are its other attributes: arrays, numbers, and objects that save themselves,
+such as beliefs and counts. They are what is saved; attributes with a leading underscore are caches, which are not.
 
 Learners that change their mind at every step are the second shape, `StepAgent`: they choose one action at a time, and
 bring a compiled `advance` when that must be fast.
@@ -23,14 +23,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goalward.agents.acting import Dynamics, draw_successor
 from goalward.arrays import Floats, Int64s
-from goalward.beliefs.base import Belief
 from goalward.errors import PolicyError, SettingError, UnknownNameError
 from goalward.model.ssp import SSP
 from goalward.task import Steps, Task
@@ -74,6 +73,17 @@ class Plan:
     values: Floats | None = None
 
 
+@runtime_checkable
+class Memory(Protocol):
+    """A part of what an agent has learnt that saves itself: a belief, counts."""
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what was learnt as names with plain data and arrays."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up what `to_state` gave; raises ValueError where it does not fit."""
+
+
 class Agent(ABC):
     """An algorithm that learns to reach the goal.
 
@@ -107,7 +117,7 @@ class Agent(ABC):
         learnt = {name: value for name, value in vars(self).items() if name not in apart and not name.startswith("_")}
         state: dict[str, Any] = {}
         for name, value in learnt.items():
-            if isinstance(value, Belief):
+            if isinstance(value, Memory):
                 state[name] = value.to_state()
             elif value is None or isinstance(value, np.ndarray | np.generic | int | float | str):
                 state[name] = value
@@ -122,7 +132,7 @@ class Agent(ABC):
             raise ValueError(f"{self.name} learns {sorted(fresh)}; the state holds {sorted(state)}")
         for name, value in state.items():
             now = getattr(self, name)
-            if isinstance(now, Belief):
+            if isinstance(now, Memory):
                 now.restore(value)
                 continue
             if isinstance(now, np.ndarray):

@@ -63,19 +63,19 @@ class BernsteinSSP(Optimist):
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Lines 1 and 3."""
         super().begin(task, rng)
-        if not self.costs.min() > 0.0:
-            self.costs = frozen(np.maximum(self.costs, cost_floor(task, self.B_star)))
-        self.available = task.available.reshape(-1).copy()
-        self.solution: Solution | None = None
+        if not self._costs.min() > 0.0:
+            self._costs = frozen(np.maximum(self._costs, cost_floor(task, self.B_star)))
+        self._available = task.available.reshape(-1).copy()
+        self._solution: Solution | None = None
 
     def plan(self, state: int) -> Plan:
         """Lines 7 to 12."""
         self.epoch += 1
         N = self.counts.visits.copy()
         model = self.optimistic_model()
-        self.solution = self.solve(model)
-        Q = action_values(model, self.solution.values)
-        return Plan(self.greedy(Q), stop_before_visits=N, model=model, values=self.solution.values)
+        self._solution = self.solve(model)
+        Q = action_values(model, self._solution.values)
+        return Plan(self.greedy(Q), stop_before_visits=N, model=model, values=self._solution.values)
 
     def optimistic_model(self) -> SSP:
         """Lines 8 to 11."""
@@ -85,13 +85,13 @@ class BernsteinSSP(Optimist):
         constant, root = width(A_ratio, self.scale)
         indptr = np.zeros(rows + 1, dtype=np.int64)
         near, mass = np.empty(rows * (counts.width + 1), dtype=np.int32), np.empty(rows * (counts.width + 1))
-        end = lower_rows(counts.goal, *counts.rows, self.available, constant, root, indptr, near, mass)
-        return SSP._trusted(indptr, near[:end], mass[:end], self.costs, self.task.initial_state)
+        end = lower_rows(counts.goal, *counts.rows, self._available, constant, root, indptr, near, mass)
+        return SSP._trusted(indptr, near[:end], mass[:end], self._costs, self.task.initial_state)
 
     def solve(self, model: SSP) -> Solution:
         """Line 12, starting from the solution of the epoch before."""
         try:
-            return solve(model, TOLERANCE, start=self.solution)
+            return solve(model, TOLERANCE, start=self._solution)
         except PrecisionError as error:
             self.check_settled(error.solution.width, TOLERANCE, error.solution.iterations)
             raise

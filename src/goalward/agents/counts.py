@@ -7,10 +7,13 @@ what was seen, not with the square of the number of states.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.arrays import Floats, Int32s, Int64s
+from goalward.planning.bonuses import estimate
 from goalward.task import Steps, Task
 
 __all__ = ["Counts", "tally"]
@@ -69,6 +72,29 @@ class Counts:
         self.successors[row] = source.successors[row]
         self.counts[row] = source.counts[row]
         self.visits.reshape(-1)[row] = source.visits.reshape(-1)[row]
+
+    def estimates(self, more: float) -> tuple[Int64s, Int32s, Floats, Floats]:
+        """Return size, successors, counts / (visits + more) and what is missing to one, which goes to the goal."""
+        mass, rest = np.empty(self.counts.shape), np.empty(len(self.size))
+        estimate(more, self.size, self.counts, self.visits.reshape(-1), mass, rest)
+        return self.size, self.successors, mass, rest
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the counts as names with arrays."""
+        return {"visits": self.visits, "size": self.size, "successors": self.successors, "counts": self.counts}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up what `to_state` gave; raises ValueError where it does not fit."""
+        given = {name: np.asarray(state[name]) for name in self.to_state()}
+        width = given["counts"].shape[-1]
+        if width > self.goal + 1:
+            raise ValueError(f"a row has room for {width} successors; there are {self.goal + 1}")
+        while self.width < width:
+            self.widen()
+        for name, now in self.to_state().items():
+            if (given[name].shape, given[name].dtype) != (now.shape, now.dtype):
+                raise ValueError(f"{name} must have shape {now.shape} and dtype {now.dtype}")
+            setattr(self, name, given[name].copy())
 
     def to_dense(self) -> Floats:
         """Return n(s, a, s') as an array ``[S, A, S + 1]``."""

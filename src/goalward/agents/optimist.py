@@ -13,7 +13,7 @@ import numpy as np
 
 from goalward.agents.base import Agent, Steps, Task
 from goalward.agents.counts import Counts
-from goalward.agents.ties import RULES, checked_order, pick_all
+from goalward.agents.ties import RULES, checked_order, pick_all, shares
 from goalward.arrays import Floats, Int64s
 from goalward.errors import ConvergenceError, CostError, SettingError, StateError
 from goalward.worlds.settings import checked_integer
@@ -53,12 +53,12 @@ class Optimist(Agent):
         """Check the task and start counting."""
         super().begin(task, rng)
         check_task(self.name, task)
-        self.order = checked_order(self.action_order, task.actions)
-        self.costs = frozen(task.costs)
+        self._order = checked_order(self.action_order, task.actions)
+        self._costs = frozen(task.costs)
         self.counts = Counts(task)
         self.epoch = 0
         self.Q = np.zeros(task.costs.shape)
-        self.policy: Int64s = np.zeros(task.states, dtype=np.int64)
+        self._policy: Int64s = np.zeros(task.states, dtype=np.int64)
 
     def observe(self, steps: Steps) -> None:
         """Count what happened."""
@@ -67,8 +67,14 @@ class Optimist(Agent):
     def greedy(self, Q: Floats) -> Int64s:
         """Return a policy of smallest value, ties broken once for the whole plan."""
         chances = self.rng.random(len(Q)) if self.ties == "random" else np.zeros(len(Q))
-        pick_all(Q, self.order, chances, self.policy)
-        return self.policy.copy()
+        pick_all(Q, self._order, chances, self._policy)
+        return self._policy.copy()
+
+    def mixture(self, Q: Floats) -> Floats | Int64s:
+        """Return a policy of smallest value, ties broken anew at every step."""
+        if self.ties == "random":
+            return shares(Q)
+        return self.greedy(Q)
 
     def check_settled(self, residual: float, accuracy: float, sweeps: int) -> None:
         """Refuse a plan that has not settled."""

@@ -41,7 +41,7 @@ def shares(Q: Floats) -> Floats:
     return np.asarray(tied / tied.sum(axis=1, keepdims=True))
 
 
-def break_ties(tied: Bools, order: Int64s, chances: Floats | None) -> Int64s:
+def break_ties(tied: Bools, order: Int64s, chances: Floats | None = None) -> Int64s:
     """Return one of the tied actions, on the last axis, for each entry of `chances`; the first in order without."""
     ordered = tied[..., order]
     if chances is None:

@@ -64,8 +64,8 @@ class UCSSP(Optimist):
         self.k = 0
         self.G = 0
         self.at_goal = True
-        self.c_min, self.c_max = float(self.costs.min()), float(task.costs[task.available].max())
-        self.unit_costs = frozen(np.where(task.available, 1.0, np.inf))
+        self.c_min, self.c_max = float(self._costs.min()), float(task.costs[task.available].max())
+        self._unit_costs = frozen(np.where(task.available, 1.0, np.inf))
         self.largest_horizon = 0
         self.capped_horizons = 0
         self._values, self._following, self._weight = (np.zeros(task.states) for _ in range(3))
@@ -78,12 +78,12 @@ class UCSSP(Optimist):
             self.k += 1
             gamma = 1.0 / np.sqrt(self.k)
             if self.c_min > 0.0:
-                policy, H = self.evi(self.costs, self.c_min / (2.0 * self.t), gamma)
+                policy, H = self.evi(self._costs, self.c_min / (2.0 * self.t), gamma)
             else:
-                policy, H = self.evi(frozen(self.costs + perturbation(self.k)), self.c_max / self.t, gamma)
+                policy, H = self.evi(frozen(self._costs + perturbation(self.k)), self.c_max / self.t, gamma)
         else:
             self.G += 1
-            policy, H = self.evi(self.unit_costs, 1.0 / (2.0 * self.t), 1.0 / np.sqrt(self.G))
+            policy, H = self.evi(self._unit_costs, 1.0 / (2.0 * self.t), 1.0 / np.sqrt(self.G))
         self.at_goal = False
         return Plan(policy, stop_after_goals=1, stop_after_steps=H, values=self._values.copy())
 
@@ -98,7 +98,7 @@ class UCSSP(Optimist):
         policy = self.greedy(self.Q)
         H = pivot_horizon(policy, costs.shape[1], *rows, gamma, self.max_horizon, self._following, self._weight)
         self.largest_horizon = max(self.largest_horizon, H)
-        self.capped_horizons += H == self.max_horizon
+        self.capped_horizons += int(self.max_horizon == H)
         return policy, H
 
     def ball(self) -> Ball:
@@ -129,7 +129,7 @@ def radius(visits: Int64s, delta: float) -> Floats:
     """
     S, A = visits.shape
     N = at_least_one(visits)
-    return np.sqrt(8.0 * S * np.log(2.0 * A * N / delta) / N)
+    return np.asarray(np.sqrt(8.0 * S * np.log(2.0 * A * N / delta) / N))
 
 
 def perturbation(k: int) -> float:

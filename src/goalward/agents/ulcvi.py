@@ -1,0 +1,157 @@
+"""ULCVI: the reduction to a finite horizon, with upper and lower confident value iteration inside.
+
+Reference
+    Cohen, Efroni, Mansour, Rosenberg: Minimax Regret for Stochastic Shortest Path (NeurIPS 2021), Algorithms 1 and 2.
+    The text was not at hand: the form of the reduction is checked against Chen, Jain, Luo (ICML 2022), who restate it;
+    its digits and the bonuses are recalled (see docs/agents/ulcvi.md).
+
+Pseudo-code
+     1  H <- ceil(8 T* ln(8 K)), c_f(s) <- 8 B* for s other than the goal, B <- 9 B*, delta <- delta / 4, m <- 0
+     2  for episodes k = 1, ..., K:
+     3      s <- s_init
+     4      while s is not the goal:
+     5          m <- m + 1; n, p^ <- from all steps so far
+     6          pi_1, ..., pi_H <- ULCVI(n, p^, m)
+     7          for h = 1, ..., H, while s is not the goal: play a = pi_h(s), observe s'; s <- s'
+
+    ULCVI
+     8      L <- 3 log(3 S' A H m / delta)
+     9      J_lo, J_up at step H + 1 <- c_f
+    10      for h = H, ..., 1, all s and a, with J_lo and J_up of step h + 1:
+    11          b <- sqrt(2 Var(p^, J_lo) L/n⁺) + 62 H³ S' L/(B n⁺) + B/(16 H²) p^ (J_up - J_lo)
+    12          Q_lo <- max { c - b + p^ J_lo, 0 }; Q_up <- c + b + p^ J_up
+    13          pi_h(s) <- argmin_a Q_lo; J_lo(s) <- Q_lo(s, pi_h(s)); J_up(s) <- min { Q_up(s, pi_h(s)), H + 8 B* }
+
+How it maps
+    `plan` is lines 5, 6 and 8 to 13, `observe` the counting, line 7 is ``stop_after_goals=1, stop_after_steps=H`` with
+    a policy indexed by the step. Counts are shared by all steps, so the induction stops where nothing changes any more
+    (`goalward.planning.bonuses`). The costs are known, so there is no bonus for them. Each step of a plan is played at
+    most once, so ties drawn for every step and state are ties broken anew at every step.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goalward.agents.base import Plan, Task
+from goalward.agents.optimist import Optimist, at_least_one, check_fact
+from goalward.agents.ties import break_ties
+from goalward.arrays import Bools, Floats, Int64s
+from goalward.errors import SettingError
+from goalward.planning.bonuses import upper_lower
+
+__all__ = ["ULCVI", "blend", "constant", "horizon", "log_term", "spread", "terminal_cost", "value_bound"]
+
+LARGEST = 1 << 31
+
+
+@dataclass(eq=False, kw_only=True)
+class ULCVI(Optimist):
+    """Optimism by bonuses over a finite horizon; it must be told B* and T*."""
+
+    B_star: float
+    """B*, the largest optimal value."""
+
+    T_star: float
+    """T*, the largest expected number of steps of the optimal policy."""
+
+    name: ClassVar[str] = "ulcvi"
+    needs: ClassVar[tuple[str, ...]] = ("B_star", "T_star")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for fact, value in (("B_star", self.B_star), ("T_star", self.T_star)):
+            if value is None:
+                raise SettingError(f"{fact} is None; {self.name} must be told it: see gw.hardness(world)")
+            check_fact(self.name, fact, value)
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        """Line 1."""
+        super().begin(task, rng)
+        self.H = horizon(self.T_star, task.episodes)
+        if self.H * task.costs.size > LARGEST:
+            raise SettingError(
+                f"the horizon 8 T* ln(8 K) is {self.H}; its plans of {self.H} steps by {task.costs.size} pairs do not"
+                " fit into memory: a smaller T_star is needed"
+            )
+        self._Q = np.zeros((2, *task.costs.shape))
+        self._ends = [np.zeros(task.states + 1) for _ in range(4)]
+        self._tied = np.zeros((self.H, *task.costs.shape), dtype=np.bool_)
+
+    def plan(self, state: int) -> Plan:
+        """Lines 5 and 6."""
+        self.epoch += 1  # m
+        distinct, several = self.ulcvi(self.epoch)
+        policy = self.decide(self._tied[-distinct:], several)
+        return Plan(policy, stop_after_goals=1, stop_after_steps=self.H, values=self._ends[0][:-1].copy())
+
+    def ulcvi(self, m: int) -> tuple[int, bool]:
+        """Lines 8 to 13; return at how many of the last steps the best actions may differ, and whether any tie."""
+        visits, B = self.counts.visits, value_bound(self.B_star)
+        L = log_term(visits, self.H, m, self.delta / 4.0)
+        c_f = terminal_cost(self.B_star)
+        _, _, next_lower, next_upper = self._ends
+        next_lower[:-1] = next_upper[:-1] = c_f
+        parts = (spread(visits, L), constant(visits, self.H, B, L), blend(self.H, B))
+        work = (*self._ends, self._Q, self._tied)
+        return upper_lower(*self.counts.estimates(0.0), self._costs, *parts, self.scale, self.H + c_f, *work)
+
+    def decide(self, tied: Bools, several: bool) -> NDArray[Any]:
+        """Break the ties of the last steps, the first of which stands for all before it."""
+        early = tied[0]
+        drawn = several and self.ties == "random"
+        if (tied == early).all():
+            return np.asarray(early / early.sum(axis=1, keepdims=True)) if drawn else break_ties(early, self._order)
+        before = self.H - len(tied)
+        policy = np.empty((self.H, len(early)), dtype=np.int64)
+        policy[before:] = break_ties(tied, self._order, self.rng.random(tied.shape[:2]) if drawn else None)
+        policy[:before] = policy[before]
+        again = np.flatnonzero(early.sum(axis=1) > 1) if drawn else ()
+        if len(again):
+            policy[:before, again] = break_ties(early[again], self._order, self.rng.random((before, len(again))))
+        return policy
+
+    def notes(self) -> dict[str, int | float | str]:
+        """Return the horizon, beside the scale and the rule for ties."""
+        return super().notes() | {"horizon": self.H}
+
+
+def horizon(T_star: float, episodes: int) -> int:
+    """Return H = ceil(8 T* ln(8 K)); the form is checked, the two eights are recalled."""
+    return math.ceil(8.0 * T_star * math.log(8.0 * episodes))
+
+
+def terminal_cost(B_star: float) -> float:
+    """Return c_f = 8 B*, charged inside the plan where it ends away from the goal; the eight is recalled."""
+    return 8.0 * B_star
+
+
+def value_bound(B_star: float) -> float:
+    """Return B = 9 B*, the bound on values that the bonuses use; the nine is recalled."""
+    return 9.0 * B_star
+
+
+def log_term(visits: Int64s, H: int, m: int, delta: float) -> float:
+    """Return L = 3 log(3 S' A H m / delta) in interval m; recalled."""
+    S, A = visits.shape
+    return 3.0 * math.log(3.0 * (S + 1) * A * H * m / delta)
+
+
+def spread(visits: Int64s, L: float) -> Floats:
+    """Return 2 L / n⁺, the factor of the variance, for each row; recalled."""
+    return 2.0 * L / at_least_one(visits)
+
+
+def constant(visits: Int64s, H: int, B: float, L: float) -> Floats:
+    """Return 62 H³ S' L / (B n⁺) for each row; the form is recalled, the 62 with less confidence."""
+    return 62.0 * float(H) ** 3 * (len(visits) + 1) * L / (B * at_least_one(visits))
+
+
+def blend(H: int, B: float) -> float:
+    """Return B / (16 H²), the factor of the distance between the upper and the lower values; recalled."""
+    return B / (16.0 * H * H)
