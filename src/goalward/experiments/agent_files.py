@@ -89,6 +89,6 @@ def checked_class(file: AgentFile, module: ModuleType) -> type[Agent]:
     if "__dataclass_fields__" not in vars(found):
         # The settings of an agent are its fields, and a class without any is a dataclass too.
         found = dataclasses.dataclass(eq=False)(found)
-    if getattr(found, "name", None) is None:
+    if "name" not in vars(found):
         found.name = file.member
     return found

@@ -48,7 +48,8 @@ def make_agent(identity: Mapping[str, Any], world: SSP, episodes: int, attachmen
     if "source" in identity:
         if identity["source"] not in attachments.files:
             raise FileError(f"{identity['name']} is a class in a user's file, which is not part of the results")
-        kind = load_class(attachments.files[identity["source"]])
+        # One file may hold several agents.
+        kind = load_class(attachments.files[identity["source"]]._replace(member=identity["name"]))
     else:
         kind = agents.find(identity["name"])
     settings = dict(identity["settings"])

@@ -1,0 +1,240 @@
+"""One run as one Parquet file.
+
+The file has one row. Its plain columns say what was run and how it ended; its list columns hold the run::
+
+    episode, cost, steps, regret, gap_regret      one entry for each episode: its number, what it cost, how long it was,
+                                                  and both regrets after it
+    epoch, epoch_start_step, epoch_start_episode, epoch_steps, epoch_goals, epoch_ended
+                                                  one entry for each epoch, as in `goalward.learning.run.Epochs`
+
+Beyond 20,000 episodes or epochs only those on a grid of some 2,000 points are kept, half of them linear, half
+logarithmic; `total_epochs` and the document count all. Any tool that reads Parquet reads a folder of runs as a table
+of runs.
+
+What is not decided by the run's content is not in the columns: settings in full, versions, the machine and times are in
+the key-value metadata, as a document in JSON under ``goalward``. So two files of one run have the same data bytes,
+whose SHA-256 the document gives. The entry ``goalward.checksum`` is the SHA-256 of the whole file, computed with
+zeros in its own place.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import json
+import math
+import os
+import platform
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from goalward.arrays import Floats, Int64s
+from goalward.errors import FileError
+from goalward.learning.rollout import Ended
+from goalward.learning.run import Epochs, Run
+
+__all__ = ["FORMAT_VERSION", "StoredRun", "decode", "encode", "recorded", "verify"]
+
+FORMAT_VERSION = 1
+MOST_EPISODES = 20_000
+GRID_POINTS = 2_000
+EPISODE_COLUMNS = ("episode", "cost", "steps", "regret", "gap_regret")
+EPOCH_COLUMNS = ("epoch", "epoch_start_step", "epoch_start_episode", "epoch_steps", "epoch_goals", "epoch_ended")
+MARK = b"sha256:"
+BLANK = MARK + b"0" * 64
+
+
+def recorded(count: int) -> Int64s:
+    """Return which of so many episodes are kept, counted from 0.
+
+    >>> len(recorded(20_000)), len(recorded(20_001)) <= 2_000, recorded(10**6)[[0, -1]].tolist()
+    (20000, True, [0, 999999])
+    """
+    if count <= MOST_EPISODES:
+        return np.arange(count)
+    linear = np.linspace(0.0, count - 1.0, GRID_POINTS // 2)
+    logarithmic = np.geomspace(1.0, count, GRID_POINTS // 2) - 1.0
+    return np.unique(np.rint(np.concatenate([linear, logarithmic])).astype(np.int64))
+
+
+def encode(run: Run, document: dict[str, Any]) -> bytes:
+    """Return a run as a Parquet file.
+
+    `document` brings what the run does not know: at least its key and its content.
+    """
+    outcome = outcome_of(run)
+    table = pa.table(
+        {
+            "key": [document["key"]],
+            "agent": [run.agent.name],
+            "seed": pa.array([run.seed], pa.int64()),
+            **{name: [value] for name, value in outcome.items() if name != "ended_by"},
+            **{name: as_list(values) for name, values in columns_of(run).items()},
+        }
+    )
+    sink = io.BytesIO()
+    # Statistics and a stored Arrow schema would only make small files larger.
+    writer = pq.ParquetWriter(
+        sink, table.schema, compression="zstd", use_dictionary=False, write_statistics=False, store_schema=False
+    )
+    writer.write_table(table)
+    facts = {
+        "format": FORMAT_VERSION,
+        "agent_settings": run.agent.settings(),
+        "given": sorted(run.agent.given),
+        "notes": run.notes,
+        "outcome": outcome,
+        "data_sha256": hashlib.sha256(sink.getbuffer()).hexdigest(),
+        "versions": versions(),
+        "host": host(),
+    }
+    writer.add_key_value_metadata(
+        {"goalward": json.dumps(finite(facts | document), allow_nan=False), "goalward.checksum": BLANK.decode()}
+    )
+    writer.close()
+    content = sink.getvalue()
+    return content.replace(BLANK, MARK + hashlib.sha256(content).hexdigest().encode(), 1)
+
+
+def outcome_of(run: Run) -> dict[str, Any]:
+    """Return how a run ended, in numbers."""
+    known = len(run.costs) > 0 and not math.isnan(run.optimal_value)
+    causes = {flag.name: int(np.count_nonzero(run.epochs.ended_by(flag))) for flag in Ended}
+    return {
+        "episodes": run.episodes,
+        "episodes_done": int(np.count_nonzero(run.reached)),
+        "truncated": run.truncated,
+        "ended": str(run.ended.name),
+        "total_steps": run.total_steps,
+        "total_epochs": len(run.epochs),
+        "optimal_value": run.optimal_value,
+        "final_regret": float(run.regret[-1]) if known else math.nan,
+        "final_gap_regret": float(run.gap_regret[-1]) if known else math.nan,
+        "ended_by": {name: number for name, number in causes.items() if number},
+    }
+
+
+def columns_of(run: Run) -> dict[str, NDArray[Any]]:
+    """Return the list columns of a run."""
+    kept = recorded(len(run.costs))
+    epochs = run.epochs
+    kept_epochs = recorded(len(epochs))
+    return {
+        "episode": kept + 1,
+        "cost": run.costs[kept],
+        "steps": run.steps[kept],
+        "regret": run.regret[kept],
+        "gap_regret": run.gap_regret[kept],
+        "epoch": kept_epochs,
+        "epoch_start_step": epochs.start_step[kept_epochs],
+        "epoch_start_episode": epochs.start_episode[kept_epochs],
+        "epoch_steps": epochs.steps[kept_epochs],
+        "epoch_goals": epochs.goals[kept_epochs],
+        "epoch_ended": epochs.ended[kept_epochs],
+    }
+
+
+def as_list(values: NDArray[Any]) -> Any:
+    """Return an array as a column with one entry, a list."""
+    return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), pa.array(values))
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRun:
+    """A run as it was stored: the document, and the columns when they are asked for."""
+
+    document: dict[str, Any]
+    file: Any
+
+    @property
+    def outcome(self) -> dict[str, Any]:
+        """How the run ended; numbers that are not finite are None."""
+        outcome: dict[str, Any] = self.document["outcome"]
+        return outcome
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a list column."""
+        column = self.file.read(columns=[f"{name}.list.element"], use_threads=False)
+        return np.asarray(column.column(0).chunk(0).values)
+
+    @property
+    def episodes(self) -> Int64s:
+        """The numbers of the recorded episodes, counted from 1."""
+        return self.column("episode")
+
+    def regret(self, measure: str = "regret") -> Floats:
+        """Return a regret, ``regret`` or ``gap_regret``, after each recorded episode."""
+        return self.column(measure)
+
+    def epochs(self) -> Epochs:
+        """Return the recorded epochs."""
+        return Epochs(*(self.column(name) for name in EPOCH_COLUMNS[1:]))
+
+
+def verify(content: bytes) -> None:
+    """Raise FileError with the reason if a file is not as it was written."""
+    place = content.rfind(MARK)
+    end = place + len(BLANK)
+    if place < 0:
+        raise FileError("it has no checksum: cut short, or no run of goalward's")
+    digest = hashlib.sha256(memoryview(content)[:place])
+    digest.update(BLANK)
+    digest.update(memoryview(content)[end:])
+    if digest.hexdigest().encode() != content[place + len(MARK) : end]:
+        raise FileError("its content does not match its checksum")
+
+
+def decode(content: bytes) -> StoredRun:
+    """Return the run in a Parquet file; raises FileError with the reason if the file is damaged."""
+    verify(content)
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        document = json.loads(file.metadata.metadata[b"goalward"])
+        version = document["format"]
+    except (pa.ArrowException, ValueError, TypeError, KeyError) as error:
+        raise FileError(f"it is no run of goalward's ({error})") from None
+    if version != FORMAT_VERSION:
+        raise FileError(f"it has format {version}; this goalward reads format {FORMAT_VERSION}")
+    return StoredRun(document, file)
+
+
+def finite(value: Any) -> Any:
+    """Return plain data with None for numbers that JSON does not have."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {name: finite(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(entry) for entry in value]
+    return value
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Return the versions of what computes and stores a run."""
+    found = {"python": platform.python_version()}
+    for name in ("goalward", "numpy", "scipy", "numba", "llvmlite", "pyarrow"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+@functools.cache
+def host() -> dict[str, Any]:
+    """Return what the machine is, without its name."""
+    model = platform.processor()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            model = next((line.partition(":")[2].strip() for line in file if line.startswith("model name")), model)
+    except OSError:
+        pass
+    return {"system": platform.system(), "machine": platform.machine(), "processor": model, "cores": os.cpu_count()}
