@@ -1,0 +1,178 @@
+"""The property of posterior sampling, tested on worlds drawn from the prior.
+
+Lemma: if t_l is a stopping time and theta_l is drawn from the posterior at t_l, then for every function f and every X
+known at t_l, E[f(theta_l, X) | F_{t_l}] = E[f(theta_*, X) | F_{t_l}].
+
+Given F_{t_l}, theta_l and theta_* are independent draws from the same distribution. So the pair can be exchanged: over
+worlds drawn from the prior, swapping f(theta_l) and f(theta_*) in any of the runs changes no probability. That makes
+exact tests: a statistic of the pairs is compared with its values after swapping at random, and a test of level alpha
+rejects a true property with probability at most alpha, for any number of worlds and any f.
+
+    mean     |sum of f(theta_l) - f(theta_*)|                 sees a posterior that is shifted
+    shape    the largest distance of the two empirical        sees one that is too narrow or too wide
+             distribution functions
+
+The epoch is one with a number fixed beforehand, whose start is a stopping time; runs that end before it are left out,
+which is known at that time too. The last epoch of a run would not do: that it is the last depends on what follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from goalward.agents.psrl import PSRL
+from goalward.arrays import Floats
+from goalward.beliefs.base import Prior
+from goalward.errors import SettingError, TheoryError
+from goalward.learning.loop import learn
+from goalward.model.ssp import SSP
+from goalward.planning.solve import solve_all
+from goalward.seeds import generator, run_seed
+from goalward.task import Task
+from goalward.theory.evidence import check_posterior
+from goalward.worlds.settings import checked_integer
+
+__all__ = ["Agreement", "Quantity", "agreement", "draw_world", "features", "quantities", "sample_pair"]
+
+Quantity = tuple[int, int, int] | None
+"""A transition (state, action, successor), or None for V(s_init)."""
+
+SWAPS = 4999
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How the values of one quantity in sampled and true models compare.
+
+    Attributes
+    ----------
+    name
+        What was compared.
+    worlds
+        The number of pairs.
+    difference, error
+        The mean of f(theta_l) - f(theta_*) and its standard error.
+    p_mean, p_shape
+        The levels at which the exact tests reject.
+    """
+
+    name: str
+    worlds: int
+    difference: float
+    error: float
+    p_mean: float
+    p_shape: float
+
+    @property
+    def p(self) -> float:
+        """The level at which the two tests together reject, by Bonferroni."""
+        return min(1.0, 2.0 * min(self.p_mean, self.p_shape))
+
+
+def draw_world(prior: Prior, task: Task, rng: np.random.Generator, value_limit: float | None = None) -> SSP:
+    """Draw a world from a prior, again while a state has an optimal value above the limit."""
+    belief = prior.belief(task)
+    for _ in range(10_000):
+        world = belief.sample(rng)
+        if value_limit is None or solve_all(world).values.max() <= value_limit:
+            return world
+    raise SettingError(f"10,000 worlds in a row had a value above value_limit={value_limit:g}; raise it")
+
+
+def quantities(task: Task) -> list[Quantity]:
+    """Return the quantities that are compared unless told otherwise.
+
+    V(s_init), and the probabilities of going from the start to itself, to the last state and to the goal, by the first
+    and by the last action.
+    """
+    start, S, A = task.initial_state, task.states, task.actions
+    places = [(start, a, s) for a in dict.fromkeys((0, A - 1)) for s in dict.fromkeys((start, S - 1, S))]
+    return [None, *places]
+
+
+def features(model: SSP, wanted: Sequence[Quantity]) -> Floats:
+    """Return the quantities of a model."""
+    P = model.to_dense()
+    return np.array([solve_all(model).values[model.initial_state] if q is None else P[q] for q in wanted])
+
+
+def sample_pair(
+    agent: PSRL,
+    costs: Floats,
+    epoch: int,
+    episodes: int,
+    seed: int,
+    wanted: Sequence[Quantity],
+    *,
+    prior: Prior | None = None,
+) -> tuple[Floats, Floats] | None:
+    """Draw a world from the agent's prior, learn in it, and return the quantities of theta_l and of theta_*.
+
+    Parameters
+    ----------
+    agent
+        An agent of posterior sampling; the world is drawn from its prior, within its `value_limit`.
+    costs
+        The costs of the world; it starts in state 0.
+    epoch
+        l, counted from 1 as in the paper.
+    episodes, seed
+        Of the run. None is returned if it ends before epoch l.
+    wanted
+        See `quantities`.
+    prior
+        Draw the world from this one instead: the property then fails, which shows what the test can see.
+    """
+    checked_integer("epoch", epoch, 1)
+    task = Task(np.asarray(costs, dtype=np.float64), 0, episodes)
+    rng = generator(run_seed(seed, "world"))
+    world = draw_world(agent.prior if prior is None else prior, task, rng, agent.value_limit)
+    run = learn(agent, world, episodes, run_seed(seed, "run"), keep_plans=True)
+    check_posterior(run)
+    if run.plans is None or len(run.plans) < epoch:
+        return None
+    sampled = run.plans[epoch - 1].model
+    if sampled is None:
+        raise TheoryError(f"{agent.name} keeps no sampled models in its plans")
+    return features(sampled, wanted), features(world, wanted)
+
+
+def agreement(sampled: Floats, true: Floats, names: Sequence[str], seed: int = 0) -> list[Agreement]:
+    """Test whether sampled and true values can be exchanged; both are ``[world, quantity]``."""
+    if len(sampled) < 2:
+        raise TheoryError(f"there are {len(sampled)} worlds whose runs reach the epoch; two are needed at least")
+    signs = np.random.default_rng(seed).choice(np.array([-1.0, 1.0]), (SWAPS, len(sampled)))
+    found = []
+    for column, name in enumerate(names):
+        pair = np.stack([sampled[:, column], true[:, column]], axis=1)
+        gaps = pair[:, 0] - pair[:, 1]
+        found.append(
+            Agreement(
+                name=name,
+                worlds=len(gaps),
+                difference=float(gaps.mean()),
+                error=float(gaps.std(ddof=1) / np.sqrt(len(gaps))),
+                p_mean=level(abs(gaps.sum()), np.abs(signs @ gaps)),
+                p_shape=level(float(distances(pair, np.ones((1, len(gaps))))[0]), distances(pair, signs)),
+            )
+        )
+    return found
+
+
+def level(observed: float, swapped: Floats) -> float:
+    """Return the share of swaps at which a statistic is as large as observed, the identity counted in."""
+    return float((1 + np.count_nonzero(swapped >= observed * (1.0 - 1e-12))) / (1 + len(swapped)))
+
+
+def distances(pair: Floats, signs: Floats) -> Floats:
+    """Return the largest distance of the two distribution functions, times the number of pairs, for each swap."""
+    values = pair.ravel()
+    order = np.argsort(values, kind="stable")
+    steps = np.stack([signs, -signs], axis=2).reshape(len(signs), -1)[:, order]
+    sums = np.abs(np.cumsum(steps, axis=1))
+    # Between equal values the distribution functions have no value of their own.
+    last = np.append(values[order][1:] > values[order][:-1], True)
+    return np.asarray(sums[:, last].max(axis=1))
