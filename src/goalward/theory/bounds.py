@@ -1,0 +1,112 @@
+"""The theorems and the lemma behind them as numbers.
+
+Theorem 1. With c_min > 0, S, A >= 2, K >= S² A, L = log(B S A K / c_min), the Bayesian regret of PSRL-SSP is of order
+
+    B S sqrt(K A) L²  +  S² A sqrt(B³ / c_min) L².
+
+Theorem 2. Planning with max(c, eps), eps = (S² A / K)^(2/3), and with L = log(K B T* S A), it is of order
+
+    B S sqrt(K A) L²  +  (S² A)^(2/3) K^(1/3) (B^(3/2) L² + T*)  +  S² A T*^(3/2) L².
+
+Both hold up to a constant that the paper does not give, so the numbers here are to be compared in their growth, not in
+their size. With constants there is the lemma on the third term of the decomposition (`decomposition.py`): with M
+intervals, L epochs and T steps,
+
+    R3 <= 288 B S sqrt(M A log²(S A T / delta)) + 1632 B S² A log²(S A T / delta) + 4 S B delta L,
+
+in expectation; with R1 <= B L and R2 <= B L it bounds the regret of runs that are over, from what they counted.
+The lemma on the rates, sum_t A_l(s_t, a_t) <= 6 S A log²(S A T / delta), holds path by path for T >= 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log, sqrt
+
+from goalward.errors import TheoryError
+from goalward.model.ssp import SSP
+from goalward.planning.hardness import hardness
+
+__all__ = ["Bound", "rates_bound", "regret_bound", "theorem_1", "theorem_2", "third_term_bound", "world_bounds"]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The order of a bound.
+
+    Attributes
+    ----------
+    main
+        The term that grows like sqrt(K).
+    lower_order
+        All other terms.
+    logarithm
+        L.
+    dominant_from
+        The number of episodes from which on, but for logarithms, the main term is the largest.
+    """
+
+    main: float
+    lower_order: float
+    logarithm: float
+    dominant_from: float
+
+    @property
+    def total(self) -> float:
+        """All terms."""
+        return self.main + self.lower_order
+
+
+def check_sizes(S: int, A: int, K: int, theorem: str) -> None:
+    """Refuse what the theorems leave out to make their statements shorter."""
+    if min(S, A) < 2:
+        raise TheoryError(f"S={S} and A={A}: {theorem} needs at least two states and two actions")
+    if K < S * S * A:
+        raise TheoryError(f"K={K} episodes are too few: {theorem} needs K >= S² A = {S * S * A}")
+
+
+def theorem_1(S: int, A: int, K: int, B: float, c_min: float) -> Bound:
+    """Return the bound of Theorem 1; B is the largest optimal value of any model of the prior."""
+    check_sizes(S, A, K, "Theorem 1")
+    if not c_min > 0.0:
+        raise TheoryError(f"c_min={c_min:g}: Theorem 1 needs positive costs; theorem_2 covers agents that perturb them")
+    L = log(B * S * A * K / c_min)
+    return Bound(B * S * sqrt(K * A) * L**2, S * S * A * sqrt(B**3 / c_min) * L**2, L, S * S * A * B / c_min)
+
+
+def theorem_2(S: int, A: int, K: int, B: float, T_star: float) -> Bound:
+    """Return the bound of Theorem 2; T_star bounds the steps of the optimal policies."""
+    check_sizes(S, A, K, "Theorem 2")
+    L = log(K * B * T_star * S * A)
+    middle = (S * S * A) ** (2 / 3) * K ** (1 / 3) * (B**1.5 * L**2 + T_star)
+    last = S * S * A * T_star**1.5 * L**2
+    return Bound(B * S * sqrt(K * A) * L**2, middle + last, L, S * S * A * (B**3 + T_star * (T_star / B) ** 6))
+
+
+def world_bounds(world: SSP, K: int) -> tuple[Bound | None, Bound]:
+    """Return the bounds of both theorems with the true model's own B*, T* and c_min; no first one if c_min is 0."""
+    largest = float(world.costs[world.available].max())
+    if largest > 1.0:
+        raise TheoryError(f"costs reach {largest:g}; the theorems are about costs in [0, 1]: rescale with with_costs")
+    hard = hardness(world)
+    if not hard.proper:
+        raise TheoryError("the world has dead ends; the theorems need a policy that reaches the goal from every state")
+    S, A = world.costs.shape
+    first = theorem_1(S, A, K, hard.B_star, hard.c_min) if hard.c_min > 0.0 else None
+    return first, theorem_2(S, A, K, hard.B_star, hard.T_star)
+
+
+def rates_bound(S: int, A: int, T: int, delta: float) -> float:
+    """Return 6 S A log²(S A T / delta), which bounds the sum of A_l(s_t, a_t) over T >= 3 steps."""
+    return 6.0 * S * A * log(S * A * T / delta) ** 2
+
+
+def third_term_bound(S: int, A: int, B: float, M: int, T: int, L: int, delta: float) -> float:
+    """Return the bound of the lemma on R3."""
+    root = log(S * A * T / delta)
+    return 288.0 * B * S * sqrt(M * A) * root + 1632.0 * B * S * S * A * root**2 + 4.0 * S * B * delta * L
+
+
+def regret_bound(S: int, A: int, B: float, M: int, T: int, L: int, delta: float) -> float:
+    """Return 2 B L plus the bound on R3: what the lemmas, with their constants, say about the regret."""
+    return 2.0 * B * L + third_term_bound(S, A, B, M, T, L, delta)
