@@ -1,0 +1,223 @@
+"""Intervals and known pairs: how the analysis cuts a run.
+
+A pair is known if it has been visited at least
+
+    alpha (B S / c_min) log(B S A / (delta c_min))
+
+times. The paper leaves alpha open, "large enough" for a lemma that needs A_l(s, a) <= c_min / (4096 S B): then
+8 sqrt(theta A_l) + 136 A_l is at most sqrt(c_min theta / (S B)) / 8 + c_min / (4 S B). `sufficient_alpha` is the
+smallest that does it. The lemma speaks of the visits at the start of the epoch, so these are the ones that count here.
+
+Epochs are cut into intervals. One ends when
+
+    COST      its costs have reached B
+    UNKNOWN   the pair to be played next is not known
+    GOAL      the goal is reached
+    EPOCH     the epoch ends,
+
+so that all pairs of an interval but the first are known, it costs less than B plus one step, and, C being all costs,
+
+    M <= C / B + K + L + (plays of unknown pairs),       plays of unknown pairs <= S A (2 threshold + 1).
+
+Lemma (variance): E[sum of V_l(s_t, a_t) over an interval] <= 44 B², where V_l is the variance of V(s'; theta_l) under
+theta_*. The paper restricts it to the event that both kernels are in their confidence sets; without that restriction,
+as measured here, the sum is larger, not smaller.
+
+With the constants of the proof a pair is known after millions of visits, so in runs of the size of the paper's
+experiments every step is an interval of its own. A smaller alpha shows what happens once pairs are known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntFlag
+from math import log
+
+import numpy as np
+from scipy import optimize
+
+from goalward.arrays import Bools, Floats, Int64s
+from goalward.errors import SettingError, TheoryError
+from goalward.learning.run import Run
+from goalward.model.ssp import SSP
+from goalward.theory.bounds import rates_bound
+from goalward.theory.confidence import checked_delta, rate
+from goalward.theory.decomposition import largest_value
+from goalward.theory.evidence import Evidence, check_world, expectations, gather
+
+__all__ = ["Cause", "Intervals", "cut_into_intervals", "known_threshold", "sufficient_alpha"]
+
+
+class Cause(IntFlag):
+    """What ends an interval; several can hold at once."""
+
+    COST = 1
+    UNKNOWN = 2
+    GOAL = 4
+    EPOCH = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """The intervals of a run.
+
+    Attributes
+    ----------
+    B, alpha, delta, threshold
+        What they were cut with, and the visits from which on a pair is known.
+    starts, lengths
+        t_m and the number of steps.
+    costs, variances
+        The sums of c(s_t, a_t) and of V_l(s_t, a_t) over each interval.
+    ended
+        A sum of `Cause` flags for each interval.
+    known_pairs
+        How many pairs are known at the end of the run.
+    unknown_plays
+        How many steps played an unknown pair.
+    rates, rates_bound
+        The sum of A_l(s_t, a_t), and the lemma's bound on it.
+    bound
+        C / B + K + L + unknown plays, the bound on M.
+    """
+
+    B: float
+    alpha: float
+    delta: float
+    threshold: float
+    starts: Int64s = field(repr=False)
+    lengths: Int64s = field(repr=False)
+    costs: Floats = field(repr=False)
+    variances: Floats = field(repr=False)
+    ended: Int64s = field(repr=False)
+    known_pairs: int
+    unknown_plays: int
+    rates: float
+    rates_bound: float
+    bound: float
+
+    @property
+    def M(self) -> int:
+        """The number of intervals."""
+        return len(self.starts)
+
+    def ended_by(self, cause: Cause) -> int:
+        """Return how many intervals a condition ended, alone or with others."""
+        return int(np.count_nonzero(self.ended & int(cause)))
+
+    @property
+    def variance_ratio(self) -> float:
+        """The mean sum of variances of an interval, relative to the 44 B² of the lemma."""
+        return float(self.variances.mean() / (44.0 * self.B**2))
+
+
+def known_threshold(S: int, A: int, B: float, c_min: float, delta: float, alpha: float) -> float:
+    """Return alpha (B S / c_min) log(B S A / (delta c_min))."""
+    if not c_min > 0.0:
+        raise TheoryError(f"c_min={c_min:g}: no pair is ever known without positive costs; perturb them")
+    return alpha * B * S / c_min * log(B * S * A / (checked_delta(delta) * c_min))
+
+
+def sufficient_alpha(S: int, A: int, B: float, c_min: float, delta: float) -> float:
+    """Return the smallest alpha with which known pairs have A_l <= c_min / (4096 S B)."""
+    unit = known_threshold(S, A, B, c_min, delta, 1.0)
+    needed = c_min / (4096.0 * S * B)
+
+    def excess(logarithm: float) -> float:
+        n = unit * np.exp(logarithm)
+        return float(np.log(S * A * n / delta) / n - needed)
+
+    # At alpha = 1 the rate is far too large; it falls from there on, like log(n) / n.
+    return float(np.exp(optimize.brentq(excess, 0.0, 40.0, xtol=1e-12)))
+
+
+def cut_into_intervals(
+    run: Run, world: SSP, *, B: float | None = None, alpha: float | None = None, delta: float | None = None
+) -> Intervals:
+    """Cut a run of PSRL-SSP into the intervals of the analysis.
+
+    Parameters
+    ----------
+    run, world
+        A run recorded in full, and the true model.
+    B
+        The bound on all optimal values; by default the largest that was met.
+    alpha
+        The constant of known pairs; by default the smallest that the proof can take.
+    delta
+        By default 1/K, as in the proof of Theorem 1.
+    """
+    evidence = gather(run)
+    check_world(run, world)
+    S, A = world.costs.shape
+    bound = largest_value(evidence, world) if B is None else float(B)
+    if not bound > 0.0:
+        raise SettingError(f"B is {B!r}; it must be a positive number")
+    if alpha is not None and not alpha > 0.0:
+        raise SettingError(f"alpha is {alpha!r}; it must be a positive number")
+    confidence = 1.0 / max(run.episodes, 2) if delta is None else checked_delta(delta)
+    c_min = float(evidence.planning_costs.min())
+    constant = sufficient_alpha(S, A, bound, c_min, confidence) if alpha is None else float(alpha)
+    threshold = known_threshold(S, A, bound, c_min, confidence, constant)
+    pairs = evidence.epoch, evidence.states, evidence.actions
+    known = evidence.visits[pairs] >= threshold
+    paid = evidence.planning_costs[evidence.states, evidence.actions]
+    starts, ended = cut(evidence, known, paid, bound)
+    rates = rate(evidence.visits[pairs], S, A, confidence)
+    T, unknown = len(paid), int(np.count_nonzero(~known))
+    return Intervals(
+        B=bound,
+        alpha=constant,
+        delta=confidence,
+        threshold=threshold,
+        starts=starts,
+        lengths=np.diff(np.append(starts, T)),
+        costs=np.add.reduceat(paid, starts),
+        variances=np.add.reduceat(variances(evidence, world), starts),
+        ended=ended,
+        known_pairs=int(np.count_nonzero(evidence.visits[-1] >= threshold)),
+        unknown_plays=unknown,
+        rates=float(rates.sum()),
+        rates_bound=rates_bound(S, A, T, confidence),
+        bound=float(paid.sum() / bound + run.episodes + len(run.epochs) + unknown),
+    )
+
+
+def cut(evidence: Evidence, known: Bools, paid: Floats, B: float) -> tuple[Int64s, Int64s]:
+    """Return the first step of each interval and what ended it."""
+    T = len(paid)
+    goal = len(evidence.planning_costs)
+    # What forces an end after each step, whatever was paid; the run's last step ends its epoch.
+    causes = np.where(evidence.next_states == goal, int(Cause.GOAL), 0)
+    causes[:-1] |= np.where(known[1:], 0, int(Cause.UNKNOWN))
+    causes[:-1] |= np.where(np.diff(evidence.epoch) > 0, int(Cause.EPOCH), 0)
+    causes[-1] |= int(Cause.EPOCH)
+    forced = np.flatnonzero(causes)
+    sums = np.cumsum(paid)
+    starts, ended = [], []
+    start, piece = 0, 0
+    while start < T:
+        starts.append(start)
+        before = sums[start - 1] if start else 0.0
+        # The costs of an interval reach B up to the rounding of the sums.
+        full = int(np.searchsorted(sums, (before + B) * (1.0 - 1e-12)))
+        end = min(full, int(forced[piece]))
+        ended.append(int(causes[end]) | (int(Cause.COST) if end == full else 0))
+        piece += int(end == forced[piece])
+        start = end + 1
+    return np.array(starts, dtype=np.int64), np.array(ended, dtype=np.int64)
+
+
+def variances(evidence: Evidence, world: SSP) -> Floats:
+    """Return V_l(s_t, a_t), the variance of V(s'; theta_l) under the true kernel, at each step."""
+    found = np.empty(len(evidence.states))
+    end = 0
+    for values, steps in zip(evidence.values, evidence.run.epochs.steps.tolist(), strict=True):
+        part = slice(end, end + steps)
+        end += steps
+        with np.errstate(invalid="ignore"):
+            spread = expectations(world, values**2) - expectations(world, values) ** 2
+        # A successor that the sampled model holds for a dead end makes the variance infinite, rounding never negative.
+        spread = np.where(np.isnan(spread), np.inf, np.maximum(spread, 0.0))
+        found[part] = spread[evidence.states[part], evidence.actions[part]]
+    return found

@@ -1,0 +1,141 @@
+"""Intervals against a walk through the run by the letter of the definition."""
+
+from __future__ import annotations
+
+from math import log, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from recorded import WORLDS, recorded
+
+from goalward import SSP, learn
+from goalward.agents import PSRL
+from goalward.errors import SettingError, TheoryError
+from goalward.learning.run import Run
+from goalward.theory.confidence import rate
+from goalward.theory.intervals import Cause, cut_into_intervals, known_threshold, sufficient_alpha
+
+# Small enough for pairs to become known within 200 episodes.
+ALPHA = 0.01
+
+
+def literal_intervals(run: Run, world: SSP, B: float, threshold: float) -> tuple[list[int], list[int]]:
+    """Walk through a run step by step; return where intervals start and what ended them."""
+    assert run.trajectory is not None
+    states, actions, costs, next_states = (column.tolist() for column in run.trajectory)
+    epoch_starts = {*run.epochs.start_step.tolist(), len(states)}
+    visits = np.zeros(world.costs.shape, dtype=int)
+    frozen = visits.copy()
+    starts, ended = [0], []
+    total = 0.0
+    for t in range(len(states)):
+        if t in epoch_starts:
+            frozen = visits.copy()
+        visits[states[t], actions[t]] += 1
+        total += costs[t]
+        causes = 0
+        if total >= B - 1e-9:
+            causes |= Cause.COST
+        if next_states[t] == world.goal:
+            causes |= Cause.GOAL
+        if t + 1 in epoch_starts:
+            causes |= Cause.EPOCH
+        if t + 1 < len(states):
+            at_start = visits if t + 1 in epoch_starts else frozen
+            if at_start[states[t + 1], actions[t + 1]] < threshold:
+                causes |= Cause.UNKNOWN
+        if causes:
+            ended.append(int(causes))
+            total = 0.0
+            if t + 1 < len(states):
+                starts.append(t + 1)
+    return starts, ended
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("alpha", [ALPHA, 0.3, None])
+def test_intervals_are_those_of_the_definition(world: str, alpha: float | None) -> None:
+    run, model = recorded(world), WORLDS[world]
+    found = cut_into_intervals(run, model, alpha=alpha, delta=0.1)
+    starts, ended = literal_intervals(run, model, found.B, found.threshold)
+    assert found.starts.tolist() == starts
+    assert found.ended.tolist() == ended
+    assert found.lengths.sum() == run.total_steps
+    assert found.costs.sum() == pytest.approx(run.costs.sum())
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("alpha", [ALPHA, None])
+def test_what_the_analysis_says_about_them(world: str, alpha: float | None) -> None:
+    run, model = recorded(world), WORLDS[world]
+    found = cut_into_intervals(run, model, alpha=alpha)
+    assert found.bound >= found.M
+    assert found.costs.max() <= found.B + model.costs.max() <= 2 * max(found.B, 1.0)
+    assert found.rates <= found.rates_bound
+    assert found.variance_ratio <= 1.0
+    assert found.unknown_plays <= model.costs.size * (2 * found.threshold + 1)
+    assert found.ended_by(Cause.GOAL) == 200
+    # The last epoch ends with the run.
+    assert found.ended_by(Cause.EPOCH) == len(run.epochs)
+
+
+def test_pairs_become_known() -> None:
+    run, model = recorded("grid"), WORLDS["grid"]
+    few, many = (cut_into_intervals(run, model, alpha=alpha) for alpha in (ALPHA, 10.0))
+    assert 0 < few.known_pairs < model.costs.size
+    assert few.M < many.M == run.total_steps
+    assert many.known_pairs == 0
+    assert many.lengths.max() == 1
+
+
+def test_variances_by_hand() -> None:
+    """From the start to state 1 or to the goal with equal odds: the variance is V(1)² / 4."""
+    run, model = recorded("sticky"), WORLDS["sticky"]
+    found = cut_into_intervals(run, model)
+    assert run.plans is not None
+    assert run.trajectory is not None
+    epoch = np.repeat(np.arange(len(run.epochs)), run.epochs.steps)
+    V = np.array([plan.values for plan in run.plans])[epoch]
+    played = run.trajectory.states * 2 + run.trajectory.actions
+    table = np.stack([np.zeros(len(V)), V[:, 1] ** 2 / 4, (V[:, 0] - V[:, 1]) ** 2 / 4, np.zeros(len(V))])
+    assert found.variances == pytest.approx(np.add.reduceat(table[played, np.arange(len(V))], found.starts))
+
+
+@given(
+    st.integers(2, 200), st.integers(2, 20), st.floats(0.5, 1e3), st.floats(1e-4, 1.0), st.floats(1e-6, 0.5),
+    st.floats(1e-9, 1.0),
+)  # fmt: skip
+def test_alpha_is_large_enough_and_no_larger(
+    S: int, A: int, B: float, c_min: float, delta: float, theta: float
+) -> None:
+    alpha = sufficient_alpha(S, A, B, c_min, delta)
+    n = known_threshold(S, A, B, c_min, delta, alpha)
+    A_l = log(S * A * n / delta) / n
+    assert A_l == pytest.approx(c_min / (4096 * S * B))
+    difference = 8 * sqrt(theta * A_l) + 136 * A_l
+    assert difference <= (sqrt(c_min * theta / (S * B)) / 8 + c_min / (4 * S * B)) * (1 + 1e-9)
+
+
+def test_known_pairs_need_millions_of_visits() -> None:
+    """GridWorld with the paper's K: why every step is an interval of its own."""
+    alpha = sufficient_alpha(11, 4, 6.0365, 1.0, 1e-4)
+    n = known_threshold(11, 4, 6.0365, 1.0, 1e-4, alpha)
+    assert 1e6 < n < 1e8
+    assert rate(int(n), 11, 4, 1e-4) == pytest.approx(1 / (4096 * 11 * 6.0365), rel=1e-3)
+
+
+def test_bad_input() -> None:
+    run, model = recorded("sticky"), WORLDS["sticky"]
+    with pytest.raises(SettingError, match=r"B is -1; it must be a positive number"):
+        cut_into_intervals(run, model, B=-1)
+    with pytest.raises(SettingError, match="alpha is 0; it must be a positive number"):
+        cut_into_intervals(run, model, alpha=0)
+    with pytest.raises(SettingError, match="delta is 2"):
+        cut_into_intervals(run, model, delta=2)
+    free = model.with_costs(model.costs * [0.0, 1.0])
+    with pytest.raises(TheoryError, match="c_min=0: no pair is ever known"):
+        cut_into_intervals(learn(PSRL(), free, 5, max_steps=100, keep_plans=True, keep_steps=True), free)
+    perturbed = learn(PSRL(perturb_costs=0.1), free, 20, max_steps=1000, keep_plans=True, keep_steps=True)
+    assert cut_into_intervals(perturbed, free).costs.min() >= 0.1 - 1e-12
