@@ -1,0 +1,179 @@
+"""What the optimistic agents share: the pseudo-code to the step, what they refuse, what they record."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from pseudo_code import ALGORITHMS
+
+from goalward import SSP, agents, learn, worlds
+from goalward.agents import Steps, Task
+from goalward.agents.counts import Counts
+from goalward.errors import ConvergenceError, CostError, SettingError, StateError
+
+RIVALS = tuple(sorted(ALGORITHMS))
+GRID = worlds.grid_world(2, 3)
+RANDOM = worlds.random_mdp(states=4, seed=3)
+# Zero costs in every other state.
+FREE = GRID.with_costs(np.where(np.arange(5)[:, np.newaxis] % 2 == 0, 0.0, 0.5) * GRID.costs)
+# Scales at which something is learnt within forty episodes.
+SMALL = {"uc-ssp": 0.05, "bernstein-ssp": 0.01, "eb-ssp": 0.002, "ulcvi": 1e-9, "vi-ssp": 0.004}
+EPISODES = 40
+
+
+def facts(name: str, agent: object) -> dict[str, object]:
+    """What the literal algorithm is told besides the settings."""
+    if name == "eb-ssp":
+        return {"B": agent.B_star, "known": agent.known_costs}  # type: ignore[attr-defined]
+    if name == "ulcvi":
+        return {"B_star": agent.B_star, "T_star": agent.T_star}  # type: ignore[attr-defined]
+    return {}
+
+
+@pytest.mark.parametrize("name", RIVALS)
+@pytest.mark.parametrize("world", [GRID, RANDOM, FREE], ids=["grid", "random", "free"])
+@pytest.mark.parametrize("small", [False, True], ids=["theory", "small"])
+def test_every_step_is_that_of_the_pseudo_code(name: str, world: SSP, small: bool) -> None:
+    scale = SMALL[name] if small else 1.0
+    order = list(range(world.actions))[::-1]
+    agent = agents.find(name).from_world(world, episodes=EPISODES, scale=scale, ties="first", action_order=order)
+    run = learn(agent, world, EPISODES, seed=5, keep_steps=True)
+    assert run.trajectory is not None
+    expected = ALGORITHMS[name](world, EPISODES, 5, 0.1, scale, order, **facts(name, agent))
+    assert list(zip(run.trajectory.states.tolist(), run.trajectory.actions.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize("name", RIVALS)
+def test_a_small_scale_learns(name: str) -> None:
+    """Less than a third of the uniformly random policy's regret; theory-size bonuses have learnt nothing by then."""
+    world = worlds.grid_world()
+    agent = agents.find(name).from_world(world, episodes=500, scale=SMALL[name] / 5)
+    uniform = 36.05 * 500
+    assert learn(agent, world, 500, seed=1).gap_regret[-1] < uniform / 3
+
+
+@pytest.mark.parametrize("name", RIVALS)
+class TestRefusals:
+    """Bad input is refused by name."""
+
+    def make(self, name: str, world: SSP = GRID, **settings: object) -> None:
+        agent = agents.find(name).from_world(world, episodes=3, **settings)
+        agent.begin(Task.of(world, 3), np.random.default_rng(0))
+
+    def test_costs_above_one(self, name: str) -> None:
+        with pytest.raises(
+            CostError, match=rf"costs lie in 2\.\.2; {name} is defined for costs in \[0, 1\]: rescale.*/ 2\)"
+        ):
+            self.make(name, GRID.with_costs(2.0 * GRID.costs))
+
+    def test_states_without_actions(self, name: str) -> None:
+        world = SSP.from_rows([0, 2, 2], [1, 2], [0.0, 1.0], [[1.0], [1.0]])
+        with pytest.raises(StateError, match=f"in state 1 no action is available; {name} cannot plan around"):
+            self.make(name, world)
+
+    @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, float("nan"), True])
+    def test_delta(self, name: str, delta: float) -> None:
+        with pytest.raises(SettingError, match=r"delta is .*; it must lie between 0 and 1"):
+            self.make(name, delta=delta)
+
+    @pytest.mark.parametrize("scale", [0.0, -1.0, float("inf"), float("nan"), False])
+    def test_scale(self, name: str, scale: float) -> None:
+        with pytest.raises(SettingError, match=r"scale is .*; it must be a positive number"):
+            self.make(name, scale=scale)
+
+    def test_ties(self, name: str) -> None:
+        with pytest.raises(SettingError, match="ties is 'last'; it must be one of 'random', 'first'"):
+            self.make(name, ties="last")
+
+    def test_max_sweeps(self, name: str) -> None:
+        with pytest.raises(SettingError, match="max_sweeps is 0; it must be an integer of at least 1"):
+            self.make(name, max_sweeps=0)
+
+    def test_action_order(self, name: str) -> None:
+        with pytest.raises(SettingError, match=r"action_order is \(0, 1\); it must name each of the actions 0\.\.3"):
+            self.make(name, action_order=(0, 1))
+
+
+@pytest.mark.parametrize(("name", "fact"), [("eb-ssp", "B_star"), ("ulcvi", "B_star"), ("ulcvi", "T_star")])
+class TestFacts:
+    """What an algorithm must be told is asked for by name and recorded."""
+
+    def test_missing(self, name: str, fact: str) -> None:
+        others = {other: 2.0 for other in agents.find(name).needs if other != fact}
+        with pytest.raises(SettingError, match=f"{name} needs {fact}; pass it, or use .*from_world"):
+            agents.make(name, **others)
+
+    @pytest.mark.parametrize("value", [0.0, -1.0, float("inf"), float("nan")])
+    def test_impossible(self, name: str, fact: str, value: float) -> None:
+        with pytest.raises(SettingError, match=f"{fact} is .*; {name} needs a positive number"):
+            agents.find(name).from_world(GRID, episodes=3, **{fact: value})
+
+    def test_recorded(self, name: str, fact: str) -> None:
+        run = learn(agents.find(name).from_world(GRID, episodes=3), GRID, 3)
+        assert run.agent.given[fact] == run.agent.settings()[fact] > 0.0
+
+
+@pytest.mark.parametrize(("name", "sweeps"), [("uc-ssp", 1), ("eb-ssp", 1)])
+def test_a_plan_that_does_not_settle_is_an_error(name: str, sweeps: int) -> None:
+    agent = agents.find(name).from_world(GRID, episodes=50, scale=1e-3, max_sweeps=sweeps)
+    with pytest.raises(ConvergenceError, match=rf"{name}: the plan of epoch \d+ has a residual of .* after 1 sweeps"):
+        learn(agent, GRID, 50)
+
+
+def test_the_error_crosses_processes() -> None:
+    error = pickle.loads(pickle.dumps(ConvergenceError("uc-ssp", 3, 0.5, 0.1, 7)))
+    assert (error.agent, error.epoch, error.residual, error.accuracy, error.sweeps) == ("uc-ssp", 3, 0.5, 0.1, 7)
+    assert str(error).startswith("uc-ssp: the plan of epoch 3 has a residual of 0.5 after 7 sweeps, 0.1 is needed")
+
+
+@pytest.mark.parametrize("name", RIVALS)
+def test_the_scale_is_recorded(name: str) -> None:
+    run = learn(agents.find(name).from_world(GRID, episodes=3, scale=0.5, ties="first"), GRID, 3)
+    assert run.notes["scale"] == run.agent.settings()["scale"] == 0.5
+    assert run.notes["ties"] == "first"
+
+
+class TestCounts:
+    """The counts against a dense tally."""
+
+    def test_counts(self) -> None:
+        rng = np.random.default_rng(4)
+        S, A = 9, 2
+        task = Task(np.ones((S, A)), 0, 1)
+        counts = Counts(task)
+        dense = np.zeros((S, A, S + 1))
+        for length in (1, 3, 200, 1000):
+            steps = Steps(
+                rng.integers(S, size=length),
+                rng.integers(A, size=length),
+                np.ones(length),
+                rng.integers(S + 1, size=length),
+            )
+            counts.add(steps)
+            np.add.at(dense, (steps.states, steps.actions, steps.next_states), 1)
+            np.testing.assert_array_equal(counts.to_dense(), dense)
+            np.testing.assert_array_equal(counts.visits, dense.sum(axis=2))
+        for row, size in enumerate(counts.size):
+            assert (np.diff(counts.successors[row, :size]) > 0).all()
+        assert counts.width == S + 1
+
+    def test_one_row_is_copied(self) -> None:
+        task = Task(np.ones((6, 1)), 0, 1)
+        full, part = Counts(task), Counts(task)
+        n = np.arange(7)
+        full.add(Steps(np.zeros(7, dtype=np.int64), np.zeros(7, dtype=np.int64), np.ones(7), n))
+        full.add(Steps(n[:1] + 2, n[:1], np.ones(1), n[:1]))
+        part.copy_row(0, full)
+        np.testing.assert_array_equal(part.to_dense()[0], full.to_dense()[0])
+        assert part.visits.sum() == 7
+        full.add(Steps(n[:1], n[:1], np.ones(1), n[:1]))
+        assert part.visits[0, 0] == 7
+
+    def test_wrong_states_are_refused(self) -> None:
+        small, large = Counts(Task(np.ones((2, 1)), 0, 1)), Counts(Task(np.ones((9, 1)), 0, 1))
+        with pytest.raises(ValueError, match="a row has room for 4 successors; there are 3"):
+            small.restore(large.to_state())
+        with pytest.raises(ValueError, match=r"visits must have shape \(9, 1\)"):
+            large.restore(small.to_state())

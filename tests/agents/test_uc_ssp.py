@@ -1,0 +1,87 @@
+"""UC-SSP: its constants by hand, its two phases and its horizons."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from goalward import learn, worlds
+from goalward.agents import UCSSP, Steps, Task
+from goalward.agents.uc_ssp import perturbation, radius
+from goalward.errors import SettingError
+from goalward.learning.rollout import Ended
+
+GRID = worlds.grid_world()
+
+
+def test_radius() -> None:
+    """S = A = 2, delta = 0.1: at 50 visits sqrt(16 ln(2000) / 50), at none and one sqrt(16 ln(40)) > 2."""
+    found = radius(np.array([[50, 1], [0, 2]]), 0.1)
+    assert found[0] == pytest.approx(1.5595797)
+    assert found[1] == found[2] == pytest.approx(7.6825823)
+
+
+def test_perturbation() -> None:
+    assert perturbation(1) == 1.0
+    assert perturbation(1000) == pytest.approx(0.1)
+
+
+def test_nothing_known_means_the_goal_at_once_and_two_steps() -> None:
+    """In episode 1 gamma is 1, so H = 2 whatever the policy; all rows lead to the goal, so v = c."""
+    agent = UCSSP()
+    agent.begin(Task.of(GRID, 10), np.random.default_rng(0))
+    plan = agent.plan(0)
+    assert (plan.stop_after_goals, plan.stop_after_steps) == (1, 2)
+    assert plan.values is not None
+    assert (plan.values == 1.0).all()
+
+
+def test_phases() -> None:
+    """An attempt that misses the goal is followed by phase 2, one that reaches it by the next episode."""
+    agent = UCSSP()
+    agent.begin(Task.of(GRID, 10), np.random.default_rng(0))
+    zero = np.zeros(1, dtype=np.int64)
+    away = Steps(zero, zero, np.ones(1), zero + 1)
+    home = Steps(zero, zero, np.ones(1), zero + GRID.goal)
+    seen = []
+    for steps in (away, away, home, home, away, home):
+        agent.plan(0)
+        seen.append((agent.k, agent.G, agent.t))
+        agent.observe(steps)
+    assert seen == [(1, 0, 1), (1, 1, 2), (1, 2, 3), (2, 2, 4), (3, 2, 5), (3, 3, 6)]
+
+
+def test_attempts_end_at_the_goal_or_the_horizon() -> None:
+    run = learn(UCSSP(), GRID, 50, seed=2)
+    goals, steps = run.epochs.ended_by(Ended.GOALS), run.epochs.ended_by(Ended.STEPS)
+    assert (goals | steps).all()
+    assert goals.sum() == 50
+    assert run.notes["phase_2_attempts"] == len(run.epochs) - 50
+    assert run.notes["capped_horizons"] == 0
+    assert run.epochs.steps.max() <= run.notes["largest_horizon"]
+
+
+def test_horizons_are_capped_and_counted() -> None:
+    run = learn(UCSSP(max_horizon=2), GRID, 20, seed=2)
+    assert run.epochs.steps.max() == 2
+    assert run.notes["capped_horizons"] == len(run.epochs)
+    with pytest.raises(SettingError, match="max_horizon is 1; it must be an integer of at least 2"):
+        UCSSP(max_horizon=1)
+
+
+def test_phase_two_forgets_the_costs() -> None:
+    """Costs that make one action dear: phase 1 avoids it, phase 2 does not look at it."""
+    world = GRID.with_costs(np.where(np.arange(4) == 2, 0.5, 1.0) * np.ones((11, 1)))
+    agent = UCSSP()
+    agent.begin(Task.of(world, 10), np.random.default_rng(0))
+    assert (agent.plan(0).policy == 2).all()
+    zero = np.zeros(1, dtype=np.int64)
+    agent.observe(Steps(zero, zero, np.ones(1), zero + 1))
+    assert (agent.plan(0).policy != 2).any()
+
+
+def test_optimism() -> None:
+    """The optimistic value of the start lies below the true one in every plan; it may fail with probability 0.1."""
+    run = learn(UCSSP(), GRID, 300, seed=4, keep_plans=True)
+    assert run.plans is not None
+    assert all(plan.values is not None and plan.values[0] <= run.optimal_value for plan in run.plans)

@@ -1,0 +1,79 @@
+"""VI-SSP: its constants by hand, and the compiled way of acting against the plain one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from goalward import SSP, learn, worlds
+from goalward.agents import VISSP, StepAgent, Steps, Task
+from goalward.agents.acting import dynamics
+from goalward.agents.vi_ssp import C1, C2, iota
+
+GRID = worlds.grid_world()
+
+
+def test_constants() -> None:
+    """ln(44 / 0.1) + ln ln(200), and without the second term while B n is below e."""
+    logarithm = math.log(44 / 0.1)
+    assert iota(logarithm, 2.0, 100.0) == pytest.approx(7.7541640)
+    assert iota(logarithm, 1.0, 1.0) == iota(logarithm, 1.0, 2.0) == logarithm == pytest.approx(6.0867747)
+    assert 2.0 * C1**2 <= C2
+
+
+def test_one_step_by_hand() -> None:
+    """A pair that always goes to the goal at cost 1, scale 0.01: Q = max(1 - 0.72 iota / n, 0)."""
+    world = SSP.from_rows([0, 1], [1], [1.0], [[1.0]])
+    logarithm = math.log(1 / 0.1)
+    for n in (1, 3, 10, 100):
+        run = learn(VISSP(scale=0.01), world, n)
+        agent = run.agent
+        assert isinstance(agent, VISSP)
+        log_term = logarithm + math.log(max(math.log(n) if n > 1 else 0.0, 1.0))
+        assert agent.Q[0, 0] == pytest.approx(max(1.0 - 0.72 * log_term / n, 0.0), abs=1e-12)
+        assert agent.V.tolist() == [agent.Q[0, 0], 0.0]
+
+
+@pytest.mark.parametrize("world", [GRID, worlds.random_mdp()], ids=["grid", "random"])
+@pytest.mark.parametrize("settings", [{}, {"scale": 0.003}, {"scale": 0.003, "ties": "first"}])
+def test_compiled_and_plain_acting_have_the_same_bits(world: SSP, settings: dict[str, object]) -> None:
+    rng = np.random.default_rng(1)
+    luck, chances = rng.random((2, 3000))
+    results = []
+    for advance in (VISSP.advance, StepAgent.advance):
+        agent = VISSP(**settings)  # type: ignore[arg-type]
+        agent.begin(Task.of(world, 10**6), np.random.default_rng(0))
+        steps = Steps.empty(3000)
+        first = advance(agent, dynamics(world), world.initial_state, 30, luck[:1000], chances[:1000], steps)
+        assert first <= 1000
+        done = advance(agent, dynamics(world), world.initial_state, 10**6, luck[1000:], chances[1000:], steps)
+        assert done == 2000
+        results.append([agent.Q, agent.V, agent.B, agent.counts.to_dense(), first, *(c[:done] for c in steps)])
+    for compiled, plain in zip(*results, strict=True):
+        np.testing.assert_array_equal(compiled, plain)
+
+
+def test_values_never_fall_and_stay_below_the_bound() -> None:
+    agent = VISSP(scale=0.002)
+    agent.begin(Task.of(GRID, 10**6), np.random.default_rng(0))
+    rng = np.random.default_rng(2)
+    steps, earlier = Steps.empty(500), agent.Q.copy()
+    for _ in range(20):
+        agent.advance(dynamics(GRID), 0, 10**6, rng.random(500), rng.random(500), steps)
+        assert (earlier <= agent.Q).all()
+        assert agent.Q.max() <= agent.B[0]
+        earlier = agent.Q.copy()
+    assert agent.B[0] >= 4.0
+    assert agent.notes()["B"] == agent.B[0]
+
+
+def test_several_steps_at_once_are_learnt_one_by_one() -> None:
+    run = learn(VISSP(scale=0.01), GRID, 40, seed=3, keep_steps=True)
+    assert run.trajectory is not None
+    agent = VISSP(scale=0.01)
+    agent.begin(Task.of(GRID, 40), np.random.default_rng(0))
+    agent.observe(run.trajectory)
+    assert isinstance(run.agent, VISSP)
+    np.testing.assert_array_equal(agent.Q, run.agent.Q)
