@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -88,9 +90,7 @@ def test_the_model_is_optimistic() -> None:
 
 def test_what_cannot_be_proved_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     solution = gw.solve(GRID)
-    wide = type(solution)(
-        *(getattr(solution, name) for name in ("values", "policy", "lower", "upper", "method")), 7, 0.5
-    )
+    wide = dataclasses.replace(solution, iterations=7, width=0.5)
 
     def fail(*_: object, **__: object) -> None:
         raise PrecisionError("too wide", wide)

@@ -42,7 +42,7 @@ def test_intervals_end_at_the_goal_or_the_horizon() -> None:
 
 
 def test_the_last_steps_differ() -> None:
-    """With little time left the plan runs from the terminal cost, not to the goal: the policy is indexed by the step."""
+    """With little time left the goal is out of reach and other actions win: the policy depends on the step."""
     run = learn(ULCVI.from_world(GRID, episodes=300, scale=1e-11), GRID, 300, seed=2, keep_plans=True)
     assert run.plans is not None
     policy = run.plans[-1].policy
