@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from goalward.errors import GoalwardError as GoalwardError
     from goalward.learning.loop import learn as learn
     from goalward.learning.run import Run as Run
+    from goalward.learning.tuning import Tuning as Tuning
+    from goalward.learning.tuning import tune as tune
     from goalward.model.layout import GridLayout as GridLayout
     from goalward.model.ssp import SSP as SSP
     from goalward.model.structure import Structure as Structure
@@ -47,6 +49,8 @@ _homes = {
     "Hardness": "goalward.planning.hardness",
     "hardness": "goalward.planning.hardness",
     "learn": "goalward.learning.loop",
+    "Tuning": "goalward.learning.tuning",
+    "tune": "goalward.learning.tuning",
     "Solution": "goalward.planning.solve",
     "solve": "goalward.planning.solve",
     "warm_up": "goalward._jit",

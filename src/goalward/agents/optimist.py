@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,6 +40,9 @@ class Optimist(Agent):
 
     max_sweeps: int = 1_000_000
     """Sweeps after which an optimistic plan that has not settled is an error."""
+
+    scales: ClassVar[tuple[float, ...]] = tuple(10.0 ** (-step / 4) for step in range(17))
+    """The scales that `goalward.tune` tries: from the theory's down by four powers of ten, four steps each."""
 
     def __post_init__(self) -> None:
         if isinstance(self.delta, bool) or not 0.0 < self.delta < 1.0:

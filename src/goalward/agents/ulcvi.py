@@ -61,6 +61,8 @@ class ULCVI(Optimist):
     """T*, the largest expected number of steps of the optimal policy."""
 
     name: ClassVar[str] = "ulcvi"
+    # The term with H³ is above 1e10 where the others are of the size of the values.
+    scales: ClassVar[tuple[float, ...]] = (1.0, *(10.0 ** (-step / 4) for step in range(32, 53)))
     needs: ClassVar[tuple[str, ...]] = ("B_star", "T_star")
 
     def __post_init__(self) -> None:
