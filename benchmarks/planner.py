@@ -45,11 +45,12 @@ HEADINGS = {
 }
 NEVER_CUT_SHORT = ("goalward", "storm-ovi")
 SPREAD = 1.3
-# name: (what is measured, unit, target)
-BUDGETS = {
+# name: (what is measured, unit, target or None)
+BUDGETS: dict[str, tuple[str, str, float | None]] = {
     "small-grid": ("3 x 4 grid, `solve` per call", "us", 100.0),
     "small-dense": ("100-state dense model, warm-started, `solve` per call", "ms", 2.0),
-    "compile": ("all kernels compiled on an empty cache, CPU", "s", 8.0),
+    "compile": ("kernels of the planner compiled on an empty cache, CPU", "s", 8.0),
+    "compile-all": ("all kernels of the package compiled on an empty cache, CPU", "s", None),
     "memory-world": ("`worlds.grid_world(1000, 1000)` made and solved, peak memory", "MB", 1000.0),
     "memory-rows": ("the same grid through `SSP.from_rows`, peak memory", "MB", 1000.0),
 }
@@ -188,12 +189,14 @@ def budgets_table(folder: Path) -> str:
     rows = []
     for name, (what, unit, target) in BUDGETS.items():
         with tempfile.TemporaryDirectory(dir=folder) as cache:
-            environment = one_core_environment() | ({"GOALWARD_CACHE_DIR": cache} if name == "compile" else {})
+            environment = one_core_environment() | ({"GOALWARD_CACHE_DIR": cache} if name.startswith("compile") else {})
             command = [sys.executable, str(HERE / "budgets.py"), name]
             printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, check=True).stdout
         figure = json.loads(printed.splitlines()[-1])
-        verdict = "met" if figure["median"] < target else "**missed**"
-        rows.append([what, f"{figure['least']:.3g} ({figure['median']:.3g}) {unit}", f"< {target:g} {unit}", verdict])
+        aim, verdict = "", ""
+        if target is not None:
+            aim, verdict = f"< {target:g} {unit}", "met" if figure["median"] < target else "**missed**"
+        rows.append([what, f"{figure['least']:.3g} ({figure['median']:.3g}) {unit}", aim, verdict])
         print("  " + "  ".join(rows[-1]), file=sys.stderr, flush=True)
     return table(["what", "measured", "aim", ""], rows)
 
