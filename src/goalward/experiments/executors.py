@@ -19,12 +19,9 @@ from typing import Any, Protocol
 
 from goalward.errors import SettingError
 from goalward.experiments import work
+from goalward.experiments.threads import use_one_thread
 
 __all__ = ["Dask", "InProcess", "Pool", "Processes", "cores", "open_pool"]
-
-# One thread for linear algebra in every worker: there are as many workers as cores, and the order of additions, hence
-# the last bit of a result, must not depend on the number of threads.
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Pool(Protocol):
@@ -117,8 +114,7 @@ class Processes:
 
     def begin(self) -> ProcessPoolExecutor:
         """Start an executor."""
-        for name in ONE_THREAD:
-            os.environ.setdefault(name, "1")
+        use_one_thread()
         return ProcessPoolExecutor(self.workers, mp_context=self.context, initializer=prepare_worker)
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:

@@ -159,10 +159,14 @@ class StoredRun:
         outcome: dict[str, Any] = self.document["outcome"]
         return outcome
 
+    def columns(self, *names: str) -> list[NDArray[Any]]:
+        """Return some list columns."""
+        table = self.file.read(columns=[f"{name}.list.element" for name in names], use_threads=False)
+        return [np.asarray(table.column(name).chunk(0).values) for name in names]
+
     def column(self, name: str) -> NDArray[Any]:
         """Return a list column."""
-        column = self.file.read(columns=[f"{name}.list.element"], use_threads=False)
-        return np.asarray(column.column(0).chunk(0).values)
+        return self.columns(name)[0]
 
     @property
     def episodes(self) -> Int64s:
@@ -175,7 +179,7 @@ class StoredRun:
 
     def epochs(self) -> Epochs:
         """Return the recorded epochs."""
-        return Epochs(*(self.column(name) for name in EPOCH_COLUMNS[1:]))
+        return Epochs(*self.columns(*EPOCH_COLUMNS[1:]))
 
 
 def verify(content: bytes) -> None:

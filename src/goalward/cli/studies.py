@@ -1,0 +1,132 @@
+"""Verbs about studies: run one, ask how far it is, see its numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from goalward.cli.app import app, say
+from goalward.experiments.threads import use_one_thread
+
+if TYPE_CHECKING:
+    from goalward.experiments.results import Results
+    from goalward.experiments.store import Store
+
+__all__ = ["run", "status", "summary"]
+
+Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
+StudyName = Annotated[str | None, typer.Option("--study", help="Which study, if the folder holds several.")]
+Workers = Annotated[
+    int | None, typer.Option(help="How many processes; 1 means none but this. All cores, if not given.")
+]
+DaskAddress = Annotated[
+    str | None, typer.Option("--dask", metavar="ADDRESS", help="Run on a Dask cluster, such as tcp://host:8786.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Level = Annotated[float, typer.Option(help="The confidence level of the intervals.")]
+
+
+@app.command()
+def run(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="A study in TOML, or the name of one: list studies.")],
+    out: Annotated[Path | None, typer.Option(help="The results folder; results/NAME, if not given.")] = None,
+    workers: Workers = None,
+    dask: DaskAddress = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="I/N", help="Run only every N-th run, from the I-th on: for job arrays.")
+    ] = None,
+    show: Annotated[bool, typer.Option("--show", help="Print the study with every default, and run nothing.")] = False,
+    json: Json = False,
+) -> None:
+    """Run a study; what is stored already is not run again."""
+    use_one_thread()
+    from goalward.cli import running
+    from goalward.experiments import plan
+    from goalward.experiments.shipped import find_study
+
+    loaded = plan.load(find_study(study))
+    if show:
+        from goalward.experiments.shown import full_text
+
+        loaded.check()
+        say(full_text(loaded))
+        return
+    folder = out or Path("results") / loaded.plan.name
+    report = running.carry_out(loaded, folder, workers, dask, running.read_shard(shard))
+    if json:
+        say_json(running.report_document(report, folder))
+    else:
+        say(running.report_text(report, folder))
+    if report.failures or report.stopped:
+        raise typer.Exit(1)
+
+
+@app.command()
+def status(folder: Folder, study: StudyName = None, json: Json = False) -> None:
+    """Say how far a study is, checking every file."""
+    from goalward.experiments.store import Store
+    from goalward.report.summary import status_document, status_text
+
+    store = Store.open(folder)
+    # Without any study there is one complaint, that of asking for it.
+    names: list[str | None] = [study] if study is not None else [*store.studies()] or [None]
+    sound = True
+    documents = []
+    for name in names:
+        plan = store.study(name)
+        damaged = store.set_damaged_aside(key for cell in plan.cells for key in plan.keys(cell))
+        results = read(store, plan.name)
+        sound = sound and not damaged and not any(cell.failed for cell in results.cells)
+        documents.append(status_document(results, damaged))
+        if not json:
+            say(f"{store.folder}: study {plan.name}", status_text(results, damaged))
+    if json:
+        say_json(documents)
+    if not sound:
+        raise typer.Exit(1)
+
+
+@app.command()
+def summary(
+    folder: Folder,
+    study: StudyName = None,
+    level: Level = 0.95,
+    bootstrap: Annotated[bool, typer.Option("--bootstrap", help="Bootstrap intervals instead of t-intervals.")] = False,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the numbers as CSV.")] = None,
+    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the tables as Markdown.")] = None,
+    json: Json = False,
+) -> None:
+    """Print the numbers of a study: means, intervals, exponents."""
+    from goalward.experiments.statistics import checked_level
+    from goalward.experiments.store import Store
+    from goalward.experiments.summary import summarise
+    from goalward.report import summary as texts
+
+    checked_level(level)
+    found = summarise(read(Store.open(folder), study), level, bootstrap)
+    for path, text in ((csv, texts.csv_text), (markdown, texts.markdown_text)):
+        if path is not None:
+            texts.write_text(path, text(found))
+    if json:
+        say_json(texts.summary_document(found))
+        return
+    say(texts.summary_text(found))
+    for path in (csv, markdown):
+        if path is not None:
+            say("", f"written: {path}")
+
+
+def read(store: Store, study: str | None) -> Results:
+    """Read the results of a study."""
+    from goalward.experiments.results import load_results
+
+    return load_results(store, store.study(study))
+
+
+def say_json(document: object) -> None:
+    """Print plain data as JSON."""
+    from json import dumps
+
+    say(dumps(document, allow_nan=False))

@@ -1,0 +1,85 @@
+"""Verbs about one world: solve it, show it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from goalward.cli.app import app, glyphs, say
+
+__all__ = ["show", "solve"]
+
+World = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORLD", help="A world's id (see: goalward list worlds), a model in .npz or .json, or a map in .txt."
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the world, such as rows=5; may be repeated."),
+]
+
+
+@app.command()
+def solve(
+    world: World,
+    settings: Settings = None,
+    tolerance: Annotated[
+        float, typer.Option(help="How far apart the proved bounds of a value may be, relative to it.")
+    ] = 1e-6,
+    limit: Annotated[int, typer.Option(min=0, help="The most states to print.")] = 20,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON; infinite values are null.")] = False,
+) -> None:
+    """Solve a world: optimal costs, proved bounds, best actions."""
+    from goalward import worlds
+    from goalward.planning.solve import solve as solve_model
+    from goalward.report import tables
+
+    ssp = worlds.load(world, settings or ())
+    solution = solve_model(ssp, tolerance)
+    if json:
+        from json import dumps
+
+        typer.echo(dumps(tables.solution_document(ssp, solution), allow_nan=False))
+        return
+    say(world, tables.columns(tables.solution_facts(ssp, solution, tolerance)))
+    if limit:
+        say("", tables.solution_table(ssp, solution, tolerance, limit))
+    if ssp.states > limit:
+        say("", f"  {ssp.states - limit:,} more of {ssp.states:,} states: see --limit and --json")
+
+
+@app.command()
+def show(
+    world: World,
+    settings: Settings = None,
+    png: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the grid into a PNG file.")] = None,
+) -> None:
+    """Describe a world: structure, hardness, a picture if it is a grid."""
+    from goalward import worlds
+    from goalward.model.structure import structure
+    from goalward.planning.hardness import hardness
+    from goalward.planning.solve import solve_all
+    from goalward.report import grid_text, tables
+
+    ssp = worlds.load(world, settings or ())
+    if png is not None:
+        grid_text.layout_of(ssp)
+    say(world, tables.columns(tables.model_facts(ssp)))
+    say("", "structure", tables.columns(tables.structure_facts(ssp, structure(ssp))))
+    say("", "hardness", tables.columns(tables.hardness_facts(hardness(ssp))))
+    if ssp.layout is None:
+        return
+    solution = solve_all(ssp)
+    width = shutil.get_terminal_size(fallback=(120, 50)).columns
+    picture = grid_text.grid_text(ssp, solution.values, solution.policy, width=width, glyphs=glyphs())
+    say("", picture or "The grid is too large to be drawn as text; --png FILE draws it as an image.")
+    if png is not None:
+        from goalward.report.grid_figure import grid_figure, save_png
+
+        save_png(grid_figure(ssp, solution.values, solution.policy, world), png)
+        say("", f"written: {png}")

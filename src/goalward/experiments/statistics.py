@@ -1,0 +1,197 @@
+"""What the runs of a study say, and how surely.
+
+Mean with t-interval
+    For n runs with mean m and standard deviation s: m +- t_{n-1} s / sqrt(n), t_{n-1} the quantile of Student's t.
+    Exact for normal runs, good for the mean of ten that are not too skewed.
+
+Bootstrap interval (BCa)
+    The quantiles of the means of resampled runs, at levels corrected for bias and for skewness (Efron 1987):
+    level(q) = Phi(z0 + (z0 + z_q) / (1 - a (z0 + z_q))), z0 from the share of resampled means below m, a from the
+    jackknife. For runs that are skewed.
+
+Paired comparison
+    Run r of two agents has the same world and the same luck, so their differences are compared: their mean with
+    t-interval, and the permutation test. If the agents were alike, every difference could as well have the other sign:
+    the p-value is the share of sign patterns whose |mean| is at least the one observed. All 2^n patterns up to n = 16,
+    otherwise 100,000 random ones, the observed one counted among them.
+
+Growth exponent
+    The slope of log(mean regret after k episodes) on log k by least squares, at points evenly spread in log k over the
+    last decade, K/10 to K. Its interval is that of the jackknife: the n slopes with one run left out give
+    pseudo-values, and these a t-interval. Across a sweep, such as the number of states, it is the slope of
+    log(final regret) on log(setting) over all runs, with the t-interval of a regression.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri, stdtrit
+
+from goalward.arrays import Floats
+from goalward.errors import SettingError
+
+__all__ = [
+    "FEW_RUNS", "Comparison", "Interval", "bootstrap_interval", "checked_level", "compare_pairs", "growth_across",
+    "growth_along", "mean_interval", "permutation_test",
+]  # fmt: skip
+
+FEW_RUNS = 5
+"""With fewer runs than this an interval says little; whoever shows it says so."""
+MOST_EXACT = 16
+RANDOM_PATTERNS = 100_000
+GROWTH_POINTS = 25
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and its interval; the interval is NaN where the runs are too few for one."""
+
+    value: float
+    low: float
+    high: float
+    runs: int
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the interval."""
+        return (self.high - self.low) / 2.0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two agents, pair by pair: the mean difference, the p-value, and how often the first was smaller."""
+
+    difference: Interval
+    p_value: float
+    wins: int
+    pairs: int
+
+
+def checked_level(level: float) -> float:
+    """Return a confidence level, or say why it is none."""
+    if not 0.0 < level < 1.0:
+        raise SettingError(f"level is {level!r}; it must lie between 0 and 1, such as 0.95")
+    return level
+
+
+def mean_interval(samples: Floats, level: float = 0.95) -> Interval:
+    """Return the mean with its t-interval.
+
+    >>> round(mean_interval(np.array([1.0, 2.0, 3.0])).high, 6)
+    4.484138
+    """
+    n = len(samples)
+    mean = float(np.mean(samples)) if n else math.nan
+    if n < 2:
+        return Interval(mean, math.nan, math.nan, n)
+    reach = quantile(n - 1, level) * float(np.std(samples, ddof=1)) / math.sqrt(n)
+    return Interval(mean, mean - reach, mean + reach, n)
+
+
+def quantile(freedom: int, level: float) -> float:
+    """Return the quantile of Student's t that leaves (1 - level)/2 above it."""
+    return float(stdtrit(freedom, 0.5 + checked_level(level) / 2.0))
+
+
+def bootstrap_interval(samples: Floats, level: float = 0.95, resamples: int = 9_999, seed: int = 0) -> Interval:
+    """Return the mean with its BCa bootstrap interval; the same for the same samples and seed."""
+    checked_level(level)
+    n = len(samples)
+    mean = float(np.mean(samples)) if n else math.nan
+    if n < 2:
+        return Interval(mean, math.nan, math.nan, n)
+    if np.ptp(samples) == 0.0:
+        return Interval(mean, mean, mean, n)
+    rng = np.random.default_rng(seed)
+    means = np.array([samples[rng.integers(0, n, n)].mean() for _ in range(resamples)])
+    share = (np.count_nonzero(means < mean) + np.count_nonzero(means <= mean)) / (2.0 * resamples)
+    bias = ndtri(share)
+    # For a mean, the jackknife's influence values are the deviations themselves.
+    deviations = samples - mean
+    skew = float((deviations**3).sum() / (6.0 * (deviations**2).sum() ** 1.5))
+    z = bias + ndtri(np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0]))
+    low, high = np.quantile(means, ndtr(bias + z / (1.0 - skew * z)))
+    return Interval(mean, float(low), float(high), n)
+
+
+def compare_pairs(first: Floats, second: Floats, level: float = 0.95, seed: int = 0) -> Comparison:
+    """Compare two agents whose entries belong together pair by pair."""
+    if len(first) != len(second):
+        raise SettingError(f"{len(first)} and {len(second)} runs are no pairs; both agents need the same runs")
+    differences = np.asarray(first - second)
+    wins = int(np.count_nonzero(differences < 0.0))
+    return Comparison(mean_interval(differences, level), permutation_test(differences, seed), wins, len(differences))
+
+
+def permutation_test(differences: Floats, seed: int = 0) -> float:
+    """Return the two-sided p-value of the hypothesis that the differences are symmetric around zero.
+
+    >>> permutation_test(np.array([1.0, 2.0, 3.0]))
+    0.25
+    """
+    n = len(differences)
+    if n == 0:
+        return math.nan
+    observed = abs(float(differences.sum()))
+    # Sums that are equal in exact arithmetic must count as equal.
+    margin = observed - 1e-12 * float(np.abs(differences).sum())
+    if n <= MOST_EXACT:
+        bits = np.arange(1 << n)[:, np.newaxis] >> np.arange(n) & 1
+        return float(np.mean(np.abs((1 - 2 * bits) @ differences) >= margin))
+    rng = np.random.default_rng(seed)
+    reached = 0
+    for _ in range(RANDOM_PATTERNS // 1000):
+        signs = rng.integers(0, 2, (1000, n)) * 2 - 1
+        reached += int(np.count_nonzero(np.abs(signs @ differences) >= margin))
+    return (reached + 1) / (RANDOM_PATTERNS + 1)
+
+
+def growth_along(episodes: Floats, regrets: Floats, level: float = 0.95) -> Interval:
+    """Return the growth exponent of the mean of ``regrets[run, point]`` in the episodes; NaN if it is not positive."""
+    last = episodes >= episodes[-1] / 10.0 if len(episodes) else np.zeros(0, dtype=np.bool_)
+    if np.count_nonzero(last) < 3 or not len(regrets):
+        return Interval(math.nan, math.nan, math.nan, len(regrets))
+    chosen = spread_points(np.flatnonzero(last), np.log(episodes[last]))
+    x = np.log(episodes[chosen])
+    curves = regrets[:, chosen]
+    n = len(curves)
+    total = curves.sum(axis=0)
+    whole = slope(x, total)
+    if n < 2 or math.isnan(whole):
+        return Interval(whole, math.nan, math.nan, n)
+    without = np.array([slope(x, total - curve) for curve in curves])
+    pseudo = n * whole - (n - 1) * without
+    reach = mean_interval(pseudo, level).half_width
+    return Interval(whole, whole - reach, whole + reach, n)
+
+
+def spread_points(places: NDArray[np.intp], position: Floats) -> NDArray[np.intp]:
+    """Return some of the places, as evenly spread in position as they allow."""
+    wanted = np.linspace(position[0], position[-1], GROWTH_POINTS)
+    return np.asarray(places[np.unique(np.searchsorted(position, wanted).clip(max=len(places) - 1))])
+
+
+def slope(x: Floats, y: Floats) -> float:
+    """Return the slope of log y on x by least squares; NaN where some y is not positive."""
+    if not (y > 0.0).all() or not np.isfinite(y).all():
+        return math.nan
+    deviation = x - x.mean()
+    return float(deviation @ np.log(y) / (deviation @ deviation))
+
+
+def growth_across(settings: Floats, finals: Floats, level: float = 0.95) -> Interval:
+    """Return the slope of log(finals) on log(settings), one entry for each run, with its t-interval."""
+    n = len(finals)
+    if n < 3 or not (finals > 0.0).all() or np.ptp(settings) == 0.0:
+        return Interval(math.nan, math.nan, math.nan, n)
+    x = np.log(settings) - np.log(settings).mean()
+    y = np.log(finals)
+    estimate = float(x @ y / (x @ x))
+    residual = y - y.mean() - estimate * x
+    error = math.sqrt(float(residual @ residual) / (n - 2) / float(x @ x))
+    reach = quantile(n - 2, level) * error
+    return Interval(estimate, estimate - reach, estimate + reach, n)
