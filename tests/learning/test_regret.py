@@ -50,7 +50,7 @@ def test_definitions() -> None:
     np.testing.assert_allclose(run.gap_regret, 0.5 * np.cumsum(stays), atol=1e-9)
 
 
-@pytest.mark.parametrize(("name", "episodes", "runs"), [("psrl", 600, 150), ("uniform", 20, 150), ("tsde", 300, 80)])
+@pytest.mark.parametrize(("name", "episodes", "runs"), [("psrl", 200, 60), ("uniform", 20, 150), ("tsde", 100, 60)])
 def test_both_regrets_have_the_same_mean(name: str, episodes: int, runs: int) -> None:
     """The mean of the difference within 4.5 standard errors of zero, which a true zero leaves with probability 7e-6."""
     world = worlds.grid_world()

@@ -21,9 +21,8 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +39,7 @@ NEVER = np.iinfo(np.int64).max
 """In a table of visit limits: this pair ends no plan."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class Plan(NamedTuple):
     """A policy and what ends it.
 
     Visits, goals and steps are counted from the start of the plan. A plan without conditions lasts to the end of the

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from goalward.agents.base import Agent, Plan, Steps
+from goalward.agents.replan import Replanner
 from goalward.errors import SettingError
 from goalward.model.ssp import SSP
-from goalward.planning.solve import solve
 
 __all__ = ["Optimal", "Uniform"]
 
@@ -34,12 +34,8 @@ class Optimal(Agent):
                 f"model has {self.model.states} states and {self.model.actions} actions, the task {self.task.states}"
                 f" and {self.task.actions}; give Optimal the model of the world it acts in"
             )
-        solution = solve(self.model)
-        # States without a way to the goal have no optimal action; any that is there will do.
-        policy = solution.policy.copy()
-        lost = policy < 0
-        policy[lost] = self.task.available[lost].argmax(axis=1)
-        return Plan(policy, model=self.model, values=solution.values)
+        planned = Replanner().solve(self.model)
+        return Plan(planned.policy, model=self.model, values=planned.values)
 
     def observe(self, steps: Steps) -> None:
         """Learn nothing."""

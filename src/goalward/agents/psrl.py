@@ -39,12 +39,12 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import Agent, Plan, Steps, Task
+from goalward.agents.replan import Planned, Replanner
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import Prior
 from goalward.beliefs.dirichlet import Dirichlet
-from goalward.errors import PrecisionError, SettingError
+from goalward.errors import SettingError
 from goalward.model.ssp import SSP
-from goalward.planning.solve import Solution, solve
 from goalward.worlds.settings import checked_integer
 
 __all__ = ["PSRL", "perturbation"]
@@ -86,20 +86,20 @@ class PSRL(Agent):
         self.k_start = 0  # k_{t_l}, the episode in which the current epoch began
         self._epsilon = perturbation(task) if self.perturb_costs is True else float(self.perturb_costs)
         self._planning_costs = perturbed(task, self._epsilon)
-        self._solution: Solution | None = None
+        self._planner = Replanner()
         self.rejections = 0
 
     def plan(self, state: int) -> Plan:
         """Lines 7 to 9."""
         K_previous = self.k - self.k_start
         self.k_start = self.k
-        theta, solution = self.draw()
+        theta, planned = self.draw()
         return Plan(
-            playable(solution, self.task),
+            planned.policy,
             stop_after_visits=self.visits + 1,
             stop_after_goals=K_previous + 1,
             model=theta,
-            values=solution.values,
+            values=planned.values,
         )
 
     def observe(self, steps: Steps) -> None:
@@ -107,27 +107,24 @@ class PSRL(Agent):
         self.belief.update(steps)
         self.k += count(steps.states, steps.actions, steps.next_states, self.visits)
 
-    def draw(self) -> tuple[SSP, Solution]:
+    def draw(self) -> tuple[SSP, Planned]:
         """Line 9: draw a model from the posterior and solve it, again if it is outside the prior's support."""
         for _ in range(self.max_rejections + 1):
             theta = self.belief.sample(self.rng)
-            self._solution = self.solve(theta)
-            if self.value_limit is None or self._solution.values.max() <= self.value_limit:
-                return theta, self._solution
+            planned = self.solve(theta)
+            if self.value_limit is None or planned.values.max() <= self.value_limit:
+                return theta, planned
             self.rejections += 1
         raise SettingError(
             f"{self.max_rejections + 1} samples in a row had a value above value_limit={self.value_limit:g};"
             " the posterior has hardly any weight there: raise value_limit or max_rejections"
         )
 
-    def solve(self, theta: SSP) -> Solution:
-        """Solve a sampled model, starting from the solution of the previous one."""
+    def solve(self, theta: SSP) -> Planned:
+        """Compute the optimal policy of a model, with the perturbed costs if there are any."""
         if self._planning_costs is not None:
             theta = theta._replace(costs=self._planning_costs)
-        try:
-            return solve(theta, start=self._solution)
-        except PrecisionError as error:
-            return error.solution
+        return self._planner.solve(theta)
 
     def notes(self) -> dict[str, int | float | str]:
         """Return the number of rejected samples and the perturbation, where there are any."""
@@ -149,14 +146,6 @@ def perturbed(task: Task, epsilon: float) -> Floats | None:
     if not epsilon or (task.costs >= epsilon).all():
         return None
     return np.maximum(task.costs, epsilon)
-
-
-def playable(solution: Solution, task: Task) -> Int64s:
-    """Return the policy of a solution; where the sampled model has no way to the goal, the first available action."""
-    policy = solution.policy
-    if policy.min() < 0:
-        policy = np.where(policy < 0, task.available.argmax(axis=1), policy)
-    return policy
 
 
 @kernel

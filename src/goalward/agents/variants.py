@@ -23,9 +23,9 @@ from typing import ClassVar
 import numpy as np
 
 from goalward.agents.base import Plan, Steps, Task
-from goalward.agents.psrl import PSRL, playable
+from goalward.agents.psrl import PSRL
+from goalward.agents.replan import Planned
 from goalward.model.ssp import SSP
-from goalward.planning.solve import Solution
 
 __all__ = ["TSDE", "EpisodePSRL", "PosteriorMean", "StepPSRL"]
 
@@ -45,13 +45,13 @@ class TSDE(PSRL):
         """Draw, and stop on length or doubling."""
         T_previous = self.t - self.t_start
         self.t_start = self.t
-        theta, solution = self.draw()
+        theta, planned = self.draw()
         return Plan(
-            playable(solution, self.task),
+            planned.policy,
             stop_after_visits=self.visits + 1,
             stop_after_steps=T_previous + 1,
             model=theta,
-            values=solution.values,
+            values=planned.values,
         )
 
     def observe(self, steps: Steps) -> None:
@@ -68,8 +68,8 @@ class EpisodePSRL(PSRL):
 
     def plan(self, state: int) -> Plan:
         """Draw, and stop at the goal."""
-        theta, solution = self.draw()
-        return Plan(playable(solution, self.task), stop_after_goals=1, model=theta, values=solution.values)
+        theta, planned = self.draw()
+        return Plan(planned.policy, stop_after_goals=1, model=theta, values=planned.values)
 
 
 @dataclass(eq=False)
@@ -80,8 +80,8 @@ class StepPSRL(PSRL):
 
     def plan(self, state: int) -> Plan:
         """Draw, and stop after one step."""
-        theta, solution = self.draw()
-        return Plan(playable(solution, self.task), stop_after_steps=1, model=theta, values=solution.values)
+        theta, planned = self.draw()
+        return Plan(planned.policy, stop_after_steps=1, model=theta, values=planned.values)
 
 
 @dataclass(eq=False)
@@ -90,8 +90,7 @@ class PosteriorMean(PSRL):
 
     name: ClassVar[str] = "posterior-mean"
 
-    def draw(self) -> tuple[SSP, Solution]:
+    def draw(self) -> tuple[SSP, Planned]:
         """Return the expected model and its solution."""
         mean = self.belief.mean()
-        self._solution = self.solve(mean)
-        return mean, self._solution
+        return mean, self.solve(mean)

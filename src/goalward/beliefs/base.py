@@ -23,7 +23,7 @@ from goalward.model.ssp import SSP
 from goalward.model.structure import structure
 from goalward.task import Steps, Task
 
-__all__ = ["FLOOR", "Belief", "Marginals", "Prior", "check_reachable", "excluded", "locate"]
+__all__ = ["FLOOR", "Belief", "Marginals", "Prior", "check_reachable", "excluded", "find_entry", "locate"]
 
 FLOOR = 1e-300
 """The least probability in a sampled model, so that its support is that of the prior whatever underflows."""
@@ -118,6 +118,27 @@ def excluded(task: Task, steps: Steps, entry: int, what: str) -> BeliefError:
 
 
 @kernel
+def find_entry(indptr: Int64s, successors: Int32s, row: int, successor: int) -> int:
+    """Return where a successor stands among the entries of a row; -1 if it does not."""
+    low = indptr[row]
+    end = indptr[row + 1]
+    # In a row of all successors the entry is where the number of the successor says.
+    guess = low + successor
+    if guess < end and successors[guess] == successor:
+        return int(guess)
+    high = end
+    while low < high:
+        middle = (low + high) >> 1
+        if successors[middle] < successor:
+            low = middle + 1
+        else:
+            high = middle
+    if low == end or successors[low] != successor:
+        return -1
+    return int(low)
+
+
+@kernel
 def locate(
     indptr: Int64s,
     successors: Int32s,
@@ -129,24 +150,9 @@ def locate(
 ) -> int:
     """Write the entry of each step among the rows; return the number of steps before the first that has none."""
     for i in range(len(states)):
-        row = states[i] * A + actions[i]
-        low = indptr[row]
-        end = indptr[row + 1]
-        # In a row of all successors the entry is where the number of the successor says.
-        guess = low + next_states[i]
-        if guess < end and successors[guess] == next_states[i]:
-            low = guess
-        else:
-            high = end
-            while low < high:
-                middle = (low + high) >> 1
-                if successors[middle] < next_states[i]:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low == end or successors[low] != next_states[i]:
-                return i
-        entries[i] = low
+        entries[i] = find_entry(indptr, successors, states[i] * A + actions[i], next_states[i])
+        if entries[i] < 0:
+            return i
     return len(states)
 
 

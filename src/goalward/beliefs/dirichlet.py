@@ -9,10 +9,14 @@ Posterior
 
 Sampling
     A Dirichlet vector is a vector of independent gamma variates, divided by its sum. A gamma variate of shape a has the
-    law of G E^(1/a) with G of shape a + 1 and E uniform, so its logarithm is log G - X/a with X exponential. Taken in
+    law of G U^(1/a) with G of shape a + 1 and U uniform, so its logarithm is log G - X/a with X exponential. Taken in
     logarithms, with the largest of a row brought to 0 before the exponential, nothing is lost at any concentration:
     gamma variates of shape 0.0001 would all be zero in most rows. A probability below 1e-300 is set to 1e-300, which
     keeps the support of the prior; the sum of a row does not feel it.
+
+    G comes by the rejection of Marsaglia and Tsang (2000): with d = a + 2/3, x normal and v = (1 + x/sqrt(9 d))^3 > 0,
+    d v is accepted with probability exp(x²/2 + d (1 - v + log v)), at least 0.95 of the time. NumPy draws the normal
+    and exponential numbers in blocks, the kernel uses them up; where a block ends inside a row, the row is drawn anew.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.beliefs.base import FLOOR, Belief, Marginals, Prior, check_reachable, excluded, locate
+from goalward.beliefs.base import FLOOR, Belief, Marginals, Prior, check_reachable, excluded, find_entry
 from goalward.errors import SettingError, ShapeError
 from goalward.model.build import canonical_rows, dense_to_rows
 from goalward.model.ssp import SSP
@@ -127,17 +131,16 @@ class DirichletBelief(Belief):
 
     def update(self, steps: Steps) -> None:
         """Count the steps."""
-        entries = np.empty(len(steps.states), dtype=np.int64)
-        known = locate(
-            self.indptr, self.successors, self.task.actions, steps.states, steps.actions, steps.next_states, entries
+        known = tally(
+            self.indptr, self.successors, self.task.actions, steps.states, steps.actions, steps.next_states, self.counts
         )
-        if known < len(entries):
+        if known < len(steps.states):
             raise excluded(self.task, steps, known, "the support of the prior")
-        tally(entries, self.counts)
 
     def sample(self, rng: np.random.Generator) -> SSP:
         """Draw a model."""
-        return self.task.model(self.indptr, self.successors, dirichlet_rows(rng, self.indptr, self.alpha))
+        rows = dirichlet_rows(rng, self.indptr, self.counts, self.concentration)
+        return self.task.model(self.indptr, self.successors, rows)
 
     def mean(self) -> SSP:
         """Return the expected model."""
@@ -208,37 +211,82 @@ def all_rows(task: Task) -> tuple[Int64s, Int32s]:
     return indptr, np.tile(np.arange(task.states + 1, dtype=np.int32), pairs)
 
 
-def dirichlet_rows(rng: np.random.Generator, indptr: Int64s, alpha: Floats) -> Floats:
-    """Draw one Dirichlet vector for each row."""
-    probabilities = rng.standard_gamma(alpha + 1.0)
-    normalise(indptr, alpha, rng.standard_exponential(len(alpha)), probabilities)
+def dirichlet_rows(rng: np.random.Generator, indptr: Int64s, counts: Int64s, concentration: float) -> Floats:
+    """Draw one Dirichlet vector for each row, with parameters counts + concentration."""
+    size = len(counts)
+    probabilities = np.empty(size)
+    boosts = rng.standard_exponential(size)
+    block = size + size // 8 + 16
+    row = 0
+    while row < len(indptr) - 1:
+        normals, levels = rng.standard_normal(block), rng.standard_exponential(block)
+        row = draw_rows(indptr, counts, concentration, boosts, row, normals, levels, probabilities)
     return probabilities
 
 
 @kernel
-def tally(entries: Int64s, counts: Int64s) -> None:
-    """Count entries."""
-    for i in range(len(entries)):
-        counts[entries[i]] += 1
+def tally(
+    indptr: Int64s,
+    successors: Int32s,
+    A: int,
+    states: Int64s,
+    actions: Int64s,
+    next_states: Int64s,
+    counts: Int64s,
+) -> int:
+    """Count the steps among the entries of the rows; return the number of steps before the first that has no entry."""
+    for i in range(len(states)):
+        entry = find_entry(indptr, successors, states[i] * A + actions[i], next_states[i])
+        if entry < 0:
+            return i
+        counts[entry] += 1
+    return len(states)
 
 
 @kernel
-def normalise(indptr: Int64s, alpha: Floats, exponentials: Floats, probabilities: Floats) -> None:
-    """Turn gamma variates of shape alpha + 1 and exponential ones into Dirichlet rows, in place."""
-    for row in range(len(indptr) - 1):
-        start = indptr[row]
-        end = indptr[row + 1]
+def draw_rows(
+    indptr: Int64s,
+    counts: Int64s,
+    concentration: float,
+    boosts: Floats,
+    first: int,
+    normals: Floats,
+    levels: Floats,
+    probabilities: Floats,
+) -> int:
+    """Draw rows from the first on; return the row for which the random numbers did not suffice."""
+    used = 0
+    count = -1
+    alpha = d = c = logarithm_d = logarithm_v = 0.0
+    for row in range(first, len(indptr) - 1):
         largest = -np.inf
-        for entry in range(start, end):
-            logarithm = np.log(probabilities[entry]) - exponentials[entry] / alpha[entry]
-            probabilities[entry] = logarithm
-            largest = max(largest, logarithm)
+        for entry in range(indptr[row], indptr[row + 1]):
+            if counts[entry] != count:
+                count = counts[entry]
+                alpha = count + concentration
+                d = alpha + 2.0 / 3.0
+                c = 1.0 / np.sqrt(9.0 * d)
+                logarithm_d = np.log(d)
+            accepted = False
+            while not accepted:
+                if used == len(normals):
+                    return row
+                x = normals[used]
+                root = 1.0 + c * x
+                if root > 0.0:
+                    logarithm_v = 3.0 * np.log(root)
+                    accepted = 0.5 * x * x + d * (1.0 - root * root * root + logarithm_v) > -levels[used]
+                used += 1
+            probabilities[entry] = logarithm_d + logarithm_v - boosts[entry] / alpha
+            largest = max(largest, probabilities[entry])
         total = 0.0
-        for entry in range(start, end):
+        for entry in range(indptr[row], indptr[row + 1]):
             probabilities[entry] = np.exp(probabilities[entry] - largest)
             total += probabilities[entry]
-        for entry in range(start, end):
-            probabilities[entry] = max(probabilities[entry] / total, FLOOR)
+        share = 1.0 / total
+        for entry in range(indptr[row], indptr[row + 1]):
+            probabilities[entry] = max(probabilities[entry] * share, FLOOR)
+    return len(indptr) - 1
 
 
 @exercise

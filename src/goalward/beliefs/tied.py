@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.base import FLOOR, Belief, Marginals, Prior, check_reachable, excluded, locate
-from goalward.beliefs.dirichlet import checked_concentration, tally
+from goalward.beliefs.dirichlet import checked_concentration
 from goalward.errors import SettingError, ShapeError
 from goalward.model.ssp import SSP
 from goalward.seeds import generator
@@ -160,7 +160,7 @@ class TiedBelief(Belief):
         )
         if known < len(entries):
             raise excluded(self.task, steps, known, "the prior")
-        tally(self.cells[entries], self.counts)
+        self.counts += np.bincount(self.cells[entries], minlength=len(self.counts))
 
     def sample(self, rng: np.random.Generator) -> SSP:
         """Draw a model."""

@@ -86,7 +86,8 @@ class Rollout:
         self.environment, self.acting = Luck(environment), Luck(acting)
         self.cursor = np.zeros(7, dtype=np.int64)
         self.cursor[STATE] = ssp.initial_state
-        self.visits, self.stop_after, self.stop_before = (np.zeros(ssp.costs.shape, dtype=np.int64) for _ in range(3))
+        self.visits = np.zeros(ssp.costs.shape, dtype=np.int64)
+        self.never = np.full(ssp.costs.shape, NEVER)
         self.record = Steps.empty(BLOCK)
 
     @property
@@ -98,11 +99,20 @@ class Rollout:
         """Take up a plan."""
         self.policy, self.chances = prepare_policy(plan, self.S, self.A)
         self.visits.fill(0)
-        for limits, given in ((self.stop_after, plan.stop_after_visits), (self.stop_before, plan.stop_before_visits)):
-            limits[...] = NEVER if given is None else given
+        self.stop_after = self.limits(plan.stop_after_visits)
+        self.stop_before = self.limits(plan.stop_before_visits)
         self.cursor[STEP] = 0
         self.cursor[PLAN_GOALS] = NEVER if plan.stop_after_goals is None else plan.stop_after_goals
         self.cursor[PLAN_STEPS] = NEVER if plan.stop_after_steps is None else plan.stop_after_steps
+
+    def limits(self, given: Int64s | None) -> Int64s:
+        """Return a table of visit limits as the kernel takes it."""
+        if given is None:
+            return self.never
+        table = np.array(given, dtype=np.int64)
+        if table.shape != self.visits.shape:
+            raise PolicyError(f"limits of visits have shape {table.shape}; it must be {self.visits.shape}")
+        return table
 
     def advance(self, episodes: int, steps: int) -> tuple[Steps, int]:
         """Follow the plan for a while: at most so many episodes and steps; return the steps and what ended the plan."""

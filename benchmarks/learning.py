@@ -1,0 +1,201 @@
+"""Learning against its yardstick and its budgets: `python benchmarks/learning.py [--quick]`.
+
+Times are CPU times of one core. goalward and the NumPy yardstick take turns in the same process; the smallest of the
+repetitions counts, the median stands beside it. Compile times and memory come from fresh processes. The tables go to
+the terminal and to benchmarks/results/learning.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+import goalward as gw
+from numpy_psrl import psrl
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "learning.md"
+EPISODES = 10_000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="fewer seeds and repetitions, and no file")
+    parser.add_argument("--part", choices=("compile", "large"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.part:
+        print(json.dumps({"compile": compile_part, "large": large_part}[arguments.part]()))
+        return
+    seeds = 8 if arguments.quick else 40
+    sections = [
+        ("Regret after 10,000 episodes", regret_table(seeds)),
+        ("Speed, 10,000 episodes of GridWorld with Dirichlet(0.1)", speed_table(3 if arguments.quick else 9)),
+        ("Steps of a fixed policy, five successors", growth_table()),
+        ("Budgets", budget_table()),
+    ]
+    text = "# Learning\n\n" + machine() + "".join(f"\n\n## {title}\n\n{body}" for title, body in sections) + "\n"
+    print(text)
+    if not arguments.quick:
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(text, encoding="utf-8")
+
+
+def machine() -> str:
+    model = next((line.split(":")[1].strip() for line in cpu_lines() if line.startswith("model name")), "")
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("goalward", "numpy", "scipy", "numba"))
+    load = os.getloadavg()[0]
+    return (
+        f"{model or platform.processor()}, {os.cpu_count()} cores, load {load:.1f} when this began; Python"
+        f" {platform.python_version()}, {versions}. Written by benchmarks/learning.py."
+    )
+
+
+def cpu_lines() -> list[str]:
+    try:
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+
+
+def table(heading: list[str], rows: list[list[str]]) -> str:
+    lines = [heading, ["---"] * len(heading), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def regret_table(seeds: int) -> str:
+    rows = []
+    for name in ("grid-world", "random-mdp"):
+        world = gw.worlds.make(name)
+        uniform = gw.evaluate(world, uniform_policy(world)).costs
+        loss = EPISODES * (uniform[world.initial_state] - gw.solve(world).values[world.initial_state])
+        runs = [gw.learn(gw.agents.PSRL(), world, EPISODES, seed) for seed in range(seeds)]
+        for kind in ("regret", "gap_regret"):
+            found = np.array([getattr(run, kind)[-1] for run in runs])
+            half = 1.96 * found.std(ddof=1) / np.sqrt(seeds)
+            share = f"{100 * found.mean() / loss:.2f} % ({100 * np.median(found) / loss:.2f} %)"
+            rows.append([name, kind, f"{found.mean():.0f} ± {half:.0f}", f"{np.median(found):.0f}", share])
+    heading = ["world", "kind", f"mean of {seeds} seeds, 95 %", "median", "mean (median) over the uniform policy's"]
+    return table(heading, rows)
+
+
+def uniform_policy(world: gw.SSP) -> np.ndarray:
+    return world.available / world.available.sum(axis=1, keepdims=True)
+
+
+def speed_table(repetitions: int) -> str:
+    world = gw.worlds.grid_world()
+    P, costs = world.to_dense(), np.array(world.costs)
+    gw.learn(gw.agents.PSRL(), world, 10, seed=0)
+    found: dict[str, list[float]] = {"goalward": [], "literal": [], "narrow": []}
+    for seed in range(repetitions):
+        began = time.process_time()
+        steps = gw.learn(gw.agents.PSRL(), world, EPISODES, seed).total_steps
+        found["goalward"].append(steps / (time.process_time() - began))
+        for name in ("literal", "narrow"):
+            began = time.process_time()
+            steps = psrl(P, costs, world.initial_state, EPISODES, seed, narrow=name == "narrow").steps
+            found[name].append(steps / (time.process_time() - began))
+    names = {
+        "goalward": "goalward",
+        "literal": "plain NumPy, the pseudo-code as it stands",
+        "narrow": "plain NumPy, doubling tested for the pair just played only",
+    }
+    rows = []
+    for name, title in names.items():
+        ratios = [ours / theirs for ours, theirs in zip(found["goalward"], found[name], strict=True)]
+        best = f"{max(found[name]):,.0f} ({statistics.median(found[name]):,.0f})"
+        rows.append([title, best, "" if name == "goalward" else f"{statistics.median(ratios):.1f}"])
+    rows.append(["aim", "> 1,000,000", "> 10"])
+    return table(["", "steps per CPU second, learning included: best (median)", "goalward is faster by, median"], rows)
+
+
+def sparse_world(states: int, actions: int = 4, successors: int = 5, seed: int = 0) -> gw.SSP:
+    rng = np.random.default_rng(seed)
+    rows = states * actions
+    targets = np.argsort(rng.random((rows, 2 * successors)), axis=1)[:, :successors]
+    targets = (targets * (states // (2 * successors)) + rng.integers(0, states // (2 * successors), (rows, 1))) % states
+    targets[:, 0] = np.where(rng.random(rows) < 0.2, states, targets[:, 0])
+    weights = rng.dirichlet(np.ones(successors), rows)
+    indptr = np.arange(rows + 1) * successors
+    return gw.SSP.from_rows(indptr, targets.ravel(), weights.ravel(), rng.uniform(0.1, 1.0, (states, actions)))
+
+
+def growth_table() -> str:
+    rows = []
+    for states in (20, 200, 2_000, 20_000):
+        world = sparse_world(states)
+        agent = gw.agents.Optimal(world)
+        gw.learn(agent, world, 10)
+        setup = min(cpu(lambda agent=agent, world=world: gw.learn(agent, world, 1)) for _ in range(3))
+        steps = gw.learn(agent, world, 100_000, seed=1).total_steps
+        taken = min(cpu(lambda agent=agent, world=world: gw.learn(agent, world, 100_000, seed=1)) for _ in range(3))
+        rows.append([f"{states:,}", f"{(taken - setup) / steps * 1e9:.0f} ns"])
+    return table(["states", "CPU time per step"], rows)
+
+
+def cpu(call: object) -> float:
+    began = time.process_time()
+    call()  # type: ignore[operator]
+    return time.process_time() - began
+
+
+def budget_table() -> str:
+    with tempfile.TemporaryDirectory() as cache:
+        first = fresh_process("compile", GOALWARD_CACHE_DIR=cache)
+        second = fresh_process("compile", GOALWARD_CACHE_DIR=cache)
+    large = fresh_process("large")
+    rows = [
+        ["first call, empty cache, CPU", f"{first['seconds']:.1f} s", "< 10 s"],
+        ["first call of the next process, CPU", f"{second['seconds']:.2f} s", "< 1 s"],
+        ["2,000 states, 4 actions, 5 successors: epoch", f"{large['epoch']:.1f} ms", "< 50 ms"],
+        ["the same: draw a model", f"{large['sample']:.1f} ms", ""],
+        ["the same: peak memory of the process", f"{large['peak']:.0f} MB", "< 300 MB"],
+    ]
+    return table(["what", "measured", "aim"], rows)
+
+
+def fresh_process(part: str, **environment: str) -> dict[str, float]:
+    command = [sys.executable, str(Path(__file__).resolve()), "--part", part]
+    printed = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, env=os.environ | environment, check=True
+    ).stdout
+    found: dict[str, float] = json.loads(printed.splitlines()[-1])
+    return found
+
+
+def compile_part() -> dict[str, float]:
+    """Time the first `learn` of a process, with whatever it has to compile or load; the imports are made before."""
+    world = gw.worlds.grid_world()
+    agent = gw.agents.PSRL()
+    return {"seconds": cpu(lambda: gw.learn(agent, world, 10))}
+
+
+def large_part() -> dict[str, float]:
+    gw.learn(gw.agents.PSRL(), gw.worlds.grid_world(), 10)
+    world = sparse_world(2_000)
+    agent = gw.agents.PSRL(prior=gw.Dirichlet(0.1, support=world))
+    gw.learn(agent, world, 1)
+    began = time.process_time()
+    run = gw.learn(agent, world, 200)
+    taken = time.process_time() - began
+    rng = np.random.default_rng(0)
+    belief = run.agent.belief  # type: ignore[attr-defined]
+    sample = min(cpu(lambda: belief.sample(rng)) for _ in range(5))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"epoch": taken / len(run.epochs) * 1e3, "sample": sample * 1e3, "peak": peak}
+
+
+if __name__ == "__main__":
+    main()

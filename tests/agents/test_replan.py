@@ -1,0 +1,110 @@
+"""Planning on sample after sample, against `solve` and rational arithmetic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import goalward as gw
+from goalward import SSP, Dirichlet, worlds
+from goalward.agents import replan
+from goalward.agents.replan import Replanner, eliminate
+from goalward.errors import PrecisionError
+from goalward.task import Task
+
+
+@pytest.mark.parametrize("concentration", [1e-3, 0.1, 1.0])
+@pytest.mark.parametrize("world", [worlds.grid_world(), worlds.random_mdp(), worlds.grid_world(6, 6)])
+@pytest.mark.parametrize("known", [False, True])
+def test_same_values_as_solve(world: SSP, concentration: float, known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On samples in a row; `solve` itself is asked once for the first and where the certificate is not enough."""
+    belief = Dirichlet(concentration, support=world if known else None).belief(Task.of(world, 1))
+    rng = np.random.default_rng(1)
+    planner = Replanner()
+    asked = []
+    scratch = Replanner.solve_from_scratch
+    monkeypatch.setattr(Replanner, "solve_from_scratch", lambda self, m: asked.append(m) or scratch(self, m))
+    samples = [belief.sample(rng) for _ in range(40)]
+    for model in samples:
+        planned = planner.solve(model)
+        assert not np.isnan(planned.values).any()
+        try:
+            with np.errstate(all="ignore"):
+                solution = gw.solve(model)
+        except PrecisionError:
+            continue
+        if not solution.values.max() < 1e100:
+            continue
+        np.testing.assert_allclose(planned.values, solution.values, rtol=2e-6)
+        np.testing.assert_allclose(gw.evaluate(model, planned.policy).costs, solution.values, rtol=2e-6)
+    assert samples[0] is asked[0]
+    if concentration >= 0.1:
+        assert len(asked) == 1
+
+
+def test_elimination_keeps_all_digits() -> None:
+    """A policy that leaves with probability 1e-200: rational arithmetic gives the values, a linear solve cannot."""
+    P = np.array([[0.5, 0.5 - 2.0**-60, 1e-200], [0.25, 0.75, 0.0]])
+    P[0, 1] = 0.5
+    rest = np.array([1.0, 3.0])
+    values = np.empty(2)
+    eliminate(P.copy(), rest.copy(), values)
+    # V0 = 1 + V0/2 + V1/2 with the way out, V1 = 3 + V0/4 + 3 V1/4, that is V1 = 12 + V0, each leaving share summed up.
+    leave = Fraction(0.5) + Fraction(1e-200)
+    V0 = (Fraction(1) + Fraction(0.5) * 12) / (leave - Fraction(0.5))
+    assert values[0] == pytest.approx(float(V0), rel=1e-14)
+    assert values[1] == pytest.approx(float(V0 + 12), rel=1e-14)
+
+
+def test_elimination_is_a_linear_solve() -> None:
+    rng = np.random.default_rng(0)
+    for S in (1, 2, 5, 30):
+        P = rng.dirichlet(np.full(S + 1, 0.3), S)
+        rest = rng.random(S)
+        values = np.empty(S)
+        eliminate(P.copy(), rest.copy(), values)
+        np.testing.assert_allclose(values, np.linalg.solve(np.eye(S) - P[:, :S], rest), rtol=1e-10)
+
+
+def test_free_actions_go_to_solve(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a cost of zero a policy may wander for free; the kernel's argument does not hold there."""
+    world = worlds.random_mdp()
+    free = world.with_costs(np.where(np.arange(2) == 0, 0.0, world.costs))
+    belief = Dirichlet(0.1).belief(Task.of(free, 1))
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr(replan, "iterate", None)
+    planner = Replanner()
+    for _ in range(5):
+        model = belief.sample(rng)
+        np.testing.assert_allclose(planner.solve(model).values, gw.solve(model).values, rtol=2e-6)
+
+
+def test_support_that_changes() -> None:
+    planner = Replanner()
+    for success in (0.7, 1.0, 0.85, 0.7):
+        world = worlds.grid_world(success=success)
+        np.testing.assert_allclose(planner.solve(world).values, gw.solve(world).values, rtol=2e-6)
+
+
+def test_dead_ends_get_an_action() -> None:
+    """State 1 cannot reach the goal; a policy must still name an action there."""
+    P = np.zeros((2, 2, 3))
+    P[0, 0, 2], P[0, 1, 1], P[1, 1, 1] = 1.0, 1.0, 1.0
+    planned = Replanner().solve(SSP.from_dense(P, np.ones((2, 2))))
+    assert planned.policy.tolist() == [0, 1]
+    assert planned.values.tolist() == [1.0, np.inf]
+
+
+def test_goal_out_of_reach_in_practice() -> None:
+    """Nearly deterministic samples: plans come out finite in time, and no worse than the bounds of `solve` say."""
+    world = worlds.grid_world()
+    belief = Dirichlet(1e-6).belief(Task.of(world, 1))
+    rng = np.random.default_rng(5)
+    planner = Replanner()
+    for _ in range(60):
+        model = belief.sample(rng)
+        planned = planner.solve(model)
+        assert ((planned.policy >= 0) & (planned.policy < 4)).all()
+        assert (planned.values > 0.0).all()
