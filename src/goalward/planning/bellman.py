@@ -195,7 +195,7 @@ def improve(
     first: Int32s, start: Int64s, target: Int32s, weight: Floats, to_goal: Floats, cost: Floats,
     values: Floats, policy: Int64s,
 ) -> bool:  # fmt: skip
-    """Switch each state to its row of smallest residual if that beats the present one by more than rounding."""
+    """Switch each state to its row of smallest residual if that beats the present one by more than rounding of V."""
     changed = False
     for state in range(values.size):
         here = values[state]
@@ -204,11 +204,10 @@ def improve(
         for position in range(first[state] - 1, first[state + 1]):
             row = choice if position < first[state] else position
             residual = cost[row] - to_goal[row] * here
-            size = cost[row] + to_goal[row] * here
+            size = cost[row] + here
             for entry in range(start[row], start[row + 1]):
-                term = weight[entry] * (values[target[entry]] - here)
-                residual += term
-                size += abs(term)
+                residual += weight[entry] * (values[target[entry]] - here)
+                size += weight[entry] * values[target[entry]]
             if residual < best - (4.0 * UNIT) * size:
                 best = residual
                 if row != policy[state]:
@@ -221,11 +220,13 @@ def improve(
 def policy_iteration(
     first: Int32s, start: Int64s, target: Int32s, weight: Floats, to_goal: Floats, cost: Floats,
     own_start: Int64s, own_target: Int32s, own_weight: Floats, own_goal: Floats, own_cost: Floats,
-    group: Int32s, matrix: Floats, goal: Floats, right: Floats, values: Floats, before: Floats, policy: Int64s,
+    group: Int32s, matrix: Floats, goal: Floats, right: Floats,
+    values: Floats, before: Floats, policy: Int64s, proper: Int64s,
 ) -> int:  # fmt: skip
     """Iterate policies with exact evaluation; `group` is the identity. Returns the evaluations made, 0 if improper.
 
-    Stops when no row is better or when no value fell by more than rounding, so ties cannot make it cycle.
+    Stops when no row is better or when no value fell by more than rounding, so ties cannot make it cycle. An improved
+    policy that turns out improper, which only rounding can bring about, is taken back.
     """
     evaluations = 0
     while True:
@@ -235,10 +236,14 @@ def policy_iteration(
             values[state] = 0.0
         aggregate(own_start, own_target, own_weight, own_goal, own_cost, values, group, matrix, goal, right)
         if not eliminate(matrix, goal, right, values):
-            return 0
+            for state in range(values.size):
+                values[state] = before[state]
+                policy[state] = proper[state]
+            return evaluations
         evaluations += 1
         fell = False
         for state in range(values.size):
+            proper[state] = policy[state]
             if values[state] < before[state] * (1.0 - values.size * UNIT):
                 fell = True
         if not fell or not improve(first, start, target, weight, to_goal, cost, values, policy):

@@ -128,8 +128,12 @@ class Certifier:
         before = values.copy()
         self.policy_sweep(values)
         system = LinearOperator((len(values), len(values)), matvec=operator, dtype=np.float64)
-        step, _ = bicgstab(system, values - before, rtol=LEAP_PRECISION, maxiter=LEAP_STEPS)
-        before += step
+        right = values - before
+        scale = np.abs(right).max()  # bicgstab gives up on right sides that are tiny in absolute terms
+        if not 0.0 < scale < np.inf:
+            return
+        step, _ = bicgstab(system, right / scale, rtol=LEAP_PRECISION, maxiter=LEAP_STEPS)
+        before += scale * step
         if np.isfinite(before).all() and before.min() >= 0.0:
             values[:] = before
 

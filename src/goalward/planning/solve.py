@@ -27,6 +27,7 @@ from goalward._jit import exercise
 from goalward.arrays import Floats, Int64s
 from goalward.errors import PolicyError, PrecisionError, SettingError, UnreachableGoalError
 from goalward.model.ssp import SSP
+from goalward.model.structure import sure_states
 from goalward.planning import bellman
 from goalward.planning.certificate import POLICY_SWEEPS, Bounds, Certifier
 from goalward.planning.reduce import DEAD, Reduction, reduce
@@ -142,15 +143,26 @@ def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) 
         else:
             method = "sweeps"
             bounds, iterations = sweep(reduction, extended, policy, tolerance, start)
+    actions = reduction.expand_policy(ssp, policy)
+    if not bounds.width <= tolerance and not reaches(ssp, actions, extended[reduction.place]):
+        bellman.label(*reduction.problem[:6], np.empty(reduction.states), policy)
+        actions = reduction.expand_policy(ssp, policy)
     return Solution(
         extended[reduction.place],
-        reduction.expand_policy(ssp, policy),
+        actions,
         bounds.lower[reduction.place],
         bounds.upper[reduction.place],
         method,
         iterations,
         bounds.width,
     )
+
+
+def reaches(ssp: SSP, actions: Int64s, values: Floats) -> bool:
+    """Return whether a policy reaches the goal surely wherever the values are finite."""
+    rows = np.arange(ssp.actions) == actions[:, None]
+    distance, _, _ = sure_states(ssp, rows)
+    return bool((distance[np.isfinite(values)] >= 0).all())
 
 
 def iterate_policies(
@@ -161,14 +173,12 @@ def iterate_policies(
     values = extended[:DEAD]
     iterations = 0
     work = (*problem[:6], *certifier.rows, *certifier.groups, values, certifier.spare)
+    proper = policy.copy()
     if start is not None:
-        earlier = policy.copy()
-        bellman.adopt(problem.first, problem.origin, ssp.actions, start.policy, earlier)
-        iterations = bellman.policy_iteration(*work, earlier)
-        if iterations:
-            policy[:] = earlier
+        bellman.adopt(problem.first, problem.origin, ssp.actions, start.policy, policy)
+        iterations = bellman.policy_iteration(*work, policy, proper)
     if not iterations:
-        iterations = bellman.policy_iteration(*work, policy)
+        iterations = bellman.policy_iteration(*work, policy, proper)
     bounds = certifier.by_ratio(extended, policy, greedy=False)
     for prove in (certifier.by_elimination, certifier.by_propagation):
         if not bounds.width <= tolerance:
