@@ -24,6 +24,7 @@ Posterior
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, ClassVar
 
 import numpy as np
@@ -111,9 +112,15 @@ class TiedDirichlet(Prior):
         return belief
 
     def settings(self) -> dict[str, Any]:
-        """Return what distinguishes this prior from others, as plain data."""
+        """Return what distinguishes this prior from others, as plain data; its tables by their digest."""
+        digest = hashlib.sha256(f"{self.outcomes.shape}".encode())
+        for table in (self.outcomes, self.groups):
+            digest.update(table.astype("<i8").tobytes())
         return {
-            key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in self.to_state().items()
+            "kind": self.kind,
+            "tables": digest.hexdigest(),
+            "concentration": self.concentration,
+            "sweeps": self.sweeps,
         }
 
     def to_state(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from goalward.learning.regret import Optimum, optimum, unknown
 from goalward.learning.rollout import Ended, Rollout
 from goalward.learning.run import Run
 from goalward.learning.stepwise import Environment, Stepwise
+from goalward.model.build import checked_costs, checked_state
 from goalward.model.ssp import SSP
 from goalward.seeds import checked_seed, generator, streams
 from goalward.worlds.settings import checked_integer
@@ -93,7 +94,9 @@ def learn(
 def tell(model: SSP | None, task: Task | None, episodes: int) -> Task:
     """Return what the agent is told."""
     if task is not None:
-        return Task(task.costs, task.initial_state, episodes)
+        costs = checked_costs(task.costs, np.isfinite(task.costs))
+        costs.flags.writeable = False
+        return Task(costs, checked_state(task.initial_state, len(costs)), episodes)
     if model is None:
         raise SettingError(
             "the environment carries no model; pass task=Task(costs, initial_state, episodes) to say what is known"

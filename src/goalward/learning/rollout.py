@@ -109,7 +109,7 @@ class Rollout:
         """Return a table of visit limits as the kernel takes it."""
         if given is None:
             return self.never
-        table = np.array(given, dtype=np.int64)
+        table = np.array(given, dtype=np.int64, order="C")
         if table.shape != self.visits.shape:
             raise PolicyError(f"limits of visits have shape {table.shape}; it must be {self.visits.shape}")
         return table
@@ -187,7 +187,7 @@ def prepare_policy(plan: Plan, S: int, A: int) -> tuple[Int64s, Floats]:
             f"the policy has shape {policy.shape} and dtype {policy.dtype}; it must hold integers of shape ({S},) or"
             f" (H, {S}), or floats of shape ({S}, {A})"
         )
-    return np.array(policy, dtype=np.int64, ndmin=2), NO_CHANCES
+    return np.array(policy, dtype=np.int64, ndmin=2, order="C"), NO_CHANCES
 
 
 @kernel
