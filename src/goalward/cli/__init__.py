@@ -14,6 +14,7 @@ from goalward.cli import studies  # noqa: F401  isort: skip
 from goalward.cli import worlds  # noqa: F401  isort: skip
 from goalward.cli import learning  # noqa: F401  isort: skip
 from goalward.cli import listing  # noqa: F401  isort: skip
+from goalward.cli import claims  # noqa: F401  isort: skip
 from goalward.cli.app import app
 from goalward.errors import GoalwardError
 

@@ -1,0 +1,46 @@
+"""The verb about the paper: test its claims."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from goalward.cli.app import app, say
+
+__all__ = ["claims"]
+
+
+@app.command()
+def claims(
+    quick: Annotated[bool, typer.Option("--quick", help="Take a minute: fewer runs, wider intervals.")] = False,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="TEST", help="Make only this test; may be repeated.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The results folder; what it holds is not run again.")] = Path(
+        "results/claims"
+    ),
+    workers: Annotated[int | None, typer.Option(help="How many processes; all cores, if not given.")] = None,
+    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the table as Markdown.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+) -> None:
+    """Test the claims of the PSRL-SSP paper: what was run, what was measured, the verdict."""
+    from goalward.report.claims import claims_document, claims_markdown, claims_text
+    from goalward.report.summary import write_text
+    from goalward.theory.claims import check_claims
+
+    found = check_claims(
+        out, quick=quick, only=only, workers=workers, watch=lambda name: typer.echo(f"testing: {name}", err=True)
+    )
+    if markdown is not None:
+        write_text(markdown, claims_markdown(found))
+    if json:
+        from json import dumps
+
+        say(dumps(claims_document(found), allow_nan=False))
+        return
+    say(claims_text(found, shutil.get_terminal_size(fallback=(120, 50)).columns))
+    if markdown is not None:
+        say("", f"written: {markdown}")
