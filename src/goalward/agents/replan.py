@@ -31,7 +31,7 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.arrays import Floats, Int32s, Int64s
-from goalward.errors import GoalwardError, PrecisionError
+from goalward.errors import GoalwardError, PrecisionError, UnreachableGoalError
 from goalward.model.ssp import SSP
 from goalward.planning.solve import Solution, solve
 
@@ -97,7 +97,11 @@ class Replanner:
                         solution = solve(raised, TOLERANCE, start)
                     except PrecisionError as error:
                         solution = error.solution
-                # A start far off may end in values that are no numbers.
+                    except UnreachableGoalError:
+                        # The belief has seen to it that the goal can be reached: the values have overflowed.
+                        if floor == FLOORS[-1]:
+                            raise
+                        continue
                 if not np.isnan(solution.values).any():
                     return solution
         raise GoalwardError("a sampled model has values beyond double precision; raise the prior's concentration")
