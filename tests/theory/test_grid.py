@@ -1,0 +1,48 @@
+"""The grid of regrets and bounds, on a small study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from goalward import hardness, worlds
+from goalward.experiments.executors import InProcess
+from goalward.experiments.store import Store
+from goalward.theory.bounds import theorem_1
+from goalward.theory.grid import grid_markdown, regret_grid
+from goalward.theory.lab import Lab
+
+STUDY = """
+name = "small"
+max_steps = 1_000_000
+[[worlds]]
+world = "random-mdp-v0"
+settings = { rows = "dirichlet", cost_min = 0.5 }
+sweep = { states = [2, 6] }
+draw = "seed"
+[[agents]]
+agent = "psrl"
+"""
+
+
+def test_the_grid(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(STUDY)
+    lab = Lab(Store.open(tmp_path / "results", create=True), InProcess(), quick=True)
+    results = lab.results(str(tmp_path / "small.toml"), runs=3, episodes=60)
+    rows = regret_grid(results, [20, 60, 600])
+    assert [(row.S, row.A, row.K) for row in rows] == [(2, 2, 20), (2, 2, 60), (6, 2, 20), (6, 2, 60)]
+    contents = results.plan.contents(results.cells[0].cell)
+    hard = [hardness(worlds.make(content["world"]["id"], **content["world"]["settings"])) for content in contents]
+    assert rows[1].B_star == pytest.approx(np.mean([each.B_star for each in hard]))
+    expected = [theorem_1(2, 2, 60, each.B_star, each.c_min) for each in hard]
+    assert rows[1].main == pytest.approx(np.mean([bound.main for bound in expected]))
+    assert rows[1].lower_order == pytest.approx(np.mean([bound.lower_order for bound in expected]))
+    assert rows[1].regret.value == pytest.approx(results.cells[0].finals["gap_regret"].mean())
+    # Seventy-two episodes would be needed for six states.
+    assert rows[3].main is rows[3].ratio is None
+    text = grid_markdown(rows).splitlines()
+    assert len(text) == 6
+    assert text[5].startswith("| 6 | 2 | 60 |")
+    assert "K < S² A" in text[5]
