@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 from scipy import special
@@ -190,3 +192,13 @@ def test_state(known: bool) -> None:
         copy.restore({"counts": -belief.counts - 1})
     with pytest.raises(ValueError, match="counts must be"):
         copy.restore({"counts": belief.counts[1:]})
+
+
+def test_a_deep_copy_learns_on_its_own() -> None:
+    belief = Dirichlet(0.1).belief(task(3, 2))
+    twin = copy.deepcopy(belief)
+    belief.update(steps((0, 0, 1)))
+    assert twin.counts.sum() == 0
+    assert belief.counts.sum() == 1
+    assert twin.indptr is belief.indptr
+    assert twin.mean() != belief.mean()

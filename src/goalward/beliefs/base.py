@@ -11,8 +11,9 @@ the costs and the start of the task, and the goal can be reached in it if it can
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -90,6 +91,14 @@ class Belief(ABC):
     @abstractmethod
     def restore(self, state: dict[str, Any]) -> None:
         """Take up what `to_state` gave; raises ValueError where it does not fit."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Copy what is learnt and share what never changes: the support, the task, the read-only arrays."""
+        twin = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray) and value.flags.writeable:
+                setattr(twin, name, value.copy())
+        return twin
 
     def row(self, state: int, action: int) -> slice:
         """Return where the entries of a row lie."""

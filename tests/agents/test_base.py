@@ -1,0 +1,105 @@
+"""The contract of an agent: what it may not do, what it cannot be given back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from environments import Counter
+from goalward import SSP, agents, archive, learn, worlds
+from goalward.agents import PSRL, Optimal, StepAgent, Steps, Task
+from goalward.errors import FileError, PolicyError, SettingError
+
+WORLD = worlds.grid_world(2, 2)
+
+
+def begun() -> PSRL:
+    agent = PSRL()
+    agent.begin(Task.of(WORLD, 10), np.random.default_rng(0))
+    return agent
+
+
+class TestRestore:
+    """What does not fit is refused."""
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"surplus": 1}, "the state holds"),
+            ({"visits": np.zeros((2, 2), dtype=np.int64)}, r"visits must have shape \(3, 4\)"),
+            ({"visits": np.zeros((3, 4))}, "dtype int64"),
+            ({"k": "one"}, "k must be of type int"),
+            ({"belief": {"counts": np.zeros(3, dtype=np.int64)}}, "counts must be"),
+        ],
+    )
+    def test_misfits(self, change: dict[str, Any], message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            begun().restore(begun().to_state() | change)
+
+    def test_missing(self) -> None:
+        state = begun().to_state()
+        del state["k"]
+        with pytest.raises(ValueError, match="psrl learns"):
+            begun().restore(state)
+
+    def test_file_with_a_misfit(self, tmp_path: Path) -> None:
+        """A file that is whole but holds the state of another task."""
+        path = tmp_path / "agent.npz"
+        agents.save(begun(), path)
+        tree = archive.read(path, "goalward-agent", 1)
+        tree["learnt"]["visits"] = np.zeros((1, 1), dtype=np.int64)
+        archive.write(path, "goalward-agent", 1, tree)
+        with pytest.raises(FileError, match="cannot be made again"):
+            agents.load(path)
+
+
+def test_what_cannot_be_saved_is_named(tmp_path: Path) -> None:
+    agent = begun()
+    agent.diary = ["dear", "diary"]  # type: ignore[attr-defined]
+    with pytest.raises(SettingError, match="psrl cannot be saved: diary is list"):
+        agents.save(agent, tmp_path / "agent.npz")
+
+
+def test_optimal_in_another_world() -> None:
+    with pytest.raises(SettingError, match="model has 11 states and 4 actions, the task 3 and 4"):
+        learn(Optimal(worlds.grid_world()), WORLD, 10)
+
+
+def test_step_agents_have_no_plans() -> None:
+    with pytest.raises(NotImplementedError, match="step by step"):
+        Counter().plan(0)
+
+
+def test_step_agent_that_plays_what_is_not_there() -> None:
+    @dataclass(eq=False)
+    class Stubborn(StepAgent):
+        name: ClassVar[str] = "stubborn"
+
+        def choose(self, state: int, chance: float) -> int:
+            return 1
+
+        def observe(self, steps: Steps) -> None:
+            pass
+
+    world = SSP.from_dense([[[0.5, 0.5], [0.0, 0.0]]], [[1.0, 1.0]])
+    with pytest.raises(PolicyError, match="stubborn plays action 1 in state 0"):
+        learn(Stubborn(), world, 10)
+
+
+def test_settings_and_needs() -> None:
+    agent = Optimal.from_world(WORLD, episodes=5)
+    assert agent.given == {"model": WORLD}
+    assert agent.settings() == {"model": {"digest": WORLD.digest}}
+    told = Optimal.from_world(WORLD, episodes=5, model=WORLD)
+    assert told.given == {}
+
+
+def test_lazy_names() -> None:
+    for name in agents.__all__:
+        assert getattr(agents, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'Psrl'"):
+        agents.Psrl  # noqa: B018
