@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 # Importing a module enters its verbs; --help shows them in this order.
 from goalward.cli import studies  # noqa: F401  isort: skip
+from goalward.cli import results  # noqa: F401  isort: skip
 from goalward.cli import worlds  # noqa: F401  isort: skip
 from goalward.cli import learning  # noqa: F401  isort: skip
 from goalward.cli import listing  # noqa: F401  isort: skip

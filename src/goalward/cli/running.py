@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +34,19 @@ def carry_out(
 ) -> Report:
     """Run what is missing of a study, showing the progress; Ctrl-C leaves with exit code 130 and loses little."""
     store = Store.open(folder, create=True)
+    # Schedulers of clusters ask jobs to end this way; the workers are to leave with the job.
+    signal.signal(signal.SIGTERM, leave)
     try:
         with open_display() as display:
             return run_study(study, store, lambda: open_pool(workers, dask), shard=shard, watch=display)
     except KeyboardInterrupt:
         typer.echo(f"\ninterrupted; what is done is stored in {folder}, and the same command goes on there", err=True)
         raise typer.Exit(130) from None
+
+
+def leave(number: int, frame: object) -> None:
+    """End the process in order."""
+    raise SystemExit(128 + number)
 
 
 def report_text(report: Report, folder: Path) -> str:

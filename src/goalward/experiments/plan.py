@@ -249,8 +249,10 @@ def agent_settings(kind: type[Agent], settings: dict[str, Any]) -> dict[str, Any
         if each.name in settings:
             value = as_default(settings[each.name], default)
             full[each.name] = plain_prior(value) if each.name == "prior" else value
+        elif each.name in kind.needs:
+            continue
         elif default is not dataclasses.MISSING:
             full[each.name] = plain(default)
-        elif each.name not in kind.needs:
+        else:
             raise SettingError(f"{kind.name} needs {each.name}; add it to its settings")
     return full

@@ -20,7 +20,7 @@ from goalward.experiments.statistics import (
     mean_interval,
 )
 
-__all__ = ["Row", "Summary", "SweepRow", "compare", "summarise"]
+__all__ = ["Row", "Summary", "SweepRow", "compare", "summarise", "sweep_rows"]
 
 ROUNDING = 1e-9
 """Gaps per episode as small as this are rounding of the planner."""

@@ -17,6 +17,7 @@ from goalward.experiments.summary import Row, Summary
 from goalward.report.tables import Rows, columns
 
 __all__ = [
+    "comparison_document",
     "comparison_text",
     "csv_text",
     "failures_text",
@@ -56,7 +57,7 @@ def with_interval(interval: Interval) -> str:
     ('805 ± 44', '0.140 ± 0.019')
     """
     half = interval.half_width
-    if math.isnan(half) or math.isinf(half) or half <= 0.0:
+    if math.isnan(half) or math.isinf(half) or half <= 1e-9 * abs(interval.value):
         return grouped(interval.value)
     # Two digits of the width say how many of the value are worth showing.
     decimals = max(0, 1 - math.floor(math.log10(half)))
@@ -244,3 +245,21 @@ def comparison_text(first: str, second: str, measure: str, found: Mapping[str, C
     what = measure.replace("_", " ")
     head = f"{what} of {first} minus that of {second}, run by run: mean with {100 * level:g} % t-interval"
     return f"{head}\n{columns(rows, right='1234')}\np-values: two-sided permutation test of the paired differences"
+
+
+def comparison_document(
+    first: str, second: str, measure: str, found: Mapping[str, Comparison], level: float
+) -> dict[str, Any]:
+    """Return a comparison of two agents as plain data."""
+    worlds = {
+        world: {
+            "pairs": each.pairs,
+            "difference": finite(each.difference.value),
+            "low": finite(each.difference.low),
+            "high": finite(each.difference.high),
+            "first_lower": each.wins,
+            "p_value": finite(each.p_value),
+        }
+        for world, each in found.items()
+    }
+    return {"first": first, "second": second, "measure": measure, "level": level, "worlds": worlds}

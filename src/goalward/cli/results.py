@@ -1,0 +1,99 @@
+"""Verbs about results: draw them, compare two agents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from goalward.cli.app import app, say
+from goalward.cli.studies import Folder, Json, Level, StudyName, read, say_json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from goalward.experiments.results import Results
+
+__all__ = ["compare", "plot"]
+
+Measure = Annotated[
+    str, typer.Option(help="regret: costs paid minus the optimum; gap_regret: sum of gaps, less noise.")
+]
+KINDS = ("regret", "growth", "causes", "grid")
+
+
+@app.command()
+def plot(
+    folder: Folder,
+    kind: Annotated[
+        str, typer.Option(help="regret, growth (across a sweep), causes (of epochs) or grid (policy and visits).")
+    ] = "regret",
+    study: StudyName = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The file; its ending is the format, without one png, pdf and svg are made.")
+    ] = None,
+    measure: Measure = "regret",
+    axes: Annotated[str, typer.Option(help="linear or log.")] = "linear",
+    level: Level = 0.95,
+    agent: Annotated[str | None, typer.Option(help="For a grid: which agent; the last, if not given.")] = None,
+    world: Annotated[str | None, typer.Option(help="For a grid: which world; the first grid, if not given.")] = None,
+    number: Annotated[int, typer.Option("--run", min=0, help="For causes and grids: which run.")] = 0,
+) -> None:
+    """Draw the results of a study."""
+    from goalward.cli import drawing
+    from goalward.errors import UnknownNameError
+    from goalward.experiments.results import checked_measure
+    from goalward.experiments.statistics import checked_level
+    from goalward.experiments.store import Store
+    from goalward.report.style import FORMATS, save_figure
+
+    if kind not in KINDS:
+        raise UnknownNameError("kind of plot", kind, KINDS)
+    checked_measure(measure)
+    checked_level(level)
+    store = Store.open(folder)
+    results = read(store, study)
+    figure: Figure
+    if kind == "causes":
+        figure = drawing.causes(results, number)
+    elif kind == "grid":
+        figure = drawing.grid(results, agent, world, number)
+    else:
+        figure = drawing.curves(results, kind, measure, axes, level)
+    stem = out or folder / f"{results.plan.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"
+    formats: tuple[str, ...] = FORMATS
+    if stem.suffix.removeprefix(".") in FORMATS:
+        stem, formats = stem.with_suffix(""), (stem.suffix.removeprefix("."),)
+    for path in save_figure(figure, stem, formats):
+        say(f"written: {path}")
+
+
+@app.command()
+def compare(
+    folder: Folder,
+    first: Annotated[str, typer.Argument(metavar="A", help="The label of an agent.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="The label of another one.")],
+    study: StudyName = None,
+    measure: Measure = "gap_regret",
+    level: Level = 0.95,
+    json: Json = False,
+) -> None:
+    """Compare two agents run by run: difference, interval, permutation test."""
+    from goalward.errors import SettingError
+    from goalward.experiments.results import checked_measure, named
+    from goalward.experiments.statistics import checked_level
+    from goalward.experiments.store import Store
+    from goalward.experiments.summary import compare as compare_agents
+    from goalward.report.summary import comparison_document, comparison_text
+
+    checked_measure(measure)
+    checked_level(level)
+    results: Results = read(Store.open(folder), study)
+    found = compare_agents(results, named(results, first), named(results, second), measure, level)
+    if not found:
+        raise SettingError(f"{first} and {second} share no world in {results.plan.name}; there is nothing to compare")
+    if json:
+        say_json(comparison_document(first, second, measure, found, level))
+    else:
+        say(comparison_text(first, second, measure, found, level))

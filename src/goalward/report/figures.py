@@ -1,0 +1,177 @@
+"""Regret as curves: the figure of the paper, and how regret grows across a sweep.
+
+One panel for each world, one line for each agent: the mean over runs, with a band of pointwise t-intervals. A run that
+was cut off has no regret beyond its end, and the mean of the others would flatter; so the line ends where the first run
+ends, with a cross.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from goalward.arrays import Floats
+from goalward.errors import SettingError
+from goalward.experiments.results import CellResults, Results
+from goalward.experiments.statistics import mean_interval, quantile
+from goalward.experiments.summary import SweepRow
+from goalward.report.style import LineStyle, finish_axes, grouped_ticks, line_style, new_figure
+
+__all__ = ["AXES", "growth_figure", "regret_figure"]
+
+AXES = ("linear", "log")
+MEASURE_NAMES = {"regret": "regret", "gap_regret": "sum of optimality gaps"}
+
+
+def regret_figure(results: Results, measure: str = "regret", axes: str = "linear", level: float = 0.95) -> Figure:
+    """Draw the regret of every agent in every world."""
+    if axes not in AXES:
+        raise SettingError(f"axes is {axes!r}; it must be one of {', '.join(AXES)}")
+    worlds = results.worlds()
+    styles = {agent: line_style(number) for number, agent in enumerate(results.agents())}
+    columns = min(len(worlds), 3)
+    rows = math.ceil(len(worlds) / columns)
+    figure = new_figure(1.0 + 4.4 * columns, 0.9 + 3.4 * rows)
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for panel, (world, cells) in zip(panels, worlds.items(), strict=False):
+        draw_panel(panel, cells, styles, measure, axes, level)
+        panel.set_title(world)
+        panel.set_ylabel(MEASURE_NAMES[measure])
+        panel.set_xlabel("episode")
+    for panel in panels[len(worlds) :]:
+        panel.set_visible(False)
+    handles = [legend_line(agent, style) for agent, style in styles.items()]
+    if any(cell.truncated.any() for cell in results.cells):
+        handles.append(Line2D([], [], color="#444444", marker="x", linestyle="none", label="first run cut off"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 6), frameon=False)
+    return figure
+
+
+def draw_panel(
+    panel: Axes, cells: list[CellResults], styles: dict[str, LineStyle], measure: str, axes: str, level: float
+) -> None:
+    """Draw the lines of one world, the largest regret first so that the smaller ones stay visible."""
+    for number, cell in enumerate(cells):
+        style = styles[cell.cell.agent.label]
+        points, mean, reach = band(cell, measure, level)
+        if not len(points):
+            continue
+        if axes == "log":
+            # Where luck dominates, intervals reach below zero and the logarithm has nothing to show.
+            points, mean, reach = (each[points >= log_start(points)] for each in (points, mean, reach))
+        low = np.maximum(mean - reach, 1e-3 * np.abs(mean)) if axes == "log" else mean - reach
+        panel.fill_between(points, low, mean + reach, color=style.colour, alpha=0.2, linewidth=0)
+        marks = marked_points(points, number, len(cells), axes)
+        panel.plot(
+            points, mean, color=style.colour, linestyle=style.dashes, linewidth=1.8,
+            marker=style.marker, markevery=marks, markersize=5,
+        )  # fmt: skip
+        if cell.truncated.any():
+            panel.plot(points[-1:], mean[-1:], color=style.colour, marker="x", markersize=9, markeredgewidth=2)
+    finish_axes(panel)
+    longest = max(cell.cell.episodes for cell in cells)
+    if axes == "log":
+        panel.set_xscale("log")
+        panel.set_yscale("log", nonpositive="mask")
+        means = np.concatenate([np.asarray(line.get_ydata()) for line in panel.lines])
+        if (means > 0.0).any():
+            panel.set_ylim(bottom=0.5 * means[means > 0.0].min())
+        panel.set_xlim(right=1.05 * longest)
+    else:
+        panel.set_xlim(0, 1.02 * longest)
+        panel.set_ylim(bottom=min(0.0, panel.get_ylim()[0]))
+        panel.xaxis.set_major_formatter(grouped_ticks())
+        panel.yaxis.set_major_formatter(grouped_ticks())
+
+
+def band(cell: CellResults, measure: str, level: float) -> tuple[Floats, Floats, Floats]:
+    """Return the points up to which all runs have come, the mean there and the reach of its interval."""
+    curves = cell.curves[measure]
+    if not len(curves):
+        return np.empty(0), np.empty(0), np.empty(0)
+    common = cell.points <= cell.episodes_done.min()
+    curves = curves[:, common]
+    n = len(curves)
+    reach = np.zeros(curves.shape[1])
+    if n > 1:
+        reach = quantile(n - 1, level) * curves.std(axis=0, ddof=1) / math.sqrt(n)
+    return cell.points[common].astype(np.float64), curves.mean(axis=0), reach
+
+
+def log_start(points: Floats) -> float:
+    """Return where a logarithmic axis begins: the first hundredth of a percent tells nothing."""
+    return float(min(10.0, points[-1] / 100.0))
+
+
+def marked_points(points: Floats, number: int, lines: int, axes: str) -> list[int]:
+    """Return the places of a line's markers, apart from those of the other lines."""
+    shares = (np.arange(5) + (number + 0.5) / lines) / 5.0
+    first, last = points[0], points[-1]
+    wanted = first * (last / first) ** shares if axes == "log" else last * shares
+    return [int(place) for place in np.unique(np.searchsorted(points, wanted).clip(max=len(points) - 1))]
+
+
+def legend_line(label: str, style: LineStyle) -> Line2D:
+    """Return the entry of an agent in the legend."""
+    return Line2D(
+        [],
+        [],
+        color=style.colour,
+        linestyle=style.dashes,
+        marker=style.marker,
+        linewidth=1.8,
+        markersize=5,
+        label=label,
+    )
+
+
+def growth_figure(results: Results, sweeps: list[SweepRow], level: float = 0.95) -> Figure:
+    """Draw the final gap regret against a swept setting of the world, with the fitted powers."""
+    if not sweeps:
+        raise SettingError("the study sweeps no numeric setting of a world; growth has nothing to show")
+    groups = list(dict.fromkeys((row.world, row.setting) for row in sweeps))
+    styles = {agent: line_style(number) for number, agent in enumerate(results.agents())}
+    figure = new_figure(1.0 + 4.4 * len(groups), 4.4)
+    for panel, (world, setting) in zip(figure.subplots(1, len(groups), squeeze=False).ravel(), groups, strict=True):
+        for row in (row for row in sweeps if (row.world, row.setting) == (world, setting)):
+            draw_growth(panel, results, row, styles[row.agent], level)
+        panel.set_xscale("log")
+        panel.set_yscale("log")
+        panel.set_xticks(row.values, [f"{value:g}" for value in row.values])
+        panel.set_xticks([], minor=True)
+        panel.set_title(world)
+        panel.set_xlabel(setting)
+        panel.set_ylabel("final sum of optimality gaps")
+        panel.legend(frameon=False)
+        finish_axes(panel)
+    return figure
+
+
+def draw_growth(panel: Axes, results: Results, row: SweepRow, style: LineStyle, level: float) -> None:
+    """Draw the means of an agent across a sweep and the fitted power."""
+    means, reaches = [], []
+    for value in row.values:
+        cell = next(
+            cell
+            for cell in results.cells
+            if cell.cell.agent.label == row.agent
+            and cell.cell.world.swept.get(row.setting) == value
+            and cell.cell.world.label.startswith(row.world.partition(",")[0])
+        )
+        interval = mean_interval(cell.finals["gap_regret"][cell.complete], level)
+        means.append(interval.value)
+        reaches.append(interval.half_width)
+    slope = (
+        "" if math.isnan(row.exponent.value) else f": exponent {row.exponent.value:.2f} ± {row.exponent.half_width:.2f}"
+    )
+    panel.errorbar(
+        row.values, means, yerr=reaches, color=style.colour, marker=style.marker, linestyle="none", capsize=3,
+        label=f"{row.agent}{slope}",
+    )  # fmt: skip
+    x = np.array(row.values)
+    level_at = np.exp(np.mean(np.log(means)) - row.exponent.value * np.mean(np.log(x)))
+    panel.plot(x, level_at * x**row.exponent.value, color=style.colour, linestyle=style.dashes, linewidth=1.2)

@@ -1,0 +1,31 @@
+"""Results of studies that were never run, for tests of what is made of results."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from goalward.experiments.cells import AgentCell, Cell, Plan, WorldCell
+from goalward.experiments.results import CellResults, Results
+
+
+def cell_results(world, agent, slope, *, swept=None, cut=None, runs=4):
+    """Return made-up results: run r has the regret (slope + r) k after k of 100 episodes."""
+    points = np.arange(1, 101)
+    curves = np.outer(slope + np.arange(runs, dtype=float), points)
+    done = np.full(runs, 100)
+    if cut is not None:
+        done[-1] = cut
+        curves[-1, cut:] = np.nan
+    cell = Cell(WorldCell(world, {}, None, swept or {}), AgentCell(agent, {}), 100)
+    both = {"regret": curves, "gap_regret": curves}
+    return CellResults(
+        cell, np.arange(runs), done < 100, done, done * 3, np.ones(runs), points, both,
+        {name: curve[:, -1] for name, curve in both.items()}, Counter(),
+    )  # fmt: skip
+
+
+def study(*cells):
+    """Return a study that has these results."""
+    return Results(Plan("made-up", "", 0, 4, None, tuple(each.cell for each in cells)), list(cells))

@@ -1,0 +1,140 @@
+"""Figures of studies are checked by what they are made of; how they look was judged by eye."""
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+
+from goalward import worlds
+from goalward.errors import FileError, SettingError
+from goalward.experiments.statistics import mean_interval
+from goalward.experiments.summary import sweep_rows
+from goalward.report.figures import band, growth_figure, regret_figure
+from goalward.report.run_figures import causes_figure, shown_shares, visits_figure
+from goalward.report.style import COLOURS, line_style, save_figure
+from made_up_results import cell_results, study
+
+
+def test_a_panel_for_each_world_and_a_line_for_each_agent():
+    cells = [cell_results(world, agent, 2.0) for world in ("one", "two") for agent in ("a", "b", "c")]
+    figure = regret_figure(study(*cells))
+    assert [panel.get_title() for panel in figure.axes] == ["one", "two"]
+    assert [len(panel.lines) for panel in figure.axes] == [3, 3]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b", "c"]
+    looks = [[(line.get_color(), line.get_marker()) for line in panel.lines] for panel in figure.axes]
+    assert looks[0] == looks[1]
+    assert len(set(looks[0])) == 3
+
+
+def test_lines_are_means_and_bands_are_t_intervals():
+    results = cell_results("one", "a", 2.0)
+    points, mean, reach = band(results, "regret", 0.9)
+    line = regret_figure(study(results), level=0.9).axes[0].lines[0]
+    assert line.get_xdata().tolist() == points.tolist() == list(range(1, 101))
+    assert np.array_equal(line.get_ydata(), mean)
+    for place in (0, 49, 99):
+        expected = mean_interval(results.curves["regret"][:, place], 0.9)
+        assert (mean[place], reach[place]) == pytest.approx((expected.value, expected.half_width))
+
+
+def test_a_line_ends_where_its_first_run_was_cut_off():
+    figure = regret_figure(study(cell_results("one", "a", 2.0, cut=60), cell_results("one", "b", 1.0)))
+    cut, cross, whole = figure.axes[0].lines
+    assert cut.get_xdata()[-1] == 60
+    assert (cross.get_marker(), cross.get_xdata().tolist()) == ("x", [60])
+    assert whole.get_xdata()[-1] == 100
+    assert figure.legends[0].get_texts()[-1].get_text() == "first run cut off"
+
+
+def test_cells_without_runs_leave_no_line():
+    empty = cell_results("one", "a", 2.0, runs=0)
+    figure = regret_figure(study(empty, cell_results("one", "b", 1.0)))
+    assert len(figure.axes[0].lines) == 1
+
+
+@pytest.mark.parametrize(("axes", "scale"), [("linear", "linear"), ("log", "log")])
+def test_axes(axes, scale):
+    panel = regret_figure(study(cell_results("one", "a", 2.0)), axes=axes).axes[0]
+    assert panel.get_xscale() == panel.get_yscale() == scale
+    with pytest.raises(SettingError, match="axes is 'polar'; it must be one of linear, log"):
+        regret_figure(study(cell_results("one", "a", 2.0)), axes="polar")
+
+
+def test_seven_worlds_fill_three_rows():
+    figure = regret_figure(study(*(cell_results(f"world {n}", "a", 1.0) for n in range(7))))
+    assert [panel.get_visible() for panel in figure.axes] == [True] * 7 + [False] * 2
+
+
+def test_styles_do_not_repeat_soon():
+    styles = [line_style(number) for number in range(35)]
+    assert len({(style.colour, style.dashes) for style in styles}) == 35
+
+
+def test_colours_stay_apart_for_the_colour_blind():
+    # Linear RGB to the cones, one kind missing, back (Viénot, Brettel and Mollon 1999); luminance is kept. Neighbours
+    # in the order of use must differ visibly for protanopes and deuteranopes.
+    to_cones = np.array([[17.8824, 43.5161, 4.11935], [3.45565, 27.1554, 3.86714], [0.0299566, 0.184309, 1.46709]])
+    missing = {
+        "protan": np.array([[0, 2.02344, -2.52581], [0, 1, 0], [0, 0, 1]]),
+        "deutan": np.array([[1, 0, 0], [0.494207, 0, 1.24827], [0, 0, 1]]),
+    }
+    linear = np.array([to_rgb(colour) for colour in COLOURS]) ** 2.2
+    for matrix in missing.values():
+        seen = (linear @ to_cones.T @ matrix.T @ np.linalg.inv(to_cones).T).clip(0, 1) ** (1 / 2.2)
+        apart = np.linalg.norm(seen[:, np.newaxis] - seen, axis=2)[np.triu_indices(len(COLOURS), 1)]
+        assert apart.min() > 0.1
+
+
+def test_growth_across_a_sweep():
+    cells = [cell_results(f"grid n={n}", "a", 5.0 * n**2, swept={"n": n}) for n in (2, 4, 8)]
+    results = study(*cells)
+    (row,) = sweep_rows(results, 0.95)
+    assert (row.world, row.agent, row.setting, row.values) == ("grid", "a", "n", (2.0, 4.0, 8.0))
+    assert row.exponent.value == pytest.approx(1.9, abs=0.15)
+    panel = growth_figure(results, [row]).axes[0]
+    assert panel.get_legend().get_texts()[0].get_text().startswith("a: exponent 1.9")
+    assert [text.get_text() for text in panel.get_xticklabels()] == ["2", "4", "8"]
+    with pytest.raises(SettingError, match="sweeps no numeric setting"):
+        growth_figure(results, [])
+
+
+def test_visits_stand_where_they_happened():
+    world = worlds.grid_world(2, 3)
+    visits = np.zeros((5, 4), dtype=np.int64)
+    visits[:, 1] = [100, 20, 3, 0, 12_345]
+    figure = visits_figure(world, np.arange(1.0, 6.0), np.full(5, 3), visits, "a title")
+    left, right = figure.axes[:2]
+    assert [text.get_text() for text in right.texts] == ["100", "20", "3", "0", "12k"]
+    assert [text.get_text() for text in left.texts] == ["1.000", "2.000", "3.000", "4.000", "5.000"]
+    assert len(right.collections[0].U) == 4
+    assert figure.get_suptitle() == "a title"
+
+
+def test_shares_of_causes():
+    assert shown_shares({"a": 1.0, "b": 3.0}) == {"a": 0.25, "b": 0.75}
+    assert shown_shares({"a": 0.0}) == {}
+    small = shown_shares({"a": 1000.0, **{f"c{n}": 4.0 for n in range(3)}})
+    assert list(small) == ["a", "something else"]
+    assert sum(small.values()) == pytest.approx(1.0)
+    figure = causes_figure({"one": {"x": {"a": 1.0, "b": 3.0}, "y": {"b": 2.0}}, "two": {"x": {"c": 0.0}}})
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b"]
+    assert [bar.get_width() for bar in figure.axes[0].patches] == [0.25, 0.75, 1.0]
+    assert [text.get_text() for text in figure.axes[0].texts] == ["4", "2"]
+
+
+def test_files_are_the_same_each_time(tmp_path):
+    results = study(cell_results("one", "a", 2.0))
+    for name in ("first", "second"):
+        assert len(save_figure(regret_figure(results), tmp_path / name)) == 3
+    for ending, magic in (("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")):
+        content = (tmp_path / f"first.{ending}").read_bytes()
+        assert content.startswith(magic)
+        assert content == (tmp_path / f"second.{ending}").read_bytes()
+
+
+def test_files_that_cannot_be_written(tmp_path):
+    figure = regret_figure(study(cell_results("one", "a", 2.0)))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError, match="choose a place that can be written"):
+        save_figure(figure, tmp_path / "file" / "figure")
+    with pytest.raises(SettingError, match="the format is 'bmp'; it must be one of png, pdf, svg"):
+        save_figure(figure, tmp_path / "figure", ("bmp",))
