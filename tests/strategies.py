@@ -50,7 +50,9 @@ def models(
     S = draw(st.integers(1, max_states))
     A = draw(st.integers(1, max_actions))
     prices = COSTS[draw(st.sampled_from(costs))]
-    patterns = DYADIC + DECIMAL + (TINY if tiny else ()) + (((),) * 3 if unavailable else ())
+    remote = dead_ends and draw(st.booleans())  # only state 0 knows the way: more dead ends, loops and long ways
+    family = draw(st.sampled_from((DYADIC + DECIMAL + TINY, TINY + DYADIC[:1]))) if tiny else DYADIC + DECIMAL
+    patterns = family + (((),) * (len(family) // 6) if unavailable else ())
     codes = st.integers(0, len(patterns) * len(prices) * (S + 1) ** 3 - 1)
     indptr = [0]
     successors: list[int] = []
@@ -66,7 +68,7 @@ def models(
         steps = [code // (S + 1) ** place % (S + 1) for place in range(len(pattern))]
         if row % A == 0 and not dead_ends:
             steps[0] = 0
-        successors += [S - step for step in steps]
+        successors += [(S - step) % S if remote and row >= A else S - step for step in steps]
         probabilities += pattern
         indptr.append(len(successors))
     return SSP.from_rows(

@@ -55,11 +55,34 @@ GAMBLE = SSP.from_transitions(
 )
 
 
+# 3e22 from the goal, where a step's cost is far below the last digit: the loop 0 -> 2 -> 0 looks as good as free.
+FAR = SSP.from_transitions(
+    [
+        (0, "loop", 2, 1.0, 2.0),
+        (0, "try", "goal", 1e-10, 2.0),
+        (0, "try", 1, 1.0 - 1e-10, 2.0),
+        (1, "try", 0, 1e-12, 3.0),
+        (1, "try", 1, 1.0 - 1e-12, 3.0),
+        (2, "loop", 0, 1.0, 1.0),
+    ],
+    goals=["goal"],
+)
+# Costs of nothing, a little and a lot beside each other.
+FREE = SSP.from_rows(
+    [0, 2, 4, 7, 8, 10, 10, 12, 12],
+    [1, 2, 2, 3, 2, 3, 4, 0, 0, 4, 3, 4],
+    [0.999, 0.001, 0.9, 0.1, 0.25, 0.5, 0.25, 1.0, 0.001, 0.999, 0.9, 0.1],
+    [[0.0, 1.0], [1.0, 1e-9], [1e-9, 0.0], [1e-9, 0.0]],
+)
+
+
 @given(models())
 @settings(fixed, max_examples=1000)
 @example(chain([1e-6, 1e6]))
 @example(chain([1e9] * 5 + [1e-9]))
 @example(GAMBLE)
+@example(FAR)
+@example(FREE)
 def test_promises_hold(method: str, ssp: SSP) -> None:
     check_solve(ssp, 1e-6)
 

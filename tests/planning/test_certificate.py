@@ -1,0 +1,123 @@
+"""The certificates on their own: whatever values and policy they are given, what they say is true."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import goalward as gw
+from goalward import SSP
+from goalward.planning.certificate import Bounds, Certifier
+from goalward.planning.reduce import DEAD, reduce
+from oracles import Exact, exact_policy_values
+from strategies import models, random_model
+
+# How far off the values are: not at all, by rounding, a little, a lot, and not values at all.
+NOISE = (0.0, 1e-16, 1e-12, 1e-7, 1e-3, 0.5, 10.0)
+
+
+def check_bounds(ssp: SSP, bounds: Bounds, policy: np.ndarray) -> None:
+    """Check the bounds of a policy given as actions, in rational arithmetic."""
+    place = reduce(ssp).place
+    values, _ = Exact.of(ssp).best()
+    played = exact_policy_values(ssp, policy.tolist())
+    for state, (best, cost) in enumerate(zip(values, played, strict=True)):
+        if best is None:
+            continue
+        lower, upper = float(bounds.lower[place[state]]), float(bounds.upper[place[state]])
+        assert Fraction(lower) <= best, f"lower bound of state {state}: {lower} > {float(best)}"
+        if upper < np.inf:
+            assert cost is not None, f"a bound of {upper} for a policy that is not proper in state {state}"
+            assert cost <= Fraction(upper), f"upper bound of state {state}: {upper} < {float(cost)}"
+            if lower > 0.0 and place[state] >= 0:
+                assert upper - lower <= (bounds.width + 2.0**-50) * upper
+
+
+@given(
+    models(),
+    st.sampled_from(NOISE),
+    st.sampled_from(("ratio", "greedy ratio", "propagation")),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=1200)
+def test_no_proof_of_anything_false(ssp: SSP, noise: float, proof: str, exact: bool, seed: int) -> None:
+    """The values are V* with noise of a random sign, the policy anything."""
+    reduction = reduce(ssp)
+    assume(reduction.states > 0)
+    rng = np.random.default_rng(seed)
+    values, _ = Exact.of(ssp).best()
+    extended = reduction.extended()
+    for state, value in enumerate(values):
+        if value is not None and reduction.place[state] >= 0:
+            extended[reduction.place[state]] = float(value)
+    extended[:DEAD] *= np.maximum(1.0 + noise * rng.uniform(-1.0, 1.0, reduction.states), 0.0)
+    first = reduction.problem.first
+    policy = rng.integers(first[:-1], first[1:], dtype=np.int64)
+    certifier = Certifier(reduction, exact=exact)
+    if proof == "propagation":
+        bounds = certifier.by_propagation(extended, policy)
+    else:
+        bounds = certifier.by_ratio(extended, policy, greedy=proof == "greedy ratio")
+    actions = reduction.expand_policy(ssp, policy)
+    check_bounds(ssp, bounds, actions)
+
+
+@pytest.mark.parametrize("gain", [0.0, 1e-18, 1e-15, 1e-9, 0.5])
+def test_elimination_proves_nothing_about_a_policy_that_may_be_beaten(gain: float) -> None:
+    """Row 0 costs less than row 1, or as much as far as rounding can tell."""
+    ssp = SSP.from_dense([[[0.5, 0.5], [0.5, 0.5]]], [[1.0 - gain, 1.0]])
+    reduction = reduce(ssp)
+    extended = reduction.extended()
+    extended[:DEAD] = 2.0
+    certifier = Certifier(reduction, exact=True)
+    worse, better = np.array([1]), np.array([0])
+    assert not certifier.by_elimination(extended, worse).width < 1.0
+    extended[:DEAD] = 2.0 * (1.0 - gain)
+    assert (certifier.by_elimination(extended, better).width < 1e-12) == (gain > 1e-12)
+
+
+def test_the_error_of_elimination_bounds_what_elimination_does() -> None:
+    """Chains of 1..30 states, forward mostly hopeless, so that values span hundreds of powers of ten."""
+    rng = np.random.default_rng(5)
+    for size in (1, 2, 3, 5, 8, 12, 20, 30):
+        for _ in range(4):
+            kernel = rng.dirichlet(np.full(size + 1, 0.3), size=(size, 1)) + 1e-300
+            kernel[:, :, -1] *= 10.0 ** rng.uniform(-9, 0, size=(size, 1))
+            ssp = SSP.from_dense(kernel, 10.0 ** rng.uniform(-9, 9, size=(size, 1)), normalize=True)
+            solution = gw.solve(ssp, 1e-8)
+            check = exact_policy_values(ssp, [0] * size)
+            for state in range(size):
+                value = check[state]
+                assert value is not None
+                assert Fraction(float(solution.lower[state])) <= value <= Fraction(float(solution.upper[state]))
+
+
+def test_solutions_share_no_memory() -> None:
+    """The planner reuses its scratch memory; what it hands out must not be part of it."""
+    first = gw.worlds.random_mdp(states=8, actions=2, seed=0)
+    solution = gw.solve(first)
+    kept = [np.copy(getattr(solution, name)) for name in ("values", "policy", "lower", "upper")]
+    for seed in range(5):
+        gw.solve(gw.worlds.random_mdp(states=8 + seed, actions=2, seed=seed), start=None)
+    for name, copy in zip(("values", "policy", "lower", "upper"), kept, strict=True):
+        assert np.array_equal(getattr(solution, name), copy)
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    models = [
+        random_model(seed, states=states, actions=2, successors=3, goal=0.1)
+        for seed in range(8)
+        for states in (20, 150)
+    ]
+    alone = [gw.solve(ssp) for ssp in models]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(gw.solve, models * 4))
+    for index, solution in enumerate(together):
+        for name in ("values", "policy", "lower", "upper"):
+            assert np.array_equal(getattr(solution, name), getattr(alone[index % len(models)], name))
