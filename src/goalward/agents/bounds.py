@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from goalward.agents.base import Agent, Plan, Steps
-from goalward.agents.replan import Replanner
 from goalward.errors import SettingError
 from goalward.model.ssp import SSP
+from goalward.planning.replan import Replanner
 
 __all__ = ["Optimal", "Uniform"]
 

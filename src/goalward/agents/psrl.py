@@ -39,12 +39,12 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import Agent, Plan, Steps, Task
-from goalward.agents.replan import Planned, Replanner
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import Prior
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.errors import SettingError
 from goalward.model.ssp import SSP
+from goalward.planning.replan import Planned, Replanner
 from goalward.worlds.settings import checked_integer
 
 __all__ = ["PSRL", "perturbation"]

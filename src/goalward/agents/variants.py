@@ -24,8 +24,8 @@ import numpy as np
 
 from goalward.agents.base import Plan, Steps, Task
 from goalward.agents.psrl import PSRL
-from goalward.agents.replan import Planned
 from goalward.model.ssp import SSP
+from goalward.planning.replan import Planned
 
 __all__ = ["TSDE", "EpisodePSRL", "PosteriorMean", "StepPSRL"]
 

@@ -290,6 +290,7 @@ def certify(
         here = values[state]
         best = np.inf
         low[state] = 0.0
+        high[state] = np.inf
         for row in range(first[state], first[state + 1]):
             residual = cost[row] - to_goal[row] * here
             size = cost[row] + to_goal[row] * here
@@ -300,12 +301,16 @@ def certify(
             rounding = (longest + 8) * UNIT * size
             low[state] = max(low[state], rounding - residual)
             excess = rounding - residual
-            if excess > 0.0 and not excess <= below * cost[row]:
+            if not excess < np.inf:  # not a number, where values have overflowed
+                below = np.inf
+            elif excess > 0.0 and not excess <= below * cost[row]:
                 below = excess / cost[row]
             if (greedy and residual < best) or (not greedy and row == policy[state]):
                 best = residual
                 policy[state] = row
                 high[state] = rounding + residual
-        if high[state] > 0.0 and not high[state] <= above * cost[policy[state]]:
+        if not high[state] < np.inf:
+            above = np.inf
+        elif high[state] > 0.0 and not high[state] <= above * cost[policy[state]]:
             above = high[state] / cost[policy[state]]
     return below, above

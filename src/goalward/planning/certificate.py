@@ -36,6 +36,7 @@ MAX_GROUPS = 512
 POLICY_SWEEPS = 12
 REPEATS = 30
 LEAP_STEPS, LEAP_PRECISION = 100, 1e-4
+HUGE = 1e290  # sums of larger numbers may overflow
 OUTWARD = 4.0 * bellman.UNIT  # pushes the rounding of a final multiplication or addition to the safe side
 
 
@@ -159,9 +160,8 @@ class Certifier:
         below, above = bellman.certify(*self.problem[:6], self.longest, values, policy, greedy, low, high)
         if not above < 1.0:
             above = 1.0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            lower = extended * ((1.0 - OUTWARD) / (1.0 + below))
-            upper = extended * np.divide(1.0 + OUTWARD, 1.0 - above)
+        lower = extended * ((1.0 - OUTWARD) / (1.0 + below))
+        upper = extended * np.divide(1.0 + OUTWARD, 1.0 - above)
         lower[GOAL] = upper[GOAL] = 0.0
         return Bounds(lower, upper, 1.0 - (1.0 - above) / (1.0 + below) + 4.0 * OUTWARD)
 
@@ -178,14 +178,15 @@ class Certifier:
         lower, upper = extended.copy(), extended.copy()
         self.shift(upper[:DEAD], policy.copy(), above=True)
         self.shift(lower[:DEAD], policy.copy(), above=False)
-        with np.errstate(invalid="ignore"):
-            width = float(np.max(1.0 - lower[:DEAD] / upper[:DEAD]))
+        width = float(np.max(1.0 - lower[:DEAD] / upper[:DEAD]))
         return Bounds(lower, upper, width if width <= 1.0 else 1.0)
 
     def shift(self, bound: Floats, policy: Int64s, *, above: bool) -> None:
         """Move V up until it bounds V_policy, or down until it bounds V*, checked; to infinity or 0 if that fails."""
         low, high = scratch("low", len(bound)), scratch("high", len(bound))
         for _ in range(REPEATS):
+            if not bound.max() < HUGE:
+                break
             bellman.certify(*self.problem[:6], self.longest, bound, policy, not above, low, high)
             errors = np.maximum(high if above else low, 0.0)
             if not errors.any():

@@ -29,7 +29,7 @@ from goalward.errors import PolicyError, PrecisionError, SettingError, Unreachab
 from goalward.model.ssp import SSP
 from goalward.model.structure import sure_states
 from goalward.planning import bellman
-from goalward.planning.certificate import POLICY_SWEEPS, Bounds, Certifier
+from goalward.planning.certificate import HUGE, POLICY_SWEEPS, Bounds, Certifier
 from goalward.planning.reduce import DEAD, Reduction, reduce
 
 __all__ = ["Solution", "solve"]
@@ -45,7 +45,7 @@ class Solution:
     Attributes
     ----------
     values
-        V*(s) to the promised precision; infinity at dead ends.
+        V*(s) to the promised precision; infinity at dead ends, and the largest double where V* is beyond that.
     policy
         An action per state, proper and optimal within the bounds; -1 at dead ends.
     lower, upper
@@ -107,8 +107,8 @@ def solve(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) -> S
     if start is not None and len(start.policy) != ssp.states:
         raise PolicyError(f"start is a solution of {len(start.policy)} states; the model has {ssp.states}")
     solution = solve_all(ssp, tolerance, start)
-    if solution.values[ssp.initial_state] == np.inf:
-        dead = np.count_nonzero(np.isinf(solution.values))
+    if solution.policy[ssp.initial_state] < 0:
+        dead = np.count_nonzero(solution.policy < 0)
         raise UnreachableGoalError(
             f"no policy reaches the goal surely from the initial state {ssp.state_name(ssp.initial_state)}"
             f" ({dead} of {ssp.states} states cannot): see goalward.structure(ssp), or choose another start with"
@@ -128,6 +128,7 @@ def proved(solution: Solution, tolerance: float, what: str) -> Solution:
     return solution
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) -> Solution:
     """Solve a model wherever it starts, to the tolerance or as far as double precision goes."""
     reduction = reduce(ssp)
@@ -143,13 +144,13 @@ def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) 
         else:
             method = "sweeps"
             bounds, iterations = sweep(reduction, extended, policy, tolerance, start)
-    actions = reduction.expand_policy(ssp, policy)
-    if not bounds.width <= tolerance and not reaches(ssp, actions, extended[reduction.place]):
-        bellman.label(*reduction.problem[:6], np.empty(reduction.states), policy)
-        actions = reduction.expand_policy(ssp, policy)
+    if not bounds.width <= tolerance:
+        np.nan_to_num(extended[:DEAD], copy=False, nan=np.finfo(np.float64).max)
+        if not reaches(ssp, reduction.expand_policy(ssp, policy)):
+            bellman.label(*reduction.problem[:6], np.empty(reduction.states), policy)
     return Solution(
         extended[reduction.place],
-        actions,
+        reduction.expand_policy(ssp, policy),
         bounds.lower[reduction.place],
         bounds.upper[reduction.place],
         method,
@@ -158,11 +159,10 @@ def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) 
     )
 
 
-def reaches(ssp: SSP, actions: Int64s, values: Floats) -> bool:
-    """Return whether a policy reaches the goal surely wherever the values are finite."""
-    rows = np.arange(ssp.actions) == actions[:, None]
-    distance, _, _ = sure_states(ssp, rows)
-    return bool((distance[np.isfinite(values)] >= 0).all())
+def reaches(ssp: SSP, policy: Int64s) -> bool:
+    """Return whether a policy reaches the goal surely from every state in which it plays."""
+    distance, _, _ = sure_states(ssp, np.arange(ssp.actions) == policy[:, None])
+    return bool((distance[policy >= 0] >= 0).all())
 
 
 def iterate_policies(
@@ -177,6 +177,9 @@ def iterate_policies(
     if start is not None:
         bellman.adopt(problem.first, problem.origin, ssp.actions, start.policy, policy)
         iterations = bellman.policy_iteration(*work, policy, proper)
+        if not values.max() < HUGE:
+            iterations = 0
+            bellman.label(*problem[:6], values, policy)
     if not iterations:
         iterations = bellman.policy_iteration(*work, policy, proper)
     bounds = certifier.by_ratio(extended, policy, greedy=False)

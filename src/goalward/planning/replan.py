@@ -5,9 +5,7 @@ graph needs to be found out once, and the policy of the last sample is proper in
 the same transitions. So policy iteration can start from it at once, in one kernel:
 
 Evaluation
-    V = c + P V under the policy, by eliminating one state after the other. The probability of leaving a state is added
-    up from the ways out, never taken as one minus the rest, so nothing cancels and even models that leave with
-    probability 1e-200 come out with all digits.
+    V = c + P V under the policy, by elimination without subtraction (`bellman.eliminate`).
 
 Improvement
     Rows with gain_r(V) = c_r + Σ_t p_r(t) (V(t) - V(s)) below zero are taken. From a proper policy, with positive
@@ -19,8 +17,7 @@ Certificate
     themselves.
 
 Where the certificate is not below the tolerance, where a cost is zero or the model is large, and for the first model,
-`goalward.solve` takes over. Where it cannot prove the tolerance, its best solution is taken; where the values are
-beyond the range of double precision, those of the model with probabilities raised to 1e-12, or if need be more.
+`goalward.solve` takes over. Where it cannot prove the tolerance either, its best solution is taken.
 """
 
 from __future__ import annotations
@@ -31,18 +28,16 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.arrays import Floats, Int32s, Int64s
-from goalward.errors import GoalwardError, PrecisionError, UnreachableGoalError
+from goalward.errors import PrecisionError
 from goalward.model.ssp import SSP
-from goalward.planning.solve import Solution, solve
+from goalward.planning.bellman import UNIT, eliminate
+from goalward.planning.certificate import HUGE
+from goalward.planning.solve import DENSE_STATES, Solution, solve
 
 __all__ = ["Planned", "Replanner"]
 
-LARGEST = 128
 TOLERANCE = 1e-6
 ITERATIONS = 100
-UNIT = 2.0**-52
-HUGE = 1e290
-FLOORS = (0.0, 1e-12, 1e-6, 1e-3)
 
 
 class Planned(NamedTuple):
@@ -62,7 +57,7 @@ class Replanner:
         self.previous: Solution | None = None
         self.support: tuple[Int64s, Int32s] | None = None
         self.policy: Int64s = np.empty(0, dtype=np.int64)
-        self.scratch: tuple[Floats, Floats] = (np.empty((0, 1)), np.empty(0))
+        self.room: tuple[Floats, Floats, Floats] = (np.empty((0, 0)), np.empty(0), np.empty(0))
 
     def solve(self, model: SSP) -> Planned:
         """Solve a model."""
@@ -70,7 +65,7 @@ class Replanner:
         if known is not None and known[0] is model.indptr and known[1] is model.successors:
             values, policy = np.empty(model.states), self.policy.copy()
             width = iterate(
-                model.indptr, model.successors, model.probabilities, model.costs, policy, values, *self.scratch
+                model.indptr, model.successors, model.probabilities, model.costs, policy, values, *self.room
             )
             if width <= TOLERANCE:
                 self.policy = policy
@@ -79,42 +74,16 @@ class Replanner:
 
     def solve_from_scratch(self, model: SSP) -> Planned:
         """Solve a model of which nothing is known, and get ready for its successors."""
-        solution = self.best_solution(model)
+        try:
+            solution = solve(model, TOLERANCE, self.previous)
+        except PrecisionError as error:
+            solution = error.solution
         S, policy, self.support = model.states, solution.policy, None
-        if S <= LARGEST and model.costs.min() > 0.0 and policy.min() >= 0:
+        if S <= DENSE_STATES and model.costs.min() > 0.0 and policy.min() >= 0:
             self.support, self.policy = (model.indptr, model.successors), policy
-            self.scratch = np.empty((S, S + 1)), np.empty(S)
-        self.previous = solution if S > LARGEST else None
+            self.room = np.empty((S, S)), np.empty(S), np.empty(S)
+        self.previous = solution
         return Planned(solution.values, np.where(policy < 0, model.available.argmax(axis=1), policy))
-
-    def best_solution(self, model: SSP) -> Solution:
-        """Return the solution of a model, as near to it as double precision comes."""
-        for floor in FLOORS:
-            raised = raise_probabilities(model, floor)
-            for start in (self.previous, None) if self.previous is not None else (None,):
-                with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                    try:
-                        solution = solve(raised, TOLERANCE, start)
-                    except PrecisionError as error:
-                        solution = error.solution
-                    except UnreachableGoalError:
-                        # The belief has seen to it that the goal can be reached: the values have overflowed.
-                        if floor == FLOORS[-1]:
-                            raise
-                        continue
-                if not np.isnan(solution.values).any():
-                    return solution
-        raise GoalwardError("a sampled model has values beyond double precision; raise the prior's concentration")
-
-
-def raise_probabilities(model: SSP, floor: float) -> SSP:
-    """Return a model with no probability below a floor, up to the rescaling of its rows."""
-    if floor == 0.0:
-        return model
-    filled = np.flatnonzero(np.diff(model.indptr))
-    raised = np.maximum(model.probabilities, floor)
-    sums = np.add.reduceat(raised, model.indptr[filled])
-    return model._replace(probabilities=raised / np.repeat(sums, np.diff(model.indptr)[filled]))
 
 
 @kernel
@@ -126,21 +95,26 @@ def iterate(
     policy: Int64s,
     values: Floats,
     matrix: Floats,
-    rest: Floats,
+    goal: Floats,
+    right: Floats,
 ) -> float:
     """Iterate policies from a proper one; return the relative width of the bounds around the values."""
     S, A = costs.shape
     for _ in range(ITERATIONS):
         for state in range(S):
             row = state * A + policy[state]
-            rest[state] = costs[state, policy[state]]
-            for other in range(S + 1):
+            right[state] = costs[state, policy[state]]
+            goal[state] = 0.0
+            for other in range(S):
                 matrix[state, other] = 0.0
             for entry in range(indptr[row], indptr[row + 1]):
-                matrix[state, successors[entry]] = probabilities[entry]
-        eliminate(matrix, rest, values)
+                if successors[entry] == S:
+                    goal[state] = probabilities[entry]
+                else:
+                    matrix[state, successors[entry]] = probabilities[entry]
+        if not eliminate(matrix, goal, right, values):
+            return np.inf
         for state in range(S):
-            # Beyond this sums may overflow; where even the way out has underflowed, there are NaNs.
             if not values[state] < HUGE:
                 return np.inf
         changed = False
@@ -175,33 +149,6 @@ def iterate(
     if above >= 1.0:
         return np.inf
     return 1.0 - (1.0 - above) / (1.0 + below)
-
-
-@kernel
-def eliminate(matrix: Floats, rest: Floats, values: Floats) -> None:
-    """Solve V = rest + matrix V, column S being the goal, by elimination without subtraction; destroys both."""
-    S = len(values)
-    for state in range(S - 1, -1, -1):
-        leave = matrix[state, S]
-        for other in range(state):
-            leave += matrix[state, other]
-        share = 1.0 / leave
-        matrix[state, S] *= share
-        rest[state] *= share
-        for other in range(state):
-            matrix[state, other] *= share
-        for other in range(state):
-            weight = matrix[other, state]
-            if weight > 0.0:
-                matrix[other, S] += weight * matrix[state, S]
-                rest[other] += weight * rest[state]
-                for there in range(state):
-                    matrix[other, there] += weight * matrix[state, there]
-    for state in range(S):
-        total = rest[state]
-        for other in range(state):
-            total += matrix[state, other] * values[other]
-        values[state] = total
 
 
 @exercise
