@@ -2,17 +2,28 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+CORE_STAMP := .venv/.core-installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PEERS_STAMP := .venv-peers/.installed
 
-.PHONY: install test lint types tests bench-planner clean
+.PHONY: install reproduce test lint types tests bench-planner bench-experiments clean
 
 install: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+# What the figure needs, and nothing of what tests need.
+$(CORE_STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "goalward needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(PIP) --editable .
+	touch $(CORE_STAMP)
+
+$(STAMP): $(CORE_STAMP)
+	$(PIP) --editable '.[dev]'
 	touch $(STAMP)
+
+# ARGS="--regime tuned --runs 3" changes what is made; see: goalward reproduce --help.
+reproduce: $(CORE_STAMP)
+	$(BIN)/goalward reproduce $(ARGS)
 
 test: lint types tests
 
@@ -34,6 +45,9 @@ $(PEERS_STAMP): benchmarks/peers.txt
 # MODELS="g100 r1e5" measures only these, and writes no results.
 bench-planner: install $(PEERS_STAMP)
 	$(BIN)/python benchmarks/planner.py $(MODELS)
+
+bench-experiments: install
+	$(BIN)/python benchmarks/experiments.py
 
 clean:
 	rm -rf .venv .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -9,8 +9,13 @@ import time
 
 import pytest
 
+from goalward import __version__ as goalward_version
 from goalward.cli import main
+from goalward.experiments import checkup
+from goalward.experiments.plan import load
+from goalward.experiments.shipped import find_study
 from goalward.experiments.store import Store
+from goalward.report.published import PUBLISHED
 
 SLOW = """\
 name = "slow"
@@ -150,6 +155,83 @@ def test_truncated_runs_are_marked(run, write_study):
     assert out.splitlines()[2].split() == ["grid", "uniform", "2", "2", "0", "0"]
 
 
+def test_reproduce_ends_with_table_and_paths(run, folder):
+    small = ("reproduce", "--episodes", "12", "--runs", "2", "--workers", "1", "--out", "paper")
+    code, out, _ = run(*small)
+    assert code == 0
+    assert "20 of 20 runs are stored in paper" in out
+    for world in ("RandomMDP", "GridWorld"):
+        assert f"{world}: regret after 12 episodes, mean of 2 runs with 95 % t-intervals" in out
+    assert all(name in out for name in ("ULCVI", "EB-SSP", "UC-SSP", "Bernstein-SSP", "PSRL-SSP"))
+    paths = [line.split()[-1] for line in out.splitlines()[-9:]]
+    assert [path.rpartition(".")[2] for path in paths[:-1]] == ["png", "pdf", "svg"] * 2 + ["csv", "md"]
+    assert all((folder / path).exists() for path in paths)
+    # The second time nothing is run and nothing is drawn.
+    drawn = (folder / "paper" / "regret.png").stat().st_mtime_ns
+    code, again, _ = run(*small)
+    assert (code, again.splitlines()[1:]) == (0, out.splitlines()[1:])
+    assert (folder / "paper" / "regret.png").stat().st_mtime_ns == drawn
+    (folder / "paper" / "regret-log.svg").unlink()
+    run(*small)
+    assert (folder / "paper" / "regret-log.svg").exists()
+
+
+@pytest.mark.parametrize("regime", ["theory", "tuned"])
+def test_the_paper_is_the_paper(regime):
+    study = load(find_study(f"paper-{regime}"))
+    study.check()
+    plan = study.plan
+    assert (plan.runs, plan.size, {cell.episodes for cell in plan.cells}) == (10, 100, {10_000})
+    assert {(cell.world.label, cell.agent.label) for cell in plan.cells} == set(PUBLISHED[regime])
+    for cell in plan.cells:
+        scale = cell.agent.identity["settings"].get("scale", 1.0)
+        assert (scale < 1.0) == (regime == "tuned" and cell.agent.label != "PSRL-SSP")
+
+
+def test_plots(run, folder):
+    run("run", "small.toml", "--workers", "1")
+    assert run("plot", "results/small")[1].count("written: results/small/small-regret.") == 3
+    assert run("plot", "results/small", "--axes", "log", "--out", "a.svg")[1] == "written: a.svg\n"
+    assert run("plot", "results/small", "--kind", "causes", "--out", "b.png")[1] == "written: b.png\n"
+    code, out, _ = run("plot", "results/small", "--kind", "grid", "--agent", "uniform", "--run", "2", "--out", "c.png")
+    assert (code, out) == (0, "written: c.png\n")
+    assert (folder / "c.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_compare(run):
+    run("run", "small.toml", "--workers", "1")
+    code, out, _ = run("compare", "results/small", "psrl", "uniform")
+    assert code == 0
+    assert "gap regret of psrl minus that of uniform, run by run" in out
+    code, out, _ = run("compare", "results/small", "psrl", "uniform", "--json", "--measure", "regret")
+    document = json.loads(out)
+    assert (document["measure"], set(document["worlds"]), document["worlds"]["grid"]["pairs"]) == (
+        "regret",
+        {"grid", "drawn"},
+        3,
+    )
+
+
+def test_the_doctor(run):
+    code, out, _ = run("doctor")
+    assert code == 0
+    assert out.endswith("all is well\n")
+    assert "kernel cache" in out
+    code, out, _ = run("doctor", "--no-test", "--json")
+    document = json.loads(out)
+    assert (code, document["checks"], document["facts"]["goalward"]) == (0, [], goalward_version)
+
+
+def test_the_doctor_finds_what_is_wrong(run, monkeypatch):
+    monkeypatch.setattr(checkup, "PUBLISHED_VALUE", 5.4)
+    monkeypatch.setattr(checkup, "check_runs", lambda: 1 / 0)
+    code, out, _ = run("doctor")
+    assert code == 1
+    assert "FAILED" in out
+    assert "the planner agrees with a published value: the value is 5.30" in out
+    assert "ZeroDivisionError: division by zero" in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -162,6 +244,11 @@ def test_truncated_runs_are_marked(run, write_study):
         (["run", "small.toml", "--out", "."], ".: holds other files ("),
         (["status", "nowhere"], "nowhere: No such folder; goalward run makes some"),
         (["summary", "."], ".: holds no results of goalward's; goalward run makes some"),
+        (["plot", "nowhere"], "nowhere: No such folder"),
+        (["plot", "nowhere", "--kind", "gird"], "no kind of plot is called 'gird'; did you mean 'grid'?"),
+        (["plot", "nowhere", "--measure", "cost"], "measure is 'cost'; it must be one of regret, gap_regret"),
+        (["compare", "nowhere", "a", "b", "--level", "2"], "level is 2.0; it must lie between 0 and 1"),
+        (["reproduce", "--regime", "theoretical"], "no regime is called 'theoretical'; did you mean 'theory'?"),
         (["list", "agent"], "no list is called 'agent'; did you mean 'agents'?"),
     ],
 )

@@ -10,11 +10,13 @@ import sys
 from collections.abc import Sequence
 
 # Importing a module enters its verbs; --help shows them in this order.
+from goalward.cli import reproduce  # noqa: F401  isort: skip
 from goalward.cli import studies  # noqa: F401  isort: skip
 from goalward.cli import results  # noqa: F401  isort: skip
 from goalward.cli import worlds  # noqa: F401  isort: skip
 from goalward.cli import learning  # noqa: F401  isort: skip
 from goalward.cli import listing  # noqa: F401  isort: skip
+from goalward.cli import doctor  # noqa: F401  isort: skip
 from goalward.cli import claims  # noqa: F401  isort: skip
 from goalward.cli.app import app
 from goalward.errors import GoalwardError

@@ -79,7 +79,7 @@ def compare(
     level: Level = 0.95,
     json: Json = False,
 ) -> None:
-    """Compare two agents run by run: difference, interval, permutation test."""
+    """Compare two agents run by run."""
     from goalward.errors import SettingError
     from goalward.experiments.results import checked_measure, named
     from goalward.experiments.statistics import checked_level

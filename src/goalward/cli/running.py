@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import signal
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from goalward import __version__
 from goalward.errors import SettingError
 from goalward.experiments.executors import open_pool
 from goalward.experiments.plan import Study
+from goalward.experiments.results import Results
 from goalward.experiments.runner import Report, run_study
 from goalward.experiments.store import Store
+from goalward.experiments.summary import summarise
 from goalward.report.progress import duration, open_display
-from goalward.report.summary import failures_text
+from goalward.report.published import published_table
+from goalward.report.summary import csv_text, failures_text, markdown_text, summary_text, write_text
+from goalward.report.tables import columns
 
-__all__ = ["carry_out", "read_shard", "report_document", "report_text"]
+__all__ = ["carry_out", "publish", "read_shard", "report_document", "report_text"]
+
+FORMATS = ("png", "pdf", "svg")
 
 
 def read_shard(text: str | None) -> tuple[int, int]:
@@ -59,9 +67,34 @@ def report_text(report: Report, folder: Path) -> str:
     made = f"{report.done:,} runs made in {duration(report.seconds)}" if report.done else "nothing to do"
     stored = report.stored + report.done
     parts.append(f"{made}; {stored:,} of {report.total:,} runs are stored in {folder}")
-    if report.complete:
-        parts.append(f"see: goalward summary {folder}, goalward plot {folder}")
     return "\n".join(parts)
+
+
+def publish(results: Results, folder: Path, regime: str) -> str:
+    """Write tables and figures beside the results; return the table and where everything is.
+
+    Figures take longer than all else when nothing has changed, so they are drawn only if their stamp is another one.
+    """
+    summary = summarise(results)
+    tables = {"summary.csv": csv_text(summary), "summary.md": markdown_text(summary)}
+    for name, text in tables.items():
+        write_text(folder / name, text)
+    stamp = hashlib.sha256((__version__ + tables["summary.csv"]).encode()).hexdigest()
+    stems = {"linear": folder / "regret", "log": folder / "regret-log"}
+    files = [stem.with_name(f"{stem.name}.{ending}") for stem in stems.values() for ending in FORMATS]
+    marker = folder / "figures.stamp"
+    if not (all(path.exists() for path in files) and marker.exists() and marker.read_text() == stamp):
+        from goalward.report.figures import regret_figure
+        from goalward.report.style import save_figure
+
+        for axes, stem in stems.items():
+            save_figure(regret_figure(results, axes=axes), stem)
+        write_text(marker, stamp)
+    parts = [summary_text(summary), published_table(summary, regime)]
+    places = [*files, folder / "summary.csv", folder / "summary.md", folder]
+    names = ["figure", "", "", "logarithmic", "", "", "summary", "", "results"]
+    where = [(name, str(place)) for name, place in zip(names, places, strict=True)]
+    return "\n\n".join([*(part for part in parts if part), columns(where, indent="")])
 
 
 def report_document(report: Report, folder: Path) -> dict[str, Any]:

@@ -59,6 +59,8 @@ def run(
         say_json(running.report_document(report, folder))
     else:
         say(running.report_text(report, folder))
+        if report.complete:
+            say(f"see: goalward summary {folder}, goalward plot {folder}")
     if report.failures or report.stopped:
         raise typer.Exit(1)
 

@@ -59,7 +59,7 @@ def show(
     settings: Settings = None,
     png: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the grid into a PNG file.")] = None,
 ) -> None:
-    """Describe a world: structure, hardness, a picture if it is a grid."""
+    """Describe a world: structure, hardness, picture."""
     from goalward import worlds
     from goalward.model.structure import structure
     from goalward.planning.hardness import hardness

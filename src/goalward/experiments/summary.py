@@ -22,6 +22,7 @@ from goalward.experiments.statistics import (
 
 __all__ = ["Row", "Summary", "SweepRow", "compare", "summarise", "sweep_rows"]
 
+MOST_NOTES = 8
 ROUNDING = 1e-9
 """Gaps per episode as small as this are rounding of the planner."""
 
@@ -135,6 +136,8 @@ def notes_on(rows: list[Row]) -> list[str]:
             notes.append(f"{where}: {row.failed} of {row.planned} runs failed; goalward status names them")
         if row.missing:
             notes.append(f"{where}: {row.missing} of {row.planned} runs are missing; goalward run makes them")
+    if len(notes) > MOST_NOTES:
+        notes[MOST_NOTES:] = [f"and {len(notes) - MOST_NOTES} more of the kind; goalward status lists all"]
     few = sorted({row.complete for row in rows if row.complete < FEW_RUNS})
     if few:
         notes.append(f"some means are of {few[0]} run{'s' * (few[0] != 1)}: too few for an interval to say much")

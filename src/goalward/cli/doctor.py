@@ -1,0 +1,32 @@
+"""The verb that looks after the installation."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from goalward.cli.app import app, say
+from goalward.cli.studies import Json, say_json
+
+__all__ = ["doctor"]
+
+
+@app.command()
+def doctor(
+    test: Annotated[
+        bool, typer.Option("--test/--no-test", help="Whether to test it as well, some ten seconds.")
+    ] = True,
+    json: Json = False,
+) -> None:
+    """Say what is installed and whether it works."""
+    from goalward.report import checkup
+
+    facts = checkup.facts()
+    checks = checkup.run_checks() if test else []
+    if json:
+        say_json(checkup.document(facts, checks))
+    else:
+        say(checkup.text(facts, checks))
+    if not all(check.passed for check in checks):
+        raise typer.Exit(1)
