@@ -15,7 +15,7 @@ from strategies import models
 
 
 @given(models(costs=("free", "nearly free", "unit")))
-@settings(max_examples=800)
+@settings(max_examples=500)
 def test_against_brute_force(ssp: SSP) -> None:
     exact, found = Exact.of(ssp), gw.structure(ssp)
     sure, _ = exact.sure()

@@ -45,7 +45,7 @@ def check_bounds(ssp: SSP, bounds: Bounds, policy: np.ndarray) -> None:
     st.booleans(),
     st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=1200)
+@settings(max_examples=800)
 def test_no_proof_of_anything_false(ssp: SSP, noise: float, proof: str, exact: bool, seed: int) -> None:
     """The values are V* with noise of a random sign, the policy anything."""
     reduction = reduce(ssp)
@@ -60,10 +60,11 @@ def test_no_proof_of_anything_false(ssp: SSP, noise: float, proof: str, exact: b
     first = reduction.problem.first
     policy = rng.integers(first[:-1], first[1:], dtype=np.int64)
     certifier = Certifier(reduction, exact=exact)
-    if proof == "propagation":
-        bounds = certifier.by_propagation(extended, policy)
-    else:
-        bounds = certifier.by_ratio(extended, policy, greedy=proof == "greedy ratio")
+    with np.errstate(all="ignore"):  # as `solve_all` does: an overflow is not to be proved away, but no error either
+        if proof == "propagation":
+            bounds = certifier.by_propagation(extended, policy)
+        else:
+            bounds = certifier.by_ratio(extended, policy, greedy=proof == "greedy ratio")
     actions = reduction.expand_policy(ssp, policy)
     check_bounds(ssp, bounds, actions)
 
