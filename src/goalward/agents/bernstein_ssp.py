@@ -44,7 +44,8 @@ from goalward.planning.solve import Solution, solve
 
 __all__ = ["BernsteinSSP", "cost_floor", "log_ratio", "width"]
 
-TOLERANCE = 1e-9
+TOLERANCE = 1e-10
+"""What is asked of the planner: finer than the margin in which actions tie."""
 
 
 @dataclass(eq=False, kw_only=True)
