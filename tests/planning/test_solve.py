@@ -74,6 +74,13 @@ FREE = SSP.from_rows(
     [0.999, 0.001, 0.9, 0.1, 0.25, 0.5, 0.25, 1.0, 0.001, 0.999, 0.9, 0.1],
     [[0.0, 1.0], [1.0, 1e-9], [1e-9, 0.0], [1e-9, 0.0]],
 )
+# 0 and 1 are one free loop, two steps and one step from the goal, beside 2, which is one step from it.
+LOOPED = SSP.from_rows(
+    [0, 1, 1, 1, 2, 2, 2, 3, 5, 5, 5, 5, 6],
+    [2, 1, 3, 0, 1, 3],
+    [1.0, 1.0, 1.0, 0.01, 0.99, 1.0],
+    [[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]],
+)
 
 
 @given(models())
@@ -83,6 +90,7 @@ FREE = SSP.from_rows(
 @example(GAMBLE)
 @example(FAR)
 @example(FREE)
+@example(LOOPED)
 def test_promises_hold(method: str, ssp: SSP) -> None:
     check_solve(ssp, 1e-6)
 
