@@ -128,7 +128,7 @@ def tuned_finding(lab: Lab) -> Finding:
         listed = ", ".join(f"{rival} {shown(mean_interval(each))}" for rival, each in theirs.items())
         parts.append(f"{world}: {OURS} {shown(mean_interval(ours))}; {listed}")
     ran = f"{OURS} as it is, rivals with tuned scales; {' and '.join(WORLDS)}; {runs} runs, K={episodes:,}"
-    note = f"read as: at most {QUALITY:g} times the regret of each; the scales, tuned on other luck, are those of studies/paper-tuned.toml"
+    note = f"read as: at most {QUALITY:g} times the regret of each; the scales were tuned on other luck"
     claim = "Untuned PSRL-SSP is of the quality of tuned rivals"
     return Finding("tuned", claim, ran, "; ".join(parts), all_of(*verdicts), note)
 
