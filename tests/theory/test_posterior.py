@@ -85,7 +85,7 @@ def test_statistics_by_brute_force() -> None:
 
 
 def test_worlds_of_the_prior_have_its_mean() -> None:
-    """Entries have mean 0.2 and variance 0.16 / 6; 500 worlds, 40 entries, five standard errors: wrong once in 40,000."""
+    """Entries have mean 0.2 and variance 0.16 / 6; 500 worlds, 40 entries, five standard errors: once in 40,000."""
     rng = np.random.default_rng(4)
     kernels = np.array([draw_world(Dirichlet(1.0), Task(COSTS, 0, 1), rng).to_dense() for _ in range(500)])
     assert np.abs(kernels.mean(axis=0) - 0.2).max() < 5 * np.sqrt(0.2 * 0.8 / 6 / 500)
