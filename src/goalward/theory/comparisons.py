@@ -117,7 +117,7 @@ def uniform_gap(world: SSP) -> float:
 
 def tuned_finding(lab: Lab) -> Finding:
     """Test untuned PSRL-SSP against rivals whose confidence widths were tuned to the world."""
-    runs, episodes = lab.choose(6, 20), lab.choose(1_000, 10_000)
+    runs, episodes = lab.choose(6, 10), lab.choose(1_000, 10_000)
     results = lab.results("paper-tuned", runs=runs, episodes=episodes)
     level = level_for(len(WORLDS) * len(RIVALS))
     verdicts, parts = [], []
