@@ -148,11 +148,12 @@ def live(
         row = state * A + action
         if size[row] == counts.shape[1] and size[row] <= S:
             return int(row)
-        successor = draw_successor(indptr, world_successors, cumulative, row, luck[i])
         states[i] = state
         actions[i] = action
         paid[i] = world_costs[state, action]
-        next_states[i] = successor
+        next_states[i] = draw_successor(indptr, world_successors, cumulative, row, luck[i])
+        # Read back, it is a 64-bit integer like all states that the other kernels see: one specialisation of each.
+        successor = next_states[i]
         learn_step(
             state, action, successor, costs, size, successors, counts, visits, mass, Q, V, B, logarithm, scale
         )  # fmt: skip
