@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 UNIT = 2.0**-52
-TINY = 1e-300
+TINY, HUGE = 1e-290, 1e290  # beyond these, rounding is no longer relative or sums may overflow
 
 
 @kernel

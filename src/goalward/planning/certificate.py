@@ -36,7 +36,6 @@ MAX_GROUPS = 512
 POLICY_SWEEPS = 12
 REPEATS = 30
 LEAP_STEPS, LEAP_PRECISION = 100, 1e-4
-HUGE = 1e290  # sums of larger numbers may overflow
 OUTWARD = 4.0 * bellman.UNIT  # pushes the rounding of a final multiplication or addition to the safe side
 
 
@@ -158,7 +157,7 @@ class Certifier:
         values = extended[:DEAD]
         low, high = scratch("low", len(values)), scratch("high", len(values))
         below, above = bellman.certify(*self.problem[:6], self.longest, values, policy, greedy, low, high)
-        if not above < 1.0:
+        if not above < 1.0 or not values.min() > bellman.TINY:
             above = 1.0
         lower = extended * ((1.0 - OUTWARD) / (1.0 + below))
         upper = extended * np.divide(1.0 + OUTWARD, 1.0 - above)
@@ -169,12 +168,16 @@ class Certifier:
         """Bound values that came out of elimination by its own error; not at all where rows are too close for that."""
         states = len(policy)
         error = 2.0 * states * (states**2 + self.longest + 8) * bellman.UNIT
-        if not bellman.dominates(*self.problem[:6], extended[:DEAD], policy, 4.0 * error):
+        values = extended[:DEAD]
+        in_range = values.min() > bellman.TINY and values.max() < bellman.HUGE
+        if not in_range or not bellman.dominates(*self.problem[:6], values, policy, 4.0 * error):
             return Bounds(extended, extended, np.inf)
         return Bounds(extended * (1.0 - error), extended * (1.0 + error), 2.0 * error)
 
     def by_propagation(self, extended: Floats, policy: Int64s) -> Bounds:
         """Bound by summing errors along the way; the policy stays as it is."""
+        if not extended[:DEAD].min() > bellman.TINY:
+            return Bounds(extended, extended, np.inf)
         lower, upper = extended.copy(), extended.copy()
         self.shift(upper[:DEAD], policy.copy(), above=True)
         self.shift(lower[:DEAD], policy.copy(), above=False)
@@ -185,7 +188,7 @@ class Certifier:
         """Move V up until it bounds V_policy, or down until it bounds V*, checked; to infinity or 0 if that fails."""
         low, high = scratch("low", len(bound)), scratch("high", len(bound))
         for _ in range(REPEATS):
-            if not bound.max() < HUGE:
+            if not bound.max() < bellman.HUGE:
                 break
             bellman.certify(*self.problem[:6], self.longest, bound, policy, not above, low, high)
             errors = np.maximum(high if above else low, 0.0)

@@ -96,11 +96,12 @@ def reduce(ssp: SSP) -> Reduction:
     place = np.full(ssp.states + 1, DEAD, dtype=np.int32)
     place[ssp.goal] = GOAL
     place[order] = np.arange(len(order), dtype=np.int32)
-    heads, loops, inner = order, None, None
+    near, loops, inner = distance[order], None, None
     if not ssp.costs.min() > 0.0:
         order, loops, inner = merge_free_states(ssp, usable, place)
-        heads = order[np.unique(place[order], return_index=True)[1]]
-    rows, entries, states = len(usable), len(ssp.successors), len(heads)
+        near = np.full(int(place.max()) + 1, ssp.states, dtype=np.int32)
+        np.minimum.at(near, place[order], distance[order])
+    rows, entries, states = len(usable), len(ssp.successors), len(near)
     problem = Reduced(
         first=scratch("first", states + 1, np.int32),
         start=scratch("start", rows + 1, np.int64),
@@ -114,7 +115,7 @@ def reduce(ssp: SSP) -> Reduction:
         ssp.indptr, ssp.successors, ssp.probabilities, ssp.costs.reshape(-1), usable, place, order, *problem
     )
     problem = problem._replace(cost=problem.cost[:rows])
-    return Reduction(problem, longest, widest, place[:-1], distance[heads], loops, inner)
+    return Reduction(problem, longest, widest, place[:-1], near, loops, inner)
 
 
 def merge_free_states(ssp: SSP, usable: Bools, place: Int32s) -> tuple[Int32s, Bools | None, Int64s]:

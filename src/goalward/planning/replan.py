@@ -30,8 +30,7 @@ from goalward._jit import exercise, kernel
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.errors import PrecisionError
 from goalward.model.ssp import SSP
-from goalward.planning.bellman import UNIT, eliminate
-from goalward.planning.certificate import HUGE
+from goalward.planning.bellman import HUGE, UNIT, eliminate
 from goalward.planning.solve import DENSE_STATES, Solution, solve
 
 __all__ = ["Planned", "Replanner"]

@@ -29,7 +29,7 @@ from goalward.errors import PolicyError, PrecisionError, SettingError, Unreachab
 from goalward.model.ssp import SSP
 from goalward.model.structure import sure_states
 from goalward.planning import bellman
-from goalward.planning.certificate import HUGE, POLICY_SWEEPS, Bounds, Certifier
+from goalward.planning.certificate import POLICY_SWEEPS, Bounds, Certifier
 from goalward.planning.reduce import DEAD, Reduction, reduce
 
 __all__ = ["Solution", "solve"]
@@ -177,7 +177,7 @@ def iterate_policies(
     if start is not None:
         bellman.adopt(problem.first, problem.origin, ssp.actions, start.policy, policy)
         iterations = bellman.policy_iteration(*work, policy, proper)
-        if not values.max() < HUGE:
+        if not values.max() < bellman.HUGE:
             iterations = 0
             bellman.label(*problem[:6], values, policy)
     if not iterations:
@@ -224,7 +224,7 @@ def sweep(
         if change <= threshold or exhausted:
             bounds = certifier.by_ratio(extended, policy, greedy=True)
             if not bounds.width <= tolerance and (free_rows or exhausted or threshold < 1e-3 * tolerance):
-                bounds = certifier.by_propagation(extended, policy)
+                bounds = min(bounds, certifier.by_propagation(extended, policy), key=attrgetter("width"))
             if bounds.width <= tolerance or exhausted:
                 return bounds, rounds
             certified = rounds
