@@ -168,7 +168,6 @@ def exercise_bonuses() -> None:
     estimate(1.0, size, np.array([[1, 2]]), np.array([3]), mass, rest)
     rows = (size, np.array([[0, 1]], dtype=np.int32), mass, rest)
     costs = np.ones((1, 1))
-    costs.flags.writeable = False
     visgo(*rows, costs, ones, ones, ones, 0.01, 0.1, 100, np.inf, np.zeros(2), np.zeros(2), np.zeros((1, 1)))
     tied = np.zeros((3, 1, 1), dtype=np.bool_)
     a, b, c, d = np.zeros((4, 2))

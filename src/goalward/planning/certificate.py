@@ -40,10 +40,7 @@ OUTWARD = 4.0 * bellman.UNIT  # pushes the rounding of a final multiplication or
 
 
 class Bounds(NamedTuple):
-    """Bounds, in the extended form of `Reduction.extended`, and the largest (upper - lower) / upper.
-
-    They are proved; an infinite width says that nothing could be proved.
-    """
+    """Proved bounds, in the extended form of `Reduction.extended`, and the largest (upper - lower) / upper."""
 
     lower: Floats
     upper: Floats
@@ -165,19 +162,19 @@ class Certifier:
         return Bounds(lower, upper, 1.0 - (1.0 - above) / (1.0 + below) + 4.0 * OUTWARD)
 
     def by_elimination(self, extended: Floats, policy: Int64s) -> Bounds:
-        """Bound values that came out of elimination by its own error; not at all where rows are too close for that."""
+        """Bound values that came out of elimination by its own error, if no other row comes too close for that."""
         states = len(policy)
         error = 2.0 * states * (states**2 + self.longest + 8) * bellman.UNIT
         values = extended[:DEAD]
         in_range = values.min() > bellman.TINY and values.max() < bellman.HUGE
         if not in_range or not bellman.dominates(*self.problem[:6], values, policy, 4.0 * error):
-            return Bounds(extended, extended, np.inf)
+            return nothing(extended)
         return Bounds(extended * (1.0 - error), extended * (1.0 + error), 2.0 * error)
 
     def by_propagation(self, extended: Floats, policy: Int64s) -> Bounds:
         """Bound by summing errors along the way; the policy stays as it is."""
         if not extended[:DEAD].min() > bellman.TINY:
-            return Bounds(extended, extended, np.inf)
+            return nothing(extended)
         lower, upper = extended.copy(), extended.copy()
         self.shift(upper[:DEAD], policy.copy(), above=True)
         self.shift(lower[:DEAD], policy.copy(), above=False)
@@ -200,6 +197,13 @@ class Certifier:
             bound += (2.0 if above else -2.0) * total
             np.maximum(bound, 0.0, out=bound)
         bound[:] = np.inf if above else 0.0
+
+
+def nothing(extended: Floats) -> Bounds:
+    """Return the bounds that need no proof: 0 and infinity."""
+    lower, upper = extended.copy(), extended.copy()
+    lower[:DEAD], upper[:DEAD] = 0.0, np.inf
+    return Bounds(lower, upper, 1.0)
 
 
 def level_groups(distance: Int32s) -> Int32s:

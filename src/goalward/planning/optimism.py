@@ -199,7 +199,6 @@ def exercise_optimism() -> None:
     costs, pair = np.ones((1, 1)), np.ones((1, 1))
     ball = Ball(1, 2)
     empirical(1, size, successors, counts, visits, ball.kept, ball.near, ball.mass)
-    costs.flags.writeable = False
     rows = (radius, ball.kept, ball.near, ball.mass)
     extended_value_iteration(*rows, costs, 0.1, 100, np.zeros(1), np.zeros(1), pair)
     pivot_horizon(np.zeros(1, dtype=np.int64), 1, *rows, 0.1, 100, np.zeros(1), np.zeros(1))
