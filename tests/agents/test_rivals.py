@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -177,3 +178,21 @@ class TestCounts:
             small.restore(large.to_state())
         with pytest.raises(ValueError, match=r"visits must have shape \(9, 1\)"):
             large.restore(small.to_state())
+
+
+SPECIALISATIONS = """
+import goalward as gw
+from goalward._jit import kernels
+
+for world in (gw.worlds.grid_world(2, 3), gw.worlds.random_mdp(states=4, seed=3)):
+    for name in {names}:
+        for ties in ("random", "first"):
+            run = gw.learn(gw.agents.find(name).from_world(world, episodes=10, ties=ties), world, 10)
+            gw.learn(run.agent, world, 10, resume=True)
+print([kernel.__name__ for kernel in kernels() if len(kernel.signatures) > 1])
+"""
+
+
+def test_going_on_compiles_nothing_anew(run_python: Callable[[str], str]) -> None:
+    """A deep copy is writable where the original was not; kernels must not see the difference."""
+    assert run_python(SPECIALISATIONS.format(names=RIVALS)) == "[]"

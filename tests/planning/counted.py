@@ -18,7 +18,6 @@ class Counted:
         visits = rng.choice([0, 1, 3, 20, 500], rows)
         self.dense = np.array([rng.multinomial(n, rng.dirichlet(np.full(states + 1, 0.4))) for n in visits])
         self.costs = rng.uniform(0.1, 1.0, (states, actions))
-        self.costs.flags.writeable = False
         self.visits = visits.astype(np.int64)
         self.size = np.count_nonzero(self.dense, axis=1)
         self.successors = np.zeros((rows, states + 1), dtype=np.int32)

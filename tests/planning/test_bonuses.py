@@ -147,7 +147,6 @@ def test_an_unavailable_action_is_never_best() -> None:
     counted = Counted(3)
     counted.costs = counted.costs.copy()
     counted.costs[:, 1] = np.inf
-    counted.costs.flags.writeable = False
     ends = [np.zeros(counted.S + 1) for _ in range(4)]
     tied = np.zeros((5, *counted.costs.shape), dtype=np.bool_)
     none = np.zeros(len(counted.visits))

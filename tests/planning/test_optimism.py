@@ -106,7 +106,6 @@ def test_unavailable_actions_are_never_best() -> None:
     counted = Counted(1)
     counted.costs = counted.costs.copy()
     counted.costs[:, 0] = np.inf
-    counted.costs.flags.writeable = False
     _, values, _, Q, _, _ = extended(counted, 1e-9)
     assert np.isinf(Q[:, 0]).all()
     assert np.isfinite(values).all()

@@ -34,7 +34,7 @@ from typing import ClassVar
 import numpy as np
 
 from goalward.agents.base import Plan, Task
-from goalward.agents.optimist import Optimist, at_least_one, check_fact, frozen
+from goalward.agents.optimist import Optimist, at_least_one, check_fact
 from goalward.arrays import Floats, Int64s
 from goalward.errors import PrecisionError
 from goalward.model.ssp import SSP
@@ -65,7 +65,7 @@ class BernsteinSSP(Optimist):
         """Lines 1 and 3."""
         super().begin(task, rng)
         if not self._costs.min() > 0.0:
-            self._costs = frozen(np.maximum(self._costs, cost_floor(task, self.B_star)))
+            self._costs = np.maximum(self._costs, cost_floor(task, self.B_star))
         self._available = task.available.reshape(-1).copy()
         self._solution: Solution | None = None
 

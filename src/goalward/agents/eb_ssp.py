@@ -41,7 +41,7 @@ import numpy as np
 
 from goalward.agents.base import Plan, Steps, Task
 from goalward.agents.counts import Counts
-from goalward.agents.optimist import Optimist, at_least_one, check_fact, frozen
+from goalward.agents.optimist import Optimist, at_least_one, check_fact
 from goalward.arrays import Floats, Int64s
 from goalward.planning.bonuses import visgo
 
@@ -84,7 +84,7 @@ class EBSSP(Optimist):
         """Line 1."""
         super().begin(task, rng)
         self.eta = 0.0 if self._costs.min() > 0.0 else perturbation(task, self.T_star)
-        self._costs = frozen(np.maximum(self._costs, self.eta))
+        self._costs = np.maximum(self._costs, self.eta)
         self.c_hat = np.where(task.available, self._costs if self.known_costs else 0.0, np.inf)
         self.theta = np.zeros(task.costs.shape)
         self.refreshed = Counts(task)
@@ -122,7 +122,7 @@ class EBSSP(Optimist):
         if doubling:
             self.B = max(self.B, least_bound(self.k, self.task))
         work = (self._before, self.V, self.Q)
-        costs = frozen(self.c_hat)
+        costs = self.c_hat
         rows = self.refreshed.estimates(1.0)  # line 12
         while True:
             spread, floor, extra = bonus(self.refreshed.visits, self.delta, self.B, None if self.known_costs else costs)

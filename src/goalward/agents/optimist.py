@@ -19,7 +19,7 @@ from goalward.arrays import Floats, Int64s
 from goalward.errors import ConvergenceError, CostError, SettingError, StateError
 from goalward.worlds.settings import checked_integer
 
-__all__ = ["Optimist", "at_least_one", "check_fact", "frozen"]
+__all__ = ["Optimist", "at_least_one", "check_fact"]
 
 
 @dataclass(eq=False, kw_only=True)
@@ -58,7 +58,8 @@ class Optimist(Agent):
         super().begin(task, rng)
         check_task(self.name, task)
         self._order = checked_order(self.action_order, task.actions)
-        self._costs = frozen(task.costs)
+        # A copy of their own: kernels take the costs writable, as a deep copy leaves them when a run is resumed.
+        self._costs = np.array(task.costs)
         self.counts = Counts(task)
         self.epoch = 0
         self.Q = np.zeros(task.costs.shape)
@@ -110,13 +111,6 @@ def check_fact(name: str, fact: str, value: float | None) -> None:
     """Refuse a fact about the true model that cannot be one."""
     if value is not None and (isinstance(value, bool) or not 0.0 < value < np.inf):
         raise SettingError(f"{fact} is {value!r}; {name} needs a positive number: see gw.hardness(world)")
-
-
-def frozen(array: Floats) -> Floats:
-    """Return a read-only copy."""
-    copy = np.array(array)
-    copy.flags.writeable = False
-    return copy
 
 
 def at_least_one(visits: Int64s) -> Floats:

@@ -36,7 +36,7 @@ from typing import ClassVar
 import numpy as np
 
 from goalward.agents.base import Plan, Steps, Task
-from goalward.agents.optimist import Optimist, at_least_one, frozen
+from goalward.agents.optimist import Optimist, at_least_one
 from goalward.arrays import Floats, Int64s
 from goalward.planning.optimism import Ball, empirical, extended_value_iteration, pivot_horizon
 from goalward.worlds.settings import checked_integer
@@ -65,7 +65,7 @@ class UCSSP(Optimist):
         self.G = 0
         self.at_goal = True
         self.c_min, self.c_max = float(self._costs.min()), float(task.costs[task.available].max())
-        self._unit_costs = frozen(np.where(task.available, 1.0, np.inf))
+        self._unit_costs = np.where(task.available, 1.0, np.inf)
         self.largest_horizon = 0
         self.capped_horizons = 0
         self._values, self._following, self._weight = (np.zeros(task.states) for _ in range(3))
@@ -80,7 +80,7 @@ class UCSSP(Optimist):
             if self.c_min > 0.0:
                 policy, H = self.evi(self._costs, self.c_min / (2.0 * self.t), gamma)
             else:
-                policy, H = self.evi(frozen(self._costs + perturbation(self.k)), self.c_max / self.t, gamma)
+                policy, H = self.evi(self._costs + perturbation(self.k), self.c_max / self.t, gamma)
         else:
             self.G += 1
             policy, H = self.evi(self._unit_costs, 1.0 / (2.0 * self.t), 1.0 / np.sqrt(self.G))
