@@ -229,6 +229,17 @@ def test_more_than_double_precision(method: str) -> None:
     check_promises(ssp, solution, 1e-13, Exact.of(ssp).best()[0])
 
 
+@pytest.mark.parametrize(
+    ("costs", "success"), [([1e308, 1e308], 1.0), ([1e308], 0.01), ([5e-324, 5e-324], 1.0), ([5e-324], 0.3)]
+)
+def test_beyond_the_range_of_doubles(method: str, costs: list[float], success: float) -> None:
+    """Sums that overflow, or numbers so small that rounding is no longer relative, prove nothing, and it is said so."""
+    ssp = chain(costs, success)
+    with pytest.raises(PrecisionError, match="apart") as info:
+        gw.solve(ssp)
+    check_promises(ssp, info.value.solution, None, Exact.of(ssp).best()[0])
+
+
 def test_a_start_saves_work() -> None:
     ssp = gw.worlds.grid_world(rows=30, columns=30)
     cold = gw.solve(ssp)
