@@ -179,7 +179,7 @@ def prepare_policy(plan: Plan, S: int, A: int) -> tuple[Int64s, Floats]:
         # A copy, for the kernel takes no read-only policies.
         return policy.reshape(1, S).copy(), NO_CHANCES
     if policy.dtype.kind == "f" and policy.shape == (S, A):
-        if not (policy >= 0.0).all() or not np.allclose(policy.sum(axis=1), 1.0, atol=1e-9):
+        if not policy.min() >= 0.0 or not np.abs(policy.sum(axis=1) - 1.0).max() <= 1e-9:
             raise PolicyError("the probabilities of a policy must not be negative and must sum to 1 in every state")
         return np.empty((0, S), dtype=np.int64), np.cumsum(policy, axis=1)
     if policy.dtype.kind not in "iu" or policy.shape[-1:] != (S,) or policy.ndim > 2 or not len(policy):
