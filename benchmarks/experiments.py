@@ -1,0 +1,185 @@
+"""What experiments cost: `python benchmarks/experiments.py [--quick]`.
+
+    reproduce       the paper's comparison in full, with a cold kernel cache, with a warm one, and when it is complete
+    overhead        processor time of everything but learning, in a study of runs of about a second
+    two workers     one study with one worker and with two
+    summary         of 10,000 stored runs of 10,000 episodes
+
+Wall-clock times depend on who else uses the machine, so processor times stand beside them: `alone` is the processor
+time divided by the number of busy cores, what a machine with nothing else to do would need at least. Memory is the
+largest of any process. The table goes to the terminal and to benchmarks/results/experiments.md; --quick makes it small
+and writes no file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from importlib import metadata
+from pathlib import Path
+
+import goalward as gw
+from goalward.experiments.cells import Plan
+from goalward.experiments.plan import make_study
+from goalward.experiments.record import encode
+from goalward.experiments.spec import parse_spec
+from goalward.experiments.store import Store
+
+RESULTS = Path(__file__).resolve().parent / "results" / "experiments.md"
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Watch(threading.Thread):
+    """Follows a process and all below it: processor time and peak memory, read from /proc ten times a second."""
+
+    def __init__(self, pid: int):
+        super().__init__(daemon=True)
+        self.pid, self.times, self.peaks, self.over = pid, {}, {}, False
+
+    def run(self) -> None:
+        while not self.over:
+            for pid in self.family():
+                try:
+                    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                    status = Path(f"/proc/{pid}/status").read_text()
+                except OSError:
+                    continue
+                self.times[pid] = (int(fields[11]) + int(fields[12])) / TICK
+                peak = [line for line in status.splitlines() if line.startswith("VmHWM")]
+                self.peaks[pid] = max(self.peaks.get(pid, 0), int(peak[0].split()[1]) if peak else 0)
+            time.sleep(0.1)
+
+    def family(self) -> set[int]:
+        parents = {}
+        for entry in os.listdir("/proc"):
+            if entry.isdigit():
+                try:
+                    parents[int(entry)] = int(Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[1])
+                except OSError:
+                    continue
+        below, grown = {self.pid}, True
+        while grown:
+            more = {pid for pid, parent in parents.items() if parent in below} - below
+            below |= more
+            grown = bool(more)
+        return below
+
+
+def measure(folder: Path, *arguments: str, **environment: str) -> tuple[float, float, float]:
+    """Run goalward; return the wall-clock seconds, the processor seconds and the peak megabytes of one process."""
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "goalward", *arguments],
+        cwd=folder, env=os.environ | environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    watch = Watch(process.pid)
+    watch.start()
+    _, errors = process.communicate()
+    wall = time.perf_counter() - start
+    watch.over = True
+    watch.join()
+    if process.returncode:
+        sys.exit(errors)
+    return wall, sum(watch.times.values()), max(watch.peaks.values()) / 1024
+
+
+def reproduce(folder: Path, quick: bool) -> list[tuple[str, ...]]:
+    size = ("--episodes", "500", "--runs", "2") if quick else ()
+    cache = {"GOALWARD_CACHE_DIR": str(folder / "cache")}
+    rows = []
+    for name, out, asked in (
+        ("reproduce, cold cache", "cold", "< 90 s"),
+        ("reproduce, warm cache", "warm", "< 60 s"),
+        ("reproduce, complete", "warm", "< 2 s"),
+    ):
+        wall, processor, peak = measure(folder, "reproduce", *size, "--workers", "2", "--out", out, **cache)
+        cores = 1 if "complete" in name else 2
+        rows.append((*row(name, wall, processor, cores, peak), asked))
+    return rows
+
+
+def long_runs(runs: int) -> str:
+    # ULCVI needs about a second for 8,000 episodes.
+    entries = '[[worlds]]\nworld = "grid-world"\n[[agents]]\nagent = "ulcvi"\n'
+    return f'name = "long"\nruns = {runs}\nepisodes = 8_000\n{entries}'
+
+
+def overhead(folder: Path, quick: bool) -> list[tuple[str, ...]]:
+    (folder / "long.toml").write_text(long_runs(4 if quick else 20))
+    found = {}
+    for workers in (1, 2):
+        measured = measure(folder, "run", "long.toml", "--workers", str(workers), "--out", f"long{workers}")
+        store = Store.open(folder / f"long{workers}")
+        plan = store.study()
+        learning = sum(store.read(key).document["timing"]["cpu_seconds"] for key in plan.keys(plan.cells[0]))
+        found[workers] = (*measured, learning)
+    # Starting up costs the same for one run and for a thousand; a study of no runs tells how much.
+    start = {w: measure(folder, "run", "long.toml", "--workers", str(w), "--out", f"long{w}")[1] for w in (1, 2)}
+    rows = []
+    for workers, (wall, processor, peak, learning) in found.items():
+        rest = 100 * (processor - start[workers] - learning) / learning
+        name = f"{plan.runs} runs of a second, {workers} worker{'s' * (workers > 1)}"
+        rows.append((*row(name, wall, processor, workers, peak), f"overhead {rest:.1f} %, asked < 5 %"))
+    ratio = found[1][0] / found[2][0]
+    rows.append(("two workers against one, wall clock", f"{ratio:.2f} times", "", "", "", ">= 1.8 on an idle machine"))
+    return rows
+
+
+def filled_store(folder: Path, runs: int) -> tuple[Store, Plan]:
+    """Store the same run under the keys of a large study: reading does not care."""
+    world = '[[worlds]]\nworld = "grid-world"\nsweep = { columns = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11] }\n'
+    text = f'name = "many"\nruns = {runs // 10}\nepisodes = 10_000\n{world}[[agents]]\nagent = "uniform"\n'
+    study = make_study(*parse_spec(text, folder / "many.toml"))
+    store = Store.open(folder / "many", create=True)
+    store.save_study(study.plan, text)
+    run = gw.learn(gw.agents.make("psrl"), gw.worlds.grid_world(), 10_000, seed=0)
+    for cell in study.plan.cells:
+        for key in study.plan.keys(cell):
+            store.add(key, encode(run, {"key": key, "content": {}, "timing": {"cpu_seconds": 0.1}}))
+    return store, study.plan
+
+
+def summary(folder: Path, quick: bool) -> list[tuple[str, ...]]:
+    runs = 500 if quick else 10_000
+    filled_store(folder, runs)
+    wall, processor, peak = measure(folder, "summary", "many")
+    return [(*row(f"summary of {runs:,} runs", wall, processor, 1, peak), "< 20 s")]
+
+
+def row(name: str, wall: float, processor: float, cores: int, peak: float) -> tuple[str, ...]:
+    return name, f"{wall:.1f} s", f"{processor:.1f} s", f"{processor / cores:.1f} s", f"{peak:.0f} MB"
+
+
+def machine() -> str:
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("goalward", "numpy", "numba", "pyarrow"))
+    load = f"load {os.getloadavg()[0]:.1f} when this began"
+    return f"{model}, {os.cpu_count()} cores, {load}; Python {platform.python_version()}, {versions}."
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="small studies, and no file")
+    quick = parser.parse_args().quick
+    intro = machine()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rows = [*reproduce(folder, quick), *overhead(folder, quick), *summary(folder, quick)]
+    heads = [("what", "wall clock", "processor", "alone", "peak memory", "asked"), ("---",) * 6]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in [*heads, *rows])
+    text = f"# Experiments\n\n{intro} Written by benchmarks/experiments.py.\n\n{table}\n"
+    print(text)
+    if not quick:
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

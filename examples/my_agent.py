@@ -1,0 +1,35 @@
+"""Epsilon-greedy: plan in the world as estimated so far, and play any action one time in ten."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import goalward as gw
+from goalward.agents import Agent, Plan
+
+
+@dataclass(eq=False)
+class EpsilonGreedy(Agent):
+    """Follows the best policy of the estimated model, with some chance in every action."""
+
+    epsilon: float = 0.1
+
+    def begin(self, task, rng):
+        """Start from scratch."""
+        super().begin(task, rng)
+        # One imagined arrival at the goal, so that every estimate has a way there.
+        self.counts = np.zeros((task.states, task.actions, task.states + 1))
+        self.counts[:, :, task.goal] = 1.0
+
+    def plan(self, state):
+        """Return what to do for the next episode."""
+        rows = self.counts / self.counts.sum(axis=2, keepdims=True)
+        model = gw.SSP.from_dense(rows, self.task.costs, initial_state=self.task.initial_state)
+        best = gw.solve(model).policy
+        chances = np.full(self.task.costs.shape, self.epsilon / self.task.actions)
+        chances[np.arange(self.task.states), best] += 1.0 - self.epsilon
+        return Plan(chances, stop_after_goals=1)
+
+    def observe(self, steps):
+        """Count what happened."""
+        np.add.at(self.counts, (steps.states, steps.actions, steps.next_states), 1.0)
