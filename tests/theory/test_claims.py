@@ -18,6 +18,7 @@ from goalward.experiments.statistics import Interval
 from goalward.experiments.store import Store
 from goalward.report.claims import claims_document, claims_markdown, claims_text
 from goalward.theory import claims, comparisons, lemmas, scaling
+from goalward.theory.bounds import theorem_1
 from goalward.theory.findings import Finding, Verdict, above, all_of, at_most, below, share, shown, within
 from goalward.theory.lab import Lab, cell_of
 
@@ -166,10 +167,31 @@ def test_growth_of_means() -> None:
     assert np.isnan(scaling.growth_of_means(sizes, np.array([[1.0, 2.0], [np.nan, 1.0], [1.0, 1.0]])).value)
 
 
+@pytest.mark.parametrize(("power", "verdict"), [(0.4, HOLDS), (1.5, FAILS)])
+def test_sizes(power: float, verdict: Verdict) -> None:
+    """A regret that grows like A^1.5 is too much for a bound whose terms grow like sqrt(A) and A."""
+    sizes = np.array([2.0, 4.0, 8.0, 16.0])
+    bounds = np.array([theorem_1(8, int(A), 10_000, 5.0, 0.2).total for A in sizes])
+    sweep = scaling.Sweep(sizes, np.outer(sizes**power, [1.0, 1.1, 0.9]), bounds, np.outer(bounds, np.ones(3)))
+    found = scaling.sizes_finding({"A": sweep}, "")
+    assert found.verdict is verdict
+    assert f"regret {power:g}" in found.figure
+
+
+def test_theorem_1_on_a_small_scale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S² A = 2,048 episodes are the fewest that the sweep allows."""
+    monkeypatch.setattr(Lab, "choose", lambda self, quick, full: 2 if quick < 100 else 2048)
+    lab = Lab(Store.open(tmp_path, create=True), InProcess(), quick=True)
+    in_K, sizes = scaling.theorem_1_findings(lab)
+    assert in_K.verdict in (HOLDS, OPEN)
+    assert sizes.verdict is not FAILS
+    assert "the largest of 8 settings" in in_K.figure
+
+
 def test_worlds_of_the_theorems() -> None:
     far, near = (scaling.goal_run(near, 200, 0) for near in (1, 8))
-    assert far[0] > 2 * near[0]
-    assert all(value > 0.0 for value in (*far, *near))
+    assert far[1] > 2 * near[1]
+    assert all(regret > 0.0 and 0.2 <= c_min < 1.0 for regret, _, c_min in (far, near))
     perturbed, plain, bound = scaling.perturbed_run(200, 0)
     assert 0.0 <= plain < bound
     assert 0.0 <= perturbed < bound

@@ -125,8 +125,10 @@ def tuned_finding(lab: Lab) -> Finding:
         ours = finals(results, world, OURS)
         theirs = {rival: finals(results, world, rival) for rival in RIVALS}
         verdicts += [below(mean_interval(ours - QUALITY * each, level), 0.0) for each in theirs.values()]
+        best = min(theirs, key=lambda rival: float(theirs[rival].mean()))
         listed = ", ".join(f"{rival} {shown(mean_interval(each))}" for rival, each in theirs.items())
-        parts.append(f"{world}: {OURS} {shown(mean_interval(ours))}; {listed}")
+        times = f"{ours.mean() / theirs[best].mean():.1f} times {best}, the best"
+        parts.append(f"{world}: {OURS} {shown(mean_interval(ours))}, {times}; {listed}")
     ran = f"{OURS} as it is, rivals with tuned scales; {' and '.join(WORLDS)}; {runs} runs, K={episodes:,}"
     note = f"read as: at most {QUALITY:g} times the regret of each; the scales were tuned on other luck"
     claim = "Untuned PSRL-SSP is of the quality of tuned rivals"
