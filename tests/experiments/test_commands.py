@@ -145,6 +145,19 @@ def test_status_sets_damage_aside(run, folder):
     assert (code, out.splitlines()[-2].partition(";")[2]) == (0, " 12 of 12 runs are stored in results/small")
 
 
+def test_what_agents_print_stays_out_of_documents(run, write_study, folder):
+    path = folder / "agents.py"
+    path.write_text(
+        path.read_text().replace(
+            "def observe(self, steps):\n        pass", "def observe(self, steps):\n        print('here')"
+        )
+    )
+    write_study("agents.py:Plain", extra="max_steps = 100")
+    code, out, err = run("run", "own.toml", "--workers", "1", "--json")
+    assert (code, json.loads(out)["made"]) == (0, 2)
+    assert "here\n" in err
+
+
 def test_truncated_runs_are_marked(run, write_study):
     write_study("uniform", extra="max_steps = 10")
     run("run", "own.toml", "--workers", "1")
@@ -328,18 +341,23 @@ def test_killed_at_any_moment_a_study_goes_on_and_ends_the_same(slow, digests):
     assert digests(Store.open(slow / "results" / "slow")) == digests(Store.open(slow / "whole"))
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_interrupted_a_study_says_so_and_keeps_what_it_has(slow, workers):
+@pytest.mark.parametrize(
+    ("workers", "sent", "code"), [("1", signal.SIGINT, 130), ("2", signal.SIGINT, 130), ("2", signal.SIGTERM, 143)]
+)
+def test_interrupted_a_study_leaves_in_order_and_keeps_what_it_has(slow, workers, sent, code):
     process = start(slow, "run", "slow.toml", "--workers", workers)
     wait_until(lambda: stored(slow) > 0)
     below = children(process.pid)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     _, err = process.communicate()
-    assert process.returncode == 130
-    assert "interrupted; what is done is stored in results/slow, and the same command goes on there" in err
+    assert process.returncode == code
+    if sent == signal.SIGINT:
+        assert "interrupted; what is done is stored in results/slow, and the same command goes on there" in err
     assert "Traceback" not in err
     wait_until(lambda: not alive(below))
-    assert Store.open(slow / "results" / "slow").set_damaged_aside([]) == []
+    store = Store.open(slow / "results" / "slow")
+    keys = [key for cell in store.study().cells for key in store.study().keys(cell)]
+    assert store.set_damaged_aside(keys) == []
 
 
 def test_a_full_disk_is_recorded_and_harms_nothing(slow):

@@ -6,6 +6,8 @@ this process, other processes and other machines. A run that fails gives its tra
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import time
 import traceback
 from collections.abc import Sequence
@@ -55,7 +57,9 @@ def carry_out(jobs: Sequence[Job], attachments: Attachments) -> list[Outcome]:
     for job in jobs:
         start = time.perf_counter()
         try:
-            file = carry_out_one(job, attachments)
+            # What an agent prints must not get between the lines of a document on standard output.
+            with contextlib.redirect_stdout(sys.stderr):
+                file = carry_out_one(job, attachments)
         except (Exception, SystemExit) as error:
             seconds = time.perf_counter() - start
             outcomes.append(Outcome(job, seconds, failure=failure_of(job, error, traceback.format_exc())))

@@ -47,7 +47,9 @@ def regret_figure(results: Results, measure: str = "regret", axes: str = "linear
     handles = [legend_line(agent, style) for agent, style in styles.items()]
     if any(cell.truncated.any() for cell in results.cells):
         handles.append(Line2D([], [], color="#444444", marker="x", linestyle="none", label="first run cut off"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 6), frameon=False)
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=min(len(handles), 6), frameon=False, handlelength=3.2
+    )
     return figure
 
 
