@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -65,6 +65,8 @@ class SweepRow:
     setting: str
     values: tuple[float, ...]
     exponent: Interval
+    finals: tuple[Floats, ...] = field(default=(), repr=False, compare=False)
+    """The final gap regret of every complete run, one entry for each value."""
 
 
 @dataclass(frozen=True)
@@ -158,9 +160,8 @@ def sweep_rows(results: Results, level: float) -> list[SweepRow]:
         finals = [cell.finals["gap_regret"][cell.complete] for cell in cells]
         values = [float(cell.cell.world.swept[setting]) for cell in cells]
         repeated = np.repeat(values, [len(each) for each in finals])
-        rows.append(
-            SweepRow(world, agent, setting, tuple(values), growth_across(repeated, np.concatenate(finals), level))
-        )
+        exponent = growth_across(repeated, np.concatenate(finals), level)
+        rows.append(SweepRow(world, agent, setting, tuple(values), exponent, tuple(finals)))
     return rows
 
 

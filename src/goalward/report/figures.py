@@ -140,40 +140,35 @@ def growth_figure(results: Results, sweeps: list[SweepRow], level: float = 0.95)
     figure = new_figure(1.0 + 4.4 * len(groups), 4.4)
     for panel, (world, setting) in zip(figure.subplots(1, len(groups), squeeze=False).ravel(), groups, strict=True):
         for row in (row for row in sweeps if (row.world, row.setting) == (world, setting)):
-            draw_growth(panel, results, row, styles[row.agent], level)
+            draw_growth(panel, row, styles[row.agent], level)
         panel.set_xscale("log")
         panel.set_yscale("log")
         panel.set_xticks(row.values, [f"{value:g}" for value in row.values])
         panel.set_xticks([], minor=True)
         panel.set_title(world)
         panel.set_xlabel(setting)
-        panel.set_ylabel("final sum of optimality gaps")
+        panel.set_ylabel("final sum of optimality gaps, geometric mean")
         panel.legend(frameon=False)
         finish_axes(panel)
     return figure
 
 
-def draw_growth(panel: Axes, results: Results, row: SweepRow, style: LineStyle, level: float) -> None:
-    """Draw the means of an agent across a sweep and the fitted power."""
-    means, reaches = [], []
-    for value in row.values:
-        cell = next(
-            cell
-            for cell in results.cells
-            if cell.cell.agent.label == row.agent
-            and cell.cell.world.swept.get(row.setting) == value
-            and cell.cell.world.label.startswith(row.world.partition(",")[0])
-        )
-        interval = mean_interval(cell.finals["gap_regret"][cell.complete], level)
-        means.append(interval.value)
-        reaches.append(interval.half_width)
-    slope = (
-        "" if math.isnan(row.exponent.value) else f": exponent {row.exponent.value:.2f} ± {row.exponent.half_width:.2f}"
-    )
+def draw_growth(panel: Axes, row: SweepRow, style: LineStyle, level: float) -> None:
+    """Draw every run as a dot, their geometric means with intervals, and the fitted power, all three of logarithms."""
+    x = np.array(row.values)
+    logs = [np.log(finals[finals > 0.0]) for finals in row.finals]
+    intervals = [mean_interval(each, level) for each in logs]
+    means = np.exp([interval.value for interval in intervals])
+    reaches = np.array(
+        [[mean - np.exp(i.low), np.exp(i.high) - mean] for mean, i in zip(means, intervals, strict=True)]
+    ).T
+    for value, each in zip(x, logs, strict=True):
+        panel.plot(np.full(len(each), value), np.exp(each), ".", color=style.colour, alpha=0.35, markersize=4)
+    fitted = row.exponent.value
+    slope = "" if math.isnan(fitted) else f": exponent {fitted:.2f} ± {row.exponent.half_width:.2f}"
     panel.errorbar(
-        row.values, means, yerr=reaches, color=style.colour, marker=style.marker, linestyle="none", capsize=3,
+        x, means, yerr=reaches, color=style.colour, marker=style.marker, linestyle="none", capsize=3,
         label=f"{row.agent}{slope}",
     )  # fmt: skip
-    x = np.array(row.values)
-    level_at = np.exp(np.mean(np.log(means)) - row.exponent.value * np.mean(np.log(x)))
-    panel.plot(x, level_at * x**row.exponent.value, color=style.colour, linestyle=style.dashes, linewidth=1.2)
+    at_one = np.exp(np.average(np.log(means) - fitted * np.log(x), weights=[len(each) for each in logs]))
+    panel.plot(x, at_one * x**fitted, color=style.colour, linestyle=style.dashes, linewidth=1.2)
