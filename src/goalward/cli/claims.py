@@ -26,7 +26,7 @@ def claims(
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the table as Markdown.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
-    """Test the claims of the PSRL-SSP paper: what was run, what was measured, the verdict."""
+    """Test the claims of the paper, one verdict a row."""
     from goalward.report.claims import claims_document, claims_markdown, claims_text
     from goalward.report.summary import write_text
     from goalward.theory.claims import check_claims
