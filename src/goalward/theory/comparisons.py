@@ -49,7 +49,7 @@ def level_for(count: int) -> float:
 
 def rival_findings(lab: Lab) -> list[Finding]:
     """Test whether PSRL-SSP beats every rival on both worlds, and by more on GridWorld."""
-    runs, episodes = lab.choose(4, 10), lab.choose(1_500, 10_000)
+    runs, episodes = lab.choose(8, 10), lab.choose(3_000, 10_000)
     results = lab.results("paper-theory", runs=runs, episodes=episodes)
     ran = f"{OURS} and {', '.join(RIVALS)}; {' and '.join(WORLDS)}; {runs} runs, K={episodes:,}, widths of the theory"
     level = level_for(len(WORLDS) * len(RIVALS))
