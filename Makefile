@@ -6,7 +6,7 @@ CORE_STAMP := .venv/.core-installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PEERS_STAMP := .venv-peers/.installed
 
-.PHONY: install reproduce test lint types tests bench-planner bench-experiments clean
+.PHONY: install reproduce test lint types tests bench-planner bench-learning bench-rivals bench-experiments clean
 
 install: $(STAMP)
 
@@ -45,6 +45,12 @@ $(PEERS_STAMP): benchmarks/peers.txt
 # MODELS="g100 r1e5" measures only these, and writes no results.
 bench-planner: install $(PEERS_STAMP)
 	$(BIN)/python benchmarks/planner.py $(MODELS)
+
+bench-learning: install
+	$(BIN)/python benchmarks/learning.py
+
+bench-rivals: install
+	$(BIN)/python benchmarks/rivals.py
 
 bench-experiments: install
 	$(BIN)/python benchmarks/experiments.py
