@@ -211,6 +211,55 @@ def test_plots(run, folder):
     assert (folder / "c.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_plots_that_cannot_be(run):
+    run("run", "small.toml", "--workers", "1")
+    for arguments, message in (
+        (["--kind", "growth"], "the study sweeps no numeric setting of a world"),
+        (["--kind", "grid", "--world", "drawn"], "drawn is no grid and cannot be drawn"),
+        (["--kind", "grid", "--world", "gird"], "no world of small is called 'gird'; did you mean 'grid'?"),
+        (["--kind", "grid", "--agent", "psl"], "no agent of small is called 'psl'; did you mean 'psrl'?"),
+        (["--kind", "causes", "--run", "3"], "run is 3; the study has the runs 0 to 2"),
+        (["--axes", "polar"], "axes is 'polar'; it must be one of linear, log"),
+    ):
+        code, _, err = run("plot", "results/small", *arguments)
+        assert code == 2
+        assert err.startswith(f"goalward: {message}")
+
+
+def test_growth(run, folder):
+    text = (folder / "small.toml").read_text()
+    (folder / "sweep.toml").write_text(
+        text.replace("{ states = 3 }", "{ actions = 2 }\nsweep = { states = [2, 3, 4] }")
+    )
+    run("run", "sweep.toml", "--workers", "1", "--out", "sweep")
+    code, out, _ = run("summary", "sweep", "--markdown", "numbers.md")
+    assert code == 0
+    assert "gap regret grows as a power of" in out
+    assert "## Growth" in (folder / "numbers.md").read_text()
+    assert run("plot", "sweep", "--kind", "growth", "--out", "growth.pdf")[1] == "written: growth.pdf\n"
+
+
+def test_damaged_runs_count_as_missing(run, folder):
+    run("run", "small.toml", "--workers", "1")
+    store = Store.open(folder / "results" / "small")
+    store.path(store.study().keys(store.study().cells[0])[0]).write_bytes(b"rubbish")
+    code, out, _ = run("summary", "results/small")
+    assert code == 0
+    assert "* uniform in grid: 1 of 3 runs are missing; goalward run makes them" in out
+
+
+def test_mistakes_in_goalward_are_owned_up_to(run, monkeypatch):
+    monkeypatch.setattr(checkup, "facts", lambda: 1 / 0)
+    monkeypatch.setattr("goalward.report.checkup.facts", checkup.facts)
+    code, _, err = run("doctor")
+    assert code == 70
+    assert err == (
+        "goalward: a mistake in goalward (ZeroDivisionError: division by zero); --debug shows where: please report it\n"
+    )
+    with pytest.raises(ZeroDivisionError):
+        main(["doctor", "--debug"])
+
+
 def test_compare(run):
     run("run", "small.toml", "--workers", "1")
     code, out, _ = run("compare", "results/small", "psrl", "uniform")

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from goalward.errors import FileError
 from goalward.experiments.statistics import Interval
 from goalward.experiments.summary import compare, summarise
-from goalward.report.progress import LineDisplay, duration
+from goalward.report.progress import BarDisplay, LineDisplay, duration
+from goalward.report.published import PUBLISHED, published_table
 from goalward.report.summary import (
     comparison_text,
     csv_text,
@@ -143,3 +145,32 @@ def test_lines_come_at_the_start_and_at_the_end():
             progress.done["a"], progress.seconds, progress.seconds_left = done, done / 2, (6 - done) / 2
             display(progress)
     assert stream.getvalue() == "6 runs to make, 4 are stored already\n6 of 6 runs, 3.0 s, 2 runs/s\n"
+
+
+def test_bars_show_every_agent():
+    from collections import Counter
+
+    from rich.console import Console
+
+    from goalward.experiments.runner import Progress
+
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with BarDisplay(console) as display:
+        progress = Progress(5, 0, wanted=Counter({"one": 2, "another": 3}))
+        display(progress)
+        progress.done.update({"one": 2, "another": 3})
+        progress.failed, progress.seconds, progress.seconds_left = 1, 2.5, 0.0
+        display(progress)
+    shown = console.file.getvalue()
+    assert "loading the kernels" in shown
+    assert all(part in shown for part in ("one", "another", "2/2", "3/3", "5/5", "2 runs/s", "1 failed"))
+
+
+def test_the_published_values_stand_beside_ours():
+    cell = cell_results("GridWorld", "ULCVI", 2.0)
+    assert published_table(summarise(study(cell)), "theory") is None
+    long = replace(cell, cell=replace(cell.cell, episodes=10_000))
+    text = published_table(summarise(study(long)), "theory")
+    assert text.splitlines()[-1].split()[:2] == ["GridWorld", "ULCVI"]
+    assert text.endswith("361,000")
+    assert set(PUBLISHED["theory"]) == set(PUBLISHED["tuned"])
