@@ -215,7 +215,7 @@ class SSP:
     @cached_property
     def available(self) -> NDArray[np.bool_]:
         """``available[s, a]``: whether the action can be played in the state."""
-        mask: NDArray[np.bool_] = (np.diff(self.indptr) > 0).reshape(self.costs.shape)
+        mask: NDArray[np.bool_] = (self.indptr[1:] > self.indptr[:-1]).reshape(self.costs.shape)
         mask.flags.writeable = False
         return mask
 

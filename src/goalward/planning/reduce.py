@@ -78,14 +78,15 @@ class Reduction(NamedTuple):
 
     def expand_policy(self, ssp: SSP, rows: Int64s) -> Int64s:
         """Carry a row per reduced state back to an action per state; -1 at dead ends."""
-        chosen = np.full(self.states + 2, -1, dtype=np.int64)
-        chosen[:DEAD] = self.problem.origin[rows]
-        policy = chosen[self.place] % ssp.actions
-        policy[self.place < 0] = -1
+        chosen = self.problem.origin[rows]
+        actions = np.empty(self.states + 2, dtype=np.int64)
+        actions[:DEAD] = chosen % ssp.actions
+        actions[DEAD:] = -1
+        policy = actions[self.place]
         if self.inner is not None:
             np.copyto(policy, self.inner, where=self.inner >= 0)
         if self.loops is not None:
-            walk = walk_to(ssp, self.loops, chosen[:DEAD] // ssp.actions)
+            walk = walk_to(ssp, self.loops, chosen // ssp.actions)
             np.copyto(policy, walk, where=walk >= 0)
         return policy
 
@@ -150,7 +151,7 @@ def merge_free_states(ssp: SSP, usable: Bools, place: Int32s) -> tuple[Int32s, B
     return members[np.argsort(renumbered, kind="stable")], loops, inner
 
 
-def walk_to(ssp: SSP, rows: Bools, exits: Int64s) -> Int64s:
+def walk_to(ssp: SSP, rows: Bools, exits: Int32s) -> Int64s:
     """Return actions that lead by rows inside the loops to the exit of each; -1 at exits and elsewhere."""
     is_exit = np.zeros(ssp.states + 1, dtype=np.bool_)
     is_exit[exits] = True
