@@ -145,6 +145,8 @@ def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) 
             method = "sweeps"
             bounds, iterations = sweep(reduction, extended, policy, tolerance, start)
     if not bounds.width <= tolerance:
+        if start is not None:  # it may have been a bad place to start from
+            return solve_all(ssp, tolerance)
         np.nan_to_num(extended[:DEAD], copy=False, nan=np.finfo(np.float64).max)
         if not reaches(ssp, reduction.expand_policy(ssp, policy)):
             bellman.label(*reduction.problem[:6], np.empty(reduction.states), policy)
@@ -177,9 +179,6 @@ def iterate_policies(
     if start is not None:
         bellman.adopt(problem.first, problem.origin, ssp.actions, start.policy, policy)
         iterations = bellman.policy_iteration(*work, policy, proper)
-        if not values.max() < bellman.HUGE:
-            iterations = 0
-            bellman.label(*problem[:6], values, policy)
     if not iterations:
         iterations = bellman.policy_iteration(*work, policy, proper)
     bounds = certifier.by_ratio(extended, policy, greedy=False)
