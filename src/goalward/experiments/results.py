@@ -8,15 +8,17 @@ there, and `complete` leaves it out of whatever is said about all episodes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.experiments.cells import Cell, Plan
-from goalward.experiments.record import recorded
+from goalward.experiments.executors import cores
+from goalward.experiments.record import MOST_EPISODES, recorded
 from goalward.experiments.store import Store
 
 __all__ = ["MEASURES", "CellResults", "Results", "checked_measure", "load_results", "named", "world_name"]
@@ -107,19 +109,75 @@ def checked_measure(measure: str) -> str:
     return measure
 
 
-def load_results(store: Store, plan: Plan, notice: Callable[[int], object] | None = None) -> Results:
-    """Read the stored runs of a study; `notice` is called with the number of runs read so far."""
-    cells = []
-    count = 0
-    for cell in plan.cells:
-        loader = Loader(cell)
-        for run, key in enumerate(plan.keys(cell)):
-            loader.take(store, run, key)
-            count += 1
-            if notice is not None:
-                notice(count)
-        cells.append(loader.results())
-    return Results(plan, cells)
+def load_results(store: Store, plan: Plan) -> Results:
+    """Read the stored runs of a study."""
+    # Reading is decompression and hashing, which other threads can do at the same time.
+    with ThreadPoolExecutor(cores()) as threads:
+        return Results(plan, [load_cell(store, plan, cell, threads) for cell in plan.cells])
+
+
+def load_cell(store: Store, plan: Plan, cell: Cell, threads: Executor) -> CellResults:
+    """Read the stored runs of a cell."""
+    points = curve_points(cell.episodes)
+    found = list(threads.map(lambda key: read_run(store, key, points), plan.keys(cell)))
+    stored = [(run, each) for run, each in enumerate(found) if isinstance(each, OneRun)]
+    curves = {
+        measure: np.array([each.curves[place] for _, each in stored]).reshape(len(stored), len(points))
+        for place, measure in enumerate(MEASURES)
+    }
+    ended_by: Counter[str] = Counter()
+    for _, each in stored:
+        ended_by.update(each.ended_by)
+    return CellResults(
+        cell=cell,
+        runs=np.array([run for run, _ in stored], dtype=np.int64),
+        truncated=np.array([each.truncated for _, each in stored], dtype=np.bool_),
+        episodes_done=np.array([each.episodes_done for _, each in stored], dtype=np.int64),
+        total_steps=np.array([each.total_steps for _, each in stored], dtype=np.int64),
+        seconds=np.array([each.seconds for _, each in stored], dtype=np.float64),
+        points=points,
+        curves=curves,
+        finals={measure: curve[:, -1] for measure, curve in curves.items()},
+        ended_by=ended_by,
+        missing=[run for run, each in enumerate(found) if each == "missing"],
+        failed=[run for run, each in enumerate(found) if each == "failed"],
+        damaged=[run for run, each in enumerate(found) if each == "damaged"],
+    )
+
+
+class OneRun(NamedTuple):
+    """What is kept of one run."""
+
+    truncated: bool
+    episodes_done: int
+    total_steps: int
+    seconds: float
+    ended_by: dict[str, int]
+    curves: list[Floats]
+
+
+def read_run(store: Store, key: str, points: Int64s) -> OneRun | str:
+    """Read a run, or say why there is none."""
+    if not store.has(key):
+        return "missing" if store.failure(key) is None else "failed"
+    try:
+        stored = store.read(key)
+    except FileError:
+        return "damaged"
+    outcome = stored.outcome
+    curves = stored.columns(*MEASURES)
+    # Of short runs every episode is recorded, and the column that says which need not be read.
+    short = points[-1] <= MOST_EPISODES
+    episodes = np.arange(1, len(curves[0]) + 1) if short else stored.episodes
+    finished = int(np.searchsorted(episodes, outcome["episodes_done"], side="right"))
+    return OneRun(
+        outcome["truncated"],
+        outcome["episodes_done"],
+        outcome["total_steps"],
+        float(stored.document["timing"]["cpu_seconds"]),
+        outcome["ended_by"],
+        [at_points(points, episodes[:finished], curve[:finished]) for curve in curves],
+    )
 
 
 def curve_points(episodes: int) -> Int64s:
@@ -138,59 +196,3 @@ def at_points(points: Int64s, episodes: Int64s, regret: Floats) -> Floats:
         return regret[points - 1]  # nothing was left out
     with np.errstate(invalid="ignore"):  # infinite regret, after a dead end
         return np.interp(points, episodes, regret, left=np.nan, right=np.nan)
-
-
-class Loader:
-    """The results of a cell while they are read."""
-
-    def __init__(self, cell: Cell):
-        self.cell = cell
-        self.points = curve_points(cell.episodes)
-        self.rows: list[tuple[int, bool, int, int, float]] = []
-        self.curves: dict[str, list[Floats]] = {measure: [] for measure in MEASURES}
-        self.ended_by: Counter[str] = Counter()
-        self.missing: list[int] = []
-        self.failed: list[int] = []
-        self.damaged: list[int] = []
-
-    def take(self, store: Store, run: int, key: str) -> None:
-        """Read a run, if it is stored."""
-        if not store.has(key):
-            (self.missing if store.failure(key) is None else self.failed).append(run)
-            return
-        try:
-            stored = store.read(key)
-        except FileError:
-            self.damaged.append(run)
-            return
-        outcome = stored.outcome
-        seconds = float(stored.document["timing"]["cpu_seconds"])
-        self.rows.append((run, outcome["truncated"], outcome["episodes_done"], outcome["total_steps"], seconds))
-        self.ended_by.update(outcome["ended_by"])
-        episodes, *curves = stored.columns("episode", *MEASURES)
-        finished = int(np.searchsorted(episodes, outcome["episodes_done"], side="right"))
-        for measure, curve in zip(MEASURES, curves, strict=True):
-            self.curves[measure].append(at_points(self.points, episodes[:finished], curve[:finished]))
-
-    def results(self) -> CellResults:
-        """Return what was read, as arrays."""
-        curves = {
-            measure: np.array(rows, dtype=np.float64).reshape(len(rows), len(self.points))
-            for measure, rows in self.curves.items()
-        }
-        finals = {measure: curve[:, -1] for measure, curve in curves.items()}
-        return CellResults(
-            self.cell,
-            np.array([row[0] for row in self.rows], dtype=np.int64),
-            np.array([row[1] for row in self.rows], dtype=np.bool_),
-            np.array([row[2] for row in self.rows], dtype=np.int64),
-            np.array([row[3] for row in self.rows], dtype=np.int64),
-            np.array([row[4] for row in self.rows], dtype=np.float64),
-            self.points,
-            curves,
-            finals,
-            self.ended_by,
-            self.missing,
-            self.failed,
-            self.damaged,
-        )
