@@ -81,6 +81,28 @@ LOOPED = SSP.from_rows(
     [1.0, 1.0, 1.0, 0.01, 0.99, 1.0],
     [[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]],
 )
+# 0 and 1 circle for 2e-9, next to nothing beside the value of 0, 18/11.
+CIRCLE = SSP.from_transitions(
+    [
+        (0, "on", 3, 0.9, 1e-9),
+        (0, "on", "goal", 0.1, 1e-9),
+        (0, "circle", 1, 1.0, 1e-9),
+        (1, "circle", 0, 1.0, 1e-9),
+        (3, "on", 0, 0.5, 1.0),
+        (3, "on", "goal", 0.5, 1.0),
+    ],
+    goals=["goal"],
+)
+# 0 and 1 circle for 1e-9, and the way back costs nothing at all.
+FREE_WAY_BACK = SSP.from_transitions(
+    [
+        (0, "circle", 1, 1.0, 1e-9),
+        (0, "on", 1, 1 / 3, 1.0),
+        (0, "on", "goal", 2 / 3, 1.0),
+        (1, "back", 0, 1.0, 0.0),
+    ],
+    goals=["goal"],
+)
 
 
 @given(models())
@@ -109,6 +131,8 @@ def test_narrow_promises_hold(method: str, ssp: SSP) -> None:
 
 @given(models(tiny=False, costs=("free", "nearly free")))
 @settings(fixed, max_examples=450)
+@example(CIRCLE)
+@example(FREE_WAY_BACK)
 def test_promises_hold_among_free_loops(method: str, ssp: SSP) -> None:
     check_solve(ssp, 1e-6)
 

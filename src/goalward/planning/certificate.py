@@ -134,18 +134,18 @@ class Certifier:
         if np.isfinite(before).all() and before.min() >= 0.0:
             values[:] = before
 
-    def accumulate(self, policy: Int64s, errors: Floats) -> Floats | None:
-        """Sum errors along the way to the goal under a policy, to a quarter; None if it does not get there."""
+    def accumulate(self, policy: Int64s, costs: Floats, precision: float) -> Floats | None:
+        """Sum costs along the way to the goal under a policy, to a relative precision; None if that fails."""
         self.follow(policy)
-        self.rows.cost[:] = errors
-        total = np.zeros(len(errors))
+        self.rows.cost[:] = costs
+        total = np.zeros(len(costs))
         for repeat in range(REPEATS):
             if not self.correct(total) and self.exact:
                 return None
             if repeat > REPEATS // 3:
                 self.leap(total)
             for _ in range(POLICY_SWEEPS):
-                if self.policy_sweep(total) <= 0.25:
+                if self.policy_sweep(total) <= precision:
                     return total
         return None
 
@@ -191,7 +191,7 @@ class Certifier:
             errors = np.maximum(high if above else low, 0.0)
             if not errors.any():
                 return
-            total = self.accumulate(policy, errors + bellman.UNIT * bound)
+            total = self.accumulate(policy, errors + bellman.UNIT * bound, 0.25)
             if total is None:
                 break
             bound += (2.0 if above else -2.0) * total

@@ -224,11 +224,42 @@ def sweep(
             bounds = certifier.by_ratio(extended, policy, greedy=True)
             if not bounds.width <= tolerance and (free_rows or exhausted or threshold < 1e-3 * tolerance):
                 bounds = min(bounds, certifier.by_propagation(extended, policy), key=attrgetter("width"))
-            if bounds.width <= tolerance or exhausted:
+            if bounds.width <= tolerance:
                 return bounds, rounds
+            if exhausted:
+                return descend(reduction, certifier, extended, policy, tolerance, bounds), rounds
             certified = rounds
             if not settled:
                 threshold = 0.1 * min(threshold, change)
+
+
+def descend(
+    reduction: Reduction, certifier: Certifier, extended: Floats, policy: Int64s, tolerance: float, bounds: Bounds
+) -> Bounds:
+    """Iterate policies from a proper one, for models in which sweeps circle in loops of next to no cost.
+
+    Low values climb by no more than the cost of such a loop in a round. Those of a proper policy lie above V*, and rows
+    that improve on them make no loop: along one, the residuals would sum to its cost, which is positive.
+    """
+    problem, precision = reduction.problem, 0.1 * tolerance
+    lowest, proper = extended.copy(), np.empty_like(policy)
+    lowest[:DEAD] = np.inf
+    bellman.label(*problem[:6], certifier.spare, proper)
+    rows = proper.copy()
+    for _ in range(PATIENCE):
+        values = certifier.accumulate(rows, problem.cost[rows], precision)
+        if values is None or not (values < lowest[:DEAD] * (1.0 - precision)).any():
+            break
+        for _ in range(2):  # to the last digits, four at a time: behind free rows a loop's cost may hide in any
+            certifier.leap(values)
+        lowest[:DEAD], proper[:] = values, rows
+        bellman.improve(*problem[:6], values, rows)
+    found = certifier.by_ratio(lowest, proper, greedy=False)
+    if not found.width <= tolerance:
+        found = min(found, certifier.by_propagation(lowest, proper), key=attrgetter("width"))
+    if found.width < bounds.width:
+        extended[:], policy[:], bounds = lowest, proper, found
+    return bounds
 
 
 @exercise
