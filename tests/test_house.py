@@ -15,7 +15,7 @@ PACKAGE = Path(goalward.__file__).parent
 # Parts in one line stand side by side and do not know each other.
 HOUSE = [
     {"errors"},
-    {"arrays", "_jit", "seeds", "archive"},
+    {"arrays", "_jit", "seeds", "archive", "settings"},
     {"model"},
     {"planning", "task"},
     {"worlds"},

@@ -11,7 +11,7 @@ import goalward.worlds.grid
 import goalward.worlds.registry
 from goalward import SSP, worlds
 from goalward.errors import FileError, SettingError, UnknownNameError
-from goalward.worlds.settings import read_settings
+from goalward.settings import read_settings
 
 SECTIONS = [
     "Description",

@@ -17,7 +17,7 @@ from goalward.agents.counts import Counts
 from goalward.agents.ties import RULES, checked_order, pick_all, shares
 from goalward.arrays import Floats, Int64s
 from goalward.errors import ConvergenceError, CostError, SettingError, StateError
-from goalward.worlds.settings import checked_integer
+from goalward.settings import checked_integer
 
 __all__ = ["Optimist", "at_least_one", "check_fact"]
 

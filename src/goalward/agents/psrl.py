@@ -45,7 +45,7 @@ from goalward.beliefs.dirichlet import Dirichlet
 from goalward.errors import SettingError
 from goalward.model.ssp import SSP
 from goalward.planning.replan import Planned, Replanner
-from goalward.worlds.settings import checked_integer
+from goalward.settings import checked_integer
 
 __all__ = ["PSRL", "perturbation"]
 

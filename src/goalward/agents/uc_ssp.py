@@ -39,7 +39,7 @@ from goalward.agents.base import Plan, Steps, Task
 from goalward.agents.optimist import Optimist, at_least_one
 from goalward.arrays import Floats, Int64s
 from goalward.planning.optimism import Ball, empirical, extended_value_iteration, pivot_horizon
-from goalward.worlds.settings import checked_integer
+from goalward.settings import checked_integer
 
 __all__ = ["UCSSP", "perturbation", "radius"]
 

@@ -36,8 +36,8 @@ from goalward.beliefs.dirichlet import checked_concentration
 from goalward.errors import SettingError, ShapeError
 from goalward.model.ssp import SSP
 from goalward.seeds import generator
+from goalward.settings import checked_integer
 from goalward.task import Steps, Task
-from goalward.worlds.settings import checked_integer
 
 __all__ = ["TiedBelief", "TiedDirichlet"]
 

@@ -104,7 +104,7 @@ def make(name: str, ssp: SSP, episodes: int, pairs: list[str]) -> Agent:
     """Make an agent that knows of the world what its algorithm must be told."""
     from goalward import agents
     from goalward.experiments.making import make_prior, plain_prior
-    from goalward.worlds.settings import checked_integer
+    from goalward.settings import checked_integer
 
     checked_integer("episodes", episodes, 1)
     kind = agents.find(name)

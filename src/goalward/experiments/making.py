@@ -14,7 +14,7 @@ from goalward.beliefs.tied import TiedDirichlet
 from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.experiments.agent_files import AgentFile, load_class
 from goalward.model.ssp import SSP
-from goalward.worlds.settings import check_names
+from goalward.settings import check_names
 
 __all__ = ["Attachments", "make_agent", "make_prior", "make_world", "plain_prior"]
 

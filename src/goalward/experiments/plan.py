@@ -20,8 +20,8 @@ from goalward.experiments.making import Attachments, make_agent, make_world, pla
 from goalward.experiments.spec import AgentSpec, Source, StudySpec, WorldSpec, load_spec
 from goalward.experiments.toml_text import Place
 from goalward.model.ssp import SSP
+from goalward.settings import check_names
 from goalward.worlds.load import read_map
-from goalward.worlds.settings import check_names
 
 __all__ = ["Study", "load", "make_study"]
 

@@ -22,7 +22,7 @@ from goalward.learning.stepwise import Environment, Stepwise
 from goalward.model.build import checked_costs, checked_state
 from goalward.model.ssp import SSP
 from goalward.seeds import checked_seed, generator, streams
-from goalward.worlds.settings import checked_integer
+from goalward.settings import checked_integer
 
 __all__ = ["learn"]
 

@@ -31,9 +31,9 @@ from goalward.learning.loop import learn
 from goalward.model.ssp import SSP
 from goalward.planning.solve import solve_all
 from goalward.seeds import generator, run_seed
+from goalward.settings import checked_integer
 from goalward.task import Task
 from goalward.theory.evidence import check_posterior
-from goalward.worlds.settings import checked_integer
 
 __all__ = ["Agreement", "Quantity", "agreement", "draw_world", "features", "quantities", "sample_pair"]
 

@@ -15,8 +15,8 @@ from goalward.arrays import Floats, Int32s, Int64s
 from goalward.errors import SettingError
 from goalward.model.layout import GridLayout
 from goalward.model.ssp import SSP
+from goalward.settings import checked_integer, checked_number
 from goalward.worlds.registry import register
-from goalward.worlds.settings import checked_integer, checked_number
 
 __all__ = ["DIRECTIONS", "grid_map", "grid_world"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from goalward.errors import FileError, SettingError
 from goalward.model.ssp import SSP
+from goalward.settings import read_settings
 from goalward.worlds.registry import find
-from goalward.worlds.settings import read_settings
 
 __all__ = ["load"]
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from goalward.errors import SettingError
 from goalward.model.ssp import SSP
+from goalward.settings import checked_integer, checked_number
 from goalward.worlds.registry import register
-from goalward.worlds.settings import checked_integer, checked_number
 
 __all__ = ["PUBLISHED_SEED", "random_mdp"]
 

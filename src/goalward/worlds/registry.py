@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from goalward.errors import UnknownNameError
 from goalward.model.ssp import SSP
-from goalward.worlds.settings import check_names
+from goalward.settings import check_names
 
 __all__ = ["World", "find", "known", "make", "register"]
 

@@ -1,4 +1,4 @@
-"""The settings of a world: checked where they are used, read from text where they are typed."""
+"""Settings: checked where they are used, read from text where they are typed."""
 
 from __future__ import annotations
 
