@@ -90,10 +90,10 @@ def search(ssp: SSP, successors: Int32s, usable: Bools) -> tuple[Int32s, Int32s]
         usable,
         distance,
         order,
-        np.zeros(ssp.states + 2, dtype=np.int64),
-        np.full(ssp.states + 1, -1, dtype=np.int32),
+        np.empty(ssp.states + 2, dtype=np.int64),
+        np.empty(ssp.states + 1, dtype=np.int32),
         np.empty(len(successors), dtype=np.int32),
-        np.ones(ssp.states, dtype=np.bool_),
+        np.empty(ssp.states, dtype=np.bool_),
     )
     return distance, order[:count]
 
@@ -160,9 +160,15 @@ def sure_reach(
 ) -> int:
     """Carry out the greatest fixed point; shrinks `usable`, fills `distance` and `order`, returns how many are sure.
 
-    Takes `start` as zeros, `last` as -1 and `alive` as True; the room for `predecessors` need not be cleared.
+    The last four are room to work in.
     """
     states = distance.size
+    for state in range(states):
+        alive[state] = True
+    for state in range(states + 1):
+        last[state] = -1
+        start[state] = 0
+    start[states + 1] = 0
     # Predecessors of each state, the goal included, each once: the rows of a state lie side by side.
     for state in range(states):
         for row in range(state * actions, (state + 1) * actions):

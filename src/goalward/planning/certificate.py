@@ -66,26 +66,39 @@ class Groups(NamedTuple):
     right: Floats
 
 
+def make_rows(states: int, entries: int) -> Rows:
+    """Make room for rows."""
+    return Rows(
+        np.empty(states + 1, dtype=np.int64),
+        np.empty(entries, dtype=np.int32),
+        np.empty(entries),
+        np.empty(states),
+        np.empty(states),
+    )
+
+
+def make_equation(groups: int) -> tuple[Floats, Floats, Floats]:
+    """Make room for an equation on groups."""
+    return np.empty((groups, groups)), np.empty(groups), np.empty(groups)
+
+
+def make_spare(states: int) -> tuple[Floats, Floats, Floats]:
+    """Make room for numbers of each state."""
+    return np.empty(states), np.empty(states), np.empty(states)
+
+
 class Certifier:
     """Bounds, and policy sweeps and corrections, for one reduced problem; owns their memory."""
 
     def __init__(self, reduction: Reduction, *, exact: bool):
         self.problem = reduction.problem
         self.longest = reduction.longest
-        states, widest = reduction.states, reduction.widest
-        self.rows = Rows(
-            scratch("own start", states + 1, np.int64),
-            scratch("own target", widest, np.int32),
-            scratch("own weight", widest),
-            scratch("own goal", states),
-            scratch("own cost", states),
-        )
-        group = np.arange(states, dtype=np.int32) if exact else level_groups(reduction.distance)
-        count = int(group[-1]) + 1
-        matrix = scratch("matrix", count * count).reshape(count, count)
-        self.groups = Groups(group, matrix, np.empty(count), np.empty(count))
         self.exact = exact
-        self.spare = scratch("spare", states)
+        states = reduction.states
+        self.rows = scratch(make_rows, states, reduction.widest)
+        self.spare, self.low, self.high = scratch(make_spare, states)
+        group = np.arange(states, dtype=np.int32) if exact else level_groups(reduction.distance)
+        self.groups = Groups(group, *scratch(make_equation, int(group[-1]) + 1))
 
     def follow(self, policy: Int64s) -> None:
         """Lay out the rows of a policy for what follows."""
@@ -152,12 +165,11 @@ class Certifier:
     def by_ratio(self, extended: Floats, policy: Int64s, *, greedy: bool) -> Bounds:
         """Bound by scaling V; with `greedy`, the policy is taken from V."""
         values = extended[:DEAD]
-        low, high = scratch("low", len(values)), scratch("high", len(values))
-        below, above = bellman.certify(*self.problem[:6], self.longest, values, policy, greedy, low, high)
-        if not above < 1.0 or not values.min() > bellman.TINY:
+        below, above = bellman.certify(*self.problem[:6], self.longest, values, policy, greedy, self.low, self.high)
+        if not (above < 1.0 and values.min() > bellman.TINY):
             above = 1.0
         lower = extended * ((1.0 - OUTWARD) / (1.0 + below))
-        upper = extended * np.divide(1.0 + OUTWARD, 1.0 - above)
+        upper = extended * ((1.0 + OUTWARD) / (1.0 - above) if above < 1.0 else np.inf)
         lower[GOAL] = upper[GOAL] = 0.0
         return Bounds(lower, upper, 1.0 - (1.0 - above) / (1.0 + below) + 4.0 * OUTWARD)
 
@@ -183,12 +195,11 @@ class Certifier:
 
     def shift(self, bound: Floats, policy: Int64s, *, above: bool) -> None:
         """Move V up until it bounds V_policy, or down until it bounds V*, checked; to infinity or 0 if that fails."""
-        low, high = scratch("low", len(bound)), scratch("high", len(bound))
         for _ in range(REPEATS):
             if not bound.max() < bellman.HUGE:
                 break
-            bellman.certify(*self.problem[:6], self.longest, bound, policy, not above, low, high)
-            errors = np.maximum(high if above else low, 0.0)
+            bellman.certify(*self.problem[:6], self.longest, bound, policy, not above, self.low, self.high)
+            errors = np.maximum(self.high if above else self.low, 0.0)
             if not errors.any():
                 return
             total = self.accumulate(policy, errors + bellman.UNIT * bound, 0.25)

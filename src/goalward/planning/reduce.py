@@ -44,6 +44,19 @@ class Reduced(NamedTuple):
     origin: Int32s
 
 
+def make_reduced(states: int, rows: int, entries: int) -> Reduced:
+    """Make room for a problem of at most these sizes."""
+    return Reduced(
+        first=np.empty(states + 1, dtype=np.int32),
+        start=np.empty(rows + 1, dtype=np.int64),
+        target=np.empty(entries, dtype=np.int32),
+        weight=np.empty(entries),
+        to_goal=np.empty(rows),
+        cost=np.empty(rows),
+        origin=np.empty(rows, dtype=np.int32),
+    )
+
+
 class Reduction(NamedTuple):
     """A reduced problem and the way back to the model it came from; good until the next reduction in this thread.
 
@@ -78,11 +91,11 @@ class Reduction(NamedTuple):
 
     def expand_policy(self, ssp: SSP, rows: Int64s) -> Int64s:
         """Carry a row per reduced state back to an action per state; -1 at dead ends."""
-        chosen = self.problem.origin[rows]
+        chosen = self.problem.origin.take(rows)
         actions = np.empty(self.states + 2, dtype=np.int64)
         actions[:DEAD] = chosen % ssp.actions
         actions[DEAD:] = -1
-        policy = actions[self.place]
+        policy = actions.take(self.place)
         if self.inner is not None:
             np.copyto(policy, self.inner, where=self.inner >= 0)
         if self.loops is not None:
@@ -94,24 +107,16 @@ class Reduction(NamedTuple):
 def reduce(ssp: SSP) -> Reduction:
     """Reduce a model."""
     distance, order, usable = sure_states(ssp, ssp.available)
-    place = np.full(ssp.states + 1, DEAD, dtype=np.int32)
+    place = np.empty(ssp.states + 1, dtype=np.int32)
+    place.fill(DEAD)
     place[ssp.goal] = GOAL
     place[order] = np.arange(len(order), dtype=np.int32)
-    near, loops, inner = distance[order], None, None
+    near, loops, inner = distance.take(order), None, None
     if not ssp.costs.min() > 0.0:
         order, loops, inner = merge_free_states(ssp, usable, place)
         near = np.full(int(place.max()) + 1, ssp.states, dtype=np.int32)
         np.minimum.at(near, place[order], distance[order])
-    rows, entries, states = len(usable), len(ssp.successors), len(near)
-    problem = Reduced(
-        first=scratch("first", states + 1, np.int32),
-        start=scratch("start", rows + 1, np.int64),
-        target=scratch("target", entries, np.int32),
-        weight=scratch("weight", entries),
-        to_goal=scratch("to_goal", rows),
-        cost=scratch("cost", rows),
-        origin=scratch("origin", rows, np.int32),
-    )
+    problem = scratch(make_reduced, len(near), len(usable), len(ssp.successors))
     rows, longest, widest = compact(
         ssp.indptr, ssp.successors, ssp.probabilities, ssp.costs.reshape(-1), usable, place, order, *problem
     )
@@ -200,6 +205,7 @@ def compact(
     longest = 0
     widest = 0
     wide = 0
+    end = 0
     first[0] = 0
     start[0] = 0
     previous = -1
@@ -212,23 +218,22 @@ def compact(
             if not usable[row]:
                 continue
             longest = max(longest, indptr[row + 1] - indptr[row])
-            begin = start[rows]
-            end = begin
+            begin = end
             stay = 0.0
             goal = 0.0
             leave = 0.0
             for entry in range(indptr[row], indptr[row + 1]):
                 there = place[successors[entry]]
                 probability = probabilities[entry]
-                if there == here:
-                    stay += probability
-                elif there < 0:
-                    goal += probability
-                else:
+                target[end] = there  # overwritten by the next one unless it counts
+                weight[end] = probability
+                if there >= 0 and there != here:
                     leave += probability
-                    target[end] = there
-                    weight[end] = probability
                     end += 1
+                elif there == here:
+                    stay += probability
+                else:
+                    goal += probability
             leave += goal
             if leave == 0.0:
                 continue

@@ -8,30 +8,38 @@ next. Nothing that leaves the planner lives here.
 from __future__ import annotations
 
 import threading
-from typing import Any
-
-import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 __all__ = ["scratch"]
 
-KEPT_BYTES = 1 << 24  # larger arrays are not kept: there the arithmetic is what takes the time
+KEPT_BYTES = 1 << 26  # more than that is not kept: there the arithmetic is what takes the time
+
+Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
+
+
+class Kept(NamedTuple):
+    """Arrays and the sizes they were made for."""
+
+    sizes: tuple[int, ...]
+    arrays: Any
 
 
 class Scratch(threading.local):
-    """Named arrays that grow when needed; what is in them is undefined."""
+    """What each maker of arrays made last; what is in them is undefined."""
 
     def __init__(self) -> None:
-        self.blocks: dict[str, NDArray[Any]] = {}
+        self.kept: dict[Callable[..., Any], Kept] = {}
 
-    def __call__(self, name: str, size: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-        """Return an array of that size; the one returned before under this name must no longer be in use."""
-        block = self.blocks.get(name)
-        if block is None or len(block) < size:
-            block = np.empty(size, dtype=dtype)
-            if block.nbytes <= KEPT_BYTES:
-                self.blocks[name] = block
-        return block[:size]
+    def __call__(self, make: Callable[..., Arrays], *sizes: int) -> Arrays:
+        """Return arrays of these sizes; those returned before from this maker must no longer be in use."""
+        kept = self.kept.get(make)
+        if kept is not None and kept.sizes == sizes:
+            return kept.arrays  # type: ignore[no-any-return]
+        arrays = make(*sizes)
+        if sum(array.nbytes for array in arrays) <= KEPT_BYTES:
+            self.kept[make] = Kept(sizes, arrays)
+        return arrays
 
 
 scratch = Scratch()

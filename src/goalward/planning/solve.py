@@ -151,10 +151,10 @@ def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) 
         if not reaches(ssp, reduction.expand_policy(ssp, policy)):
             bellman.label(*reduction.problem[:6], np.empty(reduction.states), policy)
     return Solution(
-        extended[reduction.place],
+        extended.take(reduction.place),
         reduction.expand_policy(ssp, policy),
-        bounds.lower[reduction.place],
-        bounds.upper[reduction.place],
+        bounds.lower.take(reduction.place),
+        bounds.upper.take(reduction.place),
         method,
         iterations,
         bounds.width,
