@@ -49,9 +49,10 @@ class GridLayout:
                 )
             arrays[name] = array.astype(np.int32)
             arrays[name].flags.writeable = False
-        taken, places = np.unique(np.concatenate(list(arrays.values())), return_counts=True)
-        if (places > 1).any():
-            raise ShapeError(f"cell {taken[places > 1][0]} is taken twice; every state and goal needs its own")
+        taken = np.sort(np.concatenate(list(arrays.values())))
+        twice = taken[1:][taken[1:] == taken[:-1]]
+        if len(twice):
+            raise ShapeError(f"cell {twice[0]} is taken twice; every state and goal needs its own")
         self.__dict__.update(rows=int(rows), columns=int(columns), **arrays)
 
     def to_grid(self, values: NDArray[np.float64], goal: float = 0.0) -> NDArray[np.float64]:
