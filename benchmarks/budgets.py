@@ -34,7 +34,7 @@ def small_grid() -> list[float]:
     # A batch is long enough for the clock; models are made before, so that nothing remembered helps.
     gw.solve(gw.worlds.grid_world())
     figures = []
-    for _ in range(20):
+    for _ in range(100):
         batch = [gw.worlds.grid_world() for _ in range(100)]
         before = time.process_time()
         for ssp in batch:

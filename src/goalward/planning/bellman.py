@@ -309,7 +309,7 @@ def certify(
                 best = residual
                 policy[state] = row
                 high[state] = rounding + residual
-        if not high[state] < np.inf:
+        if not (high[state] < np.inf and here > TINY):
             above = np.inf
         elif high[state] > 0.0 and not high[state] <= above * cost[policy[state]]:
             above = high[state] / cost[policy[state]]

@@ -166,12 +166,12 @@ class Certifier:
         """Bound by scaling V; with `greedy`, the policy is taken from V."""
         values = extended[:DEAD]
         below, above = bellman.certify(*self.problem[:6], self.longest, values, policy, greedy, self.low, self.high)
-        if not (above < 1.0 and values.min() > bellman.TINY):
-            above = 1.0
+        room = 1.0 - above if above < 1.0 else 0.0
         lower = extended * ((1.0 - OUTWARD) / (1.0 + below))
-        upper = extended * ((1.0 + OUTWARD) / (1.0 - above) if above < 1.0 else np.inf)
+        upper = extended * ((1.0 + OUTWARD) / room if room else np.inf)
         lower[GOAL] = upper[GOAL] = 0.0
-        return Bounds(lower, upper, 1.0 - (1.0 - above) / (1.0 + below) + 4.0 * OUTWARD)
+        lower[DEAD] = upper[DEAD] = np.inf
+        return Bounds(lower, upper, 1.0 - room / (1.0 + below) + 4.0 * OUTWARD)
 
     def by_elimination(self, extended: Floats, policy: Int64s) -> Bounds:
         """Bound values that came out of elimination by its own error, if no other row comes too close for that."""

@@ -117,10 +117,9 @@ def reduce(ssp: SSP) -> Reduction:
         near = np.full(int(place.max()) + 1, ssp.states, dtype=np.int32)
         np.minimum.at(near, place[order], distance[order])
     problem = scratch(make_reduced, len(near), len(usable), len(ssp.successors))
-    rows, longest, widest = compact(
+    longest, widest = compact(
         ssp.indptr, ssp.successors, ssp.probabilities, ssp.costs.reshape(-1), usable, place, order, *problem
     )
-    problem = problem._replace(cost=problem.cost[:rows])
     return Reduction(problem, longest, widest, place[:-1], near, loops, inner)
 
 
@@ -194,11 +193,11 @@ def compact(
     to_goal: Floats,
     cost: Floats,
     origin: Int32s,
-) -> tuple[int, int, int]:
+) -> tuple[int, int]:
     """Write the usable rows of the members, in order, without self-loops and without the goal's column.
 
-    Returns the number of rows written, the length of the longest usable row of the model, and the number of entries
-    that one row for each reduced state can have at most.
+    Returns the length of the longest usable row of the model, and the number of entries that one row for each reduced
+    state can have at most.
     """
     actions = usable.size // (place.size - 1)
     rows = 0
@@ -249,4 +248,4 @@ def compact(
                 widest += end - begin - wide
                 wide = end - begin
         first[here + 1] = rows
-    return rows, longest, widest
+    return longest, widest

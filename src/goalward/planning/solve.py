@@ -198,7 +198,7 @@ def sweep(
         known = (reduction.place >= 0) & np.isfinite(start.values) & (start.values > 0.0)
         values[reduction.place[known]] = start.values[known]
         bellman.optimal_sweep(*problem[:4], problem.cost, values, policy)
-    free_rows = not problem.cost.min() > 0.0
+    free_rows = not problem.cost[: problem.first[-1]].min() > 0.0
     threshold = 0.5 * tolerance
     window = 5 + int(reduction.distance[-1]) // 40  # waves over the whole depth look like a stall for that long
     changes = [np.inf]
