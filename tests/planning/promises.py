@@ -27,7 +27,8 @@ def check_promises(ssp: SSP, solution: Solution, tolerance: float | None, exact:
     arrays = (solution.values, solution.policy, solution.lower, solution.upper)
     assert [array.shape for array in arrays] == [(S,)] * 4
     for values in (solution.values, solution.lower):
-        assert np.array_equal(np.isfinite(values), finite), "infinite exactly at the dead ends"
+        assert np.array_equal(np.isposinf(values), ~finite), "infinite exactly at the dead ends"
+        assert not np.isnan(values).any()
     assert np.array_equal(solution.policy == -1, ~finite), "an action exactly where there is a way"
     assert not np.isnan(solution.upper).any()
 
