@@ -26,10 +26,13 @@ from typing import Any, TypeVar, cast
 import llvmlite
 import numba
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-__all__ = ["cache_directory", "exercise", "kernel", "kernels", "warm_up"]
+__all__ = ["cache_directory", "exercise", "kernel", "kernels", "prefetch", "warm_up"]
 
 PACKAGE = Path(__file__).parent
 _kernels: list[Any] = []
@@ -43,10 +46,11 @@ def kernel_sources(package: Path = PACKAGE) -> dict[str, bytes]:
 
 
 def source_hash(package: Path = PACKAGE) -> str:
-    """Hash every source file that holds a kernel, with the versions that decide what the compiler makes of it."""
+    """Hash this file and all that hold kernels, with the versions that decide what the compiler makes of them."""
     digest = hashlib.sha256()
     for version in (numba.__version__, llvmlite.__version__, np.__version__, platform.python_version()):
         digest.update(version.encode() + b"\0")
+    digest.update(Path(__file__).read_bytes() + b"\0")
     for name, source in kernel_sources(package).items():
         digest.update(name.encode() + b"\0" + source + b"\0")
     return digest.hexdigest()[:16]
@@ -96,6 +100,33 @@ def kernel(function: Function) -> Function:
         settings.CACHE_DIR = before
     _kernels.append(compiled)
     return cast(Function, compiled)
+
+
+@intrinsic
+def _prefetch(_: Any, array: Any, index: Any) -> Any:
+    """Emit the instruction."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = signature.args[0]
+        laid_out = context.make_array(kind)(context, builder, arguments[0])
+        address = builder.gep(laid_out.data, [arguments[1]])
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        function = builder.module.declare_intrinsic(
+            "llvm.prefetch.p0", fnty=ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        )
+        read, keep, data = word(0), word(3), word(1)
+        builder.call(function, [builder.bitcast(address, byte), read, keep, data])
+        return context.get_dummy_value()
+
+    return types.void(array, index), emit
+
+
+def _ignore(array: object, index: object) -> None:
+    """Do nothing, which is all that a prefetch does to results."""
+
+
+prefetch: Callable[[Any, Any], None] = _ignore if getattr(numba.config, "DISABLE_JIT", False) else cast(Any, _prefetch)
+"""Ask for ``array[index]``, inside a kernel, some time before it is read: memory answers slowly out of order."""
 
 
 def kernels() -> list[Any]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from goalward._jit import kernel
+from goalward._jit import kernel, prefetch
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.model.ssp import SSP
 from goalward.model.structure import search, sure_states, zero_cost_components
@@ -26,6 +26,8 @@ __all__ = ["Reduced", "Reduction", "reduce"]
 
 GOAL = -1  # the reduced index of the goal and of the states that are as good as the goal
 DEAD = -2
+AHEAD = 6  # how many states ahead memory is asked for
+LINE = 8  # doubles in a line of cache
 
 
 class Reduced(NamedTuple):
@@ -208,7 +210,17 @@ def compact(
     first[0] = 0
     start[0] = 0
     previous = -1
-    for member in members:
+    for position in range(members.size):
+        # Members lie all over the model: the processor would wait for each.
+        distant = members[min(position + 2 * AHEAD, members.size - 1)] * actions
+        prefetch(indptr, distant)
+        near = members[min(position + AHEAD, members.size - 1)] * actions
+        prefetch(usable, near)
+        prefetch(costs, near)
+        prefetch(successors, indptr[near])
+        prefetch(probabilities, indptr[near])
+        prefetch(probabilities, indptr[near] + LINE)
+        member = members[position]
         here = place[member]
         if here != previous:
             previous = here
