@@ -32,6 +32,33 @@ agent = "uniform"
 agent = "psrl"
 """
 
+SLOW_STUDY = """\
+name = "slow"
+runs = 6
+episodes = 400
+
+[[worlds]]
+world = "grid-world"
+
+[[agents]]
+agent = "psrl"
+
+[[agents]]
+agent = "slow_agent.py:Slow"
+"""
+
+SLOW_AGENT = '''
+import time
+from goalward.agents import PSRL
+
+class Slow(PSRL):
+    """Takes its time: almost a second for a run of 400 episodes."""
+
+    def plan(self, state):
+        time.sleep(0.015)
+        return super().plan(state)
+'''
+
 # Every class does in its own way what the agents of users may do.
 AGENTS = '''
 import os, signal, sys
@@ -71,6 +98,14 @@ def folder(tmp_path):
     (tmp_path / "small.toml").write_text(STUDY)
     (tmp_path / "agents.py").write_text(AGENTS)
     return tmp_path
+
+
+@pytest.fixture
+def slow(folder):
+    """Return a folder with a study that takes long enough to be killed half-way."""
+    (folder / "slow.toml").write_text(SLOW_STUDY)
+    (folder / "slow_agent.py").write_text(SLOW_AGENT)
+    return folder
 
 
 @pytest.fixture

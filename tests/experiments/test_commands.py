@@ -17,33 +17,6 @@ from goalward.experiments.shipped import find_study
 from goalward.experiments.store import Store
 from goalward.report.published import PUBLISHED
 
-SLOW = """\
-name = "slow"
-runs = 6
-episodes = 400
-
-[[worlds]]
-world = "grid-world"
-
-[[agents]]
-agent = "psrl"
-
-[[agents]]
-agent = "agents.py:Slow"
-"""
-
-SLOW_AGENT = '''
-import time
-from goalward.agents import PSRL
-
-class Slow(PSRL):
-    """Takes its time: about half a second for a run of 400 episodes."""
-
-    def plan(self, state):
-        time.sleep(0.01)
-        return super().plan(state)
-'''
-
 
 @pytest.fixture
 def run(capsys, monkeypatch, folder):
@@ -324,13 +297,6 @@ def goalward(*arguments):
     return [sys.executable, "-m", "goalward", *arguments]
 
 
-@pytest.fixture
-def slow(folder):
-    (folder / "slow.toml").write_text(SLOW)
-    (folder / "agents.py").write_text(SLOW_AGENT)
-    return folder
-
-
 def start(folder, *arguments):
     return subprocess.Popen(goalward(*arguments), cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
@@ -411,9 +377,8 @@ def test_interrupted_a_study_leaves_in_order_and_keeps_what_it_has(slow, workers
 def test_a_full_disk_is_recorded_and_harms_nothing(slow):
     # No file may grow beyond 8,000 bytes: the plan of the study fits, the files of runs do not.
     code = f"import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000));{RUN_CLI}"
-    (slow / "slow.toml").write_text(
-        SLOW.replace("episodes = 400", "episodes = 2000").replace("agents.py:Slow", "uniform")
-    )
+    study = (slow / "slow.toml").read_text()
+    (slow / "slow.toml").write_text(study.replace("400", "2000").replace("slow_agent.py:Slow", "uniform"))
     done = subprocess.run([sys.executable, "-c", code], cwd=slow, capture_output=True, text=True, check=False)
     assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
     assert "cannot be written (File too large)" in done.stderr

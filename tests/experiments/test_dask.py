@@ -15,33 +15,6 @@ from goalward.experiments.store import Store
 
 pytest.importorskip("distributed")
 
-STUDY = """\
-name = "cluster"
-runs = 5
-episodes = 400
-
-[[worlds]]
-world = "grid-world"
-
-[[agents]]
-agent = "psrl"
-
-[[agents]]
-agent = "agents.py:Slow"
-"""
-
-AGENT = '''
-import time
-from goalward.agents import PSRL
-
-class Slow(PSRL):
-    """Takes its time: about a second for a run of 400 episodes."""
-
-    def plan(self, state):
-        time.sleep(0.02)
-        return super().plan(state)
-'''
-
 
 class Cluster:
     """A scheduler and its workers; what they print goes to a file each."""
@@ -85,30 +58,28 @@ def cluster(tmp_path_factory):
 
 
 def goalward(folder, *arguments):
-    command = [sys.executable, "-m", "goalward", "run", "cluster.toml", *arguments]
+    command = [sys.executable, "-m", "goalward", "run", "slow.toml", *arguments]
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_a_killed_worker_changes_no_bit(folder, cluster, digests):
-    (folder / "cluster.toml").write_text(STUDY)
-    (folder / "agents.py").write_text(AGENT)
+def test_a_killed_worker_changes_no_bit(slow, cluster, digests):
     workers = [cluster.worker(name) for name in ("one", "two")]
     for name in ("one", "two"):
         cluster.wait_for(name, "Registered to")
-    run = goalward(folder, "--dask", cluster.address, "--out", "cluster")
+    run = goalward(slow, "--dask", cluster.address, "--out", "cluster")
     for _ in range(1200):
-        if len(list(folder.glob("cluster/runs/*/*.parquet"))) >= 3 or run.poll() is not None:
+        if len(list(slow.glob("cluster/runs/*/*.parquet"))) >= 3 or run.poll() is not None:
             break
         time.sleep(0.1)
     assert run.poll() is None, run.communicate()
     os.kill(workers[0].pid, signal.SIGKILL)
     out, err = run.communicate(timeout=300)
     assert run.returncode == 0, err
-    assert "10 of 10 runs are stored in cluster" in out
-    alone = goalward(folder, "--workers", "1", "--out", "alone")
+    assert "12 of 12 runs are stored in cluster" in out
+    alone = goalward(slow, "--workers", "1", "--out", "alone")
     out, err = alone.communicate()
     assert alone.returncode == 0, err
-    assert digests(Store.open(folder / "cluster")) == digests(Store.open(folder / "alone"))
+    assert digests(Store.open(slow / "cluster")) == digests(Store.open(slow / "alone"))
 
 
 def test_a_cluster_without_workers_is_refused(cluster):

@@ -24,7 +24,17 @@ from goalward.model.ssp import SSP
 from goalward.model.structure import structure
 from goalward.task import Steps, Task
 
-__all__ = ["FLOOR", "Belief", "Marginals", "Prior", "check_reachable", "excluded", "find_entry", "locate"]
+__all__ = [
+    "FLOOR",
+    "Belief",
+    "CountedBelief",
+    "Marginals",
+    "Prior",
+    "check_reachable",
+    "excluded",
+    "find_entry",
+    "locate",
+]
 
 FLOOR = 1e-300
 """The least probability in a sampled model, so that its support is that of the prior whatever underflows."""
@@ -109,6 +119,23 @@ class Belief(ABC):
             )
         start, end = self.indptr[state * self.task.actions + action : state * self.task.actions + action + 2]
         return slice(int(start), int(end))
+
+
+class CountedBelief(Belief):
+    """A belief that is decided by how often each thing was seen."""
+
+    counts: Int64s
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what was learnt as names with plain data and arrays."""
+        return {"counts": self.counts}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up what `to_state` gave."""
+        counts = np.asarray(state["counts"])
+        if counts.shape != self.counts.shape or counts.dtype.kind != "i" or (counts < 0).any():
+            raise ValueError(f"counts must be {len(self.counts)} integers that are not negative")
+        self.counts[...] = counts
 
 
 def check_reachable(model: SSP, what: str) -> None:

@@ -28,7 +28,7 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.beliefs.base import FLOOR, Belief, Marginals, Prior, check_reachable, excluded, find_entry
+from goalward.beliefs.base import FLOOR, CountedBelief, Marginals, Prior, check_reachable, excluded, find_entry
 from goalward.errors import SettingError, ShapeError
 from goalward.model.build import canonical_rows, dense_to_rows
 from goalward.model.ssp import SSP
@@ -114,7 +114,7 @@ class Dirichlet(Prior):
         return f"Dirichlet({self.concentration!r}{known})"
 
 
-class DirichletBelief(Belief):
+class DirichletBelief(CountedBelief):
     """Independent Dirichlet rows and what was counted."""
 
     def __init__(self, task: Task, indptr: Int64s, successors: Int32s, concentration: float):
@@ -155,17 +155,6 @@ class DirichletBelief(Belief):
         alpha = self.counts[row] + self.concentration
         mean = alpha / alpha.sum()
         return Marginals(self.successors[row], mean, mean * (1.0 - mean) / (alpha.sum() + 1.0))
-
-    def to_state(self) -> dict[str, Any]:
-        """Return what was learnt as names with plain data and arrays."""
-        return {"counts": self.counts}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take up what `to_state` gave."""
-        counts = np.asarray(state["counts"])
-        if counts.shape != self.counts.shape or counts.dtype.kind != "i" or (counts < 0).any():
-            raise ValueError(f"counts must be {len(self.counts)} integers that are not negative")
-        self.counts[...] = counts
 
     def __repr__(self) -> str:
         return (

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.beliefs.base import FLOOR, Belief, Marginals, Prior, check_reachable, excluded, locate
+from goalward.beliefs.base import FLOOR, CountedBelief, Marginals, Prior, check_reachable, excluded, locate
 from goalward.beliefs.dirichlet import checked_concentration
 from goalward.errors import SettingError, ShapeError
 from goalward.model.ssp import SSP
@@ -147,7 +147,7 @@ class TiedDirichlet(Prior):
         )
 
 
-class TiedBelief(Belief):
+class TiedBelief(CountedBelief):
     """Shared distributions and what was counted.
 
     Every transition of the support belongs to one cell, a group and a set of its outcomes; only cells are counted.
@@ -218,17 +218,6 @@ class TiedBelief(Belief):
                 shares = phi[:, members] / phi[:, members].sum(axis=1, keepdims=True)
                 splits[:, members] += rng.multinomial(self.counts[cell], shares)
         return np.asarray(alpha + splits)
-
-    def to_state(self) -> dict[str, Any]:
-        """Return what was learnt as names with plain data and arrays."""
-        return {"counts": self.counts}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take up what `to_state` gave."""
-        counts = np.asarray(state["counts"])
-        if counts.shape != self.counts.shape or counts.dtype.kind != "i" or (counts < 0).any():
-            raise ValueError(f"counts must be {len(self.counts)} integers that are not negative")
-        self.counts[...] = counts
 
     def __repr__(self) -> str:
         return f"TiedBelief(groups={self.groups}, outcomes={self.masks.shape[1]}, observed={int(self.counts.sum())})"
