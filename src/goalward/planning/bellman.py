@@ -28,6 +28,7 @@ __all__ = [
     "policy_iteration",
     "policy_sweep",
     "relax",
+    "shift",
 ]
 
 UNIT = 2.0**-52
@@ -68,10 +69,16 @@ def adopt(first: Int32s, origin: Int32s, actions: int, given: Int64s, policy: In
 
 @kernel
 def optimal_sweep(
-    first: Int32s, start: Int64s, target: Int32s, weight: Floats, cost: Floats, values: Floats, policy: Int64s
-) -> float:
-    """Sweep once over all rows, Gauss-Seidel; returns the largest change relative to the cost of the best row."""
+    first: Int32s, start: Int64s, target: Int32s, weight: Floats, to_goal: Floats, cost: Floats,
+    values: Floats, policy: Int64s,
+    own_start: Int64s, own_target: Int32s, own_weight: Floats, own_goal: Floats, own_cost: Floats,
+) -> float:  # fmt: skip
+    """Sweep once over all rows, Gauss-Seidel; returns the largest change relative to the cost of the best row.
+
+    Leaves the best rows in `policy` and, while they are at hand, copies them as `follow` does.
+    """
     change = 0.0
+    end = 0
     for state in range(values.size):
         best = np.inf
         choice = first[state]
@@ -87,6 +94,14 @@ def optimal_sweep(
             change = abs(best - values[state]) / scale
         values[state] = best
         policy[state] = choice
+        own_start[state] = end
+        own_cost[state] = cost[choice]
+        own_goal[state] = to_goal[choice]
+        for entry in range(start[choice], start[choice + 1]):
+            own_target[end] = target[entry]
+            own_weight[end] = weight[entry]
+            end += 1
+    own_start[values.size] = end
     return change
 
 
@@ -187,6 +202,17 @@ def eliminate(matrix: Floats, goal: Floats, right: Floats, solution: Floats) -> 
         for j in range(k):
             total += matrix[k, j] * solution[j]
         solution[k] = total / matrix[k, k]
+    return True
+
+
+@kernel
+def shift(group: Int32s, correction: Floats, values: Floats) -> bool:
+    """Add to each value the correction of its group; False, and nothing is done, if one would become negative."""
+    for state in range(values.size):
+        if not values[state] + correction[group[state]] >= 0.0:
+            return False
+    for state in range(values.size):
+        values[state] += correction[group[state]]
     return True
 
 

@@ -104,6 +104,10 @@ class Certifier:
         """Lay out the rows of a policy for what follows."""
         bellman.follow(*self.problem[1:6], policy, *self.rows)
 
+    def optimal_sweep(self, values: Floats, policy: Int64s) -> float:
+        """Sweep once over all rows, and lay out those of the new policy; returns the largest relative change."""
+        return bellman.optimal_sweep(*self.problem[:6], values, policy, *self.rows)
+
     def policy_sweep(self, values: Floats) -> float:
         """Sweep once over the rows laid out; returns the largest relative change."""
         rows = self.rows
@@ -112,15 +116,8 @@ class Certifier:
     def correct(self, values: Floats) -> bool:
         """Add the best correction that is constant on each group, if no value becomes negative by it."""
         bellman.aggregate(*self.rows, values, *self.groups)
-        shift = np.empty_like(self.groups.right)
-        if not bellman.eliminate(*self.groups[1:], shift):
-            return False
-        np.take(shift, self.groups.group, out=self.spare)
-        self.spare += values
-        if not self.spare.min() >= 0.0:
-            return False
-        values[:] = self.spare
-        return True
+        correction = np.empty_like(self.groups.right)
+        return bellman.eliminate(*self.groups[1:], correction) and bellman.shift(self.groups.group, correction, values)
 
     def leap(self, values: Floats) -> None:
         """Solve for the values of the policy laid out by BiCGSTAB, preconditioned with a Gauss-Seidel sweep.

@@ -197,26 +197,27 @@ def sweep(
     if start is not None:
         known = (reduction.place >= 0) & np.isfinite(start.values) & (start.values > 0.0)
         values[reduction.place[known]] = start.values[known]
-        bellman.optimal_sweep(*problem[:4], problem.cost, values, policy)
+        certifier.optimal_sweep(values, policy)
+    else:
+        certifier.follow(policy)
     free_rows = not problem.cost[: problem.first[-1]].min() > 0.0
-    threshold = 0.5 * tolerance
+    threshold = 2.0 * tolerance  # a change of a sweep; what it leaves is some ten times smaller
     window = 5 + int(reduction.distance[-1]) // 40  # waves over the whole depth look like a stall for that long
     changes = [np.inf]
     smallest = certified = 0
     while True:
         rounds = len(changes)
-        certifier.follow(policy)
         if rounds % window == 0 and changes[-1] > 0.1 * changes[-window]:
             certifier.leap(values)
         elif rounds - smallest < PATIENCE // 4:
             certifier.correct(values)
         for _ in range(POLICY_SWEEPS):
             change = certifier.policy_sweep(values)
-            if change <= 0.02 * changes[-1]:
+            if change <= max(0.02 * changes[-1], threshold):
                 break
         settled = change <= threshold and rounds > certified + 1  # the certificate itself looks at all rows
         if not settled:
-            change = bellman.optimal_sweep(*problem[:4], problem.cost, values, policy)
+            change = certifier.optimal_sweep(values, policy)
         smallest = rounds if change < changes[smallest] else smallest
         changes.append(change)
         exhausted = rounds - smallest > PATIENCE or threshold < 1e-15
@@ -229,6 +230,7 @@ def sweep(
             if exhausted:
                 return descend(reduction, certifier, extended, policy, tolerance, bounds), rounds
             certified = rounds
+            certifier.follow(policy)
             if not settled:
                 threshold = 0.1 * min(threshold, change)
 
