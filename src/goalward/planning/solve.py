@@ -35,6 +35,7 @@ from goalward.planning.reduce import DEAD, Reduction, reduce
 __all__ = ["Solution", "solve"]
 
 DENSE_STATES = 128
+MOST_POLICIES = 50
 PATIENCE = 300  # rounds without a new smallest change after which double precision is taken to be exhausted
 
 
@@ -204,7 +205,7 @@ def sweep(
     threshold = 2.0 * tolerance  # a change of a sweep; what it leaves is some ten times smaller
     window = 5 + int(reduction.distance[-1]) // 40  # waves over the whole depth look like a stall for that long
     changes = [np.inf]
-    smallest = certified = 0
+    smallest = certified = propagated = 0
     while True:
         rounds = len(changes)
         if rounds % window == 0 and changes[-1] > 0.1 * changes[-window]:
@@ -223,8 +224,10 @@ def sweep(
         exhausted = rounds - smallest > PATIENCE or threshold < 1e-15
         if change <= threshold or exhausted:
             bounds = certifier.by_ratio(extended, policy, greedy=True)
-            if not bounds.width <= tolerance and (free_rows or exhausted or threshold < 1e-3 * tolerance):
+            hard = (free_rows or threshold < 1e-3 * tolerance) and rounds >= 2 * propagated
+            if not bounds.width <= tolerance and (hard or exhausted):
                 bounds = min(bounds, certifier.by_propagation(extended, policy), key=attrgetter("width"))
+                propagated = rounds  # it takes as long as many rounds
             if bounds.width <= tolerance:
                 return bounds, rounds
             if exhausted:
@@ -248,10 +251,14 @@ def descend(
     lowest[:DEAD] = np.inf
     bellman.label(*problem[:6], certifier.spare, proper)
     rows = proper.copy()
-    for _ in range(PATIENCE):
+    costs = problem.cost[: problem.first[-1]]
+    least = costs[costs > 0.0].min()
+    for _ in range(MOST_POLICIES):
         values = certifier.accumulate(rows, problem.cost[rows], precision)
         if values is None or not (values < lowest[:DEAD] * (1.0 - precision)).any():
             break
+        if not values.max() * bellman.UNIT < least:  # a step is less than the last digit: more work proves no more
+            return bounds
         for _ in range(2):  # to the last digits, four at a time: behind free rows a loop's cost may hide in any
             certifier.leap(values)
         lowest[:DEAD], proper[:] = values, rows
