@@ -106,6 +106,37 @@ def test_small_concentrations(concentration: float) -> None:
     assert (abs(phi.mean(axis=0) - 1.0 / 3.0) < 5.0 * np.sqrt(variance / 3000)).all()
 
 
+@pytest.mark.parametrize("concentration", [1e-6, 1e-3])
+def test_small_concentrations_after_a_wall_step(concentration: float) -> None:
+    """A step that tells two of four outcomes apart from the rest, but not from each other.
+
+    By symmetry each of the two has half of what both have. Mean over 2,000 draws within five standard errors.
+    """
+    world = worlds.grid_world()
+    belief = TiedDirichlet.slip(world, concentration, sweeps=5).belief(Task.of(world, 1))
+    pair = next(
+        pair
+        for pair in range(world.states * world.actions)
+        if (belief.masks[belief.cells[belief.indptr[pair]]].sum(), belief.successors[belief.indptr[pair]])
+        == (2, pair // world.actions)
+    )
+    state, action = (np.array([index]) for index in divmod(pair, world.actions))
+    belief.update(Steps(state, action, np.ones(1), state))
+    members = belief.masks[belief.cells[belief.indptr[pair]]]
+    expected = (concentration + 0.5 * members) / (4.0 * concentration + 1.0)
+    rng = np.random.default_rng(3)
+    inside = next(row for row in range(len(belief.indptr) - 1) if belief.indptr[row + 1] - belief.indptr[row] == 4)
+    entries = slice(*belief.indptr[inside : inside + 2])
+    outcomes = belief.masks[belief.cells[entries]].argmax(axis=1)
+    drawn = np.array([belief.sample(rng).probabilities[entries] for _ in range(2000)])
+    assert np.isfinite(drawn).all()
+    error = 5.0 * np.sqrt(0.25 / 2000)
+    np.testing.assert_allclose(drawn.mean(axis=0), expected[outcomes], rtol=0.0, atol=error)
+    stays = belief.marginals(int(state[0]), int(action[0]))
+    assert stays.mean[stays.successors == state[0]] == pytest.approx(expected[members].sum())
+    assert np.isfinite(belief.mean().probabilities).all()
+
+
 def test_groups_are_apart() -> None:
     outcomes = np.array([[[0, 2]], [[1, 2]]])
     belief = TiedDirichlet(outcomes, groups=[[0], [1]], concentration=1.0).belief(Task(np.ones((2, 1)), 0, 1))

@@ -42,6 +42,7 @@ from goalward.task import Steps, Task
 __all__ = ["TiedBelief", "TiedDirichlet"]
 
 CHAINS = 2000
+TINY = float(np.finfo(np.float64).tiny)
 
 
 class TiedDirichlet(Prior):
@@ -175,7 +176,7 @@ class TiedBelief(CountedBelief):
         for group in range(self.groups):
             cells = self.cell_groups == group
             alpha = self.chains(rng, group, 1)
-            of_cell[cells] = self.masks[cells] @ log_dirichlet(rng, alpha)[0]
+            of_cell[cells] = self.masks[cells] @ normalized(log_gammas(rng, alpha))[0]
         return self.task.model(self.indptr, self.successors, np.maximum(of_cell, FLOOR)[self.cells])
 
     def mean(self) -> SSP:
@@ -211,11 +212,16 @@ class TiedBelief(CountedBelief):
             return np.asarray(alpha)[np.newaxis]
         splits = np.zeros((count, self.masks.shape[1]))
         for sweep in range(self.sweeps):
-            phi = log_dirichlet(rng, alpha + (splits if sweep else np.zeros_like(splits)))
+            logarithms = log_gammas(rng, alpha + (splits if sweep else np.zeros_like(splits)))
+            phi = normalized(logarithms)
             splits.fill(0.0)
             for cell in sets:
                 members = np.flatnonzero(self.masks[cell])
-                shares = phi[:, members] / phi[:, members].sum(axis=1, keepdims=True)
+                shares = phi[:, members]
+                # A set that is improbable beside the other outcomes underflows; its members do not beside each other.
+                lost = shares.sum(axis=1) < TINY
+                shares[lost] = normalized(logarithms[np.ix_(lost, members)])
+                shares /= shares.sum(axis=1, keepdims=True)
                 splits[:, members] += rng.multinomial(self.counts[cell], shares)
         return np.asarray(alpha + splits)
 
@@ -256,9 +262,15 @@ def sort_outcomes(prior: TiedDirichlet) -> tuple[Int64s, Int32s, Int64s, Int64s,
     )
 
 
-def log_dirichlet(rng: np.random.Generator, alpha: Floats) -> Floats:
-    """Draw one Dirichlet vector for each row of parameters, in logarithms as in `dirichlet`."""
-    logarithms = np.log(rng.standard_gamma(alpha + 1.0)) - rng.standard_exponential(alpha.shape) / alpha
+def log_gammas(rng: np.random.Generator, alpha: Floats) -> Floats:
+    """Draw the logarithms of gamma variates, which normalized are Dirichlet vectors; as in `dirichlet`."""
+    return np.asarray(np.log(rng.standard_gamma(alpha + 1.0)) - rng.standard_exponential(alpha.shape) / alpha)
+
+
+def normalized(logarithms: Floats) -> Floats:
+    """Return rows that sum to one from the logarithms of their weights."""
+    if not logarithms.size:
+        return logarithms
     weights = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
