@@ -77,3 +77,17 @@ def test_several_steps_at_once_are_learnt_one_by_one() -> None:
     agent.observe(run.trajectory)
     assert isinstance(run.agent, VISSP)
     np.testing.assert_array_equal(agent.Q, run.agent.Q)
+
+
+def test_an_agent_read_from_a_file_has_room_for_all_its_successors() -> None:
+    """A fresh agent's rows are narrower than those of one that has seen more successors of a pair."""
+    world = worlds.random_mdp()
+    run = learn(VISSP(), world, 25, max_steps=5000)
+    assert isinstance(run.agent, VISSP)
+    taken_up = VISSP()
+    taken_up.begin(Task.of(world, 25), np.random.default_rng(0))
+    narrow = taken_up.counts.width
+    taken_up.restore(run.agent.to_state())
+    assert taken_up.counts.width > narrow
+    _, _, _, counts, _, mass, *_ = taken_up.learnt()
+    assert mass.shape == counts.shape

@@ -84,10 +84,12 @@ class VISSP(Optimist, StepAgent):
         counts = self.counts
         if counts.size[row] == counts.width <= counts.goal:
             counts.widen()
-            self._mass = np.zeros(counts.counts.shape)
 
     def learnt(self) -> tuple[Any, ...]:
         """Return what the kernels read and change."""
+        # Rows grow here, and where counts are read from a file.
+        if self._mass.shape != self.counts.counts.shape:
+            self._mass = np.zeros(self.counts.counts.shape)
         logarithm = math.log(self.task.costs.size / self.delta)
         return self._costs, *self.counts.rows, self._mass, self.Q, self.V, self.B, logarithm, self.scale
 
