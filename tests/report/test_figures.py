@@ -51,6 +51,22 @@ def test_cells_without_runs_leave_no_line():
     assert len(figure.axes[0].lines) == 1
 
 
+@pytest.mark.parametrize("axes", ["linear", "log"])
+def test_worlds_without_runs_say_so(axes, tmp_path):
+    figure = regret_figure(study(cell_results("one", "a", 2.0), cell_results("two", "a", 2.0, runs=0)), axes=axes)
+    assert [[text.get_text() for text in panel.texts] for panel in figure.axes] == [[], ["no runs yet"]]
+    assert save_figure(figure, tmp_path / "figure", ("png",))
+
+
+@pytest.mark.parametrize("axes", ["linear", "log"])
+@pytest.mark.filterwarnings("error")
+def test_infinite_regret_can_be_drawn(axes, tmp_path):
+    lost, dead = cell_results("one", "a", 2.0), cell_results("two", "a", 2.0)
+    lost.curves["gap_regret"][:, 60:] = np.inf
+    dead.curves["gap_regret"][:] = np.inf
+    assert save_figure(regret_figure(study(lost, dead), "gap_regret", axes), tmp_path / "figure", ("png",))
+
+
 @pytest.mark.parametrize(("axes", "scale"), [("linear", "linear"), ("log", "log")])
 def test_axes(axes, scale):
     panel = regret_figure(study(cell_results("one", "a", 2.0)), axes=axes).axes[0]
@@ -95,6 +111,26 @@ def test_growth_across_a_sweep():
     assert [text.get_text() for text in panel.get_xticklabels()] == ["2", "4", "8"]
     with pytest.raises(SettingError, match="sweeps no numeric setting"):
         growth_figure(results, [])
+
+
+@pytest.mark.filterwarnings("error")
+def test_growth_of_an_unfinished_sweep(tmp_path):
+    def swept(*runs):
+        return study(
+            *(
+                cell_results(f"grid n={n}", "a", 5.0 * n, swept={"n": n}, runs=r)
+                for n, r in zip((2, 4, 8), runs, strict=True)
+            )
+        )
+
+    for runs, said, lines in (((0, 0, 0), ["no complete runs"], 0), ((4, 0, 4), [], 1)):
+        results = swept(*runs)
+        figure = growth_figure(results, sweep_rows(results, 0.95))
+        panel = figure.axes[0]
+        assert [text.get_text() for text in panel.texts] == said
+        drawn = [line for line in panel.lines if len(line.get_xdata()) == 3 and line.get_marker() == "None"]
+        assert sum(bool(np.isfinite(line.get_ydata()).all()) for line in drawn) == lines
+        assert save_figure(figure, tmp_path / "figure", ("png",))
 
 
 def test_visits_stand_where_they_happened():

@@ -75,19 +75,28 @@ def draw_panel(
         if cell.truncated.any():
             panel.plot(points[-1:], mean[-1:], color=style.colour, marker="x", markersize=9, markeredgewidth=2)
     finish_axes(panel)
+    if not panel.lines:
+        some = any(len(cell.runs) for cell in cells)
+        say_empty(panel, "no episode that all runs finished" if some else "no runs yet")
     longest = max(cell.cell.episodes for cell in cells)
     if axes == "log":
         panel.set_xscale("log")
-        panel.set_yscale("log", nonpositive="mask")
-        means = np.concatenate([np.asarray(line.get_ydata()) for line in panel.lines])
-        if (means > 0.0).any():
-            panel.set_ylim(bottom=0.5 * means[means > 0.0].min())
+        means = np.concatenate([np.empty(0), *(np.asarray(line.get_ydata()) for line in panel.lines)])
+        means = means[(means > 0.0) & np.isfinite(means)]
+        if len(means):  # without anything to show a logarithmic axis has no limits
+            panel.set_yscale("log", nonpositive="mask")
+            panel.set_ylim(bottom=0.5 * means.min())
         panel.set_xlim(right=1.05 * longest)
     else:
         panel.set_xlim(0, 1.02 * longest)
         panel.set_ylim(bottom=min(0.0, panel.get_ylim()[0]))
         panel.xaxis.set_major_formatter(grouped_ticks())
         panel.yaxis.set_major_formatter(grouped_ticks())
+
+
+def say_empty(panel: Axes, message: str) -> None:
+    """Write into an empty panel why it is empty."""
+    panel.text(0.5, 0.5, message, transform=panel.transAxes, ha="center", va="center", color="#444444")
 
 
 def band(cell: CellResults, measure: str, level: float) -> tuple[Floats, Floats, Floats]:
@@ -100,7 +109,8 @@ def band(cell: CellResults, measure: str, level: float) -> tuple[Floats, Floats,
     n = len(curves)
     reach = np.zeros(curves.shape[1])
     if n > 1:
-        reach = quantile(n - 1, level) * curves.std(axis=0, ddof=1) / math.sqrt(n)
+        with np.errstate(invalid="ignore"):  # infinite regret, after a dead end
+            reach = quantile(n - 1, level) * curves.std(axis=0, ddof=1) / math.sqrt(n)
     return cell.points[common].astype(np.float64), curves.mean(axis=0), reach
 
 
@@ -139,10 +149,15 @@ def growth_figure(results: Results, sweeps: list[SweepRow], level: float = 0.95)
     styles = {agent: line_style(number) for number, agent in enumerate(results.agents())}
     figure = new_figure(1.0 + 4.4 * len(groups), 4.4)
     for panel, (world, setting) in zip(figure.subplots(1, len(groups), squeeze=False).ravel(), groups, strict=True):
-        for row in (row for row in sweeps if (row.world, row.setting) == (world, setting)):
+        group = [row for row in sweeps if (row.world, row.setting) == (world, setting)]
+        for row in group:
             draw_growth(panel, row, styles[row.agent], level)
         panel.set_xscale("log")
-        panel.set_yscale("log")
+        if any(np.isfinite(np.asarray(line.get_ydata())).any() for line in panel.lines):
+            panel.set_yscale("log")
+        else:
+            some = any(len(finals) for row in group for finals in row.finals)
+            say_empty(panel, "no regret that is positive and finite" if some else "no complete runs")
         panel.set_xticks(row.values, [f"{value:g}" for value in row.values])
         panel.set_xticks([], minor=True)
         panel.set_title(world)
@@ -170,5 +185,10 @@ def draw_growth(panel: Axes, row: SweepRow, style: LineStyle, level: float) -> N
         x, means, yerr=reaches, color=style.colour, marker=style.marker, linestyle="none", capsize=3,
         label=f"{row.agent}{slope}",
     )  # fmt: skip
-    at_one = np.exp(np.average(np.log(means) - fitted * np.log(x), weights=[len(each) for each in logs]))
+    if math.isnan(fitted):
+        return
+    # Values of the setting without runs say nothing about the height of the line.
+    known = np.array([len(each) > 0 for each in logs])
+    heights = np.log(means[known]) - fitted * np.log(x[known])
+    at_one = np.exp(np.average(heights, weights=[len(each) for each in logs if len(each)]))
     panel.plot(x, at_one * x**fitted, color=style.colour, linestyle=style.dashes, linewidth=1.2)
