@@ -8,7 +8,7 @@ import pytest
 from environments import Counter, Fickle, ModelEnvironment, chain
 from goalward import SSP, Dirichlet, agents, learn, worlds
 from goalward.agents import PSRL, Agent, Plan, Steps, Task
-from goalward.errors import BeliefError, PolicyError, SettingError, StateError, UnreachableGoalError
+from goalward.errors import BeliefError, CostError, PolicyError, SettingError, StateError, UnreachableGoalError
 from goalward.learning.rollout import Ended
 
 
@@ -102,6 +102,48 @@ class TestEnvironments:
         with pytest.raises(SettingError, match="no regret without the true model"):
             _ = run.gap_regret
         assert "regret" not in repr(run)
+
+    def test_task_of_another_world(self) -> None:
+        other = Task(np.ones((2, 2)), 0, 1)
+        for agent in (PSRL(), agents.VISSP()):
+            with pytest.raises(SettingError, match="the task has 2 states and 2 actions, the model 11 and 4"):
+                learn(agent, worlds.grid_world(), 1, task=other)
+
+    @pytest.mark.parametrize("cost", [np.nan, -np.inf, -1.0])
+    def test_costs_of_a_task(self, cost: float) -> None:
+        costs = np.ones((11, 4))
+        costs[3, 2] = cost
+        with pytest.raises(CostError, match=r"costs\[3, 2\] is"):
+            learn(PSRL(), worlds.grid_world(), 1, task=Task(costs, 0, 1))
+
+    @pytest.mark.parametrize("limits", [np.full((11, 4), np.inf), np.full((11, 4), 1.5), np.ones(11, dtype=np.int64)])
+    def test_limits_of_visits(self, limits: np.ndarray) -> None:
+        class Limited(Fickle):
+            def plan(self, state: int) -> Plan:
+                return Plan(super().plan(state).policy, stop_after_visits=limits)
+
+        for place in (worlds.grid_world(), ModelEnvironment(worlds.grid_world())):
+            with pytest.raises(
+                PolicyError, match=r"limits of visits .* must be integers of shape \(11, 4\)"
+            ):
+                learn(Limited(), place, 1)
+
+    def test_agents_that_remember(self) -> None:
+        """What a class keeps in a container of its own stays with the run."""
+
+        class Hoarder(Fickle):
+            def __init__(self) -> None:
+                super().__init__()
+                self.lengths: list[int] = []
+
+            def observe(self, steps: Steps) -> None:
+                self.lengths.append(len(steps.states))
+
+        agent = Hoarder()
+        first = learn(agent, worlds.grid_world(2, 2), 5, seed=0)
+        again = learn(agent, worlds.grid_world(2, 2), 5, seed=0)
+        assert agent.lengths == []
+        assert first.agent.lengths == again.agent.lengths != []  # type: ignore[attr-defined]
 
     def test_task_is_asked_for(self) -> None:
         with pytest.raises(SettingError, match="carries no model; pass task"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,8 @@ from hypothesis import given
 import goalward as gw
 from environments import chain
 from goalward import SSP, agents, learn, worlds
-from goalward.errors import UnreachableGoalError
+from goalward.errors import PrecisionError, UnreachableGoalError
+from goalward.learning import regret
 from goalward.learning.regret import optimum
 from strategies import models
 
@@ -85,3 +88,19 @@ def test_rows_off_by_rounding_are_read_as_proportional() -> None:
     off = SSP.from_dense([[[0.5, 0.5 + 9e-10], [0.25, 0.75]]], [[1.0, 1.0]])
     exact = SSP.from_dense([[[0.5, 0.5 + 9e-10], [0.25, 0.75]]], [[1.0, 1.0]], normalize=True)
     np.testing.assert_allclose(optimum(off).gaps, optimum(exact).gaps, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("width", [1e-8, 1e-3])
+def test_values_that_are_not_proved(width: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To a relative 1e-6 they will do; beyond that, regret would be measured against anything."""
+    solution = dataclasses.replace(gw.solve(worlds.grid_world()), width=width)
+
+    def give_up(*_: object, **__: object) -> None:
+        raise PrecisionError("no", solution)
+
+    monkeypatch.setattr(regret, "solve", give_up)
+    if width < 1e-6:
+        assert regret.optimum(worlds.grid_world()).value == solution.values[0]
+    else:
+        with pytest.raises(PrecisionError, match=r"proved to a relative 1.0e-03 only; regret is measured against"):
+            regret.optimum(worlds.grid_world())

@@ -13,6 +13,7 @@ from goalward.errors import PrecisionError
 from goalward.planning import replan
 from goalward.planning.bellman import eliminate
 from goalward.planning.replan import Replanner
+from goalward.planning.solve import solve_all
 from goalward.task import Task
 
 
@@ -108,4 +109,6 @@ def test_goal_out_of_reach_in_practice() -> None:
         model = belief.sample(rng)
         planned = planner.solve(model)
         assert ((planned.policy >= 0) & (planned.policy < 4)).all()
-        assert (planned.values > 0.0).all()
+        bounds = solve_all(model)
+        assert (planned.values >= bounds.lower * (1.0 - 1e-6)).all()
+        assert (planned.values <= bounds.upper * (1.0 + 1e-6)).all()

@@ -24,6 +24,7 @@ def method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     """Send small models down each path; the last two are meant for more than 128 states and more than 512 groups."""
     if request.param != "policy iteration":
         monkeypatch.setattr(solving, "DENSE_STATES", 0)
+        monkeypatch.setattr(solving, "ELIMINATED_STATES", 0)
     if request.param == "coarse sweeps":
         monkeypatch.setattr(certificate, "MAX_GROUPS", 1)
     return str(request.param)
@@ -134,6 +135,15 @@ def test_narrow_promises_hold(method: str, ssp: SSP) -> None:
 @example(CIRCLE)
 @example(FREE_WAY_BACK)
 def test_promises_hold_among_free_loops(method: str, ssp: SSP) -> None:
+    check_solve(ssp, 1e-6)
+
+
+@given(models(tiny=False, costs=("free", "nearly free")))
+@settings(fixed, max_examples=100)
+@example(CIRCLE)
+@example(FREE_WAY_BACK)
+def test_elimination_comes_to_the_rescue_of_sweeps(monkeypatch: pytest.MonkeyPatch, ssp: SSP) -> None:
+    monkeypatch.setattr(solving, "DENSE_STATES", 0)
     check_solve(ssp, 1e-6)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from goalward.agents.base import Agent, Plan, StepAgent, Steps, Task
+from goalward.beliefs.base import Prior
 from goalward.errors import SettingError
 from goalward.learning.ledger import Ledger
 from goalward.learning.regret import Optimum, optimum, unknown
@@ -94,8 +95,13 @@ def learn(
 def tell(model: SSP | None, task: Task | None, episodes: int) -> Task:
     """Return what the agent is told."""
     if task is not None:
-        costs = checked_costs(task.costs, np.isfinite(task.costs))
+        costs = checked_costs(task.costs, np.asarray(task.costs) != np.inf)
         costs.flags.writeable = False
+        if model is not None and not np.array_equal(np.isfinite(costs), model.available):
+            raise SettingError(
+                f"the task has {costs.shape[0]} states and {costs.shape[1]} actions, the model {model.states} and"
+                f" {model.actions}; sizes and available actions must be the same"
+            )
         return Task(costs, checked_state(task.initial_state, len(costs)), episodes)
     if model is None:
         raise SettingError(
@@ -109,7 +115,9 @@ def prepare(agent: Agent, task: Task, rng: np.random.Generator, resume: bool) ->
     if not isinstance(agent, Agent):
         raise SettingError(f"agent is {agent!r}; it must be an Agent: see gw.agents, or gw.agents.make(name)")
     if not resume:
-        learner = copy.copy(agent)
+        # Whatever a class keeps in itself, one run must not leave it to the next; what cannot change is shared.
+        shared = {id(value): value for value in vars(agent).values() if isinstance(value, Prior | SSP | Task)}
+        learner = copy.deepcopy(agent, shared)
         learner.begin(task, rng)
         return learner
     before = getattr(agent, "task", None)

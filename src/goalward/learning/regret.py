@@ -8,7 +8,8 @@ Gap regret after k episodes
     episode the costs are V*(s_init) + sum of gaps + sum of (V*(s') - E V*(s')), and the last sum is a martingale. So
     the two have the same expectation, and the gap regret leaves the luck of the transitions out.
 
-V* is that of the true model with the true costs, to a relative 1e-10 where double precision allows.
+V* is that of the true model with the true costs, to a relative 1e-10 where double precision allows, to
+1e-6 in any case.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from goalward.planning.solve import solve
 
 __all__ = ["Optimum", "optimum", "unknown"]
 
-TOLERANCE = 1e-10
+TOLERANCE, WORST_TOLERANCE = 1e-10, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +38,17 @@ class Optimum:
 
 
 def optimum(ssp: SSP) -> Optimum:
-    """Solve the true model; raises UnreachableGoalError if its start cannot reach the goal."""
+    """Solve the true model; raises UnreachableGoalError or PrecisionError where regret cannot be measured."""
     try:
         solution = solve(ssp, tolerance=TOLERANCE)
     except PrecisionError as error:
         solution = error.solution
+        if not solution.width <= WORST_TOLERANCE:
+            raise PrecisionError(
+                f"the world's optimal values are proved to a relative {solution.width:.1e} only; regret is measured"
+                f" against values known to {WORST_TOLERANCE:g}: use costs and probabilities that are less far apart",
+                solution,
+            ) from None
     S, A = ssp.costs.shape
     values = np.append(solution.values, 0.0)
     kernel = sparse.csr_array((ssp.probabilities, ssp.successors, ssp.indptr), shape=(S * A, S + 1))

@@ -99,20 +99,11 @@ class Rollout:
         """Take up a plan."""
         self.policy, self.chances = prepare_policy(plan, self.S, self.A)
         self.visits.fill(0)
-        self.stop_after = self.limits(plan.stop_after_visits)
-        self.stop_before = self.limits(plan.stop_before_visits)
+        self.stop_after = visit_limits(plan.stop_after_visits, self.never)
+        self.stop_before = visit_limits(plan.stop_before_visits, self.never)
         self.cursor[STEP] = 0
         self.cursor[PLAN_GOALS] = NEVER if plan.stop_after_goals is None else plan.stop_after_goals
         self.cursor[PLAN_STEPS] = NEVER if plan.stop_after_steps is None else plan.stop_after_steps
-
-    def limits(self, given: Int64s | None) -> Int64s:
-        """Return a table of visit limits as the kernel takes it."""
-        if given is None:
-            return self.never
-        table = np.array(given, dtype=np.int64, order="C")
-        if table.shape != self.visits.shape:
-            raise PolicyError(f"limits of visits have shape {table.shape}; it must be {self.visits.shape}")
-        return table
 
     def advance(self, episodes: int, steps: int) -> tuple[Steps, int]:
         """Follow the plan for a while: at most so many episodes and steps; return the steps and what ended the plan."""
@@ -170,6 +161,19 @@ class Rollout:
         self.cursor[STATE] = self.dynamics.initial_state if last == self.S else last
         arrivals = int(np.count_nonzero(happened.next_states == self.S))
         return happened, int(Ended.EPISODES) if arrivals >= episodes else 0
+
+
+def visit_limits(given: Int64s | None, never: Int64s) -> Int64s:
+    """Return a table of visit limits, or the one that is never reached."""
+    if given is None:
+        return never
+    table = np.asarray(given)
+    if table.shape != never.shape or table.dtype.kind not in "iu":
+        raise PolicyError(
+            f"limits of visits have shape {table.shape} and dtype {table.dtype}; they must be integers of shape"
+            f" {never.shape}"
+        )
+    return np.array(table, dtype=np.int64, order="C")
 
 
 def prepare_policy(plan: Plan, S: int, A: int) -> tuple[Int64s, Floats]:

@@ -19,7 +19,7 @@ import numpy as np
 from goalward.agents.acting import draw_action
 from goalward.agents.base import NEVER, Plan, StepAgent, Steps, Task
 from goalward.errors import PolicyError, StateError
-from goalward.learning.rollout import BLOCK, Ended, Luck, prepare_policy
+from goalward.learning.rollout import BLOCK, Ended, Luck, prepare_policy, visit_limits
 
 __all__ = ["Environment", "Stepwise"]
 
@@ -42,11 +42,13 @@ class Stepwise:
         self.acting = Luck(acting)
         self.cut = False
         self.visits = np.zeros(task.costs.shape, dtype=np.int64)
+        self.never = np.full(task.costs.shape, NEVER)
         self.state = self.read_state(environment.reset(seed=stream)[0])
 
     def begin(self, plan: Plan) -> None:
         """Take up a plan."""
-        self.plan = plan
+        self.stop_after = visit_limits(plan.stop_after_visits, self.never)
+        self.stop_before = visit_limits(plan.stop_before_visits, self.never)
         self.policy, self.chances = prepare_policy(plan, self.task.states, self.task.actions)
         self.visits.fill(0)
         self.step = 0
@@ -64,15 +66,13 @@ class Stepwise:
                 ended = int(Ended.DEAD_END)
                 break
             action = self.choose()
-            before = self.plan.stop_before_visits
-            if before is not None and self.step > 0 and self.visits[state, action] >= before[state, action]:
+            if self.step > 0 and self.visits[state, action] >= self.stop_before[state, action]:
                 ended = int(Ended.BEFORE_VISITS)
                 break
             happened.append(self.play(action))
             self.step += 1
             self.visits[state, action] += 1
-            after = self.plan.stop_after_visits
-            if after is not None and self.visits[state, action] >= after[state, action]:
+            if self.visits[state, action] >= self.stop_after[state, action]:
                 ended += Ended.AFTER_VISITS
             if happened[-1][3] == self.task.goal:
                 self.plan_goals -= 1

@@ -35,6 +35,7 @@ from goalward.planning.reduce import DEAD, Reduction, reduce
 __all__ = ["Solution", "solve"]
 
 DENSE_STATES = 128
+ELIMINATED_STATES = 1000  # for so many, elimination takes less than a second, and its own error is below 1e-6
 MOST_POLICIES = 50
 PATIENCE = 300  # rounds without a new smallest change after which double precision is taken to be exhausted
 
@@ -145,6 +146,8 @@ def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) 
         else:
             method = "sweeps"
             bounds, iterations = sweep(reduction, extended, policy, tolerance, start)
+            if not bounds.width <= tolerance and start is None:
+                bounds = rescue(ssp, reduction, extended, policy, tolerance, bounds)
     if not bounds.width <= tolerance:
         if start is not None:  # it may have been a bad place to start from
             return solve_all(ssp, tolerance)
@@ -228,46 +231,54 @@ def sweep(
             if not bounds.width <= tolerance and (hard or exhausted):
                 bounds = min(bounds, certifier.by_propagation(extended, policy), key=attrgetter("width"))
                 propagated = rounds  # it takes as long as many rounds
-            if bounds.width <= tolerance:
+            if bounds.width <= tolerance or exhausted:
                 return bounds, rounds
-            if exhausted:
-                return descend(reduction, certifier, extended, policy, tolerance, bounds), rounds
             certified = rounds
             certifier.follow(policy)
             if not settled:
                 threshold = 0.1 * min(threshold, change)
 
 
-def descend(
-    reduction: Reduction, certifier: Certifier, extended: Floats, policy: Int64s, tolerance: float, bounds: Bounds
+def rescue(
+    ssp: SSP, reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float, bounds: Bounds
 ) -> Bounds:
+    """Iterate policies where sweeps proved nothing; what proves more is taken."""
+    other, rows = extended.copy(), policy.copy()
+    bellman.label(*reduction.problem[:6], other[:DEAD], rows)
+    if reduction.states <= ELIMINATED_STATES:
+        found, _ = iterate_policies(ssp, reduction, other, rows, tolerance, None)
+    else:
+        found = descend(reduction, other, rows, tolerance)
+    if found.width < bounds.width:
+        extended[:], policy[:], bounds = other, rows, found
+    return bounds
+
+
+def descend(reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float) -> Bounds:
     """Iterate policies from a proper one, for models in which sweeps circle in loops of next to no cost.
 
     Low values climb by no more than the cost of such a loop in a round. Those of a proper policy lie above V*, and rows
     that improve on them make no loop: along one, the residuals would sum to its cost, which is positive.
     """
     problem, precision = reduction.problem, 0.1 * tolerance
-    lowest, proper = extended.copy(), np.empty_like(policy)
-    lowest[:DEAD] = np.inf
-    bellman.label(*problem[:6], certifier.spare, proper)
-    rows = proper.copy()
+    certifier = Certifier(reduction, exact=False)
     costs = problem.cost[: problem.first[-1]]
     least = costs[costs > 0.0].min()
+    extended[:DEAD] = np.inf
+    rows = policy.copy()
     for _ in range(MOST_POLICIES):
         values = certifier.accumulate(rows, problem.cost[rows], precision)
-        if values is None or not (values < lowest[:DEAD] * (1.0 - precision)).any():
+        if values is None or not (values < extended[:DEAD] * (1.0 - precision)).any():
             break
-        if not values.max() * bellman.UNIT < least:  # a step is less than the last digit: more work proves no more
-            return bounds
         for _ in range(2):  # to the last digits, four at a time: behind free rows a loop's cost may hide in any
             certifier.leap(values)
-        lowest[:DEAD], proper[:] = values, rows
+        extended[:DEAD], policy[:] = values, rows
+        if not values.max() * bellman.UNIT < least:  # a step is less than the last digit: more work proves no more
+            break
         bellman.improve(*problem[:6], values, rows)
-    found = certifier.by_ratio(lowest, proper, greedy=False)
-    if not found.width <= tolerance:
-        found = min(found, certifier.by_propagation(lowest, proper), key=attrgetter("width"))
-    if found.width < bounds.width:
-        extended[:], policy[:], bounds = lowest, proper, found
+    bounds = certifier.by_ratio(extended, policy, greedy=False)
+    if not bounds.width <= tolerance:
+        bounds = min(bounds, certifier.by_propagation(extended, policy), key=attrgetter("width"))
     return bounds
 
 
