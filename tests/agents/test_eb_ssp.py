@@ -10,6 +10,7 @@ from environments import ModelEnvironment
 from goalward import learn, solve, worlds
 from goalward.agents import EBSSP, Task
 from goalward.agents.eb_ssp import bonus, iota, least_bound, next_power, perturbation
+from goalward.errors import SettingError
 from goalward.learning.rollout import Ended
 
 GRID = worlds.grid_world()
@@ -25,6 +26,12 @@ def test_bonus() -> None:
     assert extra == pytest.approx(4.0112986)
     with_costs = bonus(visits, 0.1, 2.0, np.full((3, 2), 0.5))[2]
     assert with_costs - extra == pytest.approx(2.2423841)
+
+
+@pytest.mark.parametrize("known_costs", ["no", 0, None])
+def test_known_costs_is_true_or_false(known_costs: object) -> None:
+    with pytest.raises(SettingError, match=f"known_costs is {known_costs!r}; it must be True or False"):
+        EBSSP.from_world(GRID, episodes=3, known_costs=known_costs)
 
 
 def test_when_grid_world_is_first_seen() -> None:

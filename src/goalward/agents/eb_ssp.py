@@ -43,6 +43,7 @@ from goalward.agents.base import Plan, Steps, Task
 from goalward.agents.counts import Counts
 from goalward.agents.optimist import Optimist, at_least_one, check_fact
 from goalward.arrays import Floats, Int64s
+from goalward.errors import SettingError
 from goalward.planning.bonuses import visgo
 
 __all__ = ["C1", "C2", "C3", "C4", "EBSSP", "Bonus", "bonus", "iota", "least_bound", "perturbation"]
@@ -79,6 +80,8 @@ class EBSSP(Optimist):
         super().__post_init__()
         check_fact(self.name, "B_star", self.B_star)
         check_fact(self.name, "T_star", self.T_star)
+        if not isinstance(self.known_costs, bool):
+            raise SettingError(f"known_costs is {self.known_costs!r}; it must be True or False")
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
