@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,8 @@ from environments import ModelEnvironment, chain
 from goalward import SSP, Dirichlet, FinitePrior, learn, worlds
 from goalward.agents import PSRL, TSDE, EpisodePSRL, PosteriorMean, StepPSRL
 from goalward.agents.psrl import perturbation
-from goalward.errors import SettingError
+from goalward.errors import SettingError, UnknownNameError
+from goalward.experiments.making import plain_prior
 from goalward.learning.rollout import Ended
 from goalward.learning.run import Run
 from goalward.task import Steps, Task
@@ -175,13 +178,37 @@ class TestValueLimit:
         ({"prior": 0.1}, "prior is 0.1"),
         ({"perturb_costs": -1.0}, "perturb_costs is -1.0"),
         ({"perturb_costs": np.nan}, "perturb_costs is nan"),
+        ({"perturb_costs": "yes"}, "perturb_costs is 'yes'; it must be True, False or a number from 0"),
+        ({"perturb_costs": None}, "perturb_costs is None"),
+        ({"perturb_costs": np.inf}, "perturb_costs is inf"),
         ({"value_limit": 0.0}, "value_limit is 0.0"),
+        ({"value_limit": "big"}, "value_limit is 'big'; it must be a positive finite number or None"),
+        ({"value_limit": np.inf}, "value_limit is inf; it must be a positive finite number or None"),
+        ({"value_limit": True}, "value_limit is True"),
         ({"max_rejections": -1}, "max_rejections is -1"),
     ],
 )
 def test_bad_settings(settings: dict[str, object], message: str) -> None:
     with pytest.raises(SettingError, match=message):
         PSRL(**settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["dirichlet", "slip"])
+@pytest.mark.parametrize("concentration", ["x", True, [0.1], float("nan")])
+def test_bad_concentrations_of_a_named_prior(kind: str, concentration: object) -> None:
+    allowed = re.escape(f"concentration is {concentration!r}; it must be a positive number, such as 0.1")
+    with pytest.raises(SettingError, match=allowed):
+        plain_prior({"kind": kind, "concentration": concentration})
+
+
+def test_the_kind_of_a_prior_is_a_text() -> None:
+    with pytest.raises(UnknownNameError, match=r"no kind of prior is called '\[1\]'; there are: dirichlet, slip"):
+        plain_prior({"kind": [1]})
+
+
+def test_the_concentration_of_a_named_prior_is_a_float() -> None:
+    """So 1 and 1.0 name the same runs."""
+    assert repr(plain_prior({"kind": "slip", "concentration": 1})["concentration"]) == "1.0"
 
 
 def test_a_truncated_episode_is_not_a_visit_to_the_goal() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -74,13 +75,15 @@ class TestRefusals:
         with pytest.raises(StateError, match=f"in state 1 no action is available; {name} cannot plan around"):
             self.make(name, world)
 
-    @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, float("nan"), True])
-    def test_delta(self, name: str, delta: float) -> None:
+    @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, float("nan"), True, "abc", None, [0.1]])
+    def test_delta(self, name: str, delta: object) -> None:
         with pytest.raises(SettingError, match=r"delta is .*; it must lie between 0 and 1"):
             self.make(name, delta=delta)
 
-    @pytest.mark.parametrize("scale", [0.0, -1.0, float("inf"), float("nan"), False])
-    def test_scale(self, name: str, scale: float) -> None:
+    @pytest.mark.parametrize(
+        "scale", [0.0, -1.0, float("inf"), float("nan"), False, "x", None, pytest.param(10**400, id="huge")]
+    )
+    def test_scale(self, name: str, scale: object) -> None:
         with pytest.raises(SettingError, match=r"scale is .*; it must be a positive number"):
             self.make(name, scale=scale)
 
@@ -92,9 +95,11 @@ class TestRefusals:
         with pytest.raises(SettingError, match="max_sweeps is 0; it must be an integer of at least 1"):
             self.make(name, max_sweeps=0)
 
-    def test_action_order(self, name: str) -> None:
-        with pytest.raises(SettingError, match=r"action_order is \(0, 1\); it must name each of the actions 0\.\.3"):
-            self.make(name, action_order=(0, 1))
+    @pytest.mark.parametrize("order", [(0, 1), 1, [[0], [1, 2]], "0123"])
+    def test_action_order(self, name: str, order: object) -> None:
+        allowed = re.escape(f"action_order is {order!r}; it must name each of the actions 0..3")
+        with pytest.raises(SettingError, match=allowed):
+            self.make(name, action_order=order)
 
 
 @pytest.mark.parametrize(("name", "fact"), [("eb-ssp", "B_star"), ("ulcvi", "B_star"), ("ulcvi", "T_star")])
@@ -106,8 +111,8 @@ class TestFacts:
         with pytest.raises(SettingError, match=f"{name} needs {fact}; pass it, or use .*from_world"):
             agents.make(name, **others)
 
-    @pytest.mark.parametrize("value", [0.0, -1.0, float("inf"), float("nan")])
-    def test_impossible(self, name: str, fact: str, value: float) -> None:
+    @pytest.mark.parametrize("value", [0.0, -1.0, float("inf"), float("nan"), "none", True, [2.0]])
+    def test_impossible(self, name: str, fact: str, value: object) -> None:
         with pytest.raises(SettingError, match=f"{fact} is .*; {name} needs a positive number"):
             agents.find(name).from_world(GRID, episodes=3, **{fact: value})
 

@@ -19,6 +19,7 @@ bring a compiled `advance` when that must be fast.
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -33,7 +34,7 @@ from goalward.errors import PolicyError, SettingError, UnknownNameError
 from goalward.model.ssp import SSP
 from goalward.task import Steps, Task
 
-__all__ = ["NEVER", "Agent", "Plan", "StepAgent", "Steps", "Task"]
+__all__ = ["NEVER", "Agent", "Plan", "StepAgent", "Steps", "Task", "real"]
 
 NEVER = np.iinfo(np.int64).max
 """In a table of visit limits: this pair ends no plan."""
@@ -193,6 +194,16 @@ class Agent(ABC):
             for field in dataclasses.fields(self)  # type: ignore[arg-type]
             if field.init
         }
+
+
+def real(value: object) -> float:
+    """Return a setting as a number, or nan, which no range holds, where it is none; texts and booleans are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def plain(value: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from goalward.agents.base import Agent, Steps, Task
+from goalward.agents.base import Agent, Steps, Task, real
 from goalward.agents.counts import Counts
 from goalward.agents.ties import RULES, checked_order, pick_all, shares
 from goalward.arrays import Floats, Int64s
@@ -45,9 +45,9 @@ class Optimist(Agent):
     """The scales that `goalward.tune` tries: from the theory's down by four powers of ten, four steps each."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.delta, bool) or not 0.0 < self.delta < 1.0:
+        if not 0.0 < real(self.delta) < 1.0:
             raise SettingError(f"delta is {self.delta!r}; it must lie between 0 and 1, both excluded")
-        if isinstance(self.scale, bool) or not 0.0 < self.scale < np.inf:
+        if not 0.0 < real(self.scale) < np.inf:
             raise SettingError(f"scale is {self.scale!r}; it must be a positive number, 1 for the theory's widths")
         if self.ties not in RULES:
             raise SettingError(f"ties is {self.ties!r}; it must be one of {', '.join(map(repr, RULES))}")
@@ -109,7 +109,7 @@ def check_task(name: str, task: Task) -> None:
 
 def check_fact(name: str, fact: str, value: float | None) -> None:
     """Refuse a fact about the true model that cannot be one."""
-    if value is not None and (isinstance(value, bool) or not 0.0 < value < np.inf):
+    if value is not None and not 0.0 < real(value) < np.inf:
         raise SettingError(f"{fact} is {value!r}; {name} needs a positive number: see gw.hardness(world)")
 
 

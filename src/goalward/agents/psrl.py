@@ -38,7 +38,7 @@ from typing import ClassVar
 import numpy as np
 
 from goalward._jit import exercise, kernel
-from goalward.agents.base import Agent, Plan, Steps, Task
+from goalward.agents.base import Agent, Plan, Steps, Task, real
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import Prior
 from goalward.beliefs.dirichlet import Dirichlet
@@ -71,10 +71,10 @@ class PSRL(Agent):
     def __post_init__(self) -> None:
         if not isinstance(self.prior, Prior):
             raise SettingError(f"prior is {self.prior!r}; it must be a prior, such as Dirichlet(0.1)")
-        if not 0.0 <= self.perturb_costs < np.inf:
+        if not isinstance(self.perturb_costs, bool) and not 0.0 <= real(self.perturb_costs) < np.inf:
             raise SettingError(f"perturb_costs is {self.perturb_costs!r}; it must be True, False or a number from 0")
-        if self.value_limit is not None and not self.value_limit > 0.0:
-            raise SettingError(f"value_limit is {self.value_limit!r}; it must be a positive number or None")
+        if self.value_limit is not None and not 0.0 < real(self.value_limit) < np.inf:
+            raise SettingError(f"value_limit is {self.value_limit!r}; it must be a positive finite number or None")
         checked_integer("max_rejections", self.max_rejections, 0)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:

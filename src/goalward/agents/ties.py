@@ -26,8 +26,11 @@ def checked_order(given: Sequence[int] | None, actions: int) -> Int64s:
     """Return the declared order of the actions; that of their numbers if none is declared."""
     if given is None:
         return np.arange(actions)
-    order = np.asarray(given)
-    if order.dtype.kind not in "iu" or sorted(order.tolist()) != list(range(actions)):
+    try:
+        order = np.asarray(given)
+    except ValueError:  # lists of different lengths inside
+        order = np.empty(0)
+    if order.ndim != 1 or order.dtype.kind not in "iu" or sorted(order.tolist()) != list(range(actions)):
         raise SettingError(
             f"action_order is {given!r}; it must name each of the actions 0..{actions - 1} once, the preferred first"
         )

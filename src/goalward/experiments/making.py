@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from goalward import agents, worlds
-from goalward.agents.base import Agent
+from goalward.agents.base import Agent, real
 from goalward.beliefs.base import Prior
-from goalward.beliefs.dirichlet import Dirichlet
+from goalward.beliefs.dirichlet import Dirichlet, checked_concentration
 from goalward.beliefs.tied import TiedDirichlet
 from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.experiments.agent_files import AgentFile, load_class
@@ -65,11 +66,13 @@ def plain_prior(given: object) -> dict[str, Any]:
             f'prior is {given!r}; it must be a table such as {{ kind = "dirichlet", concentration = 0.1 }}'
         )
     kind = given["kind"]
-    if kind not in PRIORS:
+    if not isinstance(kind, str) or kind not in PRIORS:
         raise UnknownNameError("kind of prior", str(kind), PRIORS)
     check_names(f"the {kind} prior", given, ["kind", *PRIORS[kind]])
     full = {"kind": kind, **PRIORS[kind], **given}
-    full["concentration"] = float(full["concentration"])
+    # 1 and 1.0 are one study; what is no number is left to the check.
+    number = real(full["concentration"])
+    full["concentration"] = checked_concentration(full["concentration"]) if math.isnan(number) else number
     if full.get("support") not in (None, "world"):
         raise SettingError(f'support is {full["support"]!r}; it must be "world", the successors of the true world')
     return full
