@@ -41,6 +41,25 @@ def test_intervals_of_few_or_equal_runs(interval):
     assert (same.low, same.value, same.high) == (7.0, 7.0, 7.0)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n", [4, 20])
+def test_infinite_regrets_have_no_interval_and_no_p_value(n):
+    lost = np.arange(float(n))
+    lost[1] = np.inf
+    for interval in (mean_interval, bootstrap_interval):
+        found = interval(lost)
+        assert (found.value, found.runs) == (math.inf, n)
+        assert math.isnan(found.low)
+        assert math.isnan(found.high)
+        assert math.isnan(interval(np.array([np.inf, -np.inf, 1.0])).value)
+        assert math.isnan(interval(np.full(n, np.inf)).low)
+    for other in (lost, np.zeros(n), np.roll(lost, 1)):
+        compared = compare_pairs(lost, other)
+        assert math.isnan(compared.p_value)
+        assert math.isnan(compared.difference.low)
+    assert math.isnan(growth_across(np.arange(1.0, n + 1.0), lost + 1.0).value)
+
+
 def test_bootstrap_intervals():
     found = bootstrap_interval(SAMPLES, resamples=20_000)
     expected = stats.bootstrap(

@@ -48,7 +48,7 @@ GROWTH_POINTS = 25
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and its interval; the interval is NaN where the runs are too few for one."""
+    """An estimate and its interval; the interval is NaN where runs are too few for one, or not finite."""
 
     value: float
     low: float
@@ -85,11 +85,17 @@ def mean_interval(samples: Floats, level: float = 0.95) -> Interval:
     4.484138
     """
     n = len(samples)
-    mean = float(np.mean(samples)) if n else math.nan
-    if n < 2:
+    mean = mean_of(samples)
+    if n < 2 or not np.isfinite(samples).all():
         return Interval(mean, math.nan, math.nan, n)
     reach = quantile(n - 1, level) * float(np.std(samples, ddof=1)) / math.sqrt(n)
     return Interval(mean, mean - reach, mean + reach, n)
+
+
+def mean_of(samples: Floats) -> float:
+    """Return the mean; NaN of nothing, and where both infinities meet."""
+    with np.errstate(invalid="ignore"):
+        return float(np.mean(samples)) if len(samples) else math.nan
 
 
 def quantile(freedom: int, level: float) -> float:
@@ -101,8 +107,8 @@ def bootstrap_interval(samples: Floats, level: float = 0.95, resamples: int = 9_
     """Return the mean with its BCa bootstrap interval; the same for the same samples and seed."""
     checked_level(level)
     n = len(samples)
-    mean = float(np.mean(samples)) if n else math.nan
-    if n < 2:
+    mean = mean_of(samples)
+    if n < 2 or not np.isfinite(samples).all():
         return Interval(mean, math.nan, math.nan, n)
     if np.ptp(samples) == 0.0:
         return Interval(mean, mean, mean, n)
@@ -122,7 +128,8 @@ def compare_pairs(first: Floats, second: Floats, level: float = 0.95, seed: int 
     """Compare two agents whose entries belong together pair by pair."""
     if len(first) != len(second):
         raise SettingError(f"{len(first)} and {len(second)} runs are no pairs; both agents need the same runs")
-    differences = np.asarray(first - second)
+    with np.errstate(invalid="ignore"):  # the difference of two infinite regrets is NaN
+        differences = np.asarray(first - second)
     wins = int(np.count_nonzero(differences < 0.0))
     return Comparison(mean_interval(differences, level), permutation_test(differences, seed), wins, len(differences))
 
@@ -130,11 +137,13 @@ def compare_pairs(first: Floats, second: Floats, level: float = 0.95, seed: int 
 def permutation_test(differences: Floats, seed: int = 0) -> float:
     """Return the two-sided p-value of the hypothesis that the differences are symmetric around zero.
 
+    NaN if there are none, or if some are not finite.
+
     >>> permutation_test(np.array([1.0, 2.0, 3.0]))
     0.25
     """
     n = len(differences)
-    if n == 0:
+    if n == 0 or not np.isfinite(differences).all():
         return math.nan
     observed = abs(float(differences.sum()))
     # Sums that are equal in exact arithmetic must count as equal.
@@ -186,7 +195,7 @@ def slope(x: Floats, y: Floats) -> float:
 def growth_across(settings: Floats, finals: Floats, level: float = 0.95) -> Interval:
     """Return the slope of log(finals) on log(settings), one entry for each run, with its t-interval."""
     n = len(finals)
-    if n < 3 or not (finals > 0.0).all() or np.ptp(settings) == 0.0:
+    if n < 3 or not ((finals > 0.0) & np.isfinite(finals)).all() or np.ptp(settings) == 0.0:
         return Interval(math.nan, math.nan, math.nan, n)
     x = np.log(settings) - np.log(settings).mean()
     y = np.log(finals)
