@@ -12,6 +12,7 @@ import pytest
 
 from goalward import agents, learn, worlds
 from goalward.cli import learning, main
+from goalward.errors import FileError
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -126,6 +127,41 @@ class TestKeeping:
         code, out, err = run("grid-world", "--episodes", 10**9, "--save", tmp_path / "no" / "kept.npz")
         assert (code, out) == (2, "")
         assert "make it first" in err
+
+    def test_a_folder_is_no_file(self, run: Call, tmp_path: Path) -> None:
+        code, out, err = run("grid-world", "--episodes", 10**9, "--max-steps", 10, "--save", tmp_path)
+        assert (code, out) == (2, "")
+        assert "is a folder; name a file to keep the agent in" in " ".join(err.split())
+        assert not list(tmp_path.iterdir())
+
+    def test_a_file_that_cannot_be_written(self, run: Call, tmp_path: Path) -> None:
+        """Here for its name, which also holds for those who may write everywhere."""
+        kept = tmp_path / ("x" * 300 + ".npz")
+        code, out, err = run("grid-world", "--episodes", 10**9, "--max-steps", 10, "--save", kept)
+        assert (code, out) == (2, "")
+        assert "name a file that can be written" in " ".join(err.split())
+
+    def test_trying_leaves_nothing_behind(self, run: Call, tmp_path: Path) -> None:
+        kept = tmp_path / "kept.npz"
+        kept.write_text("before")
+        code, _, _ = run("nowhere", "--save", kept)
+        assert code == 2
+        assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
+
+    @pytest.mark.parametrize("options", [(), ("--json",)])
+    def test_what_was_learnt_is_printed_before_it_is_kept(
+        self, run: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+    ) -> None:
+        def full(*_: object) -> None:
+            raise FileError("No space left on device")
+
+        monkeypatch.setattr("goalward.agents.saved.save", full)
+        code, out, err = run("grid-world", "--episodes", 10, "--save", tmp_path / "kept.npz", *options)
+        assert code == 2
+        assert "No space left on device" in err
+        assert "epochs" in out
+        assert "kept:" not in out
+        assert not options or json.loads(out)["saved"] is None
 
 
 class TestInterruption:

@@ -54,8 +54,8 @@ def learn(
     from goalward.report.run import run_document, run_table
     from goalward.seeds import run_seed
 
-    if save is not None and not save.absolute().parent.is_dir():
-        raise FileError(f"{save}: there is no folder {save.absolute().parent} to keep the agent in; make it first")
+    if save is not None:
+        check_place(save)
     about: dict[str, Any] = {"world": world, "settings": settings or [], "seed": 0, "episodes": 0}
     if resume is not None:
         if agent is not None or agent_settings:
@@ -84,20 +84,42 @@ def learn(
             watch=lambda done, steps: show(done, steps) and not stopped(),
         )
         seconds = time.perf_counter() - began
-    if save is not None:
-        first = {"seed": run.seed} if resume is None else {}
-        saved.save(run.agent, save, {**about, **first, "episodes": about.get("episodes", 0) + len(run.costs)})
-    if json:
-        from json import dumps
-
-        document = {"world": about["world"], **run_document(run, seconds), "saved": save and str(save)}
-        typer.echo(dumps(document, allow_nan=False))
-    else:
+    # What the run gave is printed even if the agent cannot be kept, because the disk is full for one.
+    if not json:
         say(f"{run.agent.name} in {about['world']}, seed {run.seed}", run_table(run, seconds))
+    kept = None
+    try:
         if save is not None:
-            say("", f"kept: {save}; goalward learn --resume {save} goes on")
+            first = {"seed": run.seed} if resume is None else {}
+            saved.save(run.agent, save, {**about, **first, "episodes": about.get("episodes", 0) + len(run.costs)})
+            kept = str(save)
+    finally:
+        if json:
+            from json import dumps
+
+            typer.echo(dumps({"world": about["world"], **run_document(run, seconds), "saved": kept}, allow_nan=False))
+    if kept is not None and not json:
+        say("", f"kept: {kept}; goalward learn --resume {kept} goes on")
     if stopped():
         raise typer.Exit(INTERRUPTED)
+
+
+def check_place(path: Path) -> None:
+    """Refuse a file that the agent could not be kept in, before the run and not after it."""
+    from tempfile import NamedTemporaryFile
+
+    folder = path.absolute().parent
+    try:
+        if path.is_dir():
+            raise FileError(f"{path}: is a folder; name a file to keep the agent in, such as {path / 'agent.npz'}")
+        if not folder.is_dir():
+            raise FileError(f"{path}: there is no folder {folder} to keep the agent in; make it first")
+        with NamedTemporaryFile(dir=folder, prefix=path.name, suffix=".part"):
+            pass
+    except OSError as error:
+        raise FileError(
+            f"{path}: the agent cannot be kept there ({error.strerror or error}); name a file that can be written"
+        ) from None
 
 
 def make(name: str, ssp: SSP, episodes: int, pairs: list[str]) -> Agent:
