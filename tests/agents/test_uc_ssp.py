@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from goalward import learn, worlds
+from goalward import agents, learn, worlds
 from goalward.agents import UCSSP, Steps, Task
 from goalward.agents.uc_ssp import perturbation, radius
 from goalward.errors import SettingError
@@ -49,6 +51,21 @@ def test_phases() -> None:
         seen.append((agent.k, agent.G, agent.t))
         agent.observe(steps)
     assert seen == [(1, 0, 1), (1, 1, 2), (1, 2, 3), (2, 2, 4), (3, 2, 5), (3, 3, 6)]
+
+
+@pytest.mark.parametrize("from_file", [False, True])
+def test_a_run_that_goes_on_begins_an_episode(from_file: bool, tmp_path: Path) -> None:
+    """The first run is cut off on its way; the next one starts at s_init, in phase 1."""
+    cut = learn(UCSSP(), GRID, 10, seed=2, max_steps=1).agent
+    assert isinstance(cut, UCSSP)
+    assert (cut.at_goal, cut.k, cut.G) == (False, 1, 0)
+    if from_file:
+        agents.save(cut, tmp_path / "agent.npz")
+        cut = agents.load(tmp_path / "agent.npz")
+    for steps, expected in ((1, (2, 0)), (3, (2, 1))):
+        went_on = learn(cut, GRID, 10, seed=2, max_steps=steps, resume=True).agent
+        assert isinstance(went_on, UCSSP)
+        assert (went_on.k, went_on.G) == expected
 
 
 def test_attempts_end_at_the_goal_or_the_horizon() -> None:

@@ -64,6 +64,7 @@ class UCSSP(Optimist):
         self.k = 0
         self.G = 0
         self.at_goal = True
+        self._generator = rng
         self.c_min, self.c_max = float(self._costs.min()), float(task.costs[task.available].max())
         self._unit_costs = np.where(task.available, 1.0, np.inf)
         self.largest_horizon = 0
@@ -74,6 +75,10 @@ class UCSSP(Optimist):
     def plan(self, state: int) -> Plan:
         """Lines 5 and 6: phase 1 at the start of an episode, phase 2 where the last attempt has failed."""
         self.epoch += 1
+        if self.rng is not self._generator:
+            # A run that goes on with what was learnt brings a generator of its own and begins an episode.
+            self._generator = self.rng
+            self.at_goal = True
         if self.at_goal:
             self.k += 1
             gamma = 1.0 / np.sqrt(self.k)
