@@ -273,6 +273,7 @@ def test_the_doctor_finds_what_is_wrong(run, monkeypatch):
         (["run", "grwth"], "no study is called 'grwth'; did you mean 'growth'?"),
         (["run", "small.toml", "--shard", "5"], "shard is '5'; it must be i/n with i from 1 to n, such as 3/16"),
         (["run", "small.toml", "--shard", "0/4"], "shard is 0/4; it must be i/n"),
+        (["run", "small.toml", "--shard", "²/4"], "shard is '²/4'; it must be i/n"),
         (["run", "small.toml", "--workers", "0"], "workers is 0; it must be at least 1"),
         (["run", "small.toml", "--out", "agents.py"], "agents.py: File exists; choose a folder that can be written"),
         (["run", "small.toml", "--out", "."], ".: holds other files ("),
@@ -356,7 +357,13 @@ def test_killed_at_any_moment_a_study_goes_on_and_ends_the_same(slow, digests):
 
 
 @pytest.mark.parametrize(
-    ("workers", "sent", "code"), [("1", signal.SIGINT, 130), ("2", signal.SIGINT, 130), ("2", signal.SIGTERM, 143)]
+    ("workers", "sent", "code"),
+    [
+        ("1", signal.SIGINT, 130),
+        ("2", signal.SIGINT, 130),
+        ("1", signal.SIGTERM, 143),
+        ("2", signal.SIGTERM, 143),
+    ],
 )
 def test_interrupted_a_study_leaves_in_order_and_keeps_what_it_has(slow, workers, sent, code):
     process = start(slow, "run", "slow.toml", "--workers", workers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from goalward.experiments.results import Results
 from goalward.experiments.runner import Report, run_study
 from goalward.experiments.store import Store
 from goalward.experiments.summary import summarise
+from goalward.experiments.work import Terminated
 from goalward.report.progress import duration, open_display
 from goalward.report.published import published_table
 from goalward.report.summary import csv_text, failures_text, markdown_text, summary_text, write_text
@@ -31,30 +33,37 @@ def read_shard(text: str | None) -> tuple[int, int]:
     """Read a shard such as 3/16."""
     if text is None:
         return 1, 1
-    number, slash, shards = text.partition("/")
-    if not slash or not number.strip().isdigit() or not shards.strip().isdigit():
+    parts = re.fullmatch(r"\s*([0-9]{1,9})\s*/\s*([0-9]{1,9})\s*", text)
+    if parts is None:
         raise SettingError(f"shard is {text!r}; it must be i/n with i from 1 to n, such as 3/16")
-    return int(number), int(shards)
+    return int(parts[1]), int(parts[2])
 
 
 def carry_out(
     study: Study, folder: Path, workers: int | None, dask: str | None, shard: tuple[int, int] = (1, 1)
 ) -> Report:
-    """Run what is missing of a study, showing the progress; Ctrl-C leaves with exit code 130 and loses little."""
+    """Run what is missing of a study, showing the progress.
+
+    Ctrl-C leaves with exit code 130, SIGTERM with 143; either loses little.
+    """
     store = Store.open(folder, create=True)
     # Schedulers of clusters ask jobs to end this way; the workers are to leave with the job.
-    signal.signal(signal.SIGTERM, leave)
+    before = signal.signal(signal.SIGTERM, leave)
     try:
         with open_display() as display:
             return run_study(study, store, lambda: open_pool(workers, dask), shard=shard, watch=display)
+    except Terminated:
+        raise typer.Exit(128 + signal.SIGTERM) from None
     except KeyboardInterrupt:
         typer.echo(f"\ninterrupted; what is done is stored in {folder}, and the same command goes on there", err=True)
         raise typer.Exit(130) from None
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
 
 def leave(number: int, frame: object) -> None:
     """End the process in order."""
-    raise SystemExit(128 + number)
+    raise Terminated
 
 
 def report_text(report: Report, folder: Path) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Sequence
@@ -23,12 +24,18 @@ from goalward.experiments.record import encode
 from goalward.learning.loop import learn
 from goalward.model.ssp import SSP
 
-__all__ = ["Job", "Outcome", "carry_out", "exercises", "identity", "warm"]
+__all__ = ["Job", "Outcome", "Terminated", "carry_out", "exercises", "identity", "warm"]
 
 # Worlds and agents of the last cells: runs of one cell come one after the other, and making a large world takes longer
 # than learning in it. Learning changes neither.
 _made: dict[str, tuple[SSP, Agent]] = {}
+# Workers of a cluster may carry out several runs at once, in threads.
+_keeping = threading.Lock()
 MOST_MADE = 4
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end. Like Ctrl-C, and unlike an agent that calls `sys.exit`, it is no failed run."""
 
 
 @dataclass(frozen=True)
@@ -86,13 +93,15 @@ def carry_out_one(job: Job, attachments: Attachments) -> bytes:
 def made(content: Content, attachments: Attachments) -> tuple[SSP, Agent]:
     """Return the world and the agent of a run."""
     name = canonical([content["world"], content["agent"], content["episodes"]])
-    if name not in _made:
+    found = _made.get(name)
+    if found is None:
         world = make_world(content["world"], attachments)
-        agent = make_agent(content["agent"], world, content["episodes"], attachments)
-        while len(_made) >= MOST_MADE:
-            _made.pop(next(iter(_made)))
-        _made[name] = (world, agent)
-    return _made[name]
+        found = world, make_agent(content["agent"], world, content["episodes"], attachments)
+        with _keeping:
+            while len(_made) >= MOST_MADE:
+                _made.pop(next(iter(_made)))
+            _made[name] = found
+    return found
 
 
 def failure_of(job: Job, error: BaseException, trace: str) -> dict[str, Any]:
