@@ -1,11 +1,15 @@
 """The runner: nothing twice, nothing lost, the same bits whoever computes them."""
 
+from collections import deque
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
+
 import pytest
 
 from goalward.errors import FileError, SettingError
+from goalward.experiments import work
 from goalward.experiments.executors import InProcess, Processes, open_pool
 from goalward.experiments.plan import load
-from goalward.experiments.runner import jobs_of, run_study
+from goalward.experiments.runner import Session, jobs_of, run_study
 from goalward.experiments.store import Store
 
 
@@ -136,6 +140,65 @@ def test_a_run_that_kills_its_worker_is_found_out(write_study, folder, digests):
     assert {(failure.agent, failure.run) for failure in report.failures} == {("Kills", 0), ("Kills", 1)}
     assert all("the worker process died during this run" in failure.error for failure in report.failures)
     assert report.done == 4
+
+
+def test_a_worker_that_dies_between_two_batches_costs_nothing(folder, digests, run_here):
+    study = load(folder / "small.toml")
+    _, whole = run_here(study)
+
+    class Breaks(InProcess):
+        """Refuses the fifth batch: a worker died while nobody waited for it."""
+
+        workers, fails_as_one = 3, True
+        batches = restarts = 0
+
+        def submit(self, function, jobs, attachments):
+            Breaks.batches += 1
+            if Breaks.batches == 5:
+                raise BrokenExecutor
+            return super().submit(function, jobs, attachments)
+
+        def restart(self):
+            Breaks.restarts += 1
+
+    store = Store.open(folder / "broken", create=True)
+    report = run_study(study, store, Breaks)
+    assert Breaks.restarts == 1
+    assert (report.done, report.failures) == (12, [])
+    assert digests(store) == digests(whole)
+
+
+def test_a_suspect_runs_alone(folder):
+    study = load(folder / "small.toml")
+    suspect, other, *rest = jobs_of(study.plan)
+    store = Store.open(folder / "results", create=True)
+    session = Session(study.plan, study.attachments, store, rest, 12, None)
+    session.suspects = deque([suspect])
+    session.attempts[suspect.key] = 2
+
+    class Wide(InProcess):
+        workers = 4
+
+    pool = Wide()
+    for _ in range(2):
+        session.hand_out(pool)
+        assert list(session.in_flight.values()) == [[suspect]]
+    # Nor does it start beside a batch that is going on.
+    session.take_in(next(iter(session.in_flight)))
+    session.hand_out(pool)
+    assert len(session.in_flight) == 4
+    session.suspects.append(other)
+    session.hand_out(pool)
+    assert len(session.in_flight) == 4
+
+
+def test_threads_may_share_what_is_made(folder):
+    study = load(folder / "small.toml")
+    jobs = jobs_of(study.plan)
+    with ThreadPoolExecutor(8) as threads:
+        outcomes = list(threads.map(lambda job: work.made(job.content, study.attachments), jobs * 40))
+    assert [agent.name for _, agent in outcomes[:12]] == [study.plan.cells[job.cell].agent.label for job in jobs]
+    assert len(work._made) <= work.MOST_MADE
 
 
 def test_a_disk_that_fills_up(folder, monkeypatch):

@@ -171,6 +171,12 @@ class Session:
         """How many runs have not been handed out."""
         return sum(map(len, self.pending.values())) + len(self.suspects)
 
+    @property
+    def trying_suspect(self) -> bool:
+        """Whether a run that may kill its worker is going on; nothing else may, or it could be blamed for it."""
+        jobs = (job for batch in self.in_flight.values() for job in batch)
+        return any(self.attempts[job.key] == MOST_ATTEMPTS - 1 for job in jobs)
+
     def label(self, job: Job) -> str:
         """Return the label of the agent of a run."""
         return self.plan.cells[job.cell].agent.label
@@ -197,11 +203,12 @@ class Session:
         """Keep the workers busy."""
         if self.stopped is not None:
             return
-        while self.suspects and not self.in_flight:
+        if self.suspects and not self.in_flight:
             self.submit(pool, [self.suspects.popleft()])
-        if self.suspects:
+        if self.trying_suspect:
             return
-        while len(self.in_flight) < pool.workers + pool.prefetch and any(self.pending.values()):
+        # A worker that dies in between may make new suspects.
+        while not self.suspects and len(self.in_flight) < pool.workers + pool.prefetch and any(self.pending.values()):
             self.submit(pool, self.next_batch(pool.workers))
 
     def submit(self, pool: Pool, jobs: list[Job]) -> None:
@@ -212,7 +219,13 @@ class Session:
             {digest: model for digest, model in self.attachments.models.items() if digest in models},
             {digest: file for digest, file in self.attachments.files.items() if digest in files},
         )
-        self.in_flight[pool.submit(carry_out, jobs, needed)] = jobs
+        try:
+            future = pool.submit(carry_out, jobs, needed)
+        except BrokenExecutor:
+            # A worker died since the last look. This batch was not there, so it is not counted against it.
+            self.recover(pool, [])
+            future = pool.submit(carry_out, jobs, needed)
+        self.in_flight[future] = jobs
 
     def next_batch(self, workers: int) -> list[Job]:
         """Return the runs to hand out next: cells not seen yet one run each, then the slowest kind, several at once."""
@@ -275,7 +288,10 @@ class Session:
     def recover(self, pool: Pool, lost: list[list[Job]]) -> None:
         """Go on after a worker died: all that was in flight is run again, what was there too often alone."""
         if pool.fails_as_one:
-            lost = [*lost, *self.in_flight.values()]
+            # What came back before is not lost.
+            back = [future for future in self.in_flight if future.done()]
+            lost = [*lost, *(jobs for future in back if (jobs := self.take_in(future)))]
+            lost += self.in_flight.values()
             self.in_flight.clear()
             pool.restart()
         for job in (job for jobs in lost for job in jobs):
