@@ -15,6 +15,7 @@ from goalward.experiments.summary import compare, summarise
 from goalward.report.progress import BarDisplay, LineDisplay, duration
 from goalward.report.published import PUBLISHED, published_table
 from goalward.report.summary import (
+    comparison_document,
     comparison_text,
     csv_text,
     grouped,
@@ -116,6 +117,39 @@ def test_comparisons_use_the_runs_that_both_completed(results):
     text = comparison_text("a", "b", "regret", found, 0.95)
     assert "regret of a minus that of b" in text
     assert "0 of 3" in text
+
+
+def test_comparisons_say_what_they_leave_out(results):
+    found = compare(results, "a", "b", "regret")
+    text = comparison_text("a", "b", "regret", found, 0.95)
+    assert "one *" in text
+    assert "* one: 1 of 4 runs left out: not both agents completed them" in text
+    assert "* some comparisons are of 3 pairs: too few" in text
+    document = comparison_document("a", "b", "regret", found, 0.95)
+    assert document["worlds"]["one"]["left_out"] == 1
+    assert len(document["notes"]) == 2
+    whole = study(*(cell_results("one", agent, 2.0, runs=6) for agent in "ab"))
+    whole = replace(whole, plan=replace(whole.plan, runs=6))
+    found = compare(whole, "a", "b", "regret")
+    assert found["one"].left_out == 0
+    assert comparison_document("a", "b", "regret", found, 0.95)["notes"] == []
+    assert "*" not in comparison_text("a", "b", "regret", found, 0.95)
+    many = study(*(cell_results(f"w{n}", agent, 2.0, cut=60) for n in range(12) for agent in "ab"))
+    notes = comparison_document("a", "b", "regret", compare(many, "a", "b"), 0.95)["notes"]
+    assert notes[8] == "and 4 more of the kind; goalward status lists all"
+
+
+@pytest.mark.filterwarnings("error")
+def test_infinite_regret_is_shown_without_intervals():
+    lost = study(cell_results("one", "a", 2.0), cell_results("one", "b", 1.0))
+    lost.cells[0].curves["gap_regret"][1:, 60:] = np.inf
+    lost.cells[1].curves["gap_regret"][2:, 60:] = np.inf
+    text = comparison_text("a", "b", "gap_regret", compare(lost, "a", "b"), 0.95)
+    assert text.splitlines()[2].split() == ["one", "4", "-", "0", "of", "4", "-"]
+    for bootstrap in (False, True):
+        summary = summarise(lost, bootstrap=bootstrap)
+        assert "infinite" in summary_text(summary)
+        assert summary_document(summary)["rows"][0]["gap_regret_low"] is None
 
 
 def test_texts_that_cannot_be_written(tmp_path):

@@ -63,12 +63,16 @@ class Interval:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two agents, pair by pair: the mean difference, the p-value, and how often the first was smaller."""
+    """Two agents, pair by pair: the mean difference, the p-value, and how often the first was smaller.
+
+    `left_out` counts the planned runs that are not among the pairs, because one of the agents did not complete them.
+    """
 
     difference: Interval
     p_value: float
     wins: int
     pairs: int
+    left_out: int = 0
 
 
 def checked_level(level: float) -> float:

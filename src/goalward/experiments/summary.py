@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from goalward.experiments.statistics import (
     mean_interval,
 )
 
-__all__ = ["Row", "Summary", "SweepRow", "compare", "summarise", "sweep_rows"]
+__all__ = ["Row", "Summary", "SweepRow", "compare", "notes_on_pairs", "summarise", "sweep_rows"]
 
 MOST_NOTES = 8
 ROUNDING = 1e-9
@@ -181,8 +181,24 @@ def compare(
             pairs = [completed(by_agent[agent], measure) for agent in (first, second)]
             shared = sorted(set(pairs[0]) & set(pairs[1]))
             one, other = (np.array([each[run] for run in shared], dtype=np.float64) for each in pairs)
-            found[world] = compare_pairs(one, other, level)
+            found[world] = replace(compare_pairs(one, other, level), left_out=results.plan.runs - len(shared))
     return found
+
+
+def notes_on_pairs(found: Mapping[str, Comparison]) -> list[str]:
+    """Say what a reader must know before believing a comparison."""
+    notes = [
+        f"{world}: {each.left_out} of {each.pairs + each.left_out} runs left out: not both agents completed them;"
+        " goalward status says why, and if runs were cut off the difference is of the easier ones"
+        for world, each in found.items()
+        if each.left_out
+    ]
+    if len(notes) > MOST_NOTES:
+        notes[MOST_NOTES:] = [f"and {len(notes) - MOST_NOTES} more of the kind; goalward status lists all"]
+    few = min((each.pairs for each in found.values()), default=FEW_RUNS)
+    if few < FEW_RUNS:
+        notes.append(f"some comparisons are of {few} pair{'s' * (few != 1)}: too few for an interval to say much")
+    return notes
 
 
 def completed(cell: CellResults, measure: str) -> dict[int, float]:

@@ -13,7 +13,7 @@ from goalward.errors import FileError
 from goalward.experiments.results import Results, world_name
 from goalward.experiments.runner import Report
 from goalward.experiments.statistics import Comparison, Interval
-from goalward.experiments.summary import Row, Summary
+from goalward.experiments.summary import Row, Summary, notes_on_pairs
 from goalward.report.tables import Rows, columns
 
 __all__ = [
@@ -241,10 +241,15 @@ def comparison_text(first: str, second: str, measure: str, found: Mapping[str, C
     rows = [("world", "pairs", "difference", f"{first} lower", "p-value")]
     for world, each in found.items():
         p_value = "-" if math.isnan(each.p_value) else f"{each.p_value:.3g}"
-        rows.append((world, str(each.pairs), with_interval(each.difference), f"{each.wins} of {each.pairs}", p_value))
+        mark = " *" * bool(each.left_out)
+        rows.append(
+            (world + mark, str(each.pairs), with_interval(each.difference), f"{each.wins} of {each.pairs}", p_value)
+        )
     what = measure.replace("_", " ")
     head = f"{what} of {first} minus that of {second}, run by run: mean with {100 * level:g} % t-interval"
-    return f"{head}\n{columns(rows, right='1234')}\np-values: two-sided permutation test of the paired differences"
+    foot = "p-values: two-sided permutation test of the paired differences"
+    notes = [f"* {note}" for note in notes_on_pairs(found)]
+    return "\n".join([head, columns(rows, right="1234"), foot, *notes])
 
 
 def comparison_document(
@@ -254,6 +259,7 @@ def comparison_document(
     worlds = {
         world: {
             "pairs": each.pairs,
+            "left_out": each.left_out,
             "difference": finite(each.difference.value),
             "low": finite(each.difference.low),
             "high": finite(each.difference.high),
@@ -262,4 +268,5 @@ def comparison_document(
         }
         for world, each in found.items()
     }
-    return {"first": first, "second": second, "measure": measure, "level": level, "worlds": worlds}
+    notes = notes_on_pairs(found)
+    return {"first": first, "second": second, "measure": measure, "level": level, "worlds": worlds, "notes": notes}
