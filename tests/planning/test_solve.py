@@ -147,6 +147,16 @@ def test_elimination_comes_to_the_rescue_of_sweeps(monkeypatch: pytest.MonkeyPat
     check_solve(ssp, 1e-6)
 
 
+def test_values_that_cannot_be_proved_are_those_of_a_policy() -> None:
+    """Costs 18 orders of magnitude apart: a step of 1e-9 cannot be seen in values of 1e9."""
+    grid = gw.worlds.grid_world(15, 15, success=1.0)
+    ssp = grid.with_costs(np.random.default_rng(0).choice([1e-9, 1e9], size=grid.costs.shape))
+    with pytest.raises(PrecisionError) as caught:
+        gw.solve(ssp)
+    # The cheapest path has four expensive steps, by Dijkstra's algorithm.
+    assert caught.value.solution.values[0] == pytest.approx(4e9, rel=1e-12)
+
+
 @given(models(tiny=False, costs=("unit", "ties", "real")), st.sampled_from([1e-3, 1e-5, 1e-7, 1e-9]))
 @settings(fixed, max_examples=450)
 def test_tame_models_are_always_solved(method: str, ssp: SSP, tolerance: float) -> None:

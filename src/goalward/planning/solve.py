@@ -242,14 +242,16 @@ def sweep(
 def rescue(
     ssp: SSP, reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float, bounds: Bounds
 ) -> Bounds:
-    """Iterate policies where sweeps proved nothing; what proves more is taken."""
+    """Iterate policies where sweeps did not prove enough; what proves more is taken."""
     other, rows = extended.copy(), policy.copy()
     bellman.label(*reduction.problem[:6], other[:DEAD], rows)
     if reduction.states <= ELIMINATED_STATES:
         found, _ = iterate_policies(ssp, reduction, other, rows, tolerance, None)
+        better = found.width <= bounds.width  # unproved they may be, but they are those of a proper policy
     else:
         found = descend(reduction, other, rows, tolerance)
-    if found.width < bounds.width:
+        better = found.width < bounds.width
+    if better:
         extended[:], policy[:], bounds = other, rows, found
     return bounds
 
