@@ -29,6 +29,12 @@ def test_one_number_per_state(layout: GridLayout, values: Any) -> None:
         layout.to_grid(values)
 
 
+@pytest.mark.parametrize("values", [[[1.0], [2.0, 3.0]], ["a", "b", "c"], [1.0, 2.0, {}]])
+def test_what_is_laid_out_is_numbers(layout: GridLayout, values: Any) -> None:
+    with pytest.raises(ShapeError, match=r"values is \[.*\]; it must be 3 numbers, one for each state of the grid"):
+        layout.to_grid(values)
+
+
 def test_equality_goes_by_content(layout: GridLayout) -> None:
     twin = GridLayout(2, 3, np.array([3, 0, 2]), np.array([5]))
     assert twin == layout
@@ -76,6 +82,10 @@ def test_repr(layout: GridLayout) -> None:
         (2, 2, [[0]], [3], r"cells has dtype int64 and shape \(1, 1\); it must be a list of cell numbers"),
         (2, 2, [0], 3, r"goals has dtype int64 and shape \(\)"),
         (2, 2, [2**70], [3], "cells has dtype object"),
+        (2, 2, [[0], [1, 2]], [3], r"cells is \[\[0\], \[1, 2\]\]; it must be a list of cell numbers"),
+        (2, 2, [0], [[3], 1], r"goals is \[\[3\], 1\]; it must be a list"),
+        ([2, 2], 2, [0], [3], r"a grid of \[2, 2\] x 2 cells; rows and columns must be positive integers"),
+        ([2, 2], [2, 2], [0], [3], r"a grid of \[2, 2\] x \[2, 2\] cells"),
     ],
 )
 def test_faults(rows: Any, columns: Any, cells: Any, goals: Any, message: str) -> None:

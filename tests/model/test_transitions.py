@@ -87,6 +87,21 @@ def test_equal_transitions_add_up_and_zeros_vanish() -> None:
         ([("a", "x", "g", 1.0)], ["g"], ShapeError, r"transition 0 is \('a', 'x', 'g', 1\.0\); it must be \(state,"),
         ([("a", "x", "g", 1.0, 1.0), 7], ["g"], ShapeError, "transition 1 is 7"),
         (["abcde"], ["c"], ShapeError, "transition 0 is 'abcde'"),
+        (
+            [([0, 1], "x", "g", 1.0, 1.0)],
+            ["g"],
+            StateError,
+            r"transition 0 starts in \[0, 1\], a list; .* such as a text, a number or a tuple",
+        ),
+        (
+            [("a", {}, "g", 1.0, 1.0)],
+            ["g"],
+            StateError,
+            r"transition 0 plays \{\}, a dict; names of states and actions",
+        ),
+        ([("a", "x", [1], 1.0, 1.0)], ["g"], StateError, r"transition 0 leads to \[1\], a list"),
+        ([((0, [1]), "x", "g", 1.0, 1.0)], ["g"], StateError, r"transition 0 starts in \(0, \[1\]\), a tuple"),
+        (TABLE, [["work"]], StateError, r"goals holds \['work'\], a list; .* such as a text, a number or a tuple"),
         (TABLE, [], StateError, "goals is empty; name goals that some transition leads to"),
         (TABLE, "work", StateError, "goals is 'work'; pass a list of states, even for one goal"),
         (TABLE, 7, StateError, "goals is 7; pass a list"),
@@ -122,6 +137,11 @@ def test_equal_transitions_add_up_and_zeros_vanish() -> None:
 def test_faults(table: Any, goals: Any, error: type[ModelError], message: str) -> None:
     with pytest.raises(error, match=message):
         SSP.from_transitions(table, goals=goals)
+
+
+def test_a_start_that_names_nothing() -> None:
+    with pytest.raises(StateError, match=r"initial_state is \['home'\], a list; names of states and actions must be"):
+        SSP.from_transitions(TABLE, goals=["work"], initial_state=["home"])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("start", ["work", "moon", 0])

@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 ROW_SUM_TOLERANCE = 1e-9
+LARGEST = int(np.iinfo(np.int64).max)
 Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]
 CompressedRows = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
@@ -46,6 +47,8 @@ def numbers(name: str, given: ArrayLike, *, integer: bool = False) -> NDArray[An
     if array.dtype.kind not in allowed and array.size:
         wanted = "integers" if integer else "real numbers"
         raise ShapeError(f"{name} has dtype {array.dtype}; it must hold {wanted}: convert it with .astype first")
+    if integer and array.dtype.kind == "u" and array.size and array.max() > LARGEST:
+        raise ShapeError(f"{name} holds {array.max()}; it must hold integers no larger than {LARGEST}")
     return array.astype(np.int64 if integer else np.float64, copy=False)
 
 

@@ -31,12 +31,14 @@ class GridLayout:
     goals: NDArray[np.int32]
 
     def __init__(self, rows: int, columns: int, cells: ArrayLike, goals: ArrayLike):
-        size = np.asarray([rows, columns])
-        if size.dtype.kind not in "iu" or size.min() < 1:
+        size = as_array([rows, columns])
+        if size is None or size.shape != (2,) or size.dtype.kind not in "iu" or size.min() < 1:
             raise ShapeError(f"a grid of {rows!r} x {columns!r} cells; rows and columns must be positive integers")
         arrays = {}
         for name, given in (("cells", cells), ("goals", goals)):
-            array = np.asarray(given)
+            array = as_array(given)
+            if array is None:
+                raise ShapeError(f"{name} is {given!r}; it must be a list of cell numbers, not of lists")
             if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
                 raise ShapeError(
                     f"{name} has dtype {array.dtype} and shape {array.shape}; it must be a list of cell numbers"
@@ -57,10 +59,15 @@ class GridLayout:
 
     def to_grid(self, values: NDArray[np.float64], goal: float = 0.0) -> NDArray[np.float64]:
         """Lay one number per state out on the grid; walls are NaN."""
-        if np.shape(values) != self.cells.shape:
-            raise ShapeError(f"values has shape {np.shape(values)}; the grid has {len(self.cells)} states, one each")
+        array = as_array(values)
+        if array is None or array.dtype.kind not in "biuf":
+            raise ShapeError(
+                f"values is {values!r}; it must be {len(self.cells)} numbers, one for each state of the grid"
+            )
+        if array.shape != self.cells.shape:
+            raise ShapeError(f"values has shape {array.shape}; the grid has {len(self.cells)} states, one each")
         grid = np.full(self.rows * self.columns, np.nan)
-        grid[self.cells] = values
+        grid[self.cells] = array
         grid[self.goals] = goal
         return grid.reshape(self.rows, self.columns)
 
@@ -87,3 +94,11 @@ class GridLayout:
 
     def __repr__(self) -> str:
         return f"GridLayout({self.rows} x {self.columns}, states={len(self.cells)}, goals={self.goals.tolist()})"
+
+
+def as_array(given: ArrayLike) -> NDArray[Any] | None:
+    """Return an array, or None if lists of different lengths make none."""
+    try:
+        return np.asarray(given)
+    except ValueError:
+        return None

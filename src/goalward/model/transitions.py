@@ -35,6 +35,7 @@ def read_transitions(
     """Give the states and actions of a table of transitions numbers and sort it into rows."""
     table = list(transitions)
     goal_set = checked_table(table, goals)
+    check_name(initial_state, "initial_state is")
     states: dict[Hashable, int] = {}
     actions: dict[Hashable, int] = {}
     for state, action, *_ in table:
@@ -92,15 +93,30 @@ def checked_table(table: list[Transition], goals: Iterable[Hashable]) -> set[Has
             raise ShapeError(
                 f"transition {number} is {entry!r}; it must be (state, action, next state, probability, cost)"
             )
+        for name, does in zip(entry, ("starts in", "plays", "leads to"), strict=False):
+            check_name(name, f"transition {number} {does}")
     if isinstance(goals, str) or not isinstance(goals, Iterable):
         raise StateError(f"goals is {goals!r}; pass a list of states, even for one goal")
     wanted = list(goals)
+    for goal in wanted:
+        check_name(goal, "goals holds")
     reached = {entry[2] for entry in table}
     missing = [goal for goal in wanted if goal not in reached]
     if not wanted or missing:
         found = f"goal {missing[0]!r} is never a next state" if missing else "goals is empty"
         raise StateError(f"{found}; name goals that some transition leads to")
     return set(wanted)
+
+
+def check_name(name: object, found: str) -> None:
+    """Check that something can name a state or an action; lists and arrays cannot."""
+    try:
+        hash(name)
+    except TypeError:
+        raise StateError(
+            f"{found} {name!r}, a {type(name).__name__}; names of states and actions must be hashable throughout,"
+            " such as a text, a number or a tuple of them"
+        ) from None
 
 
 def check_numbers(entries: list[Transition], probabilities: NDArray[np.float64], paid: NDArray[np.float64]) -> None:
