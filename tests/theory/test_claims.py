@@ -153,6 +153,28 @@ def test_tsde_and_the_conjecture(factor: float, verdict: Verdict) -> None:
     assert scaling.fixed_finding(results, "").verdict is FAILS
 
 
+@pytest.mark.parametrize(
+    ("broken", "said", "verdict"), [(0, "; all runs within", HOLDS), (2, "; 2 of 9 runs not within", FAILS)]
+)
+def test_runs_beyond_the_lemma_are_counted(
+    broken: int, said: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = np.arange(1, 1001)
+    cells = [cell(world, "PSRL-SSP", [1.0] * 3, None, points) for world in scaling.EPOCH_WORLDS]
+    for each in cells:
+        each.cell.world.identity = {"id": "grid-world-v0", "settings": {}}
+    holds = iter([False] * broken + [True] * 9)
+    monkeypatch.setattr(scaling, "epoch_curves", lambda *_: np.outer([1.0, 1.1, 0.9], points**0.4))
+    monkeypatch.setattr(scaling, "count_epochs", lambda *_: SimpleNamespace(holds=next(holds)))
+    plan = SimpleNamespace(keys=lambda _: ["a", "b", "c"])
+    store = SimpleNamespace(read=lambda _: SimpleNamespace(epochs=lambda: None))
+    lab: Any = SimpleNamespace(store=store)
+    results: Any = SimpleNamespace(cells=cells, plan=plan)
+    found = scaling.number_finding(lab, results, "")
+    assert found.verdict is verdict
+    assert f"{said} the lemma's bound" in found.figure
+
+
 def test_what_a_study_does_not_have_is_said() -> None:
     with pytest.raises(TheoryError, match="the study made-up has no PSRL-SSP in GridWorld"):
         cell_of(MadeUp().found, "GridWorld", "PSRL-SSP")

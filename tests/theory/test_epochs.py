@@ -107,6 +107,13 @@ def test_what_breaks_the_rules_is_noticed() -> None:
     pytest.fail("no two epochs together break the doubling rule")
 
 
+def test_epochs_that_were_left_out_are_noticed() -> None:
+    epochs = recorded("grid").epochs
+    thinned = Epochs(*(np.delete(column, 7) for column in vars(epochs).values()))
+    with pytest.raises(TheoryError, match="are not all of the run"):
+        count_epochs(thinned, 11, 4)
+
+
 def test_epochs_of_another_kind_are_refused() -> None:
     world = WORLDS["random"]
     for agent in (TSDE(), Uniform()):

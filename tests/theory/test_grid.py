@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -46,3 +47,16 @@ def test_the_grid(tmp_path: Path) -> None:
     assert len(text) == 6
     assert text[5].startswith("| 6 | 2 | 60 |")
     assert "K < S² A" in text[5]
+
+
+def test_no_episode_after_k_counts(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(STUDY.replace("[2, 6]", "[2]"))
+    lab = Lab(Store.open(tmp_path / "results", create=True), InProcess(), quick=True)
+    results = lab.results(str(tmp_path / "small.toml"), runs=2, episodes=60)
+    (cell,) = results.cells
+    regrets = cell.curves["gap_regret"].copy()
+    # Episodes 20 and 21 are no points of the curve.
+    kept = ~np.isin(cell.points, (20, 21))
+    thin = replace(cell, points=cell.points[kept], curves={"gap_regret": regrets[:, kept]})
+    rows = regret_grid(replace(results, cells=[thin]), [19, 20, 22])
+    assert [row.regret.value for row in rows] == pytest.approx(regrets[:, [18, 18, 21]].mean(axis=0))

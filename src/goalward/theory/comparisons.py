@@ -1,8 +1,9 @@
 """The claims of the paper's experiments, tested on stored runs.
 
 Regret is the sum of the optimality gaps along the path, which has the expectation of the realised regret and far less
-variance. Agents are compared run by run, on the same luck. Where a claim is about several comparisons at once, their
-intervals are widened (Bonferroni) so that all of them hold together with probability 0.95.
+variance. Agents are compared run by run, on the same luck. In the comparisons with
+the rivals, tuned or not, and in that of the priors, the intervals that decide are widened (Bonferroni) so that all of
+a claim's hold together with probability 0.95. The two of ULCVI, one for each world, are not.
 """
 
 from __future__ import annotations

@@ -41,7 +41,9 @@ from goalward.learning.rollout import Ended
 from goalward.learning.run import Epochs, Run
 from goalward.theory.evidence import RECORD, visits_at_starts
 
-__all__ = ["EpochCount", "Invariants", "check_invariants", "count_epochs", "epoch_bound", "macro_epoch_bound"]
+__all__ = [
+    "EpochCount", "Invariants", "all_there", "check_invariants", "count_epochs", "epoch_bound", "macro_epoch_bound",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -136,8 +138,22 @@ def macro_epoch_bound(S: int, A: int, T: int) -> float:
     return 1.0 + S * A * float(np.log2(1.0 + T / (S * A)))
 
 
+def all_there(epochs: Epochs) -> Epochs:
+    """Return the epochs of a run; raises TheoryError if some were left out, as they are of long runs when stored.
+
+    Each epoch begins where the one before it ends, so a gap in the steps tells.
+    """
+    if not np.array_equal(epochs.start_step[1:], epochs.start_step[:-1] + epochs.steps[:-1]):
+        raise TheoryError(
+            f"these {len(epochs):,} epochs are not all of the run: of runs with more than 20,000 only some are stored;"
+            " count them on the run itself, learn(...).epochs"
+        )
+    return epochs
+
+
 def count_epochs(epochs: Epochs, S: int, A: int) -> EpochCount:
-    """Count the epochs of a run of PSRL-SSP, as stored, and hold them against the lemma."""
+    """Count the epochs of a run of PSRL-SSP and hold them against the lemma; raises TheoryError if some are missing."""
+    all_there(epochs)
     doubled = epochs.ended_by(Ended.AFTER_VISITS)
     K_before = np.append(1, epochs.goals[:-1])
     return EpochCount(

@@ -42,16 +42,19 @@ class GridRow:
 
 
 def regret_grid(results: Results, lengths: Sequence[int]) -> list[GridRow]:
-    """Return the grid of a study whose worlds are drawn anew for each run, after the given numbers of episodes."""
+    """Return the grid of a study whose worlds are drawn anew for each run, after the given numbers of episodes.
+
+    Long curves are read at some hundreds of points: where K is none of them the regret is that of the last one before.
+    """
     rows = []
     for cell in results.cells:
         worlds = [make_world(content["world"], Attachments()) for content in results.plan.contents(cell.cell)]
         hard = [hardness(world) for world in worlds]
         S, A = worlds[0].costs.shape
         for K in lengths:
-            place = int(np.searchsorted(cell.points, K))
-            if place == len(cell.points):
+            if cell.points[-1] < K:
                 continue
+            place = int(np.searchsorted(cell.points, K, side="right")) - 1
             main = lower = None
             if S * S * A <= K:
                 bounds = [theorem_1(S, A, K, each.B_star, each.c_min) for each in hard]

@@ -33,7 +33,7 @@ from goalward.planning.hardness import hardness
 from goalward.seeds import generator, run_seed
 from goalward.task import Task
 from goalward.theory.bounds import theorem_1, theorem_2
-from goalward.theory.epochs import count_epochs
+from goalward.theory.epochs import all_there, count_epochs
 from goalward.theory.findings import Finding, Verdict, above, all_of, at_most, below, number, shown
 from goalward.theory.lab import Lab, cell_of
 from goalward.theory.posterior import draw_world
@@ -57,7 +57,7 @@ def exponent(cell: CellResults) -> Interval:
 def epoch_curves(lab: Lab, results: Results, cell: CellResults) -> Floats:
     """Return, for each run, the number of epochs begun by each of the cell's points."""
     keys = results.plan.keys(cell.cell)
-    starts = (lab.store.read(keys[run]).epochs().start_episode for run in cell.runs)
+    starts = (all_there(lab.store.read(keys[run]).epochs()).start_episode for run in cell.runs)
     return np.array([np.searchsorted(np.sort(start), cell.points, side="left") for start in starts], dtype=np.float64)
 
 
@@ -71,17 +71,18 @@ def epoch_findings(lab: Lab) -> list[Finding]:
 
 def number_finding(lab: Lab, results: Results, ran: str) -> Finding:
     """Test that epochs grow like sqrt(K) at most, and that every stored run respects the lemma."""
-    parts, verdicts = [], []
+    parts, verdicts, kept = [], [], []
     for world in EPOCH_WORLDS:
         cell = cell_of(results, world, OURS)
         growth = growth_along(cell.points.astype(np.float64), epoch_curves(lab, results, cell))
         verdicts.append(at_most(growth, 0.5))
         shape = make_world(cell.cell.world.identity, Attachments()).costs.shape
         for key in results.plan.keys(cell.cell):
-            count = count_epochs(lab.store.read(key).epochs(), *shape)
-            verdicts.append(Verdict.HOLDS if count.holds else Verdict.FAILS)
+            kept.append(count_epochs(lab.store.read(key).epochs(), *shape).holds)
         parts.append(f"{world} {shown(growth)}")
-    figure = f"exponent of L in K: {'; '.join(parts)}; all runs within the lemma's bound"
+    verdicts.append(Verdict.HOLDS if all(kept) else Verdict.FAILS)
+    lemma = "all runs within" if all(kept) else f"{kept.count(False)} of {len(kept)} runs not within"
+    figure = f"exponent of L in K: {'; '.join(parts)}; {lemma} the lemma's bound"
     return Finding("sqrt-epochs", "The number of epochs is O(sqrt K)", f"PSRL-SSP; {ran}", figure, all_of(*verdicts))
 
 
