@@ -9,7 +9,8 @@ Method
     policy iteration with subtraction-free elimination. Larger ones by rounds of a correction that is constant on groups
     of equal distance to the goal (it carries at once what sweeps carry one state at a time; where rounds stall, a
     Krylov solve under the policy takes its place), up to twelve Gauss-Seidel sweeps over the rows of the policy, and
-    one over all rows. Both methods start from an earlier solution if given.
+    one over all rows. Both methods start from an earlier solution if given. What sweeps cannot prove, because loops
+    cost next to nothing beside the values, goes to policy iteration, which comes to the values from above.
 
 Stopping rule
     A sweep's residual proves nothing about the error. The answer ends with two-sided bounds (`certificate.py`):
