@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -84,7 +85,9 @@ def test_an_impossible_model_falls_out_for_good() -> None:
 
 def test_all_impossible_names_the_step() -> None:
     belief = FinitePrior([BOLD, SHY]).belief(Task.of(FAIR, 1))
-    with pytest.raises(BeliefError, match=r"\(state 1, action 0\) led to state 1.*every one of the 2 models"):
+    with pytest.raises(
+        BeliefError, match=r"\(state 1, action 0\) led to state 1.*every one of the 2 models.*; widen the support: add"
+    ):
         belief.update(steps([(0, 1), (0, 0), (0, 2), (1, 1), (0, 1)]))
 
 
@@ -97,10 +100,25 @@ def test_sampling_follows_the_weights() -> None:
     assert ((np.bincount(drawn, minlength=3) - expected) ** 2 / expected).sum() < 27.6
 
 
+TEXTS: list[Any] = ["equal", ["a", "b", "c"], ["1", "2", "3"]]
+RAGGED: Any = [[1.0], [1.0, 2.0], 3.0]
+
+
 def test_bad_input() -> None:
+    with pytest.raises(SettingError, match=r"models is SSP\(.*; it must be a list of SSPs"):
+        FinitePrior(FAIR)  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="at least one SSP"):
         FinitePrior([])
-    for weights in ([1.0, 2.0], [1.0, -1.0, 1.0], [0.0, 0.0, 0.0], [np.nan, 1.0, 1.0]):
+    for weights in (
+        [1.0, 2.0],
+        [1.0, -1.0, 1.0],
+        [0.0, 0.0, 0.0],
+        [np.nan, 1.0, 1.0],
+        *TEXTS,
+        RAGGED,
+        1.0,
+        [{}, 1.0, 1.0],
+    ):
         with pytest.raises(SettingError, match="3 numbers"):
             FinitePrior(MODELS, weights)
     with pytest.raises(ShapeError, match="model 0 has 2 states"):

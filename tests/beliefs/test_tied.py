@@ -169,7 +169,15 @@ def test_every_cell_teaches_every_other() -> None:
 
 def test_bad_input() -> None:
     with pytest.raises(ShapeError, match="integers in 3 dimensions"):
-        TiedDirichlet([[0.5]])
+        TiedDirichlet([[0]])
+    with pytest.raises(ShapeError, match="outcomes has dtype float64; it must hold integers"):
+        TiedDirichlet([[[0.5]]])
+    with pytest.raises(ShapeError, match=r"outcomes is not an array: .*; pass nested lists of equal length"):
+        TiedDirichlet([[[0, 1]], [[1]]])
+    with pytest.raises(ShapeError, match=r"groups is not an array: .*; pass nested lists of equal length"):
+        TiedDirichlet(OUTCOMES, groups=[[0], [0, 1], [0]])
+    with pytest.raises(ShapeError, match="outcomes holds 18446744073709551615; it must hold integers no larger"):
+        TiedDirichlet(np.full((1, 1, 2), 2**64 - 1, dtype=np.uint64))
     with pytest.raises(ShapeError, match=r"\(state 1, action 0\)"):
         TiedDirichlet([[[0, 1]], [[-1, 1]]])
     with pytest.raises(ShapeError, match=r"groups has shape \(1, 1\)"):
@@ -184,7 +192,7 @@ def test_bad_input() -> None:
         TiedDirichlet.slip(worlds.random_mdp())
     belief = TiedDirichlet(OUTCOMES).belief(task())
     one = np.ones(1, dtype=np.int64)
-    with pytest.raises(BeliefError, match=r"\(state 1, action 0\) led to state 0"):
+    with pytest.raises(BeliefError, match=r"\(state 1, action 0\) led to state 0.* widen the support: give"):
         belief.update(Steps(one, one - 1, np.ones(1), one - 1))
 
 

@@ -146,11 +146,13 @@ def check_reachable(model: SSP, what: str) -> None:
         )
 
 
-def excluded(task: Task, steps: Steps, entry: int, what: str) -> BeliefError:
+def excluded(task: Task, steps: Steps, entry: int, what: str, remedy: str) -> BeliefError:
     """Return the error for an observed step that a belief holds impossible."""
     state, action, successor = (int(array[entry]) for array in (steps.states, steps.actions, steps.next_states))
     reached = "the goal" if successor == task.goal else f"state {successor}"
-    return BeliefError(f"(state {state}, action {action}) led to {reached}, which {what} holds impossible")
+    return BeliefError(
+        f"(state {state}, action {action}) led to {reached}, which {what} holds impossible; widen the support: {remedy}"
+    )
 
 
 @kernel

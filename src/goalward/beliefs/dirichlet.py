@@ -135,7 +135,9 @@ class DirichletBelief(CountedBelief):
             self.indptr, self.successors, self.task.actions, steps.states, steps.actions, steps.next_states, self.counts
         )
         if known < len(steps.states):
-            raise excluded(self.task, steps, known, "the support of the prior")
+            raise excluded(
+                self.task, steps, known, "the support of the prior", "add this transition to it, or give none"
+            )
 
     def sample(self, rng: np.random.Generator) -> SSP:
         """Draw a model."""

@@ -10,7 +10,7 @@ Posterior
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,6 +46,8 @@ class FinitePrior(Prior):
     kind: ClassVar[str] = "finite"
 
     def __init__(self, models: Sequence[SSP], weights: ArrayLike | None = None):
+        if isinstance(models, str) or not isinstance(models, Iterable):
+            raise SettingError(f"models is {models!r}; it must be a list of SSPs, even of one")
         self.models = tuple(models)
         if not self.models or not all(isinstance(model, SSP) for model in self.models):
             raise SettingError(f"models holds {len(self.models)} entries; it must hold at least one SSP, and only SSPs")
@@ -127,7 +129,11 @@ class FiniteBelief(Belief):
             )
             last = int(survivors.any(axis=0).sum())
             raise excluded(
-                self.task, steps, last, f"every one of the {len(self.models)} models left by what came before"
+                self.task,
+                steps,
+                last,
+                f"every one of the {len(self.models)} models left by what came before",
+                "add a model in which it can happen",
             )
         self.log_weights = weighed - weighed.max()
 
@@ -169,7 +175,12 @@ def checked_weights(weights: ArrayLike | None, count: int) -> Floats:
     """Return the weights of models, summing to one."""
     if weights is None:
         return np.full(count, 1.0 / count)
-    given = np.asarray(weights, dtype=np.float64)
+    try:
+        # Asked for floats, NumPy would read numbers out of texts.
+        texts = np.asarray(weights).dtype.kind in "SU"
+        given = np.asarray(() if texts else weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.empty(0)
     if given.shape != (count,) or not (given >= 0.0).all() or not 0.0 < given.sum() < np.inf:
         raise SettingError(
             f"weights is {weights!r}; it must be {count} numbers, none of them negative and not all zero"

@@ -34,6 +34,7 @@ from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.base import FLOOR, CountedBelief, Marginals, Prior, check_reachable, excluded, locate
 from goalward.beliefs.dirichlet import checked_concentration
 from goalward.errors import SettingError, ShapeError
+from goalward.model.build import numbers
 from goalward.model.ssp import SSP
 from goalward.seeds import generator
 from goalward.settings import checked_integer
@@ -167,7 +168,7 @@ class TiedBelief(CountedBelief):
             self.indptr, self.successors, self.task.actions, steps.states, steps.actions, steps.next_states, entries
         )
         if known < len(entries):
-            raise excluded(self.task, steps, known, "the prior")
+            raise excluded(self.task, steps, known, "the prior", "give the pair an outcome that leads there")
         self.counts += np.bincount(self.cells[entries], minlength=len(self.counts))
 
     def sample(self, rng: np.random.Generator) -> SSP:
@@ -231,12 +232,10 @@ class TiedBelief(CountedBelief):
 
 def whole(name: str, given: ArrayLike, dimensions: int) -> Int64s:
     """Return an array of integers."""
-    array = np.asarray(given)
-    if array.dtype.kind not in "iu" or array.ndim != dimensions or not array.size:
-        raise ShapeError(
-            f"{name} has shape {array.shape} and dtype {array.dtype}; it must be integers in {dimensions} dimensions"
-        )
-    return array.astype(np.int64)
+    array = numbers(name, given, integer=True)
+    if array.ndim != dimensions or not array.size:
+        raise ShapeError(f"{name} has shape {array.shape}; it must be integers in {dimensions} dimensions")
+    return array.copy()
 
 
 def sort_outcomes(prior: TiedDirichlet) -> tuple[Int64s, Int32s, Int64s, Int64s, Bools]:
