@@ -72,7 +72,7 @@ def load_class(file: AgentFile) -> type[Agent]:
             exec(compile(file.text, file.path, "exec"), module.__dict__)
         except BaseException as error:
             del sys.modules[name]
-            if not isinstance(error, Exception):
+            if not isinstance(error, Exception | SystemExit):
                 raise
             raise FileError(f"{file.path}: cannot be loaded ({type(error).__name__}: {error})") from error
     return checked_class(file, module)

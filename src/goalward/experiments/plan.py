@@ -6,16 +6,20 @@ import contextlib
 import dataclasses
 import itertools
 import math
+import sys
+import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from goalward import agents, worlds
-from goalward.agents.base import Agent, plain
+from goalward.agents.base import Agent, Task, plain
 from goalward.errors import GoalwardError, SettingError, UnknownNameError
-from goalward.experiments.agent_files import is_reference, load_class, read_agent_file
-from goalward.experiments.cells import AgentCell, Cell, Plan, WorldCell
+from goalward.experiments.agent_files import AgentFile, is_reference, load_class, read_agent_file
+from goalward.experiments.cells import AgentCell, Cell, Plan, WorldCell, canonical
 from goalward.experiments.making import Attachments, make_agent, make_world, plain_prior
 from goalward.experiments.spec import AgentSpec, Source, StudySpec, WorldSpec, load_spec
 from goalward.experiments.toml_text import Place
@@ -38,13 +42,17 @@ class Study:
     """Where the worlds stand, by their label, and the agents, by the world's and their own."""
 
     def check(self) -> None:
-        """Build every world and every agent once, so that a wrong value is found before the first run."""
+        """Build every world, and every agent up to its first plan, so that wrong values are found before any run."""
         for cell in self.plan.cells:
             content = cell.content(self.plan.seed, 0, self.plan.max_steps)
             with located(self.source, self.places[cell.world.label,]):
                 world = make_world(content["world"], self.attachments)
-            with located(self.source, self.places[cell.world.label, cell.agent.label]):
-                make_agent(content["agent"], world, cell.episodes, self.attachments)
+            place = self.places[cell.world.label, cell.agent.label]
+            file = self.attachments.files.get(content["agent"].get("source"))
+            # What an agent prints must not get between the lines of a document on standard output.
+            with located(self.source, place), naming(file), contextlib.redirect_stdout(sys.stderr):
+                agent = make_agent(content["agent"], world, cell.episodes, self.attachments)
+                agent.begin(Task.of(world, cell.episodes), np.random.default_rng(0))
 
 
 def load(path: str | Path) -> Study:
@@ -100,7 +108,7 @@ class Planner:
             kind, identity = agent_class(entry, source.path.parent, self.attachments)
         worlds = self.chosen(place, entry)
         for settings, swept in combinations(source, place, entry):
-            with located(source, (*place, "settings")):
+            with located(source, (*place, "settings")), naming(self.attachments.files.get(identity.get("source", ""))):
                 full = agent_settings(kind, settings)
             label = labelled(entry.label or kind.name, swept)
             agent = AgentCell(label, identity | {"settings": full}, swept)
@@ -138,7 +146,25 @@ def located(source: Source, place: Place) -> Iterator[None]:
     try:
         yield
     except GoalwardError as error:
-        raise source.error(place, str(error)) from None
+        raise source.error(place, str(error)) from error.__cause__
+
+
+@contextlib.contextmanager
+def naming(file: AgentFile | None) -> Iterator[None]:
+    """Turn what an agent makes of a wrong setting into an error of ours; whatever fails in a user's file is one."""
+    try:
+        yield
+    except GoalwardError:
+        raise
+    except (Exception, SystemExit) as error:
+        what = f"{type(error).__name__}: {error}"
+        if file is not None:
+            lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file.path]
+            where = f"{file.path}, line {lines[-1]}" if lines else file.path
+            raise SettingError(f"{file.member} cannot be made ({where}: {what})") from error
+        if not isinstance(error, TypeError | ValueError | OverflowError):
+            raise
+        raise SettingError(f"the agent cannot be made ({what})") from error
 
 
 def combinations(
@@ -255,4 +281,15 @@ def agent_settings(kind: type[Agent], settings: dict[str, Any]) -> dict[str, Any
             full[each.name] = plain(default)
         else:
             raise SettingError(f"{kind.name} needs {each.name}; add it to its settings")
+        check_key(each.name, full[each.name])
     return full
+
+
+def check_key(name: str, value: object) -> None:
+    """Refuse a default that cannot be part of a key."""
+    try:
+        canonical(value)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        raise SettingError(
+            f"{name} is {value!r}; it must be a finite number, a text, true or false, None, a list or a table"
+        ) from None
