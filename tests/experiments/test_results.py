@@ -1,9 +1,11 @@
 """Stored runs as arrays."""
 
+import re
+
 import numpy as np
 import pytest
 
-from goalward.errors import SettingError, UnknownNameError
+from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.experiments import record
 from goalward.experiments import results as results_module
 from goalward.experiments.plan import load
@@ -97,3 +99,18 @@ def test_names_that_are_none(folder, run_here):
         named(found, "prsl")
     with pytest.raises(SettingError, match="measure is 'cost'; it must be one of regret, gap_regret"):
         checked_measure("cost")
+
+
+@pytest.mark.parametrize(
+    ("extra", "agent_extra", "message"),
+    [
+        ("", "worlds = []", "line 11: worlds is []; it must have at least 1 item"),
+        ("episodes = [5, 7, 5]", "", r"line 3: episodes is [5, 7, 5]; it must be an integer of at least 1, or a list"),
+    ],
+)
+def test_studies_without_results_or_with_the_same_twice_are_refused(tmp_path, extra, agent_extra, message):
+    lines = ['name = "none"', "runs = 2", extra, "", "[[worlds]]", 'world = "grid-world"', 'label = "grid"', ""]
+    lines += ["[[agents]]", 'agent = "uniform"', agent_extra]
+    (tmp_path / "none.toml").write_text("\n".join(lines) + "\n")
+    with pytest.raises(FileError, match=re.escape(message)):
+        load(tmp_path / "none.toml")

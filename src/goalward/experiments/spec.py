@@ -27,7 +27,7 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from goalward.errors import FileError
 from goalward.experiments.toml_text import Place, line_of
@@ -38,6 +38,13 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Label = Annotated[str, Field(min_length=1)]
 Positive = Annotated[int, Field(ge=1)]
 Sweep = dict[str, Annotated[list[Any], Field(min_length=1)]]
+
+
+def all_different(values: list[int]) -> list[int]:
+    """Return a list, or refuse it if it names anything twice."""
+    if len(set(values)) < len(values):
+        raise ValueError("Input should have each entry once")
+    return values
 
 
 class Section(BaseModel):
@@ -72,7 +79,7 @@ class AgentSpec(Section):
     """Settings that differ from the algorithm's defaults. What it needs and is not given is read off the true world."""
     sweep: Sweep = {}
     """Settings with several values: one agent for each combination."""
-    worlds: list[str] | None = None
+    worlds: Annotated[list[str], Field(min_length=1)] | None = None
     """The labels of the worlds in which it learns; all, if not given."""
 
 
@@ -87,7 +94,7 @@ class StudySpec(Section):
     """Decides every random draw of the study."""
     runs: Positive = 10
     """Runs of each agent in each world."""
-    episodes: Positive | Annotated[list[Positive], Field(min_length=1)] = 10_000
+    episodes: Positive | Annotated[list[Positive], Field(min_length=1), AfterValidator(all_different)] = 10_000
     """Episodes of each run; a list makes runs of each length."""
     max_steps: Positive | None = None
     """Cut a run off after so many steps; no limit, if not given. Runs that were cut are marked in every result."""
@@ -159,7 +166,7 @@ def explained(place: Place, kind: str, message: str, given: object) -> str:
         example = {"worlds": "[[worlds]]", "agents": "[[agents]]"}.get(name, f'{name} = "..."')
         return f"{name} is missing; add {example}"
     if name == "episodes":
-        message = "Input should be an integer of at least 1, or a list of such"
+        message = "Input should be an integer of at least 1, or a list of such, each once"
     elif kind == "string_pattern_mismatch":
         message = "Input should be made of letters, digits, '.', '_' and '-', for it names a folder"
     # Pydantic writes "Input should be a valid integer" and "List should have at least 1 item after validation ...".
