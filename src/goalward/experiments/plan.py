@@ -161,7 +161,7 @@ def naming(file: AgentFile | None) -> Iterator[None]:
         if file is not None:
             lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file.path]
             where = f"{file.path}, line {lines[-1]}" if lines else file.path
-            raise SettingError(f"{file.member} cannot be made ({where}: {what})") from error
+            raise SettingError(f"the agent cannot be made ({where}: {what})") from error
         if not isinstance(error, TypeError | ValueError | OverflowError):
             raise
         raise SettingError(f"the agent cannot be made ({what})") from error
