@@ -1,7 +1,8 @@
 """What became of a claim: what was run, the figure with its interval, and the verdict.
 
 Verdicts follow the interval, never the estimate alone: a claim holds if all of the interval is on its side, does not
-hold if all of it is on the other, and is not decided otherwise.
+hold if all of it is on the other, and is not decided otherwise. Upper bounds that may be reached, such as exponents,
+hold unless the interval lies above them (`at_most`).
 """
 
 from __future__ import annotations
