@@ -82,6 +82,20 @@ def test_a_killed_worker_changes_no_bit(slow, cluster, digests):
     assert digests(Store.open(slow / "cluster")) == digests(Store.open(slow / "alone"))
 
 
+def test_a_lost_scheduler_ends_the_study(slow, cluster):
+    cluster.worker("one")
+    cluster.wait_for("one", "Registered to")
+    run = goalward(slow, "--dask", cluster.address, "--out", "cluster")
+    for _ in range(1200):
+        if list(slow.glob("cluster/runs/*/*.parquet")) or run.poll() is not None:
+            break
+        time.sleep(0.1)
+    cluster.processes[0].kill()
+    out, err = run.communicate(timeout=120)
+    assert (run.returncode, "stopped: the scheduler cannot be reached any more" in out + err) == (1, True), out + err
+    assert "Traceback" not in err
+
+
 def test_a_cluster_without_workers_is_refused(cluster):
     code = f"from goalward.cli import main; main(['run', 'growth', '--dask', {cluster.address!r}])"
     done = subprocess.run([sys.executable, "-c", code], cwd=cluster.folder, capture_output=True, text=True, check=False)

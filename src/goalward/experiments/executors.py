@@ -34,6 +34,10 @@ class Pool(Protocol):
     fails_as_one: bool
     """Whether a worker that dies takes the work of all the others with it."""
 
+    @property
+    def gone(self) -> bool:
+        """Whether no worker can be reached any more, nor ever will."""
+
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Hand out a piece of work."""
 
@@ -72,7 +76,7 @@ class InProcess:
 
     workers = 1
     prefetch = 0
-    fails_as_one = False
+    fails_as_one = gone = False
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Do the work now."""
@@ -102,6 +106,7 @@ class Processes:
     """Worker processes on this machine."""
 
     fails_as_one = True
+    gone = False
 
     def __init__(self, workers: int):
         self.workers = self.prefetch = workers
@@ -200,6 +205,11 @@ class Dask:
         """Compile the kernels on every worker."""
         self.client.run(warm_all)
 
+    @property
+    def gone(self) -> bool:
+        """Whether the client has given up on the scheduler."""
+        return str(self.client.status) in ("closing", "closed")
+
     def restart(self) -> None:
         """Dask replaces lost workers by itself."""
 
@@ -209,7 +219,8 @@ class Dask:
 
     def stop(self) -> None:
         """Cancel what is going on and leave the cluster."""
-        self.executor.shutdown(wait=False)
+        if not self.gone:
+            self.executor.shutdown(wait=False)
         self.client.close()
 
 

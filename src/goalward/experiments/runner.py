@@ -33,6 +33,7 @@ from goalward.experiments.work import Job, Outcome, carry_out, failure_of
 __all__ = ["Failure", "Progress", "Report", "jobs_of", "run_study"]
 
 BATCH_SECONDS = 0.5
+CHECK_SECONDS = 5.0  # how often to look whether there still are workers to wait for
 MOST_ATTEMPTS = 3
 BYTES_PER_EPISODE = 32
 BYTES_PER_RUN = 16_384
@@ -189,7 +190,10 @@ class Session:
             self.start = time.perf_counter()
             while self.in_flight or (self.waiting and self.stopped is None):
                 self.hand_out(pool)
-                ended, _ = wait(self.in_flight, return_when=FIRST_COMPLETED)
+                ended, _ = wait(self.in_flight, CHECK_SECONDS, FIRST_COMPLETED)
+                if pool.gone:
+                    self.stopped = "the scheduler cannot be reached any more; what is stored is not run again"
+                    break
                 lost = [jobs for future in ended if (jobs := self.take_in(future))]
                 if lost:
                     self.recover(pool, lost)

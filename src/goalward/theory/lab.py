@@ -38,6 +38,11 @@ class Lasting:
         """Hand out a piece of work."""
         return self.pool.submit(function, *arguments)
 
+    @property
+    def gone(self) -> bool:
+        """Whether no worker can be reached any more."""
+        return self.pool.gone
+
     def warm(self) -> None:
         """Compile the kernels, the first time."""
         if not self.warmed:
