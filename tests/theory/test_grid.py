@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from goalward import hardness, worlds
+from goalward.errors import TheoryError
 from goalward.experiments.executors import InProcess
 from goalward.experiments.store import Store
 from goalward.theory.bounds import theorem_1
-from goalward.theory.grid import grid_markdown, regret_grid
+from goalward.theory.grid import grid_markdown, regret_grid, stored_grid
 from goalward.theory.lab import Lab
 
 STUDY = """
@@ -47,6 +48,17 @@ def test_the_grid(tmp_path: Path) -> None:
     assert len(text) == 6
     assert text[5].startswith("| 6 | 2 | 60 |")
     assert "K < S² A" in text[5]
+
+
+def test_the_grid_of_a_folder(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "results", create=True)
+    with pytest.raises(TheoryError, match="no runs of Theorem 1; goalward claims --only theorem-1 makes them"):
+        stored_grid(store)
+    lab = Lab(store, InProcess(), quick=True)
+    for episodes in (20, 60):
+        (tmp_path / "small.toml").write_text(STUDY.replace("small", "claims-theorem"))
+        results = lab.results(str(tmp_path / "small.toml"), runs=2, episodes=episodes)
+    assert stored_grid(store) == regret_grid(results, [3, 15, 60])
 
 
 def test_no_episode_after_k_counts(tmp_path: Path) -> None:

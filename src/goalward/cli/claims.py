@@ -24,6 +24,9 @@ def claims(
     ),
     workers: Annotated[int | None, typer.Option(help="How many processes; all cores, if not given.")] = None,
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the table as Markdown.")] = None,
+    bounds: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write regrets beside Theorem 1's terms as Markdown.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
     """Test the claims of the paper, one verdict a row."""
@@ -36,11 +39,17 @@ def claims(
     )
     if markdown is not None:
         write_text(markdown, claims_markdown(found))
+    if bounds is not None:
+        from goalward.experiments.store import Store
+        from goalward.theory.grid import grid_markdown, stored_grid
+
+        write_text(bounds, grid_markdown(stored_grid(Store.open(out))))
     if json:
         from json import dumps
 
         say(dumps(claims_document(found), allow_nan=False))
         return
     say(claims_text(found, shutil.get_terminal_size(fallback=(120, 50)).columns))
-    if markdown is not None:
-        say("", f"written: {markdown}")
+    for written in (markdown, bounds):
+        if written is not None:
+            say("", f"written: {written}")

@@ -11,14 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from goalward.errors import TheoryError
 from goalward.experiments.making import Attachments, make_world
-from goalward.experiments.results import Results
+from goalward.experiments.results import Results, load_results
 from goalward.experiments.statistics import Interval, mean_interval
+from goalward.experiments.store import Store
 from goalward.planning.hardness import hardness
 from goalward.theory.bounds import theorem_1
 from goalward.theory.findings import number, shown
 
-__all__ = ["GridRow", "grid_markdown", "regret_grid"]
+__all__ = ["GridRow", "grid_markdown", "regret_grid", "stored_grid"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,16 @@ class GridRow:
         if self.main is None or self.lower_order is None:
             return None
         return self.regret.value / (self.main + self.lower_order)
+
+
+def stored_grid(store: Store) -> list[GridRow]:
+    """Return the grid of the runs that tests of Theorem 1 left in a results folder, the longest there are."""
+    plans = [store.study(name) for name in store.studies() if "claims-theorem" in name]
+    if not plans:
+        raise TheoryError(f"{store.folder}: no runs of Theorem 1; goalward claims --only theorem-1 makes them")
+    plan = max(plans, key=lambda each: each.cells[0].episodes)
+    K = plan.cells[0].episodes
+    return regret_grid(load_results(store, plan), [K // 20, K // 4, K])
 
 
 def regret_grid(results: Results, lengths: Sequence[int]) -> list[GridRow]:
