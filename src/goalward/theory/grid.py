@@ -50,7 +50,8 @@ def stored_grid(store: Store) -> list[GridRow]:
         raise TheoryError(f"{store.folder}: no runs of Theorem 1; goalward claims --only theorem-1 makes them")
     plan = max(plans, key=lambda each: each.cells[0].episodes)
     K = plan.cells[0].episodes
-    return regret_grid(load_results(store, plan), [K // 20, K // 4, K])
+    # The sweeps of S and A have a setting in common.
+    return list(dict.fromkeys(regret_grid(load_results(store, plan), [K // 20, K // 4, K])))
 
 
 def regret_grid(results: Results, lengths: Sequence[int]) -> list[GridRow]:
