@@ -27,11 +27,11 @@ from importlib import metadata
 from pathlib import Path
 
 import goalward as gw
-from goalward.experiments.cells import Plan
-from goalward.experiments.plan import make_study
-from goalward.experiments.record import encode
-from goalward.experiments.spec import parse_spec
-from goalward.experiments.store import Store
+from goalward.results.record import encode
+from goalward.results.store import Store
+from goalward.studies.design import Plan
+from goalward.studies.spec import parse_spec
+from goalward.studies.study import make_study
 
 RESULTS = Path(__file__).resolve().parent / "results" / "experiments.md"
 TICK = os.sysconf("SC_CLK_TCK")

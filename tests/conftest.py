@@ -23,6 +23,8 @@ settings.register_profile(
 settings.register_profile("search", settings.get_profile("fixed"), derandomize=False, max_examples=10_000)
 settings.load_profile(os.environ.get("GOALWARD_HYPOTHESIS", "fixed"))
 
+pytest_plugins = ["study_fixtures"]
+
 RunPython = Callable[..., str]
 
 

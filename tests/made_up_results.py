@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 
-from goalward.experiments.cells import AgentCell, Cell, Plan, WorldCell
-from goalward.experiments.results import CellResults, Results
+from goalward.results.reading import CellResults, Results
+from goalward.studies.design import AgentCell, Cell, Plan, WorldCell
 
 
 def cell_results(world, agent, slope, *, swept=None, cut=None, runs=4):

@@ -13,10 +13,10 @@ from goalward import SSP, Dirichlet, FinitePrior, learn, worlds
 from goalward.agents import PSRL, TSDE, EpisodePSRL, PosteriorMean, StepPSRL
 from goalward.agents.psrl import perturbation
 from goalward.errors import SettingError, UnknownNameError
-from goalward.experiments.making import plain_prior
 from goalward.learning.rollout import Ended
 from goalward.learning.run import Run
-from goalward.task import Steps, Task
+from goalward.model.task import Steps, Task
+from goalward.studies.factory import plain_prior
 
 
 def literal_epochs(steps: Steps, S: int, A: int) -> tuple[list[int], list[int]]:

@@ -12,7 +12,7 @@ from pseudo_code import ALGORITHMS
 
 from goalward import SSP, agents, learn, worlds
 from goalward.agents import Steps, Task
-from goalward.agents.counts import Counts
+from goalward.beliefs.counts import Counts
 from goalward.errors import ConvergenceError, CostError, SettingError, StateError
 
 RIVALS = tuple(sorted(ALGORITHMS))

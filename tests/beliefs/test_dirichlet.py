@@ -12,7 +12,7 @@ from goalward import SSP, Dirichlet, worlds
 from goalward.beliefs.base import FLOOR
 from goalward.beliefs.dirichlet import DirichletBelief
 from goalward.errors import BeliefError, SettingError, ShapeError, StateError, UnreachableGoalError
-from goalward.task import Steps, Task
+from goalward.model.task import Steps, Task
 
 CONCENTRATIONS = [1e-6, 1e-4, 1e-3, 0.1, 1.0, 30.0]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from goalward import SSP, FinitePrior, worlds
 from goalward.errors import BeliefError, SettingError, ShapeError, UnreachableGoalError
-from goalward.task import Steps, Task
+from goalward.model.task import Steps, Task
 
 
 def model(*rows: list[float]) -> SSP:

@@ -10,7 +10,7 @@ import pytest
 
 from goalward import TiedDirichlet, agents, learn, worlds
 from goalward.errors import BeliefError, SettingError, ShapeError, UnreachableGoalError
-from goalward.task import Steps, Task
+from goalward.model.task import Steps, Task
 
 
 def exact_moments(

@@ -10,11 +10,11 @@ import pytest
 import goalward as gw
 from goalward import SSP, Dirichlet, worlds
 from goalward.errors import PrecisionError
+from goalward.model.task import Task
 from goalward.planning import replan
 from goalward.planning.bellman import eliminate
 from goalward.planning.replan import Replanner
 from goalward.planning.solve import solve_all
-from goalward.task import Task
 
 
 @pytest.mark.parametrize("concentration", [1e-3, 0.1, 1.0])

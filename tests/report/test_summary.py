@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 from goalward.errors import FileError
-from goalward.experiments.statistics import Interval
-from goalward.experiments.summary import compare, summarise
 from goalward.report.progress import BarDisplay, LineDisplay, duration
 from goalward.report.published import PUBLISHED, published_table
 from goalward.report.summary import (
@@ -25,6 +23,8 @@ from goalward.report.summary import (
     with_interval,
     write_text,
 )
+from goalward.results.statistics import Interval
+from goalward.results.summary import compare, summarise
 from made_up_results import cell_results, study
 
 
@@ -169,7 +169,7 @@ def test_durations(seconds, text):
 def test_lines_come_at_the_start_and_at_the_end():
     from collections import Counter
 
-    from goalward.experiments.runner import Progress
+    from goalward.execution.runner import Progress
 
     stream = io.StringIO()
     with LineDisplay(stream) as display:
@@ -186,7 +186,7 @@ def test_bars_show_every_agent():
 
     from rich.console import Console
 
-    from goalward.experiments.runner import Progress
+    from goalward.execution.runner import Progress
 
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     with BarDisplay(console) as display:

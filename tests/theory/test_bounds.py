@@ -10,7 +10,7 @@ import pytest
 from goalward import SSP, worlds
 from goalward.agents.psrl import perturbation
 from goalward.errors import TheoryError
-from goalward.task import Task
+from goalward.model.task import Task
 from goalward.theory.bounds import regret_bound, theorem_1, theorem_2, third_term_bound, world_bounds
 
 

@@ -11,7 +11,7 @@ from goalward import SSP, Dirichlet, FinitePrior, learn, worlds
 from goalward.agents import PSRL, PosteriorMean, Uniform
 from goalward.errors import TheoryError
 from goalward.learning.run import Run
-from goalward.task import Task
+from goalward.model.task import Task
 from goalward.theory.decomposition import decompose
 
 AGENTS = ("psrl", "tsde", "psrl-step")

@@ -10,7 +10,7 @@ from goalward import Dirichlet, worlds
 from goalward.agents import PSRL, PosteriorMean
 from goalward.beliefs.base import Prior
 from goalward.errors import SettingError, TheoryError
-from goalward.task import Task
+from goalward.model.task import Task
 from goalward.theory.posterior import Agreement, agreement, draw_world, features, quantities, sample_pair
 
 COSTS = np.linspace(0.2, 1.0, 8).reshape(4, 2)

@@ -16,37 +16,37 @@ from goalward.agents.base import NEVER, Agent, Plan, StepAgent, Steps, Task
 from goalward.errors import UnknownNameError
 
 if TYPE_CHECKING:
+    from goalward.agents.baselines import Optimal as Optimal
+    from goalward.agents.baselines import Uniform as Uniform
     from goalward.agents.bernstein_ssp import BernsteinSSP as BernsteinSSP
-    from goalward.agents.bounds import Optimal as Optimal
-    from goalward.agents.bounds import Uniform as Uniform
     from goalward.agents.eb_ssp import EBSSP as EBSSP
     from goalward.agents.psrl import PSRL as PSRL
-    from goalward.agents.saved import load as load
-    from goalward.agents.saved import save as save
+    from goalward.agents.psrl_variants import TSDE as TSDE
+    from goalward.agents.psrl_variants import EpisodePSRL as EpisodePSRL
+    from goalward.agents.psrl_variants import PosteriorMean as PosteriorMean
+    from goalward.agents.psrl_variants import StepPSRL as StepPSRL
+    from goalward.agents.storage import load as load
+    from goalward.agents.storage import save as save
     from goalward.agents.uc_ssp import UCSSP as UCSSP
     from goalward.agents.ulcvi import ULCVI as ULCVI
-    from goalward.agents.variants import TSDE as TSDE
-    from goalward.agents.variants import EpisodePSRL as EpisodePSRL
-    from goalward.agents.variants import PosteriorMean as PosteriorMean
-    from goalward.agents.variants import StepPSRL as StepPSRL
     from goalward.agents.vi_ssp import VISSP as VISSP
 
 _registry = {
     "bernstein-ssp": ("goalward.agents.bernstein_ssp", "BernsteinSSP"),
     "eb-ssp": ("goalward.agents.eb_ssp", "EBSSP"),
-    "optimal": ("goalward.agents.bounds", "Optimal"),
-    "posterior-mean": ("goalward.agents.variants", "PosteriorMean"),
+    "optimal": ("goalward.agents.baselines", "Optimal"),
+    "posterior-mean": ("goalward.agents.psrl_variants", "PosteriorMean"),
     "psrl": ("goalward.agents.psrl", "PSRL"),
-    "psrl-episode": ("goalward.agents.variants", "EpisodePSRL"),
-    "psrl-step": ("goalward.agents.variants", "StepPSRL"),
-    "tsde": ("goalward.agents.variants", "TSDE"),
+    "psrl-episode": ("goalward.agents.psrl_variants", "EpisodePSRL"),
+    "psrl-step": ("goalward.agents.psrl_variants", "StepPSRL"),
+    "tsde": ("goalward.agents.psrl_variants", "TSDE"),
     "uc-ssp": ("goalward.agents.uc_ssp", "UCSSP"),
     "ulcvi": ("goalward.agents.ulcvi", "ULCVI"),
-    "uniform": ("goalward.agents.bounds", "Uniform"),
+    "uniform": ("goalward.agents.baselines", "Uniform"),
     "vi-ssp": ("goalward.agents.vi_ssp", "VISSP"),
 }
 _homes = {name: module for module, name in _registry.values()} | dict.fromkeys(
-    ("load", "save"), "goalward.agents.saved"
+    ("load", "save"), "goalward.agents.storage"
 )
 
 __all__ = ["NEVER", "Agent", "Plan", "StepAgent", "Steps", "Task", "find", "known", "make", *sorted(_homes)]

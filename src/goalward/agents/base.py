@@ -28,11 +28,11 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from goalward.agents.acting import Dynamics, draw_successor
 from goalward.arrays import Floats, Int64s
 from goalward.errors import PolicyError, SettingError, UnknownNameError
+from goalward.model.dynamics import Dynamics, draw_successor
 from goalward.model.ssp import SSP
-from goalward.task import Steps, Task
+from goalward.model.task import Steps, Task
 
 __all__ = ["NEVER", "Agent", "Plan", "StepAgent", "Steps", "Task", "real"]
 
@@ -221,7 +221,7 @@ class StepAgent(Agent):
 
     It says what to do one action at a time (`choose`) and learns from every step at once (`observe`, steps of length
     one). `advance` does both on a known world; override it with a compiled kernel that draws its steps with
-    `goalward.agents.acting.draw_successor` and takes its decisions exactly as `choose` does. It must choose available
+    `goalward.model.dynamics.draw_successor` and takes its decisions exactly as `choose` does. It must choose available
     actions only: a row without successors cannot be drawn from. (`learn` refuses step agents in worlds with states in
     which nothing can be done.)
     """

@@ -23,7 +23,8 @@ How it maps
     action, also the first of an episode: a pair never played ends the plan right before it is played.
 
 Every pair may go to the goal in the optimistic model, so every policy is proper there, and the planner's certified
-solution stands for line 12.
+solution stands for line 12. The model of lines 10 and 11 minimises sum_y P~(y) V(y) over all distributions with
+P~(y) >= P^(y) - w(y), for every V >= 0 at once.
 """
 
 from __future__ import annotations
@@ -33,16 +34,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from goalward._jit import exercise, kernel
 from goalward.agents.base import Plan, Task
 from goalward.agents.optimist import Optimist, at_least_one, check_fact
-from goalward.arrays import Floats, Int64s
+from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import PrecisionError
 from goalward.model.ssp import SSP
 from goalward.planning.evaluate import action_values
-from goalward.planning.optimism import lower_rows
 from goalward.planning.solve import Solution, solve
 
-__all__ = ["BernsteinSSP", "cost_floor", "log_ratio", "width"]
+__all__ = ["BernsteinSSP", "cost_floor", "log_ratio", "lower_rows", "width"]
 
 TOLERANCE = 1e-10
 """What is asked of the planner: finer than the margin in which actions tie."""
@@ -113,3 +114,44 @@ def cost_floor(task: Task, B_star: float | None) -> float:
     """Return eps = S² A / K, times B* if that is known: with zero costs the algorithm runs on max(c, eps)."""
     floor = task.states**2 * task.actions / task.episodes
     return floor if B_star is None else B_star * floor
+
+
+@kernel
+def lower_rows(
+    goal: int, size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s, available: Bools,
+    constant: Floats, root: Floats, indptr: Int64s, near: Int32s, mass: Floats,
+) -> int:  # fmt: skip
+    """Write p̃ as canonical rows, w(y) = constant + root sqrt(p̂(y)) per row; return the number of entries.
+
+    The goal's share is added up from what is taken away, so it is positive however small the widths are.
+    """
+    end = 0
+    for row in range(size.size):
+        if available[row]:
+            slack = 0.0
+            for entry in range(size[row]):
+                share = counts[row, entry] / visits[row]
+                if successors[row, entry] == goal:
+                    slack += share
+                else:
+                    taken = min(constant[row] + root[row] * np.sqrt(share), share)
+                    slack += taken
+                    if share - taken > 0.0:
+                        near[end] = successors[row, entry]
+                        mass[end] = share - taken
+                        end += 1
+            near[end] = goal
+            mass[end] = slack if visits[row] > 0 else 1.0
+            end += 1
+        indptr[row + 1] = end
+    return end
+
+
+@exercise
+def exercise_bernstein_ssp() -> None:
+    """Write the rows of one pair seen three times."""
+    successors, counts = np.array([[0, 1]], dtype=np.int32), np.array([[1, 2]])
+    width, available = np.array([0.5]), np.ones(1, dtype=np.bool_)
+    indptr, near = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int32)
+    rows = (np.array([2]), successors, counts, np.array([3]))
+    lower_rows(1, *rows, available, width, width, indptr, near, np.zeros(2))

@@ -30,6 +30,7 @@ How it maps
     `plan` is lines 7 to 10 and VISGO, `observe` the counting of lines 5 and 6. A plan ends right after a pair has
     reached its next power of two: ``stop_after_visits``. Ties of line 5 are broken anew at every step: the policy of a
     plan is a mixture. The costs are known here, so c^ = c and the term of c_3 is dropped, unless ``known_costs=False``.
+    Line 16 cuts off at exactly 0, so that actions tie exactly where the bonus exceeds all that is known.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from goalward._jit import exercise, kernel
 from goalward.agents.base import Plan, Steps, Task
-from goalward.agents.counts import Counts
 from goalward.agents.optimist import Optimist, at_least_one, check_fact
-from goalward.arrays import Floats, Int64s
+from goalward.arrays import Floats, Int32s, Int64s
+from goalward.beliefs.counts import Counts, mean, variance
 from goalward.errors import SettingError
-from goalward.planning.bonuses import visgo
 
-__all__ = ["C1", "C2", "C3", "C4", "EBSSP", "Bonus", "bonus", "iota", "least_bound", "perturbation"]
+__all__ = ["C1", "C2", "C3", "C4", "EBSSP", "Bonus", "bonus", "iota", "least_bound", "perturbation", "visgo"]
 
 C1, C2, C3 = 6.0, 36.0, 2.0 * np.sqrt(2.0)
 """The constants of line 15, recalled; c_2 = c_1² is what makes line 16 monotone in V."""
@@ -181,3 +182,50 @@ def least_bound(k: int, task: Task) -> float:
 def perturbation(task: Task, T_star: float | None) -> float:
     """Return eta, which costs are raised to if one is zero: 1 / (T* K), or 1 / K² without T*; recalled."""
     return 1.0 / (task.episodes * (task.episodes if T_star is None else T_star))
+
+
+@kernel
+def visgo(
+    size: Int64s, successors: Int32s, mass: Floats, rest: Floats, costs: Floats,
+    spread: Floats, floor: Floats, extra: Floats, scale: float, accuracy: float, max_sweeps: int, limit: float,
+    values: Floats, following: Floats, Q: Floats,
+) -> tuple[int, float]:  # fmt: skip
+    """Iterate from zero until nothing moves or a value exceeds `limit`; return the sweeps and the last change.
+
+    `values` and `following`, the last two iterates, have the goal at the end; ``Q[s, a]`` is that of the last.
+    """
+    S, A = costs.shape
+    for state in range(S + 1):
+        following[state] = 0.0
+    change = np.inf
+    largest = 0.0
+    sweeps = 0
+    while change > accuracy and largest <= limit and sweeps < max_sweeps:
+        sweeps += 1
+        for state in range(S):
+            values[state] = following[state]
+        values[S] = 0.0
+        change = 0.0
+        for state in range(S):
+            best = np.inf
+            for action in range(A):
+                row = state * A + action
+                m = mean(row, size, successors, mass, values)
+                v = variance(row, size, successors, mass, rest[row], values, m)
+                bonus = max(np.sqrt(spread[row] * v), floor[row]) + extra[row]
+                Q[state, action] = max(costs[state, action] + m - scale * bonus, 0.0)
+                best = min(best, Q[state, action])
+            following[state] = best
+            change = max(change, abs(best - values[state]))
+            largest = max(largest, best)
+    return sweeps, change
+
+
+@exercise
+def exercise_eb_ssp() -> None:
+    """Plan once, on one pair seen three times."""
+    counts = Counts(Task(np.ones((1, 1)), 0, 1))
+    zeros = np.zeros(3, dtype=np.int64)
+    counts.add(Steps(zeros, zeros, np.ones(3), np.array([0, 1, 1])))
+    one, pair = np.ones(1), np.ones((1, 1))
+    visgo(*counts.estimates(1.0), pair, one, one, one, 0.01, 0.1, 100, np.inf, np.zeros(2), np.zeros(2), pair.copy())

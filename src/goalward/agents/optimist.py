@@ -13,9 +13,9 @@ from typing import ClassVar
 import numpy as np
 
 from goalward.agents.base import Agent, Steps, Task, real
-from goalward.agents.counts import Counts
 from goalward.agents.ties import RULES, checked_order, pick_all, shares
 from goalward.arrays import Floats, Int64s
+from goalward.beliefs.counts import Counts
 from goalward.errors import ConvergenceError, CostError, SettingError, StateError
 from goalward.settings import checked_integer
 

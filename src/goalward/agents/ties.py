@@ -15,11 +15,12 @@ import numpy as np
 from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
-from goalward.planning.bonuses import TIE, least
 
-__all__ = ["RULES", "break_ties", "checked_order", "pick", "pick_all", "shares"]
+__all__ = ["RULES", "TIE", "break_ties", "checked_order", "least", "pick", "pick_all", "shares"]
 
 RULES = ("random", "first")
+TIE = 1e-9
+"""Actions whose values differ by no more than this, relative to the smallest, are tied: rounding decides nothing."""
 
 
 def checked_order(given: Sequence[int] | None, actions: int) -> Int64s:
@@ -52,6 +53,15 @@ def break_ties(tied: Bools, order: Int64s, chances: Floats | None = None) -> Int
     rank = np.cumsum(ordered, axis=-1)
     chosen = np.floor(chances * rank[..., -1]).astype(np.int64) + 1
     return np.asarray(order[(rank >= chosen[..., np.newaxis]).argmax(axis=-1)])
+
+
+@kernel
+def least(Q: Floats, state: int) -> float:
+    """Return the smallest value in a state, with the margin in which others tie with it."""
+    best = np.inf
+    for action in range(Q.shape[1]):
+        best = min(best, Q[state, action])
+    return best + TIE * abs(best)
 
 
 @kernel

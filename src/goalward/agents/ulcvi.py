@@ -24,8 +24,9 @@ Pseudo-code
 
 How it maps
     `plan` is lines 5, 6 and 8 to 13, `observe` the counting, line 7 is ``stop_after_goals=1, stop_after_steps=H`` with
-    a policy indexed by the step. Counts are shared by all steps, so the induction stops where nothing changes any more
-    (`goalward.planning.bonuses`). The costs are known, so there is no bonus for them. Each step of a plan is played at
+    a policy indexed by the step. Counts are shared by all steps, so once J_lo and J_up do not change from one step to
+    the one before, no earlier step changes either, and the induction of line 10 stops there: exact, and hundreds of
+    steps shorter. The costs are known, so there is no bonus for them. Each step of a plan is played at
     most once, so ties drawn for every step and state are ties broken anew at every step.
 """
 
@@ -38,14 +39,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from goalward.agents.base import Plan, Task
+from goalward._jit import exercise, kernel
+from goalward.agents.base import Plan, Steps, Task
 from goalward.agents.optimist import Optimist, at_least_one, check_fact
-from goalward.agents.ties import break_ties
-from goalward.arrays import Bools, Floats, Int64s
+from goalward.agents.ties import break_ties, least
+from goalward.arrays import Bools, Floats, Int32s, Int64s
+from goalward.beliefs.counts import Counts, variance
 from goalward.errors import SettingError
-from goalward.planning.bonuses import upper_lower
 
-__all__ = ["ULCVI", "blend", "constant", "horizon", "log_term", "spread", "terminal_cost", "value_bound"]
+__all__ = ["ULCVI", "blend", "constant", "horizon", "log_term", "spread", "terminal_cost", "upper_lower", "value_bound"]
 
 LARGEST = 1 << 31
 
@@ -157,3 +159,66 @@ def constant(visits: Int64s, H: int, B: float, L: float) -> Floats:
 def blend(H: int, B: float) -> float:
     """Return B / (16 H²), the factor of the distance between the upper and the lower values; recalled."""
     return B / (16.0 * H * H)
+
+
+@kernel
+def upper_lower(
+    size: Int64s, successors: Int32s, mass: Floats, rest: Floats, costs: Floats,
+    spread: Floats, constant: Floats, blend: float, scale: float, cap: float,
+    lower: Floats, upper: Floats, next_lower: Floats, next_upper: Floats, Q: Floats, tied: Bools,
+) -> tuple[int, bool]:  # fmt: skip
+    """Go back from the terminal values in `next_lower` and `next_upper` until nothing changes.
+
+    Returns the number of steps this took and whether actions tie anywhere. ``tied[h, s, a]`` is filled from the last
+    step on: whether a minimises Q_lo at step h. All steps before the last one filled are equal to it. Where several
+    actions tie, J_up is the largest of theirs, which holds however ties are broken. `lower` and `upper` are left as
+    those of the first step. The goal is at the end of all four.
+    """
+    H, S, A = tied.shape
+    several = False
+    for depth in range(H):
+        h = H - 1 - depth
+        still = True
+        for state in range(S):
+            for action in range(A):
+                row = state * A + action
+                m = 0.0
+                above = 0.0
+                for entry in range(size[row]):
+                    m += mass[row, entry] * next_lower[successors[row, entry]]
+                    above += mass[row, entry] * next_upper[successors[row, entry]]
+                v = variance(row, size, successors, mass, rest[row], next_lower, m)
+                bonus = np.sqrt(spread[row] * v) + constant[row] + blend * (above - m)
+                Q[0, state, action] = max(costs[state, action] + m - scale * bonus, 0.0)
+                Q[1, state, action] = min(costs[state, action] + above + scale * bonus, cap)
+            margin = least(Q[0], state)
+            lower[state] = np.inf
+            upper[state] = 0.0
+            best = 0
+            for action in range(A):
+                tied[h, state, action] = Q[0, state, action] <= margin and costs[state, action] < np.inf
+                if tied[h, state, action]:
+                    best += 1
+                    lower[state] = min(lower[state], Q[0, state, action])
+                    upper[state] = max(upper[state], Q[1, state, action])
+            several = several or best > 1
+            if lower[state] != next_lower[state] or upper[state] != next_upper[state]:
+                still = False
+        if still:
+            return depth + 1, several
+        for state in range(S):
+            next_lower[state] = lower[state]
+            next_upper[state] = upper[state]
+    return H, several
+
+
+@exercise
+def exercise_ulcvi() -> None:
+    """Plan once, on one pair seen three times."""
+    counts = Counts(Task(np.ones((1, 1)), 0, 1))
+    zeros = np.zeros(3, dtype=np.int64)
+    counts.add(Steps(zeros, zeros, np.ones(3), np.array([0, 1, 1])))
+    one, tied = np.ones(1), np.zeros((3, 1, 1), dtype=np.bool_)
+    lower, upper, next_lower, next_upper = np.zeros((4, 2))
+    rows, bonus = counts.estimates(0.0), (one, one, 0.1, 0.01, 10.0)
+    upper_lower(*rows, np.ones((1, 1)), *bonus, lower, upper, next_lower, next_upper, np.zeros((2, 1, 1)), tied)

@@ -28,14 +28,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from goalward._jit import exercise, kernel
-from goalward.agents.acting import Dynamics, draw_successor
 from goalward.agents.base import StepAgent, Steps, Task
-from goalward.agents.counts import enter
 from goalward.agents.optimist import Optimist
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
+from goalward.beliefs.counts import enter, mean, variance
+from goalward.model.dynamics import Dynamics, draw_successor
 from goalward.model.ssp import SSP
-from goalward.planning.bonuses import mean, variance
 
 __all__ = ["C1", "C2", "VISSP", "iota"]
 
@@ -171,7 +170,7 @@ def live(
 @exercise
 def exercise_vi_ssp() -> None:
     """Act once and learn once."""
-    from goalward.agents.acting import dynamics
+    from goalward.model.dynamics import dynamics
 
     ssp = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]])
     agent = VISSP()

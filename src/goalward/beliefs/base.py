@@ -22,7 +22,7 @@ from goalward.arrays import Floats, Int32s, Int64s
 from goalward.errors import BeliefError, StateError, UnreachableGoalError
 from goalward.model.ssp import SSP
 from goalward.model.structure import structure
-from goalward.task import Steps, Task
+from goalward.model.task import Steps, Task
 
 __all__ = [
     "FLOOR",

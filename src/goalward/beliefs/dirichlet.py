@@ -32,7 +32,7 @@ from goalward.beliefs.base import FLOOR, CountedBelief, Marginals, Prior, check_
 from goalward.errors import SettingError, ShapeError
 from goalward.model.build import canonical_rows, dense_to_rows
 from goalward.model.ssp import SSP
-from goalward.task import Steps, Task
+from goalward.model.task import Steps, Task
 
 __all__ = ["Dirichlet", "DirichletBelief", "checked_concentration", "dirichlet_rows"]
 

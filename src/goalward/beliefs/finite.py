@@ -21,7 +21,7 @@ from goalward.arrays import Floats
 from goalward.beliefs.base import Belief, Marginals, Prior, check_reachable, excluded, locate
 from goalward.errors import SettingError, ShapeError
 from goalward.model.ssp import SSP
-from goalward.task import Steps, Task
+from goalward.model.task import Steps, Task
 
 __all__ = ["FiniteBelief", "FinitePrior"]
 

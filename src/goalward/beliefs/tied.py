@@ -36,9 +36,9 @@ from goalward.beliefs.dirichlet import checked_concentration
 from goalward.errors import SettingError, ShapeError
 from goalward.model.build import numbers
 from goalward.model.ssp import SSP
+from goalward.model.task import Steps, Task
 from goalward.seeds import generator
 from goalward.settings import checked_integer
-from goalward.task import Steps, Task
 
 __all__ = ["TiedBelief", "TiedDirichlet"]
 

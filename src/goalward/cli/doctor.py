@@ -20,13 +20,13 @@ def doctor(
     json: Json = False,
 ) -> None:
     """Say what is installed and whether it works."""
-    from goalward.report import checkup
+    from goalward.report import doctor as report
 
-    facts = checkup.facts()
-    checks = checkup.run_checks() if test else []
+    facts = report.facts()
+    checks = report.run_checks() if test else []
     if json:
-        say_json(checkup.document(facts, checks))
+        say_json(report.document(facts, checks))
     else:
-        say(checkup.text(facts, checks))
+        say(report.text(facts, checks))
     if not all(check.passed for check in checks):
         raise typer.Exit(1)

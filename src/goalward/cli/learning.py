@@ -49,7 +49,7 @@ def learn(
 ) -> None:
     """Let an agent learn in a world, and say what it cost."""
     from goalward import worlds
-    from goalward.agents import saved
+    from goalward.agents import storage
     from goalward.learning.loop import learn as learn_in
     from goalward.report.run import run_document, run_table
     from goalward.seeds import run_seed
@@ -60,7 +60,7 @@ def learn(
     if resume is not None:
         if agent is not None or agent_settings:
             raise SettingError("--resume brings its agent with it; leave --agent and --agent-set out")
-        learner, about = saved.read(resume)
+        learner, about = storage.read(resume)
         about = {**about, **({"world": world, "settings": settings or []} if world is not None else {})}
         # Another stretch of luck than the runs before, unless one is asked for.
         seed = run_seed(about.get("seed", 0), "resume", about.get("episodes", 0)) if seed is None else seed
@@ -91,7 +91,7 @@ def learn(
     try:
         if save is not None:
             first = {"seed": run.seed} if resume is None else {}
-            saved.save(run.agent, save, {**about, **first, "episodes": about.get("episodes", 0) + len(run.costs)})
+            storage.save(run.agent, save, {**about, **first, "episodes": about.get("episodes", 0) + len(run.costs)})
             kept = str(save)
     finally:
         if json:
@@ -125,8 +125,8 @@ def check_place(path: Path) -> None:
 def make(name: str, ssp: SSP, episodes: int, pairs: list[str]) -> Agent:
     """Make an agent that knows of the world what its algorithm must be told."""
     from goalward import agents
-    from goalward.experiments.making import make_prior, plain_prior
     from goalward.settings import checked_integer
+    from goalward.studies.factory import make_prior, plain_prior
 
     checked_integer("episodes", episodes, 1)
     kind = agents.find(name)

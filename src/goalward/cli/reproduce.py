@@ -10,7 +10,7 @@ import typer
 from goalward.cli.app import app, say
 from goalward.cli.studies import DaskAddress, Workers, read
 from goalward.errors import UnknownNameError
-from goalward.experiments.threads import use_one_thread
+from goalward.execution.thread_limits import use_one_thread
 
 __all__ = ["reproduce"]
 
@@ -31,10 +31,10 @@ def reproduce(
     """Make the paper's figure: run, table, figure, summary."""
     use_one_thread()
     from goalward.cli import running
-    from goalward.experiments.plan import make_study
-    from goalward.experiments.shipped import find_study
-    from goalward.experiments.spec import load_spec
-    from goalward.experiments.store import Store
+    from goalward.results.store import Store
+    from goalward.studies.shipped import find_study
+    from goalward.studies.spec import load_spec
+    from goalward.studies.study import make_study
 
     if regime not in REGIMES:
         raise UnknownNameError("regime", regime, REGIMES)

@@ -13,7 +13,7 @@ from goalward.cli.studies import Folder, Json, Level, StudyName, read, say_json
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from goalward.experiments.results import Results
+    from goalward.results.reading import Results
 
 __all__ = ["compare", "plot"]
 
@@ -41,12 +41,12 @@ def plot(
     number: Annotated[int, typer.Option("--run", min=0, help="For causes and grids: which run.")] = 0,
 ) -> None:
     """Draw the results of a study."""
-    from goalward.cli import drawing
     from goalward.errors import UnknownNameError
-    from goalward.experiments.results import checked_measure
-    from goalward.experiments.statistics import checked_level
-    from goalward.experiments.store import Store
+    from goalward.report import plots
     from goalward.report.style import FORMATS, save_figure
+    from goalward.results.reading import checked_measure
+    from goalward.results.statistics import checked_level
+    from goalward.results.store import Store
 
     if kind not in KINDS:
         raise UnknownNameError("kind of plot", kind, KINDS)
@@ -56,11 +56,11 @@ def plot(
     results = read(store, study)
     figure: Figure
     if kind == "causes":
-        figure = drawing.causes(results, number)
+        figure = plots.causes(results, number)
     elif kind == "grid":
-        figure = drawing.grid(results, agent, world, number)
+        figure = plots.grid(results, agent, world, number)
     else:
-        figure = drawing.curves(results, kind, measure, axes, level)
+        figure = plots.curves(results, kind, measure, axes, level)
     stem = out or folder / f"{results.plan.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"
     formats: tuple[str, ...] = FORMATS
     if stem.suffix.removeprefix(".") in FORMATS:
@@ -81,11 +81,11 @@ def compare(
 ) -> None:
     """Compare two agents run by run."""
     from goalward.errors import SettingError
-    from goalward.experiments.results import checked_measure, named
-    from goalward.experiments.statistics import checked_level
-    from goalward.experiments.store import Store
-    from goalward.experiments.summary import compare as compare_agents
     from goalward.report.summary import comparison_document, comparison_text
+    from goalward.results.reading import checked_measure, named
+    from goalward.results.statistics import checked_level
+    from goalward.results.store import Store
+    from goalward.results.summary import compare as compare_agents
 
     checked_measure(measure)
     checked_level(level)

@@ -12,17 +12,17 @@ import typer
 
 from goalward import __version__
 from goalward.errors import SettingError
-from goalward.experiments.executors import open_pool
-from goalward.experiments.plan import Study
-from goalward.experiments.results import Results
-from goalward.experiments.runner import Report, run_study
-from goalward.experiments.store import Store
-from goalward.experiments.summary import summarise
-from goalward.experiments.work import Terminated
+from goalward.execution.executors import open_pool
+from goalward.execution.runner import Report, run_study
+from goalward.execution.worker import Terminated
 from goalward.report.progress import duration, open_display
 from goalward.report.published import published_table
 from goalward.report.summary import csv_text, failures_text, markdown_text, summary_text, write_text
 from goalward.report.tables import columns
+from goalward.results.reading import Results
+from goalward.results.store import Store
+from goalward.results.summary import summarise
+from goalward.studies.study import Study
 
 __all__ = ["carry_out", "publish", "read_shard", "report_document", "report_text"]
 

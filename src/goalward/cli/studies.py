@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from goalward.cli.app import app, say
-from goalward.experiments.threads import use_one_thread
+from goalward.execution.thread_limits import use_one_thread
 
 if TYPE_CHECKING:
-    from goalward.experiments.results import Results
-    from goalward.experiments.store import Store
+    from goalward.results.reading import Results
+    from goalward.results.store import Store
 
 __all__ = ["run", "status", "summary"]
 
@@ -43,12 +43,12 @@ def run(
     """Run a study; what is stored already is not run again."""
     use_one_thread()
     from goalward.cli import running
-    from goalward.experiments import plan
-    from goalward.experiments.shipped import find_study
+    from goalward.studies import study as plan
+    from goalward.studies.shipped import find_study
 
     loaded = plan.load(find_study(study))
     if show:
-        from goalward.experiments.shown import full_text
+        from goalward.studies.full_text import full_text
 
         loaded.check()
         say(full_text(loaded))
@@ -68,8 +68,8 @@ def run(
 @app.command()
 def status(folder: Folder, study: StudyName = None, json: Json = False) -> None:
     """Say how far a study is, checking every file."""
-    from goalward.experiments.store import Store
     from goalward.report.summary import status_document, status_text
+    from goalward.results.store import Store
 
     store = Store.open(folder)
     # Without any study there is one complaint, that of asking for it.
@@ -101,10 +101,10 @@ def summary(
     json: Json = False,
 ) -> None:
     """Print the numbers of a study: means, intervals, exponents."""
-    from goalward.experiments.statistics import checked_level
-    from goalward.experiments.store import Store
-    from goalward.experiments.summary import summarise
     from goalward.report import summary as texts
+    from goalward.results.statistics import checked_level
+    from goalward.results.store import Store
+    from goalward.results.summary import summarise
 
     checked_level(level)
     found = summarise(read(Store.open(folder), study), level, bootstrap)
@@ -122,7 +122,7 @@ def summary(
 
 def read(store: Store, study: str | None) -> Results:
     """Read the results of a study."""
-    from goalward.experiments.results import load_results
+    from goalward.results.reading import load_results
 
     return load_results(store, store.study(study))
 

@@ -26,10 +26,10 @@ from enum import IntFlag
 import numpy as np
 
 from goalward._jit import exercise, kernel
-from goalward.agents.acting import draw_action, draw_successor, dynamics
 from goalward.agents.base import NEVER, Plan, StepAgent, Steps
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.errors import PolicyError
+from goalward.model.dynamics import draw_action, draw_successor, dynamics
 from goalward.model.ssp import SSP
 from goalward.seeds import generator
 

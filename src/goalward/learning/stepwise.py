@@ -16,10 +16,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from goalward.agents.acting import draw_action
 from goalward.agents.base import NEVER, Plan, StepAgent, Steps, Task
 from goalward.errors import PolicyError, StateError
 from goalward.learning.rollout import BLOCK, Ended, Luck, prepare_policy, visit_limits
+from goalward.model.dynamics import draw_action
 
 __all__ = ["Environment", "Stepwise"]
 

@@ -16,10 +16,10 @@ from matplotlib.lines import Line2D
 
 from goalward.arrays import Floats
 from goalward.errors import SettingError
-from goalward.experiments.results import CellResults, Results
-from goalward.experiments.statistics import mean_interval, quantile
-from goalward.experiments.summary import SweepRow
 from goalward.report.style import LineStyle, finish_axes, grouped_ticks, line_style, new_figure
+from goalward.results.reading import CellResults, Results
+from goalward.results.statistics import mean_interval, quantile
+from goalward.results.summary import SweepRow
 
 __all__ = ["AXES", "growth_figure", "regret_figure"]
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 
-from goalward.experiments.runner import Progress
+from goalward.execution.runner import Progress
 
 __all__ = ["BarDisplay", "LineDisplay", "duration", "open_display"]
 

@@ -5,9 +5,9 @@ Figure 1 of the 2023 version of the PSRL-SSP paper (UAI, PMLR 216): regret after
 
 from __future__ import annotations
 
-from goalward.experiments.summary import Summary
 from goalward.report.summary import with_interval
 from goalward.report.tables import Rows, columns
+from goalward.results.summary import Summary
 
 __all__ = ["EPISODES", "PUBLISHED", "published_table"]
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from goalward.errors import FileError
-from goalward.experiments.results import Results, world_name
-from goalward.experiments.runner import Report
-from goalward.experiments.statistics import Comparison, Interval
-from goalward.experiments.summary import Row, Summary, notes_on_pairs
+from goalward.execution.runner import Report
 from goalward.report.tables import Rows, columns
+from goalward.results.reading import Results, world_name
+from goalward.results.statistics import Comparison, Interval
+from goalward.results.summary import Row, Summary, notes_on_pairs
 
 __all__ = [
     "comparison_document",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from goalward.agents.psrl import PSRL
-from goalward.agents.variants import PosteriorMean
+from goalward.agents.psrl_variants import PosteriorMean
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import Belief
 from goalward.errors import TheoryError

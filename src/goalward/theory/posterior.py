@@ -29,10 +29,10 @@ from goalward.beliefs.base import Prior
 from goalward.errors import SettingError, TheoryError
 from goalward.learning.loop import learn
 from goalward.model.ssp import SSP
+from goalward.model.task import Task
 from goalward.planning.solve import solve_all
 from goalward.seeds import generator, run_seed
 from goalward.settings import checked_integer
-from goalward.task import Task
 from goalward.theory.evidence import check_posterior
 
 __all__ = ["Agreement", "Quantity", "agreement", "draw_world", "features", "quantities", "sample_pair"]

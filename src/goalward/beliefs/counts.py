@@ -1,0 +1,177 @@
+"""What an agent has counted: how often each pair was played and where it led.
+
+Rows are numbered s * A + a. A row holds the successors seen so far in increasing order, so the goal is last, with how
+often each was seen; rows have room for `width` successors, which doubles when one is full. Time and memory go with
+what was seen, not with the square of the number of states.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from goalward._jit import exercise, kernel
+from goalward.arrays import Floats, Int32s, Int64s
+from goalward.model.task import Steps, Task
+
+__all__ = ["Counts", "enter", "estimate", "mean", "tally", "variance"]
+
+FIRST_WIDTH = 4
+
+
+class Counts:
+    """The counts n(s, a) and n(s, a, s') of a task.
+
+    Attributes
+    ----------
+    visits
+        ``visits[s, a]``: how often a pair was played.
+    size, successors, counts
+        How many successors each row has seen, which ones, and how often each.
+    """
+
+    def __init__(self, task: Task):
+        rows = task.costs.size
+        self.goal, self.actions = task.goal, task.actions
+        self.visits: Int64s = np.zeros(task.costs.shape, dtype=np.int64)
+        self.size: Int64s = np.zeros(rows, dtype=np.int64)
+        self.successors: Int32s = np.zeros((rows, min(FIRST_WIDTH, task.states + 1)), dtype=np.int32)
+        self.counts: Int64s = np.zeros(self.successors.shape, dtype=np.int64)
+
+    @property
+    def width(self) -> int:
+        """For how many successors a row has room."""
+        return int(self.counts.shape[1])
+
+    @property
+    def rows(self) -> tuple[Int64s, Int32s, Int64s, Int64s]:
+        """The counts as kernels take them: size, successors, counts, visits, one entry or line for each row."""
+        return self.size, self.successors, self.counts, self.visits.reshape(-1)
+
+    def add(self, steps: Steps) -> None:
+        """Count some steps."""
+        done, end = 0, len(steps.states)
+        while done < end:
+            done = tally(self.actions, steps.states, steps.actions, steps.next_states, done, *self.rows)
+            if done < end:
+                self.widen()
+
+    def widen(self) -> None:
+        """Make room for more successors in each row."""
+        more = min(self.width, self.goal + 1 - self.width)
+        self.successors = np.pad(self.successors, ((0, 0), (0, more)))
+        self.counts = np.pad(self.counts, ((0, 0), (0, more)))
+
+    def copy_row(self, row: int, source: Counts) -> None:
+        """Take one row over from other counts of the same task."""
+        while self.width < source.width:
+            self.widen()
+        self.size[row] = source.size[row]
+        self.successors[row] = source.successors[row]
+        self.counts[row] = source.counts[row]
+        self.visits.reshape(-1)[row] = source.visits.reshape(-1)[row]
+
+    def estimates(self, more: float) -> tuple[Int64s, Int32s, Floats, Floats]:
+        """Return size, successors, counts / (visits + more) and what is missing to one, which goes to the goal."""
+        mass, rest = np.empty(self.counts.shape), np.empty(len(self.size))
+        estimate(more, self.size, self.counts, self.visits.reshape(-1), mass, rest)
+        return self.size, self.successors, mass, rest
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the counts as names with arrays."""
+        return {"visits": self.visits, "size": self.size, "successors": self.successors, "counts": self.counts}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up what `to_state` gave; raises ValueError where it does not fit."""
+        given = {name: np.asarray(state[name]) for name in self.to_state()}
+        width = given["counts"].shape[-1]
+        if width > self.goal + 1:
+            raise ValueError(f"a row has room for {width} successors; there are {self.goal + 1}")
+        while self.width < width:
+            self.widen()
+        for name, now in self.to_state().items():
+            if (given[name].shape, given[name].dtype) != (now.shape, now.dtype):
+                raise ValueError(f"{name} must have shape {now.shape} and dtype {now.dtype}")
+            setattr(self, name, given[name].copy())
+
+    def to_dense(self) -> Floats:
+        """Return n(s, a, s') as an array ``[S, A, S + 1]``."""
+        dense = np.zeros((len(self.size), self.goal + 1))
+        for row, size in enumerate(self.size.tolist()):
+            dense[row, self.successors[row, :size]] = self.counts[row, :size]
+        return dense.reshape(*self.visits.shape, -1)
+
+
+@kernel
+def tally(
+    actions: int, states: Int64s, played: Int64s, next_states: Int64s, begin: int,
+    size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s,
+) -> int:  # fmt: skip
+    """Count the steps from `begin` on; return the first one for which its row has no room, or their number."""
+    for i in range(begin, states.size):
+        row = states[i] * actions + played[i]
+        if not enter(row, next_states[i], size, successors, counts):
+            return i
+        visits[row] += 1
+    return int(states.size)
+
+
+@kernel
+def enter(row: int, successor: int, size: Int64s, successors: Int32s, counts: Int64s) -> bool:
+    """Count one successor of a row, keeping the row sorted; False where there is no room for it."""
+    end = size[row]
+    place = end
+    while place > 0 and successors[row, place - 1] >= successor:
+        place -= 1
+    if place < end and successors[row, place] == successor:
+        counts[row, place] += 1
+        return True
+    if end == counts.shape[1]:
+        return False
+    for entry in range(end, place, -1):
+        successors[row, entry] = successors[row, entry - 1]
+        counts[row, entry] = counts[row, entry - 1]
+    successors[row, place] = successor
+    counts[row, place] = 1
+    size[row] = end + 1
+    return True
+
+
+@kernel
+def estimate(more: float, size: Int64s, counts: Int64s, visits: Int64s, mass: Floats, rest: Floats) -> None:
+    """Write counts / total, total = visits + more but at least 1; what is missing, in `rest`, goes to the goal."""
+    for row in range(size.size):
+        total = max(visits[row] + more, 1.0)
+        rest[row] = (total - visits[row]) / total
+        for entry in range(size[row]):
+            mass[row, entry] = counts[row, entry] / total
+
+
+@kernel
+def mean(row: int, size: Int64s, successors: Int32s, mass: Floats, values: Floats) -> float:
+    """Return the mean of V(s')."""
+    total = 0.0
+    for entry in range(size[row]):
+        total += mass[row, entry] * values[successors[row, entry]]
+    return total
+
+
+@kernel
+def variance(
+    row: int, size: Int64s, successors: Int32s, mass: Floats, rest: float, values: Floats, centre: float
+) -> float:
+    """Return the variance of V(s') about its mean, `centre`; never negative, being a sum of squares."""
+    total = rest * centre * centre
+    for entry in range(size[row]):
+        away = values[successors[row, entry]] - centre
+        total += mass[row, entry] * away * away
+    return total
+
+
+@exercise
+def exercise_counts() -> None:
+    """Count one step."""
+    costs = np.ones((1, 1))
+    zero = np.zeros(1, dtype=np.int64)
+    Counts(Task(costs, 0, 1)).add(Steps(zero, zero, np.ones(1), zero + 1))

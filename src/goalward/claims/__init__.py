@@ -1,0 +1,1 @@
+"""The claims of the paper, each tested by runs."""

@@ -1,0 +1,90 @@
+"""Measured Bayesian regret beside the terms of Theorem 1, over a grid of K, S and A.
+
+The bound's constant is not known, so its terms are to be read along the rows: as K, S or A grows, the regret may not
+grow faster than their sum. B* and the terms are means over the worlds that were drawn, each with its own B* and c_min.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from goalward.claims.findings import number, shown
+from goalward.errors import TheoryError
+from goalward.planning.hardness import hardness
+from goalward.results.reading import Results, load_results
+from goalward.results.statistics import Interval, mean_interval
+from goalward.results.store import Store
+from goalward.studies.factory import Attachments, make_world
+from goalward.theory.bounds import theorem_1
+
+__all__ = ["GridRow", "grid_markdown", "regret_grid", "stored_grid"]
+
+
+@dataclass(frozen=True)
+class GridRow:
+    """One setting of the grid: regret after K episodes, and the two terms of the bound, None where K < S² A."""
+
+    S: int
+    A: int
+    K: int
+    B_star: float
+    regret: Interval
+    main: float | None
+    lower_order: float | None
+
+    @property
+    def ratio(self) -> float | None:
+        """The mean regret over the bound without its constant."""
+        if self.main is None or self.lower_order is None:
+            return None
+        return self.regret.value / (self.main + self.lower_order)
+
+
+def stored_grid(store: Store) -> list[GridRow]:
+    """Return the grid of the runs that tests of Theorem 1 left in a results folder, the longest there are."""
+    plans = [store.study(name) for name in store.studies() if "claims-theorem" in name]
+    if not plans:
+        raise TheoryError(f"{store.folder}: no runs of Theorem 1; goalward claims --only theorem-1 makes them")
+    plan = max(plans, key=lambda each: each.cells[0].episodes)
+    K = plan.cells[0].episodes
+    # The sweeps of S and A have a setting in common.
+    return list(dict.fromkeys(regret_grid(load_results(store, plan), [K // 20, K // 4, K])))
+
+
+def regret_grid(results: Results, lengths: Sequence[int]) -> list[GridRow]:
+    """Return the grid of a study whose worlds are drawn anew for each run, after the given numbers of episodes.
+
+    Long curves are read at some hundreds of points: where K is none of them the regret is that of the last one before.
+    """
+    rows = []
+    for cell in results.cells:
+        worlds = [make_world(content["world"], Attachments()) for content in results.plan.contents(cell.cell)]
+        hard = [hardness(world) for world in worlds]
+        S, A = worlds[0].costs.shape
+        for K in lengths:
+            if cell.points[-1] < K:
+                continue
+            place = int(np.searchsorted(cell.points, K, side="right")) - 1
+            main = lower = None
+            if S * S * A <= K:
+                bounds = [theorem_1(S, A, K, each.B_star, each.c_min) for each in hard]
+                main = float(np.mean([bound.main for bound in bounds]))
+                lower = float(np.mean([bound.lower_order for bound in bounds]))
+            regret = mean_interval(cell.curves["gap_regret"][cell.complete, place])
+            rows.append(GridRow(S, A, K, float(np.mean([each.B_star for each in hard])), regret, main, lower))
+    return rows
+
+
+def grid_markdown(rows: Sequence[GridRow]) -> str:
+    """Return the grid in Markdown."""
+    lines = ["| S | A | K | mean B* | regret | main term | lower order | ratio |", "| --: " * 8 + "|"]
+    for row in rows:
+        terms = ["K < S² A", "", ""]
+        if row.main is not None and row.lower_order is not None:
+            terms = [f"{row.main:.2g}", f"{row.lower_order:.2g}", f"{row.ratio:.1e}"]
+        cells = (str(row.S), str(row.A), f"{row.K:,}", number(row.B_star), shown(row.regret), *terms)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,86 @@
+"""The claims of the paper, one row each, tested by running what they are about.
+
+`check_claims` runs what is not stored yet and returns the rows. `tests` names them in the order of the table; one test
+may answer several claims that need the same runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+from goalward.claims import comparisons, lemmas, scaling
+from goalward.claims.findings import Finding
+from goalward.claims.lab import Lab
+from goalward.errors import UnknownNameError
+from goalward.execution.executors import open_pool
+from goalward.results.store import Store
+
+__all__ = ["TESTS", "check_claims"]
+
+Test = Callable[[Lab], list[Finding]]
+
+
+def single(test: Callable[[Lab], Finding], lab: Lab) -> list[Finding]:
+    """Return the one finding of a test as a list."""
+    return [test(lab)]
+
+
+TESTS: dict[str, Test] = {
+    "rivals": comparisons.rival_findings,
+    "ulcvi": partial(single, comparisons.ulcvi_finding),
+    "tuned": partial(single, comparisons.tuned_finding),
+    "withheld": partial(single, comparisons.withheld_finding),
+    "prior": partial(single, comparisons.prior_finding),
+    "resampling": partial(single, comparisons.resampling_finding),
+    "epochs": scaling.epoch_findings,
+    "theorem-1": scaling.theorem_1_findings,
+    "theorem-2": partial(single, scaling.theorem_2_finding),
+    "lemmas": lemmas.lemma_findings,
+    "posterior": partial(single, lemmas.posterior_finding),
+}
+"""The tests by name, in the order of the table."""
+
+
+def check_claims(
+    folder: str | Path,
+    *,
+    quick: bool = False,
+    only: Iterable[str] | None = None,
+    workers: int | None = None,
+    watch: Callable[[str], object] | None = None,
+) -> list[Finding]:
+    """Test the claims of the paper.
+
+    Parameters
+    ----------
+    folder
+        A results folder; runs that it holds are not made again.
+    quick
+        Run as much as a minute allows: fewer runs and episodes, wider intervals.
+    only
+        The names of the tests to make; see `TESTS`. All, if not given.
+    workers
+        The number of processes; one for each core, if not given.
+    watch
+        Called with the name of each test before it begins.
+    """
+    names = list(TESTS) if only is None else list(only)
+    for name in names:
+        if name not in TESTS:
+            raise UnknownNameError("test of claims", name, TESTS)
+    store = Store.open(folder, create=True)
+    pool = open_pool(workers)
+    lab = Lab(store, pool, quick=quick)
+    try:
+        findings = []
+        for name in names:
+            if watch is not None:
+                watch(name)
+            findings += TESTS[name](lab)
+    except BaseException:
+        pool.stop()
+        raise
+    pool.close()
+    return findings

@@ -1,0 +1,131 @@
+"""Whether goalward works where it is installed: facts about the place, and tests of some ten seconds.
+
+Each test goes through a whole floor of the house and compares with something known: the planner with a published value,
+a run with itself, worker processes with this one, files with what was written.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from goalward import __version__, _jit
+from goalward.execution.executors import InProcess, Processes, cores
+from goalward.execution.runner import run_study
+from goalward.planning.solve import solve
+from goalward.results.record import host
+from goalward.results.store import Store
+from goalward.studies.spec import parse_spec
+from goalward.studies.study import Study, make_study
+from goalward.worlds import grid_world
+
+__all__ = ["Check", "cache_state", "facts", "run_checks"]
+
+PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "pydantic", "matplotlib", "typer", "rich", "distributed", "gymnasium")
+# V* of the start of the UC-SSP paper's grid, as printed there, with the decimals of our own planner.
+PUBLISHED_VALUE = 5.3014
+STUDY = """
+name = "checkup"
+runs = 2
+episodes = 200
+[[worlds]]
+world = "grid-world-v0"
+[[agents]]
+agent = "psrl"
+[[agents]]
+agent = "uniform"
+"""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A test: what was tried, whether it passed, how long it took, and what went wrong."""
+
+    name: str
+    passed: bool
+    seconds: float
+    reason: str = ""
+
+
+def facts() -> list[tuple[str, str]]:
+    """Say what is installed where."""
+    found = [
+        ("goalward", __version__),
+        ("python", f"{platform.python_version()} in {sys.prefix}"),
+        ("system", f"{platform.system()} {platform.machine()}, {host()['processor']}"),
+        ("cores", f"{cores()} of {host()['cores']} may be used"),
+    ]
+    for name in PACKAGES:
+        try:
+            found.append((name, version(name)))
+        except PackageNotFoundError:
+            found.append((name, "not installed"))
+    return [*found, ("kernel cache", cache_state())]
+
+
+def cache_state() -> str:
+    """Say where compiled kernels are kept and whether they are there."""
+    folder = _jit.cache_directory()
+    if folder is None:
+        return "none: no folder can be written, so every process compiles anew; set GOALWARD_CACHE_DIR"
+    kernels = len(_jit.kernels())
+    kept = len(list(folder.rglob("*.nbi")))
+    state = "warm" if kept >= kernels else f"cold: {kept} of {kernels} kernels; the first run compiles the others"
+    return f"{folder} ({state})"
+
+
+def run_checks() -> list[Check]:
+    """Carry out all tests."""
+    tests: list[tuple[str, Callable[[], str]]] = [
+        ("kernels compile or load", check_kernels),
+        ("the planner agrees with a published value", check_planner),
+        ("a run is the same twice, in this process and in others", check_runs),
+    ]
+    checks = []
+    for name, test in tests:
+        start = time.perf_counter()
+        try:
+            reason = test()
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+        checks.append(Check(name, not reason, time.perf_counter() - start, reason))
+    return checks
+
+
+def check_kernels() -> str:
+    """Warm all kernels."""
+    _jit.warm_up()
+    return ""
+
+
+def check_planner() -> str:
+    """Solve a grid whose value has been printed."""
+    value = float(solve(grid_world(success=0.95)).values[0])
+    return "" if abs(value - PUBLISHED_VALUE) < 5e-5 else f"the value is {value}, not {PUBLISHED_VALUE}"
+
+
+def check_runs() -> str:
+    """Run a small study twice here and once in two processes, and compare the files."""
+    study = make_study(*parse_spec(STUDY, Path("checkup.toml")))
+    with tempfile.TemporaryDirectory() as folder:
+        found = []
+        for name, pool in (("one", InProcess), ("two", InProcess), ("three", lambda: Processes(2))):
+            store = Store.open(Path(folder) / name, create=True)
+            report = run_study(study, store, pool)
+            if report.failures:
+                return report.failures[0].error
+            found.append(digests(study, store))
+    names = ("one process", "the same process again", "two processes")
+    return next((f"{names[i]} made other results" for i in (1, 2) if found[i] != found[0]), "")
+
+
+def digests(study: Study, store: Store) -> list[str]:
+    """Return what identifies the data of every run."""
+    plan = study.plan
+    return [store.read(key).document["data_sha256"] for cell in plan.cells for key in plan.keys(cell)]

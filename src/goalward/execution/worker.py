@@ -1,0 +1,133 @@
+"""What a worker does: carry out some runs and hand back their files.
+
+A worker gets plain data and returns bytes, so it needs no access to the results folder, and the same function serves
+this process, other processes and other machines. A run that fails gives its traceback instead of a file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from goalward import __version__, _jit
+from goalward.agents.base import Agent
+from goalward.learning.loop import learn
+from goalward.model.ssp import SSP
+from goalward.results.record import encode
+from goalward.studies.design import RESULTS_VERSION, Content, canonical
+from goalward.studies.factory import Attachments, make_agent, make_world
+
+__all__ = ["Job", "Outcome", "Terminated", "carry_out", "exercises", "identity", "warm"]
+
+# Worlds and agents of the last cells: runs of one cell come one after the other, and making a large world takes longer
+# than learning in it. Learning changes neither.
+_made: dict[str, tuple[SSP, Agent]] = {}
+# Workers of a cluster may carry out several runs at once, in threads.
+_keeping = threading.Lock()
+MOST_MADE = 4
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end. Like Ctrl-C, and unlike an agent that calls `sys.exit`, it is no failed run."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run that is to be carried out: its key, what decides it, and which run of which cell it is."""
+
+    key: str
+    content: Content
+    cell: int
+    run: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a run: its file, or what went wrong; and how long it took."""
+
+    job: Job
+    seconds: float
+    file: bytes | None = None
+    failure: dict[str, Any] | None = None
+
+
+def carry_out(jobs: Sequence[Job], attachments: Attachments) -> list[Outcome]:
+    """Carry out some runs, one after the other."""
+    outcomes = []
+    for job in jobs:
+        start = time.perf_counter()
+        try:
+            # What an agent prints must not get between the lines of a document on standard output.
+            with contextlib.redirect_stdout(sys.stderr):
+                file = carry_out_one(job, attachments)
+        except (Exception, SystemExit) as error:
+            seconds = time.perf_counter() - start
+            outcomes.append(Outcome(job, seconds, failure=failure_of(job, error, traceback.format_exc())))
+        else:
+            outcomes.append(Outcome(job, time.perf_counter() - start, file=file))
+    return outcomes
+
+
+def carry_out_one(job: Job, attachments: Attachments) -> bytes:
+    """Carry out a run and return its file."""
+    started = datetime.now(UTC)
+    clock, processor = time.perf_counter(), time.process_time()
+    content = job.content
+    world, agent = made(content, attachments)
+    run = learn(agent, world, content["episodes"], content["seed"], max_steps=content["max_steps"])
+    timing = {
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": time.perf_counter() - clock,
+        "cpu_seconds": time.process_time() - processor,
+    }
+    return encode(run, {"key": job.key, "content": content, "timing": timing})
+
+
+def made(content: Content, attachments: Attachments) -> tuple[SSP, Agent]:
+    """Return the world and the agent of a run."""
+    name = canonical([content["world"], content["agent"], content["episodes"]])
+    found = _made.get(name)
+    if found is None:
+        world = make_world(content["world"], attachments)
+        found = world, make_agent(content["agent"], world, content["episodes"], attachments)
+        with _keeping:
+            while len(_made) >= MOST_MADE:
+                _made.pop(next(iter(_made)))
+            _made[name] = found
+    return found
+
+
+def failure_of(job: Job, error: BaseException, trace: str) -> dict[str, Any]:
+    """Return what is recorded of a run that failed."""
+    return {
+        "key": job.key,
+        "run": job.run,
+        "error": f"{type(error).__name__}: {error}",
+        "traceback": trace,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "content": job.content,
+    }
+
+
+def exercises() -> int:
+    """Return how many parts the warming of the kernels has."""
+    _jit.kernels()
+    return len(_jit._exercises)
+
+
+def warm(part: int) -> None:
+    """Compile some of the kernels, or load them, before they are needed."""
+    _jit.kernels()
+    _jit._exercises[part]()
+
+
+def identity() -> tuple[str, int, str]:
+    """Return what must be the same here and on other machines: the version, and the hash of the kernels."""
+    return __version__, RESULTS_VERSION, _jit.source_hash()

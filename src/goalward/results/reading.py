@@ -1,0 +1,197 @@
+"""The results of a study, cell by cell, as arrays.
+
+Curves are read at some hundreds of points, evenly spread on a linear and on a logarithmic scale, so that a study of
+many thousand runs fits into memory. A run that was cut off has no regret beyond its last finished episode: NaN stands
+there, and `complete` leaves it out of whatever is said about all episodes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from goalward.arrays import Bools, Floats, Int64s
+from goalward.errors import FileError, SettingError, UnknownNameError
+from goalward.studies.design import Cell, Plan
+from goalward.results.record import MOST_EPISODES, recorded
+from goalward.results.store import Store
+
+__all__ = ["MEASURES", "CellResults", "Results", "checked_measure", "load_results", "named", "world_name"]
+
+MEASURES = ("regret", "gap_regret")
+CURVE_POINTS = 400
+
+
+@dataclass(frozen=True, eq=False)
+class CellResults:
+    """The runs of one agent in one world, one entry for each stored run.
+
+    Attributes
+    ----------
+    runs
+        Which runs of the cell are stored, counted from 0.
+    truncated, episodes_done, total_steps, seconds
+        Whether each was cut off, how many episodes it finished, its steps, its processor time.
+    points
+        The episodes at which the curves are given.
+    curves
+        For each measure, ``[run, point]``.
+    finals
+        For each measure, the regret at the end of each run; NaN if it was cut off.
+    ended_by
+        How many epochs each cause ended, over all runs.
+    missing, failed, damaged
+        The other runs of the cell.
+    """
+
+    cell: Cell
+    runs: Int64s
+    truncated: Bools
+    episodes_done: Int64s
+    total_steps: Int64s
+    seconds: Floats
+    points: Int64s
+    curves: dict[str, Floats]
+    finals: dict[str, Floats]
+    ended_by: Counter[str]
+    missing: list[int] = field(default_factory=list)
+    failed: list[int] = field(default_factory=list)
+    damaged: list[int] = field(default_factory=list)
+
+    @property
+    def complete(self) -> Bools:
+        """Which of the stored runs had all their episodes."""
+        return ~self.truncated
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The results of a study."""
+
+    plan: Plan
+    cells: list[CellResults]
+
+    def worlds(self) -> dict[str, list[CellResults]]:
+        """Return the cells of each world, by its name."""
+        worlds: dict[str, list[CellResults]] = {}
+        for cell in self.cells:
+            worlds.setdefault(world_name(self.plan, cell.cell), []).append(cell)
+        return worlds
+
+    def agents(self) -> list[str]:
+        """Return the labels of the agents, in the order of the study."""
+        return list(dict.fromkeys(cell.cell.agent.label for cell in self.cells))
+
+
+def world_name(plan: Plan, cell: Cell) -> str:
+    """Return the label of the world of a cell, with the number of episodes where the study has several."""
+    several = len({other.episodes for other in plan.cells}) > 1
+    return f"{cell.world.label}, {cell.episodes:,} episodes" if several else cell.world.label
+
+
+def named(results: Results, agent: str) -> str:
+    """Return the label of an agent of the study, or say that there is none."""
+    known = results.agents()
+    if agent not in known:
+        raise UnknownNameError(f"agent in {results.plan.name}", agent, known)
+    return agent
+
+
+def checked_measure(measure: str) -> str:
+    """Return the name of a measure, or say that it is none."""
+    if measure not in MEASURES:
+        raise SettingError(f"measure is {measure!r}; it must be one of {', '.join(MEASURES)}")
+    return measure
+
+
+def load_results(store: Store, plan: Plan) -> Results:
+    """Read the stored runs of a study."""
+    # Reading is decompression and hashing, which other threads can do at the same time.
+    with ThreadPoolExecutor() as threads:
+        return Results(plan, [load_cell(store, plan, cell, threads) for cell in plan.cells])
+
+
+def load_cell(store: Store, plan: Plan, cell: Cell, threads: Executor) -> CellResults:
+    """Read the stored runs of a cell."""
+    points = curve_points(cell.episodes)
+    found = list(threads.map(lambda key: read_run(store, key, points), plan.keys(cell)))
+    stored = [(run, each) for run, each in enumerate(found) if isinstance(each, OneRun)]
+    curves = {
+        measure: np.array([each.curves[place] for _, each in stored]).reshape(len(stored), len(points))
+        for place, measure in enumerate(MEASURES)
+    }
+    ended_by: Counter[str] = Counter()
+    for _, each in stored:
+        ended_by.update(each.ended_by)
+    return CellResults(
+        cell=cell,
+        runs=np.array([run for run, _ in stored], dtype=np.int64),
+        truncated=np.array([each.truncated for _, each in stored], dtype=np.bool_),
+        episodes_done=np.array([each.episodes_done for _, each in stored], dtype=np.int64),
+        total_steps=np.array([each.total_steps for _, each in stored], dtype=np.int64),
+        seconds=np.array([each.seconds for _, each in stored], dtype=np.float64),
+        points=points,
+        curves=curves,
+        finals={measure: curve[:, -1] for measure, curve in curves.items()},
+        ended_by=ended_by,
+        missing=[run for run, each in enumerate(found) if each == "missing"],
+        failed=[run for run, each in enumerate(found) if each == "failed"],
+        damaged=[run for run, each in enumerate(found) if each == "damaged"],
+    )
+
+
+class OneRun(NamedTuple):
+    """What is kept of one run."""
+
+    truncated: bool
+    episodes_done: int
+    total_steps: int
+    seconds: float
+    ended_by: dict[str, int]
+    curves: list[Floats]
+
+
+def read_run(store: Store, key: str, points: Int64s) -> OneRun | str:
+    """Read a run, or say why there is none."""
+    if not store.has(key):
+        return "missing" if store.failure(key) is None else "failed"
+    try:
+        stored = store.read(key)
+    except FileError:
+        return "damaged"
+    outcome = stored.outcome
+    curves = stored.columns(*MEASURES)
+    # Of short runs every episode is recorded, and the column that says which need not be read.
+    short = points[-1] <= MOST_EPISODES
+    episodes = np.arange(1, len(curves[0]) + 1) if short else stored.episodes
+    finished = int(np.searchsorted(episodes, outcome["episodes_done"], side="right"))
+    return OneRun(
+        outcome["truncated"],
+        outcome["episodes_done"],
+        outcome["total_steps"],
+        float(stored.document["timing"]["cpu_seconds"]),
+        outcome["ended_by"],
+        [at_points(points, episodes[:finished], curve[:finished]) for curve in curves],
+    )
+
+
+def curve_points(episodes: int) -> Int64s:
+    """Return the episodes at which curves are read, counted from 1."""
+    kept = recorded(episodes) + 1
+    linear = np.linspace(0, len(kept) - 1, CURVE_POINTS)
+    logarithmic = np.searchsorted(kept, np.geomspace(1, episodes, CURVE_POINTS)).clip(max=len(kept) - 1)
+    return np.asarray(kept[np.unique(np.concatenate([np.rint(linear), logarithmic]).astype(np.int64))])
+
+
+def at_points(points: Int64s, episodes: Int64s, regret: Floats) -> Floats:
+    """Return a curve at the points, NaN where the run has not come."""
+    if not len(episodes):
+        return np.full(len(points), np.nan)
+    if len(episodes) == episodes[-1] == points[-1]:
+        return regret[points - 1]  # nothing was left out
+    with np.errstate(invalid="ignore"):  # infinite regret, after a dead end
+        return np.interp(points, episodes, regret, left=np.nan, right=np.nan)

@@ -1,0 +1,207 @@
+"""A folder of results.
+
+::
+
+    results/
+      goalward-results.json         the version of this layout
+      studies/NAME.json             the plan of each study that was run here, in full
+      studies/NAME.toml             the study as its author wrote it
+      runs/ab/ab12...parquet        one file for each run, named by its key (see `cells` and `record`)
+      failed/ab12...json            what went wrong in runs that failed
+      damaged/                      files that did not match their checksum, set aside
+
+Every file is written under another name and then renamed into place, so a file that is there is whole, whatever was
+killed when. Two processes that write the same run write the same data; the last one stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from goalward.errors import FileError, UnknownNameError
+from goalward.studies.design import Plan
+from goalward.results.record import StoredRun, decode, verify
+
+__all__ = ["LAYOUT_VERSION", "Store"]
+
+LAYOUT_VERSION = 1
+MARKER = "goalward-results.json"
+TEMPORARY = ".part"
+# A temporary file as old as this belongs to nobody any more.
+STALE_SECONDS = 3600.0
+
+
+class Store:
+    """The results in a folder; `Store.open` makes one."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    @classmethod
+    def open(cls, folder: str | Path, *, create: bool = False) -> Store:
+        """Return the results in a folder that holds some, or, if told to create them, in an empty one."""
+        path = Path(folder)
+        store = cls(path)
+        marker = path / MARKER
+        try:
+            version = json.loads(marker.read_text(encoding="utf-8"))["version"]
+        except (FileNotFoundError, NotADirectoryError):
+            store.begin(create)
+            return store
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise FileError(f"{marker}: cannot be read ({error}); it should hold the version of the folder") from None
+        if version != LAYOUT_VERSION:
+            raise FileError(
+                f"{path}: results of layout version {version}; this goalward reads version {LAYOUT_VERSION}."
+                " Use the goalward that wrote them, or choose another folder"
+            )
+        return store
+
+    def begin(self, create: bool) -> None:
+        """Make a folder one of results, if it is empty or not there."""
+        if not create:
+            state = "holds no results of goalward's" if self.folder.is_dir() else "No such folder"
+            raise FileError(f"{self.folder}: {state}; goalward run makes some")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            strangers = [entry.name for entry in self.folder.iterdir() if not entry.name.endswith(TEMPORARY)]
+        except OSError as error:
+            raise FileError(f"{self.folder}: {error.strerror or error}; choose a folder that can be written") from None
+        # Another shard may have begun the folder a moment ago.
+        if strangers and MARKER not in strangers:
+            raise FileError(f"{self.folder}: holds other files ({strangers[0]}); choose an empty folder for results")
+        self.write(self.folder / MARKER, json.dumps({"format": "goalward-results", "version": LAYOUT_VERSION}).encode())
+
+    def write(self, path: Path, content: bytes) -> None:
+        """Write a file whole, or leave what was there untouched."""
+        temporary = path.with_name(f".{path.name}-{uuid.uuid4().hex}{TEMPORARY}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_bytes(content)
+            os.replace(temporary, path)
+        except OSError as error:
+            raise FileError(f"{path}: cannot be written ({error.strerror or error})") from None
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+    def check_room(self, needed: int) -> None:
+        """Say so before the first run if the folder cannot be written or has no room for so many bytes."""
+        probe = self.folder / f"probe-{os.getpid()}{TEMPORARY}"
+        self.write(probe, b"\0" * 65536)
+        probe.unlink(missing_ok=True)
+        free = shutil.disk_usage(self.folder).free
+        if free < needed:
+            raise FileError(
+                f"{self.folder}: the runs need about {needed / 1e6:,.0f} MB and {free / 1e6:,.0f} MB are free;"
+                " make room, or choose a folder on another disk"
+            )
+
+    # Runs
+
+    def path(self, key: str) -> Path:
+        """Return where a run is stored."""
+        return self.folder / "runs" / key[:2] / f"{key}.parquet"
+
+    def has(self, key: str) -> bool:
+        """Return whether a run is stored."""
+        return self.path(key).exists()
+
+    def add(self, key: str, content: bytes) -> None:
+        """Store a run, and forget that it failed before."""
+        self.write(self.path(key), content)
+        self.failure_path(key).unlink(missing_ok=True)
+
+    def read(self, key: str) -> StoredRun:
+        """Return a stored run; raises FileError with the reason if its file is damaged."""
+        try:
+            return decode(self.content(key))
+        except FileError as error:
+            raise FileError(f"{self.path(key)}: {error}; goalward status sets it aside") from None
+
+    def content(self, key: str) -> bytes:
+        """Return the bytes of a stored run."""
+        try:
+            return self.path(key).read_bytes()
+        except OSError as error:
+            raise FileError(f"it cannot be read ({error.strerror or error})") from None
+
+    def set_damaged_aside(self, keys: Iterable[str]) -> list[tuple[Path, str]]:
+        """Check the stored runs among some; move damaged ones aside and return where they are now and why."""
+        moved = []
+        for key in keys:
+            if not self.has(key):
+                continue
+            try:
+                verify(self.content(key))
+            except FileError as error:
+                aside = self.folder / "damaged" / f"{key}-{time.time_ns()}.parquet"
+                aside.parent.mkdir(exist_ok=True)
+                os.replace(self.path(key), aside)
+                moved.append((aside, str(error)))
+        return moved
+
+    def sweep(self) -> None:
+        """Remove what killed processes have left half-written."""
+        for path in self.folder.rglob(f"*{TEMPORARY}"):
+            try:
+                if time.time() - path.stat().st_mtime > STALE_SECONDS:
+                    path.unlink(missing_ok=True)
+            except OSError:
+                continue
+
+    # Failures
+
+    def failure_path(self, key: str) -> Path:
+        """Return where the failure of a run is recorded."""
+        return self.folder / "failed" / f"{key}.json"
+
+    def add_failure(self, key: str, failure: dict[str, Any]) -> None:
+        """Record that a run failed."""
+        self.write(self.failure_path(key), json.dumps(failure, indent=1).encode())
+
+    def failure(self, key: str) -> dict[str, Any] | None:
+        """Return what went wrong in a run, if it failed."""
+        try:
+            failure: dict[str, Any] = json.loads(self.failure_path(key).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError):
+            return {"error": "its record cannot be read", "traceback": ""}
+        return failure
+
+    # Studies
+
+    def save_study(self, plan: Plan, text: str) -> None:
+        """Keep the plan of a study and the study as it was written."""
+        folder = self.folder / "studies"
+        self.write(folder / f"{plan.name}.toml", text.encode())
+        self.write(folder / f"{plan.name}.json", json.dumps(plan.to_document(), indent=1).encode())
+
+    def studies(self) -> Iterator[str]:
+        """Return the names of the studies that were run here."""
+        return (path.stem for path in sorted((self.folder / "studies").glob("*.json")))
+
+    def study(self, name: str | None = None) -> Plan:
+        """Return the plan of a study; without a name, of the only one."""
+        known = list(self.studies())
+        if name is None:
+            if len(known) != 1:
+                there = f"holds the studies {', '.join(known)}; choose one with --study" if known else "holds no study"
+                raise FileError(f"{self.folder}: {there}")
+            name = known[0]
+        if name not in known:
+            raise UnknownNameError(f"study in {self.folder}", name, known)
+        path = self.folder / "studies" / f"{name}.json"
+        try:
+            return Plan.from_document(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, FileError) as error:
+            raise FileError(f"{path}: {error}") from None

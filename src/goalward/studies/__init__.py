@@ -1,0 +1,1 @@
+"""What a study says and which runs it means."""

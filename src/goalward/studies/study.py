@@ -1,0 +1,295 @@
+"""From a study to its cells: every name looked up, every default filled in, every mistake named with its line."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import math
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from goalward import agents, worlds
+from goalward.agents.base import Agent, Task, plain
+from goalward.errors import GoalwardError, SettingError, UnknownNameError
+from goalward.model.ssp import SSP
+from goalward.settings import check_names
+from goalward.studies.agent_files import AgentFile, is_reference, load_class, read_agent_file
+from goalward.studies.design import AgentCell, Cell, Plan, WorldCell, canonical
+from goalward.studies.factory import Attachments, make_agent, make_world, plain_prior
+from goalward.studies.spec import AgentSpec, Source, StudySpec, WorldSpec, load_spec
+from goalward.studies.toml_text import Place
+from goalward.worlds.load import read_map
+
+__all__ = ["Study", "load", "make_study"]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study that can be run: its plan, and what its runs need beside it."""
+
+    spec: StudySpec
+    source: Source
+    plan: Plan
+    attachments: Attachments
+    places: dict[tuple[str, ...], Place]
+    """Where the worlds stand, by their label, and the agents, by the world's and their own."""
+
+    def check(self) -> None:
+        """Build every world, and every agent up to its first plan, so that wrong values are found before any run."""
+        for cell in self.plan.cells:
+            content = cell.content(self.plan.seed, 0, self.plan.max_steps)
+            with located(self.source, self.places[cell.world.label,]):
+                world = make_world(content["world"], self.attachments)
+            place = self.places[cell.world.label, cell.agent.label]
+            file = self.attachments.files.get(content["agent"].get("source"))
+            # What an agent prints must not get between the lines of a document on standard output.
+            with located(self.source, place), naming(file), contextlib.redirect_stdout(sys.stderr):
+                agent = make_agent(content["agent"], world, cell.episodes, self.attachments)
+                agent.begin(Task.of(world, cell.episodes), np.random.default_rng(0))
+
+
+def load(path: str | Path) -> Study:
+    """Read a study from a TOML file and look up everything it names."""
+    return make_study(*load_spec(path))
+
+
+def make_study(spec: StudySpec, source: Source) -> Study:
+    """Return the study of a specification."""
+    planner = Planner(spec, source)
+    for number, world in enumerate(spec.worlds):
+        planner.add_worlds(("worlds", number), world)
+    for number, agent in enumerate(spec.agents):
+        planner.add_agents(("agents", number), agent)
+    return planner.study()
+
+
+class Planner:
+    """A study on its way from a specification to cells."""
+
+    def __init__(self, spec: StudySpec, source: Source):
+        self.spec, self.source = spec, source
+        self.attachments = Attachments()
+        self.places: dict[tuple[str, ...], Place] = {}
+        self.worlds: list[WorldCell] = []
+        self.entries: dict[str, list[WorldCell]] = {}
+        self.cells: list[Cell] = []
+
+    def add_worlds(self, place: Place, entry: WorldSpec) -> None:
+        """Add the worlds of an entry."""
+        source = self.source
+        with located(source, (*place, "world")):
+            usual = world_label(entry.world)
+        family = entry.label or usual
+        for settings, swept in combinations(source, place, entry):
+            label = labelled(family, swept)
+            if (label,) in self.places:
+                raise source.error(place, f"two worlds are called {label!r}; give one another label")
+            self.places[label,] = (*place, "settings")
+            with located(source, (*place, "settings")):
+                identity = world_identity(entry, settings, source.path.parent, self.attachments)
+            with located(source, (*place, "draw")):
+                check_draw(entry, settings)
+            cell = WorldCell(label, identity, entry.draw, swept)
+            self.worlds.append(cell)
+            for name in {family, label}:
+                self.entries.setdefault(name, []).append(cell)
+
+    def add_agents(self, place: Place, entry: AgentSpec) -> None:
+        """Add the agents of an entry, each in its worlds."""
+        source = self.source
+        with located(source, (*place, "agent")):
+            kind, identity = agent_class(entry, source.path.parent, self.attachments)
+        worlds = self.chosen(place, entry)
+        for settings, swept in combinations(source, place, entry):
+            with located(source, (*place, "settings")), naming(self.attachments.files.get(identity.get("source", ""))):
+                full = agent_settings(kind, settings)
+            label = labelled(entry.label or kind.name, swept)
+            agent = AgentCell(label, identity | {"settings": full}, swept)
+            for world in worlds:
+                if (world.label, label) in self.places:
+                    message = f"two agents are called {label!r} in {world.label}; give one another label"
+                    raise source.error(place, message)
+                self.places[world.label, label] = place
+                self.cells += [Cell(world, agent, episodes) for episodes in self.spec.lengths]
+
+    def chosen(self, place: Place, entry: AgentSpec) -> list[WorldCell]:
+        """Return the worlds in which the agents of an entry learn."""
+        if entry.worlds is None:
+            return self.worlds
+        chosen: list[WorldCell] = []
+        for label in entry.worlds:
+            with located(self.source, (*place, "worlds")):
+                if label not in self.entries:
+                    raise UnknownNameError("world of this study", label, self.entries)
+            chosen += [cell for cell in self.entries[label] if cell not in chosen]
+        return chosen
+
+    def study(self) -> Study:
+        """Return the study, its cells world by world, as the tables show them."""
+        spec = self.spec
+        order = {world.label: position for position, world in enumerate(self.worlds)}
+        cells = sorted(self.cells, key=lambda cell: (order[cell.world.label], cell.episodes))
+        plan = Plan(spec.name, spec.description, spec.seed, spec.runs, spec.max_steps, tuple(cells))
+        return Study(spec, self.source, plan, self.attachments, self.places)
+
+
+@contextlib.contextmanager
+def located(source: Source, place: Place) -> Iterator[None]:
+    """Give whatever goes wrong inside the line of a place of the study."""
+    try:
+        yield
+    except GoalwardError as error:
+        raise source.error(place, str(error)) from error.__cause__
+
+
+@contextlib.contextmanager
+def naming(file: AgentFile | None) -> Iterator[None]:
+    """Turn what an agent makes of a wrong setting into an error of ours; whatever fails in a user's file is one."""
+    try:
+        yield
+    except GoalwardError:
+        raise
+    except (Exception, SystemExit) as error:
+        what = f"{type(error).__name__}: {error}"
+        if file is not None:
+            lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file.path]
+            where = f"{file.path}, line {lines[-1]}" if lines else file.path
+            raise SettingError(f"the agent cannot be made ({where}: {what})") from error
+        if not isinstance(error, TypeError | ValueError | OverflowError):
+            raise
+        raise SettingError(f"the agent cannot be made ({what})") from error
+
+
+def combinations(
+    source: Source, place: Place, entry: WorldSpec | AgentSpec
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return the settings of an entry for each combination of its sweep, with the swept ones apart."""
+    for name in entry.sweep:
+        if name in entry.settings:
+            raise source.error((*place, "sweep", name), f"{name} is both set and swept; keep one")
+    for values in itertools.product(*entry.sweep.values()):
+        swept = dict(zip(entry.sweep, values, strict=True))
+        settings = {**entry.settings, **swept}
+        for name, value in settings.items():
+            where = "sweep" if name in swept else "settings"
+            if not is_plain(value):
+                message = f"{name} is {value!r}; it must be a finite number, a text, true or false, a list or a table"
+                raise source.error((*place, where, name), message)
+        yield settings, swept
+
+
+def is_plain(value: object) -> bool:
+    """Return whether a value can be part of a key: TOML also knows dates, times, infinity and NaN."""
+    if isinstance(value, dict):
+        return all(is_plain(entry) for entry in value.values())
+    if isinstance(value, list):
+        return all(is_plain(entry) for entry in value)
+    return isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
+
+
+def labelled(label: str, swept: Mapping[str, Any]) -> str:
+    """Return a label with the swept settings behind it."""
+    return " ".join([label, *(f"{name}={value}" for name, value in swept.items())])
+
+
+def world_label(name: str) -> str:
+    """Return what a world is called if the study does not say."""
+    return Path(name).stem if is_file(name) else worlds.find(name).family
+
+
+def is_file(name: str) -> bool:
+    """Return whether a world's name means a file."""
+    return bool(Path(name).suffix) or Path(name).name != name
+
+
+def world_identity(
+    entry: WorldSpec, settings: dict[str, Any], folder: Path, attachments: Attachments
+) -> dict[str, Any]:
+    """Return what decides a world: its id with all its settings, or the digest of a model from a file."""
+    if is_file(entry.world) and not entry.world.endswith(".txt"):
+        if settings or entry.draw:
+            raise SettingError(f"{entry.world} is a model in a file and has no settings to change")
+        model = SSP.load(folder / entry.world)
+        attachments.models[model.digest] = model
+        return {"digest": model.digest}
+    world = registered(entry.world)
+    if is_file(entry.world):
+        if "text" in settings:
+            raise SettingError(f"{entry.world} is the map; text cannot be set as well")
+        settings = {"text": read_map(folder / entry.world)} | settings
+    check_names(world.id, settings, world.settings)
+    full = {
+        name: as_default(settings.get(name, default), default)
+        for name, default in world.settings.items()
+        if name != entry.draw
+    }
+    return {"id": world.id, "settings": full}
+
+
+def registered(name: str) -> worlds.World:
+    """Return the world of an id; a file that comes here is a map."""
+    return worlds.find("grid-map" if is_file(name) else name)
+
+
+def check_draw(spec: WorldSpec, settings: Mapping[str, Any]) -> None:
+    """Refuse to draw what is no seed."""
+    if spec.draw is None:
+        return
+    world = registered(spec.world)
+    check_names(world.id, [spec.draw], world.settings)
+    if spec.draw in settings or type(world.settings[spec.draw]) is not int:
+        raise SettingError(f"draw is {spec.draw!r}; it must be an integer setting of {world.id} that is not set")
+
+
+def as_default(value: Any, default: Any) -> Any:
+    """Return an integer as a number where the default is one, so that 1 and 1.0 make the same key."""
+    return float(value) if type(default) is float and type(value) is int else value
+
+
+def agent_class(spec: AgentSpec, folder: Path, attachments: Attachments) -> tuple[type[Agent], dict[str, Any]]:
+    """Return the class of an agent, and its identity as far as that goes."""
+    if not is_reference(spec.agent):
+        return agents.find(spec.agent), {"name": spec.agent}
+    file = read_agent_file(spec.agent, folder)
+    attachments.files[file.digest] = file
+    return load_class(file), {"name": file.member, "source": file.digest}
+
+
+def agent_settings(kind: type[Agent], settings: dict[str, Any]) -> dict[str, Any]:
+    """Return all settings of an agent as plain data, but for those that are read off the true world."""
+    kind.checked_settings(settings)
+    full: dict[str, Any] = {}
+    for each in dataclasses.fields(kind):  # type: ignore[arg-type]
+        if not each.init:
+            continue
+        default = each.default
+        if each.default_factory is not dataclasses.MISSING:
+            default = each.default_factory()
+        if each.name in settings:
+            value = as_default(settings[each.name], default)
+            full[each.name] = plain_prior(value) if each.name == "prior" else value
+        elif each.name in kind.needs:
+            continue
+        elif default is not dataclasses.MISSING:
+            full[each.name] = plain(default)
+        else:
+            raise SettingError(f"{kind.name} needs {each.name}; add it to its settings")
+        check_key(each.name, full[each.name])
+    return full
+
+
+def check_key(name: str, value: object) -> None:
+    """Refuse a default that cannot be part of a key."""
+    try:
+        canonical(value)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        raise SettingError(
+            f"{name} is {value!r}; it must be a finite number, a text, true or false, None, a list or a table"
+        ) from None

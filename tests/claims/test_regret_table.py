@@ -1,0 +1,74 @@
+"""The grid of regrets and bounds, on a small study."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from goalward import hardness, worlds
+from goalward.claims.lab import Lab
+from goalward.claims.regret_table import grid_markdown, regret_grid, stored_grid
+from goalward.errors import TheoryError
+from goalward.execution.executors import InProcess
+from goalward.results.store import Store
+from goalward.theory.bounds import theorem_1
+
+STUDY = """
+name = "small"
+max_steps = 1_000_000
+[[worlds]]
+world = "random-mdp-v0"
+settings = { rows = "dirichlet", cost_min = 0.5 }
+sweep = { states = [2, 6] }
+draw = "seed"
+[[agents]]
+agent = "psrl"
+"""
+
+
+def test_the_grid(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(STUDY)
+    lab = Lab(Store.open(tmp_path / "results", create=True), InProcess(), quick=True)
+    results = lab.results(str(tmp_path / "small.toml"), runs=3, episodes=60)
+    rows = regret_grid(results, [20, 60, 600])
+    assert [(row.S, row.A, row.K) for row in rows] == [(2, 2, 20), (2, 2, 60), (6, 2, 20), (6, 2, 60)]
+    contents = results.plan.contents(results.cells[0].cell)
+    hard = [hardness(worlds.make(content["world"]["id"], **content["world"]["settings"])) for content in contents]
+    assert rows[1].B_star == pytest.approx(np.mean([each.B_star for each in hard]))
+    expected = [theorem_1(2, 2, 60, each.B_star, each.c_min) for each in hard]
+    assert rows[1].main == pytest.approx(np.mean([bound.main for bound in expected]))
+    assert rows[1].lower_order == pytest.approx(np.mean([bound.lower_order for bound in expected]))
+    assert rows[1].regret.value == pytest.approx(results.cells[0].finals["gap_regret"].mean())
+    # Seventy-two episodes would be needed for six states.
+    assert rows[3].main is rows[3].ratio is None
+    text = grid_markdown(rows).splitlines()
+    assert len(text) == 6
+    assert text[5].startswith("| 6 | 2 | 60 |")
+    assert "K < S² A" in text[5]
+
+
+def test_the_grid_of_a_folder(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "results", create=True)
+    with pytest.raises(TheoryError, match="no runs of Theorem 1; goalward claims --only theorem-1 makes them"):
+        stored_grid(store)
+    lab = Lab(store, InProcess(), quick=True)
+    for episodes in (20, 60):
+        (tmp_path / "small.toml").write_text(STUDY.replace("small", "claims-theorem"))
+        results = lab.results(str(tmp_path / "small.toml"), runs=2, episodes=episodes)
+    assert stored_grid(store) == regret_grid(results, [3, 15, 60])
+
+
+def test_no_episode_after_k_counts(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(STUDY.replace("[2, 6]", "[2]"))
+    lab = Lab(Store.open(tmp_path / "results", create=True), InProcess(), quick=True)
+    results = lab.results(str(tmp_path / "small.toml"), runs=2, episodes=60)
+    (cell,) = results.cells
+    regrets = cell.curves["gap_regret"].copy()
+    # Episodes 20 and 21 are no points of the curve.
+    kept = ~np.isin(cell.points, (20, 21))
+    thin = replace(cell, points=cell.points[kept], curves={"gap_regret": regrets[:, kept]})
+    rows = regret_grid(replace(results, cells=[thin]), [19, 20, 22])
+    assert [row.regret.value for row in rows] == pytest.approx(regrets[:, [18, 18, 21]].mean(axis=0))

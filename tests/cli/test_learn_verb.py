@@ -1,0 +1,258 @@
+"""`goalward learn` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from goalward import agents, learn, worlds
+from goalward.cli import learning, main
+from goalward.errors import FileError
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Call:
+    def call(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as leaving:
+            main(["learn", *map(str, arguments)])
+        printed = capsys.readouterr()
+        return leaving.value.code, printed.out, printed.err  # type: ignore[return-value]
+
+    return call
+
+
+def test_table(run: Call) -> None:
+    code, out, err = run("grid-world", "--agent", "psrl", "--episodes", 200, "--seed", 4)
+    assert (code, err) == (0, "")
+    expected = learn(agents.PSRL(), worlds.grid_world(), 200, 4)
+    rows = {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
+    assert rows["episodes"] == ["episodes", "cost", "per", "episode", "regret", "gap", "regret", "epochs"]
+    assert rows["200"][1] == f"{expected.costs.sum():,.6g}"
+    assert rows["200"][3] == f"{expected.regret[-1]:,.1f}"
+    assert rows["200"][5] == f"{len(expected.epochs)}"
+    assert {"1", "10", "100"} <= set(rows)
+    assert "steps per second" in out
+
+
+def test_json(run: Call) -> None:
+    code, out, _ = run("grid-world", "--set", "rows=2", "--episodes", 50, "--json")
+    document = json.loads(out)
+    expected = learn(agents.PSRL(), worlds.grid_world(2), 50, 0)
+    assert code == 0
+    assert document["agent"] == "psrl"
+    assert document["settings"]["prior"] == {"kind": "dirichlet", "concentration": 0.1, "support": None}
+    assert document["steps"] == expected.total_steps
+    assert document["curve"][-1]["regret"] == expected.regret[-1]
+    assert document["curve"][-1]["gap_regret"] == expected.gap_regret[-1]
+    assert sum(document["epochs_ended_by"].values()) >= document["epochs"] == len(expected.epochs)
+    assert not document["truncated"]
+
+
+def test_settings_of_the_agent(run: Call) -> None:
+    arguments = ["--agent-set", "value_limit=7.5", "--agent-set", "prior={kind='dirichlet', concentration=0.5}"]
+    _, out, _ = run("grid-world", *arguments, "--episodes", 20, "--json")
+    document = json.loads(out)
+    assert document["settings"]["value_limit"] == 7.5
+    assert document["settings"]["prior"]["concentration"] == 0.5
+    assert "rejections" in document["notes"]
+    _, out, _ = run("grid-world", "--agent-set", "prior=slip", "--episodes", 20, "--json")
+    assert json.loads(out)["settings"]["prior"]["kind"] == "tied"
+
+
+def test_what_an_agent_was_told(run: Call) -> None:
+    _, out, _ = run("grid-world", "--agent", "optimal", "--episodes", 20)
+    assert "told" in out
+
+
+def test_truncation_is_said(run: Call) -> None:
+    code, out, _ = run("grid-world", "--agent", "uniform", "--episodes", 1000, "--max-steps", 500)
+    assert code == 0
+    assert "of 1,000 episodes reached the goal; the step limit ended the run" in out
+
+
+class TestKeeping:
+    """--save and --resume."""
+
+    def test_going_on(self, run: Call, tmp_path: Path) -> None:
+        kept = tmp_path / "kept.npz"
+        code, out, _ = run("grid-world", "--set", "columns=3", "--episodes", 100, "--seed", 5, "--save", kept)
+        assert code == 0
+        assert f"kept: {kept}" in out
+        first = learn(agents.PSRL(), worlds.grid_world(columns=3), 100, 5)
+        code, out, _ = run("--resume", kept, "--episodes", 100, "--seed", 6, "--save", kept, "--json")
+        assert code == 0
+        second = learn(first.agent, worlds.grid_world(columns=3), 100, 6, resume=True)
+        assert json.loads(out)["steps"] == second.total_steps
+        agent = agents.load(kept)
+        assert isinstance(agent, agents.PSRL)
+        assert agent.k == 201
+
+    def test_luck_is_new_when_no_seed_is_given(self, run: Call, tmp_path: Path) -> None:
+        kept = tmp_path / "kept.npz"
+        run("grid-world", "--episodes", 10, "--save", kept)
+        seeds = set()
+        for _ in range(3):
+            seeds.add(json.loads(run("--resume", kept, "--episodes", 5, "--save", kept, "--json")[1])["seed"])
+        assert len(seeds) == 3
+
+    def test_another_world(self, run: Call, tmp_path: Path) -> None:
+        kept = tmp_path / "kept.npz"
+        run("grid-world", "--episodes", 10, "--save", kept)
+        code, _, err = run("random-mdp", "--resume", kept)
+        assert code == 2
+        assert "psrl has learnt in another world" in err
+
+    def test_saved_from_python(self, run: Call, tmp_path: Path) -> None:
+        """Such a file does not say which world it comes from."""
+        agents.save(learn(agents.PSRL(), worlds.grid_world(), 10).agent, tmp_path / "kept.npz")
+        code, _, err = run("--resume", tmp_path / "kept.npz")
+        assert code == 2
+        assert "which world?" in err
+        assert run("grid-world", "--resume", tmp_path / "kept.npz", "--episodes", 5)[0] == 0
+
+    def test_damaged(self, run: Call, tmp_path: Path) -> None:
+        (tmp_path / "kept.npz").write_bytes(b"PK nothing")
+        code, _, err = run("--resume", tmp_path / "kept.npz")
+        assert code == 2
+        assert "damaged, or no file of goalward's" in err
+
+    def test_no_folder(self, run: Call, tmp_path: Path) -> None:
+        code, out, err = run("grid-world", "--episodes", 10**9, "--save", tmp_path / "no" / "kept.npz")
+        assert (code, out) == (2, "")
+        assert "make it first" in err
+
+    def test_a_folder_is_no_file(self, run: Call, tmp_path: Path) -> None:
+        code, out, err = run("grid-world", "--episodes", 10**9, "--max-steps", 10, "--save", tmp_path)
+        assert (code, out) == (2, "")
+        assert "is a folder; name a file to keep the agent in" in " ".join(err.split())
+        assert not list(tmp_path.iterdir())
+
+    def test_a_file_that_cannot_be_written(self, run: Call, tmp_path: Path) -> None:
+        """Here for its name, which also holds for those who may write everywhere."""
+        kept = tmp_path / ("x" * 300 + ".npz")
+        code, out, err = run("grid-world", "--episodes", 10**9, "--max-steps", 10, "--save", kept)
+        assert (code, out) == (2, "")
+        assert "name a file that can be written" in " ".join(err.split())
+
+    def test_trying_leaves_nothing_behind(self, run: Call, tmp_path: Path) -> None:
+        kept = tmp_path / "kept.npz"
+        kept.write_text("before")
+        code, _, _ = run("nowhere", "--save", kept)
+        assert code == 2
+        assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
+
+    @pytest.mark.parametrize("options", [(), ("--json",)])
+    def test_what_was_learnt_is_printed_before_it_is_kept(
+        self, run: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+    ) -> None:
+        def full(*_: object) -> None:
+            raise FileError("No space left on device")
+
+        monkeypatch.setattr("goalward.agents.storage.save", full)
+        code, out, err = run("grid-world", "--episodes", 10, "--save", tmp_path / "kept.npz", *options)
+        assert code == 2
+        assert "No space left on device" in err
+        assert "epochs" in out
+        assert "kept:" not in out
+        assert not options or json.loads(out)["saved"] is None
+
+
+class TestInterruption:
+    """Ctrl-C in the middle."""
+
+    def interrupt(self, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+        """Send real signals from inside the run, once it has done a piece of its work."""
+        watch = learning.progress
+
+        class Interrupting:
+            def __init__(self, episodes: int):
+                self.inner = watch(episodes)
+
+            def __enter__(self) -> Callable[[int, int], bool]:
+                self.inner.__enter__()
+                sent = 0
+
+                def show(done: int, steps: int) -> bool:
+                    nonlocal sent
+                    while sent < times:
+                        sent += 1
+                        os.kill(os.getpid(), signal.SIGINT)
+                    return True
+
+                return show
+
+            def __exit__(self, *error: object) -> None:
+                self.inner.__exit__(None, None, None)
+
+        monkeypatch.setattr(learning, "progress", Interrupting)
+
+    def test_what_was_learnt_is_kept(self, run: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        handler = signal.getsignal(signal.SIGINT)
+        self.interrupt(monkeypatch, times=1)
+        kept = tmp_path / "kept.npz"
+        code, out, _ = run("grid-world", "--episodes", 10**6, "--save", kept)
+        assert code == 130
+        assert "an interruption ended the run" in out
+        agent = agents.load(kept)
+        assert isinstance(agent, agents.PSRL)
+        assert agent.visits.sum() > 0
+        assert signal.getsignal(signal.SIGINT) is handler
+
+    def test_a_second_one_ends_at_once(self, run: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.interrupt(monkeypatch, times=2)
+        code, out, _ = run("grid-world", "--episodes", 10**6)
+        assert code == 130
+        assert out == ""
+
+
+def test_bar_on_a_terminal(run: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(learning.time, "monotonic", iter(range(10**9)).__next__)
+    code, out, err = run("grid-world", "--episodes", 500)
+    assert code == 0
+    assert "500 episodes" in err or "/500" in err
+    assert "per episode" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["grid-world", "--agent", "prsl"], "no agent is called 'prsl'; did you mean 'psrl'?"),
+        (["grid-wrold"], "did you mean 'grid-world'?"),
+        (["grid-world", "--agent-set", "value_limits=1"], "did you mean 'value_limit'?"),
+        (["grid-world", "--agent-set", "value_limit"], "'value_limit' sets nothing"),
+        (["grid-world", "--agent-set", "value_limit=1", "--agent-set", "value_limit=2"], "value_limit is set twice"),
+        (["grid-world", "--agent-set", "prior={kind='dirichlet', concentration=0}"], "concentration is 0"),
+        (["grid-world", "--agent-set", "prior=dirichlett"], "did you mean 'dirichlet'?"),
+        (["grid-world", "--episodes", "0"], "episodes is 0"),
+        (["grid-world", "--seed", "-1"], "seed is -1"),
+        (["grid-world", "--max-steps", "0"], "max_steps is 0"),
+        ([], "which world?"),
+    ],
+)
+def test_bad_input(run: Call, arguments: list[str], message: str) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_resume_brings_its_agent(run: Call, tmp_path: Path) -> None:
+    code, _, err = run("--resume", tmp_path / "x.npz", "--agent", "psrl")
+    assert code == 2
+    assert "leave --agent and --agent-set out" in err
+
+
+def test_help_loads_nothing_heavy(run_python: Callable[..., str]) -> None:
+    code = (
+        "import sys\nfrom goalward.cli import main\n"
+        "try:\n    main(['learn', '--help'])\nexcept SystemExit:\n    pass\n"
+        "print({'numpy', 'numba', 'rich', 'scipy'} & set(sys.modules))"
+    )
+    assert run_python(code).splitlines()[-1] == "set()"

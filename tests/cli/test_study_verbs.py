@@ -1,0 +1,394 @@
+"""The verbs about studies, as a user meets them; and a study that is really killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from goalward import __version__ as goalward_version
+from goalward.cli import main
+from goalward.execution import doctor as checkup
+from goalward.report.published import PUBLISHED
+from goalward.results.store import Store
+from goalward.studies.shipped import find_study
+from goalward.studies.study import load
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, folder):
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(folder)
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as leaving:
+            main(arguments)
+        printed = capsys.readouterr()
+        return leaving.value.code, printed.out, printed.err
+
+    return call
+
+
+def test_from_a_study_to_its_numbers(run, folder):
+    code, out, err = run("run", "small.toml", "--workers", "1")
+    assert code == 0
+    assert "12 of 12 runs are stored in results/small" in out
+    assert err.startswith("12 runs to make\n")
+    assert "12 of 12 runs, " in err
+    code, out, _ = run("run", "small.toml", "--workers", "1")
+    assert code == 0
+    assert out.startswith("nothing to do; 12 of 12 runs are stored")
+    code, out, _ = run("status", "results/small")
+    assert code == 0
+    assert out.endswith("12 of 12 runs stored and sound: complete\n")
+    code, out, _ = run("summary", "results/small", "--csv", "numbers.csv", "--markdown", "numbers.md")
+    assert code == 0
+    assert "grid: regret after 30 episodes, mean of 3 runs with 95 % t-intervals" in out
+    assert "too few for an interval to say much" in out
+    assert (folder / "numbers.csv").read_text().count("\n") == 5
+    assert (folder / "numbers.md").read_text().startswith("# small\n")
+
+
+def test_the_same_in_json(run):
+    code, out, err = run("run", "small.toml", "--json", "--workers", "1")
+    document = json.loads(out)
+    assert (code, document["made"], document["complete"], document["failures"]) == (0, 12, True, [])
+    assert "runs to make" in err
+    _, out, _ = run("status", "results/small", "--json")
+    assert json.loads(out)[0]["stored"] == 12
+    _, out, _ = run("summary", "results/small", "--json", "--bootstrap", "--level", "0.9")
+    document = json.loads(out)
+    assert (document["intervals"], document["level"], len(document["rows"])) == ("bootstrap", 0.9, 4)
+    assert document["rows"][0]["regret_low"] < document["rows"][0]["regret"] < document["rows"][0]["regret_high"]
+
+
+def test_show_prints_a_study_that_runs_the_same(run, folder):
+    code, out, _ = run("run", "small.toml", "--show")
+    assert code == 0
+    assert not (folder / "results").exists()
+    (folder / "full.toml").write_text(out)
+    assert run("run", "full.toml", "--show")[1] == out
+
+
+def test_shipped_studies_run_by_name(run):
+    code, out, _ = run("run", "growth", "--show")
+    assert code == 0
+    assert 'name = "growth"' in out
+    code, out, _ = run("list", "studies")
+    assert any(line.split()[:2] == ["bayesian-regret", "PSRL-SSP"] for line in out.splitlines())
+
+
+def test_list_agents(run):
+    import goalward
+
+    code, out, _ = run("list", "agents")
+    assert code == 0
+    assert all(f"\n{name}\n" in f"\n{out}" for name in goalward.agents.known())
+    assert "prior            Dirichlet(0.1)" in out
+
+
+def test_failures_end_in_exit_code_one_and_a_table(run, write_study):
+    write_study("agents.py:Raises", "uniform")
+    code, out, _ = run("run", "own.toml", "--workers", "1")
+    assert code == 1
+    assert "2 runs failed; their tracebacks are in results/own/failed" in out
+    assert "grid    Raises     0   ValueError: no idea" in out
+    assert "2 of 4 runs are stored" in out
+    code, out, _ = run("status", "results/own")
+    assert code == 1
+    assert "2 of 4 runs stored and sound; goalward run makes the other 2" in out
+    _, out, _ = run("summary", "results/own")
+    assert "* Raises in grid: 2 of 2 runs failed; goalward status names them" in out
+    assert "Raises *" in out
+
+
+def test_status_sets_damage_aside(run, folder):
+    run("run", "small.toml", "--workers", "1")
+    store = Store.open(folder / "results" / "small")
+    key = store.study().keys(store.study().cells[0])[0]
+    store.path(key).write_bytes(b"rubbish")
+    code, out, _ = run("status", "results/small")
+    assert code == 1
+    assert "11 of 12 runs stored and sound" in out
+    assert f"damaged, set aside: results/small/damaged/{key}" in out
+    code, out, _ = run("run", "small.toml", "--workers", "1")
+    assert (code, out.splitlines()[-2].partition(";")[2]) == (0, " 12 of 12 runs are stored in results/small")
+
+
+def test_what_agents_print_stays_out_of_documents(run, write_study, folder):
+    path = folder / "agents.py"
+    path.write_text(
+        path.read_text().replace(
+            "def observe(self, steps):\n        pass", "def observe(self, steps):\n        print('here')"
+        )
+    )
+    write_study("agents.py:Plain", extra="max_steps = 100")
+    code, out, err = run("run", "own.toml", "--workers", "1", "--json")
+    assert (code, json.loads(out)["made"]) == (0, 2)
+    assert "here\n" in err
+
+
+def test_truncated_runs_are_marked(run, write_study):
+    write_study("uniform", extra="max_steps = 10")
+    run("run", "own.toml", "--workers", "1")
+    _, out, _ = run("summary", "results/own")
+    assert "uniform *" in out
+    assert "* uniform in grid: 2 of 2 runs were cut off by the step limit and are left out" in out
+    _, out, _ = run("status", "results/own")
+    assert out.splitlines()[2].split() == ["grid", "uniform", "2", "2", "0", "0"]
+
+
+def test_reproduce_ends_with_table_and_paths(run, folder):
+    small = ("reproduce", "--episodes", "12", "--runs", "2", "--workers", "1", "--out", "paper")
+    code, out, _ = run(*small)
+    assert code == 0
+    assert "20 of 20 runs are stored in paper" in out
+    for world in ("RandomMDP", "GridWorld"):
+        assert f"{world}: regret after 12 episodes, mean of 2 runs with 95 % t-intervals" in out
+    assert all(name in out for name in ("ULCVI", "EB-SSP", "UC-SSP", "Bernstein-SSP", "PSRL-SSP"))
+    paths = [line.split()[-1] for line in out.splitlines()[-9:]]
+    assert [path.rpartition(".")[2] for path in paths[:-1]] == ["png", "pdf", "svg"] * 2 + ["csv", "md"]
+    assert all((folder / path).exists() for path in paths)
+    # The second time nothing is run and nothing is drawn.
+    drawn = (folder / "paper" / "regret.png").stat().st_mtime_ns
+    code, again, _ = run(*small)
+    assert (code, again.splitlines()[1:]) == (0, out.splitlines()[1:])
+    assert (folder / "paper" / "regret.png").stat().st_mtime_ns == drawn
+    (folder / "paper" / "regret-log.svg").unlink()
+    run(*small)
+    assert (folder / "paper" / "regret-log.svg").exists()
+
+
+@pytest.mark.parametrize("regime", ["theory", "tuned"])
+def test_the_paper_is_the_paper(regime):
+    study = load(find_study(f"paper-{regime}"))
+    study.check()
+    plan = study.plan
+    assert (plan.runs, plan.size, {cell.episodes for cell in plan.cells}) == (10, 100, {10_000})
+    assert {(cell.world.label, cell.agent.label) for cell in plan.cells} == set(PUBLISHED[regime])
+    for cell in plan.cells:
+        scale = cell.agent.identity["settings"].get("scale", 1.0)
+        assert (scale < 1.0) == (regime == "tuned" and cell.agent.label != "PSRL-SSP")
+
+
+def test_plots(run, folder):
+    run("run", "small.toml", "--workers", "1")
+    assert run("plot", "results/small")[1].count("written: results/small/small-regret.") == 3
+    assert run("plot", "results/small", "--axes", "log", "--out", "a.svg")[1] == "written: a.svg\n"
+    assert run("plot", "results/small", "--kind", "causes", "--out", "b.png")[1] == "written: b.png\n"
+    code, out, _ = run("plot", "results/small", "--kind", "grid", "--agent", "uniform", "--run", "2", "--out", "c.png")
+    assert (code, out) == (0, "written: c.png\n")
+    assert (folder / "c.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_plots_that_cannot_be(run):
+    run("run", "small.toml", "--workers", "1")
+    for arguments, message in (
+        (["--kind", "growth"], "the study sweeps no numeric setting of a world"),
+        (["--kind", "grid", "--world", "drawn"], "drawn is no grid and cannot be drawn"),
+        (["--kind", "grid", "--world", "gird"], "no world of small is called 'gird'; did you mean 'grid'?"),
+        (["--kind", "grid", "--agent", "psl"], "no agent of small is called 'psl'; did you mean 'psrl'?"),
+        (["--kind", "causes", "--run", "3"], "run is 3; the study has the runs 0 to 2"),
+        (["--axes", "polar"], "axes is 'polar'; it must be one of linear, log"),
+    ):
+        code, _, err = run("plot", "results/small", *arguments)
+        assert code == 2
+        assert err.startswith(f"goalward: {message}")
+
+
+def test_growth(run, folder):
+    text = (folder / "small.toml").read_text()
+    (folder / "sweep.toml").write_text(
+        text.replace("{ states = 3 }", "{ actions = 2 }\nsweep = { states = [2, 3, 4] }")
+    )
+    run("run", "sweep.toml", "--workers", "1", "--out", "sweep")
+    code, out, _ = run("summary", "sweep", "--markdown", "numbers.md")
+    assert code == 0
+    assert "gap regret grows as a power of" in out
+    assert "## Growth" in (folder / "numbers.md").read_text()
+    assert run("plot", "sweep", "--kind", "growth", "--out", "growth.pdf")[1] == "written: growth.pdf\n"
+
+
+def test_damaged_runs_count_as_missing(run, folder):
+    run("run", "small.toml", "--workers", "1")
+    store = Store.open(folder / "results" / "small")
+    store.path(store.study().keys(store.study().cells[0])[0]).write_bytes(b"rubbish")
+    code, out, _ = run("summary", "results/small")
+    assert code == 0
+    assert "* uniform in grid: 1 of 3 runs are missing; goalward run makes them" in out
+
+
+def test_mistakes_in_goalward_are_owned_up_to(run, monkeypatch):
+    monkeypatch.setattr("goalward.report.doctor.facts", lambda: 1 / 0)
+    code, _, err = run("doctor")
+    assert code == 70
+    assert err == (
+        "goalward: a mistake in goalward (ZeroDivisionError: division by zero); --debug shows where: please report it\n"
+    )
+    with pytest.raises(ZeroDivisionError):
+        main(["doctor", "--debug"])
+
+
+def test_compare(run):
+    run("run", "small.toml", "--workers", "1")
+    code, out, _ = run("compare", "results/small", "psrl", "uniform")
+    assert code == 0
+    assert "gap regret of psrl minus that of uniform, run by run" in out
+    code, out, _ = run("compare", "results/small", "psrl", "uniform", "--json", "--measure", "regret")
+    document = json.loads(out)
+    assert (document["measure"], set(document["worlds"]), document["worlds"]["grid"]["pairs"]) == (
+        "regret",
+        {"grid", "drawn"},
+        3,
+    )
+
+
+def test_the_doctor(run):
+    code, out, _ = run("doctor")
+    assert code == 0
+    assert out.endswith("all is well\n")
+    assert "kernel cache" in out
+    code, out, _ = run("doctor", "--no-test", "--json")
+    document = json.loads(out)
+    assert (code, document["checks"], document["facts"]["goalward"]) == (0, [], goalward_version)
+
+
+def test_the_doctor_finds_what_is_wrong(run, monkeypatch):
+    monkeypatch.setattr(checkup, "PUBLISHED_VALUE", 5.4)
+    monkeypatch.setattr(checkup, "check_runs", lambda: 1 / 0)
+    code, out, _ = run("doctor")
+    assert code == 1
+    assert "FAILED" in out
+    assert "the planner agrees with a published value: the value is 5.30" in out
+    assert "ZeroDivisionError: division by zero" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "missing.toml"], "missing.toml: No such file or directory"),
+        (["run", "grwth"], "no study is called 'grwth'; did you mean 'growth'?"),
+        (["run", "small.toml", "--shard", "5"], "shard is '5'; it must be i/n with i from 1 to n, such as 3/16"),
+        (["run", "small.toml", "--shard", "0/4"], "shard is 0/4; it must be i/n"),
+        (["run", "small.toml", "--shard", "²/4"], "shard is '²/4'; it must be i/n"),
+        (["run", "small.toml", "--workers", "0"], "workers is 0; it must be at least 1"),
+        (["run", "small.toml", "--out", "agents.py"], "agents.py: File exists; choose a folder that can be written"),
+        (["run", "small.toml", "--out", "."], ".: holds other files ("),
+        (["status", "nowhere"], "nowhere: No such folder; goalward run makes some"),
+        (["summary", "."], ".: holds no results of goalward's; goalward run makes some"),
+        (["plot", "nowhere"], "nowhere: No such folder"),
+        (["plot", "nowhere", "--kind", "gird"], "no kind of plot is called 'gird'; did you mean 'grid'?"),
+        (["plot", "nowhere", "--measure", "cost"], "measure is 'cost'; it must be one of regret, gap_regret"),
+        (["compare", "nowhere", "a", "b", "--level", "2"], "level is 2.0; it must lie between 0 and 1"),
+        (["reproduce", "--regime", "theoretical"], "no regime is called 'theoretical'; did you mean 'theory'?"),
+        (["list", "agent"], "no list is called 'agent'; did you mean 'agents'?"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_two(run, arguments, message):
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert err.startswith(f"goalward: {message}")
+    assert err.count("\n") == 1
+
+
+def goalward(*arguments):
+    return [sys.executable, "-m", "goalward", *arguments]
+
+
+def start(folder, *arguments):
+    return subprocess.Popen(goalward(*arguments), cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def stored(folder):
+    return len(list(folder.glob("results/slow/runs/*/*.parquet")))
+
+
+def wait_until(condition):
+    """Wait for something that must come; the limit only keeps a broken test from hanging."""
+    for _ in range(1200):
+        if condition():
+            return
+        time.sleep(0.1)
+    pytest.fail("it did not come in two minutes")
+
+
+def children(pid):
+    found = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(maxsplit=2) for line in found.splitlines()]
+    below, grown = {pid}, True
+    while grown:
+        more = {int(row[0]) for row in rows if int(row[1]) in below} - below
+        below |= more
+        grown = bool(more)
+    return below - {pid}
+
+
+def alive(pids):
+    listed = subprocess.run(["ps", "-eo", "pid=,stat="], capture_output=True, text=True, check=True).stdout
+    states = dict(line.split()[:2] for line in listed.splitlines())
+    return [pid for pid in pids if not states.get(str(pid), "Z").startswith("Z")]
+
+
+def test_killed_at_any_moment_a_study_goes_on_and_ends_the_same(slow, digests):
+    for kill in range(1, 3):
+        process = start(slow, "run", "slow.toml", "--workers", "2")
+        before = stored(slow)
+        wait_until(lambda before=before, process=process: stored(slow) > before or process.poll() is not None)
+        if process.poll() is not None:
+            break
+        workers = children(process.pid)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        # Nobody is left behind.
+        wait_until(lambda workers=workers: not alive(workers))
+        assert kill <= stored(slow) < 12
+    done = subprocess.run(
+        goalward("run", "slow.toml", "--workers", "2"), cwd=slow, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "12 of 12 runs are stored" in done.stdout
+    subprocess.run(
+        goalward("run", "slow.toml", "--workers", "1", "--out", "whole"), cwd=slow, capture_output=True, check=True
+    )
+    assert digests(Store.open(slow / "results" / "slow")) == digests(Store.open(slow / "whole"))
+
+
+@pytest.mark.parametrize(
+    ("workers", "sent", "code"),
+    [
+        ("1", signal.SIGINT, 130),
+        ("2", signal.SIGINT, 130),
+        ("1", signal.SIGTERM, 143),
+        ("2", signal.SIGTERM, 143),
+    ],
+)
+def test_interrupted_a_study_leaves_in_order_and_keeps_what_it_has(slow, workers, sent, code):
+    process = start(slow, "run", "slow.toml", "--workers", workers)
+    wait_until(lambda: stored(slow) > 0)
+    below = children(process.pid)
+    process.send_signal(sent)
+    _, err = process.communicate()
+    assert process.returncode == code
+    if sent == signal.SIGINT:
+        assert "interrupted; what is done is stored in results/slow, and the same command goes on there" in err
+    assert "Traceback" not in err
+    wait_until(lambda: not alive(below))
+    store = Store.open(slow / "results" / "slow")
+    keys = [key for cell in store.study().cells for key in store.study().keys(cell)]
+    assert store.set_damaged_aside(keys) == []
+
+
+def test_a_full_disk_is_recorded_and_harms_nothing(slow):
+    # No file may grow beyond 8,000 bytes: the plan of the study fits, the files of runs do not.
+    code = f"import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000));{RUN_CLI}"
+    study = (slow / "slow.toml").read_text()
+    (slow / "slow.toml").write_text(study.replace("400", "2000").replace("slow_agent.py:Slow", "uniform"))
+    done = subprocess.run([sys.executable, "-c", code], cwd=slow, capture_output=True, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
+    assert "cannot be written (File too large)" in done.stderr
+
+
+RUN_CLI = "from goalward.cli import main; main(['run', 'slow.toml', '--workers', '1'])"

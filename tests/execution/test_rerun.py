@@ -1,0 +1,54 @@
+"""Runs made again for what is not stored."""
+
+import numpy as np
+import pytest
+
+from goalward.errors import FileError, SettingError
+from goalward.execution.rerun import final_plan, regret_by_cause, rerun, visits
+from goalward.learning.regret import optimum
+from goalward.studies.study import load
+
+
+@pytest.mark.parametrize("agent", ["uniform", "psrl", "ulcvi", "bernstein-ssp", "vi-ssp"])
+def test_it_is_the_run_that_was_stored(write_study, run_here, agent):
+    study = write_study(agent)
+    _, store = run_here(study)
+    cell = study.plan.cells[0]
+    world, run = rerun(study.plan, cell, 1)
+    stored = store.read(study.plan.keys(cell)[1])
+    assert np.array_equal(stored.regret(), run.regret)
+    assert visits(world, run).sum() == run.total_steps
+    by_cause = regret_by_cause(world, run)
+    assert sum(by_cause.values()) == pytest.approx(run.gap_regret[-1])
+    gaps = optimum(world).gaps
+    assert (visits(world, run) * gaps).sum() == pytest.approx(run.gap_regret[-1])
+    plan = final_plan(run)
+    if agent == "vi-ssp":
+        assert plan is None
+    else:
+        assert plan.policy.shape == (world.states,)
+        assert plan.policy.dtype == np.int64
+
+
+def test_regret_is_split_at_the_epochs(folder):
+    study = load(folder / "small.toml")
+    cell = next(cell for cell in study.plan.cells if cell.agent.label == "psrl")
+    world, run = rerun(study.plan, cell)
+    gaps = optimum(world).gaps
+    expected = {}
+    for epoch in run.epochs:
+        part = slice(epoch.start_step, epoch.start_step + epoch.steps)
+        paid = gaps[run.trajectory.states[part], run.trajectory.actions[part]].sum()
+        expected[int(epoch.ended) & 15] = expected.get(int(epoch.ended) & 15, 0.0) + paid
+    found = regret_by_cause(world, run)
+    assert found["visits of a pair"] == pytest.approx(expected[1])
+    assert found["goals reached"] == pytest.approx(expected[4])
+
+
+def test_what_cannot_be_run_again(write_study, folder):
+    study = write_study("agents.py:Plain")
+    with pytest.raises(FileError, match="Plain is a class in a user's file"):
+        rerun(study.plan, study.plan.cells[0])
+    assert rerun(study.plan, study.plan.cells[0], 0, study.attachments)
+    with pytest.raises(SettingError, match="run is 2; the study has the runs 0 to 1"):
+        rerun(study.plan, study.plan.cells[0], 2)

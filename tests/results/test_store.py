@@ -1,0 +1,151 @@
+"""The results folder: written whole, checked, and clear about what it cannot do."""
+
+import json
+import os
+import time
+
+import pytest
+
+from goalward.errors import FileError, UnknownNameError
+from goalward.results import store as store_module
+from goalward.studies.study import load
+from goalward.results.store import MARKER, Store
+
+
+@pytest.fixture
+def filled(folder, run_here):
+    study = load(folder / "small.toml")
+    return study, run_here(study)[1]
+
+
+def keys(study):
+    return [key for cell in study.plan.cells for key in study.plan.keys(cell)]
+
+
+def test_a_study_is_kept_as_it_was_run(filled):
+    study, store = filled
+    assert list(store.studies()) == ["small"]
+    assert store.study() == store.study("small") == study.plan
+    assert (store.folder / "studies" / "small.toml").read_text() == study.source.text
+
+
+def test_only_whole_files_are_there(filled):
+    study, store = filled
+    files = sorted(path.name for path in (store.folder / "runs").rglob("*") if path.is_file())
+    assert files == sorted(f"{key}.parquet" for key in keys(study))
+    assert os.stat(store.path(keys(study)[0])).st_mode & 0o777 == 0o666 & ~current_umask()
+
+
+def current_umask():
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def test_damage_is_found_and_set_aside(filled):
+    study, store = filled
+    assert store.set_damaged_aside(keys(study)) == []
+    changed, cut = keys(study)[:2]
+    content = bytearray(store.path(changed).read_bytes())
+    content[200] ^= 1
+    store.path(changed).write_bytes(content)
+    store.path(cut).write_bytes(store.path(cut).read_bytes()[:100])
+    with pytest.raises(FileError, match="does not match its checksum; goalward status sets it aside"):
+        store.read(changed)
+    moved = store.set_damaged_aside(keys(study))
+    assert [reason.partition(":")[0] for _, reason in moved] == [
+        "its content does not match its checksum",
+        "it has no checksum",
+    ]
+    assert all(path.parent == store.folder / "damaged" and path.exists() for path, _ in moved)
+    assert not store.has(changed)
+    assert not store.has(cut)
+
+
+def test_a_failed_write_harms_nothing(filled, monkeypatch):
+    study, store = filled
+    key = keys(study)[0]
+    before = store.path(key).read_bytes()
+
+    def full(source, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store_module.os, "replace", full)
+    with pytest.raises(FileError, match=r"cannot be written .No space left on device."):
+        store.add(key, b"other")
+    assert store.path(key).read_bytes() == before
+    assert not list(store.folder.rglob("*.part"))
+
+
+def test_what_was_left_half_written_is_removed_when_nobody_can_own_it(filled):
+    _, store = filled
+    old, new = store.folder / "runs" / ".old.part", store.folder / "runs" / ".new.part"
+    for path in (old, new):
+        path.write_bytes(b"half")
+    os.utime(old, (time.time() - 7200,) * 2)
+    store.sweep()
+    assert not old.exists()
+    assert new.exists()
+
+
+def test_failures_are_kept_until_the_run_succeeds(filled):
+    study, store = filled
+    key = keys(study)[0]
+    assert store.failure(key) is None
+    store.add_failure(key, {"error": "ValueError: x"})
+    assert store.failure(key) == {"error": "ValueError: x"}
+    store.add(key, store.content(key))
+    assert store.failure(key) is None
+    store.failure_path(key).write_text("{")
+    assert store.failure(key)["error"] == "its record cannot be read"
+
+
+def test_folders_that_are_no_results(tmp_path):
+    with pytest.raises(FileError, match="No such folder; goalward run makes some"):
+        Store.open(tmp_path / "missing")
+    with pytest.raises(FileError, match="holds no results of goalward's"):
+        Store.open(tmp_path)
+    (tmp_path / "notes.txt").write_text("x")
+    with pytest.raises(FileError, match=r"holds other files \(notes\.txt\); choose an empty folder"):
+        Store.open(tmp_path, create=True)
+    with pytest.raises(FileError, match="choose a folder that can be written"):
+        Store.open(tmp_path / "notes.txt" / "results", create=True)
+
+
+def test_another_layout_is_named(tmp_path):
+    (tmp_path / MARKER).write_text(json.dumps({"version": 0}))
+    with pytest.raises(
+        FileError, match=r"layout version 0; this goalward reads version 1\. Use the goalward that wrote"
+    ):
+        Store.open(tmp_path)
+    (tmp_path / MARKER).write_text("{")
+    with pytest.raises(FileError, match="cannot be read"):
+        Store.open(tmp_path)
+
+
+def test_results_of_another_version_are_named(filled):
+    _, store = filled
+    path = store.folder / "studies" / "small.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"results": 0}))
+    with pytest.raises(FileError, match="results version 0, this goalward makes version"):
+        store.study()
+    path.write_text("{}")
+    with pytest.raises(FileError, match="the plan of the study is damaged"):
+        store.study()
+
+
+def test_which_study(filled, write_study, run_here):
+    _, store = filled
+    run_here(write_study("uniform", name="other"))
+    with pytest.raises(FileError, match="holds the studies other, small; choose one with --study"):
+        store.study()
+    with pytest.raises(UnknownNameError, match="did you mean 'other'"):
+        store.study("othr")
+
+
+def test_room_is_checked_before_the_first_run(tmp_path):
+    store = Store.open(tmp_path, create=True)
+    store.check_room(1)
+    with pytest.raises(FileError, match=r"the runs need about 1,000,000,000,000 MB and .* MB are free; make room"):
+        store.check_room(10**18)
+    assert [path.name for path in tmp_path.iterdir()] == [MARKER]

@@ -1,0 +1,75 @@
+"""Agents in users' files."""
+
+import pytest
+
+from goalward.errors import FileError, GoalwardError
+from goalward.studies.agent_files import load_class, read_agent_file
+
+
+def test_a_class_becomes_an_agent(folder):
+    kind = load_class(read_agent_file("agents.py:Plain", folder))
+    assert kind.name == "Plain"
+    assert kind(action=2).settings() == {"action": 2}
+    assert load_class(read_agent_file("agents.py:Plain", folder)) is kind
+
+
+def test_classes_of_one_file_keep_their_own_names(folder):
+    names = [load_class(read_agent_file(f"agents.py:{name}", folder)).name for name in ("Plain", "Raises", "Leaves")]
+    assert names == ["Plain", "Raises", "Leaves"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("agents.py:Plan1", "no class in .*agents.py is called 'Plan1'; did you mean 'Plan'?"),
+        ("agents.py:NoAgent", "NoAgent in .*agents.py is no agent; derive it from goalward.agents.Agent"),
+        ("agents.py:os", "os in .*agents.py is no agent"),
+        ("missing.py:Plain", "missing.py: No such file or directory"),
+        ("agents.py", "'agents.py' names no class in a file; write file.py:Class"),
+        ("agents.py:a b", "names no class in a file"),
+        ("broken.py:Plain", "broken.py: cannot be loaded .SyntaxError"),
+        ("wrong.py:Plain", "wrong.py: cannot be loaded .ZeroDivisionError: division by zero"),
+        ("leaves.py:Plain", "leaves.py: cannot be loaded .SystemExit: 0"),
+        ("binary.py:Plain", "not a Python file in UTF-8"),
+    ],
+)
+def test_what_is_no_agent_is_refused(folder, reference, message):
+    (folder / "broken.py").write_text("class Plain(:\n")
+    (folder / "wrong.py").write_text("1 / 0\n")
+    (folder / "leaves.py").write_text("import sys; sys.exit(0)\n")
+    (folder / "binary.py").write_bytes(b"\xff")
+    with pytest.raises(GoalwardError, match=message):
+        load_class(read_agent_file(reference, folder))
+
+
+def test_a_file_that_failed_can_be_mended(folder):
+    (folder / "agent.py").write_text("1 / 0\n")
+    with pytest.raises(FileError):
+        load_class(read_agent_file("agent.py:Plain", folder))
+    (folder / "agent.py").write_text((folder / "agents.py").read_text())
+    assert load_class(read_agent_file("agent.py:Plain", folder)).name == "Plain"
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("x: float = math.inf", "x is inf; it must be a finite number"),
+        ("x: set = field(default_factory=set)", r"x is set\(\); it must be a finite number"),
+        (
+            "x: int = field(default_factory=lambda: 1 / 0)",
+            "the agent cannot be made .*own.py, line 6: ZeroDivisionError",
+        ),
+        (
+            "def __post_init__(self): raise ValueError('no')",
+            "the agent cannot be made .*own.py, line 6: ValueError: no",
+        ),
+        ("def __post_init__(self): sys.exit(0)", "the agent cannot be made .*own.py, line 6: SystemExit: 0"),
+        ("def begin(self, task, rng): task.nothing", "the agent cannot be made .*own.py, line 6: AttributeError"),
+        ("def begin(self): pass", "the agent cannot be made .*own.py: TypeError"),
+    ],
+)
+def test_mistakes_of_a_class_are_named_with_the_line_of_the_study(folder, write_study, lines, message):
+    head = "import math, sys\nfrom dataclasses import dataclass, field\nfrom goalward.agents import PSRL\n"
+    (folder / "own.py").write_text(f"{head}@dataclass(eq=False)\nclass Own(PSRL):\n    {lines}\n")
+    with pytest.raises(FileError, match=f"own.toml, line [0-9]+: {message}"):
+        write_study("own.py:Own").check()

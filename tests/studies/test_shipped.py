@@ -1,0 +1,77 @@
+"""What comes with goalward runs: the studies, the example of an agent of one's own."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from goalward.errors import FileError, UnknownNameError
+from goalward.execution.executors import InProcess
+from goalward.execution.runner import run_study
+from goalward.results.reading import load_results
+from goalward.results.store import Store
+from goalward.results.summary import summarise
+from goalward.studies import shipped
+from goalward.studies.shipped import find_study, shipped_folder, shipped_studies
+from goalward.studies.spec import load_spec
+from goalward.studies.study import load, make_study
+
+ROOT = Path(__file__).parents[2]
+NAMES = sorted(path.stem for path in (ROOT / "studies").glob("*.toml"))
+
+
+def small(path, **changes):
+    """Return a study with fewer runs and episodes."""
+    spec, source = load_spec(path)
+    return make_study(spec.model_copy(update={"runs": 2, "episodes": 5} | changes), source)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_study_is_right_and_named_like_its_file(name):
+    study = load(find_study(name))
+    study.check()
+    assert study.plan.name == name
+    assert study.spec.description
+
+
+@pytest.mark.parametrize("name", ["bayesian-regret", "growth", "paper-theory", "paper-tuned", "ulcvi-80000"])
+def test_the_studies_of_the_paper_run(name, tmp_path):
+    study = small(find_study(name))
+    store = Store.open(tmp_path, create=True)
+    report = run_study(study, store, InProcess)
+    assert report.complete, report.failures
+    summary = summarise(load_results(store, study.plan))
+    assert len(summary.rows) == len(study.plan.cells)
+    assert bool(summary.sweeps) == (name == "growth")
+
+
+def test_where_the_studies_are(monkeypatch, tmp_path):
+    assert shipped_folder() == ROOT / "studies"
+    assert [spec.name for spec in shipped_studies()] == NAMES
+    assert find_study("growth") == ROOT / "studies" / "growth.toml"
+    assert find_study("./growth") == Path("growth")
+    with pytest.raises(UnknownNameError, match="did you mean 'growth'"):
+        find_study("grwth")
+    monkeypatch.setattr(shipped, "__file__", str(tmp_path / "a" / "b" / "goalward" / "studies" / "shipped.py"))
+    with pytest.raises(FileError, match="the studies of goalward are not installed"):
+        shipped_folder()
+
+
+def test_the_example_of_an_agent_is_that_of_the_readme():
+    example = (ROOT / "examples" / "my_agent.py").read_text(encoding="utf-8")
+    assert example in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(example.splitlines()) <= 40
+    ast.parse(example)
+
+
+def test_the_example_of_an_agent_learns(tmp_path):
+    study = small(ROOT / "examples" / "my_study.toml", episodes=300)
+    store = Store.open(tmp_path, create=True)
+    assert run_study(study, store, InProcess).complete
+    results = load_results(store, study.plan)
+    example, psrl = results.cells
+    assert (example.cell.agent.label, psrl.cell.agent.label) == ("EpsilonGreedy", "psrl")
+    # It learns: the second half of the episodes costs a fraction of what the uniformly random policy would, 36 each.
+    curves = example.curves["gap_regret"]
+    middle = int((example.points <= 150).sum()) - 1
+    assert ((curves[:, -1] - curves[:, middle]) / 150 < 9.0).all()

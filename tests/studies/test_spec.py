@@ -1,0 +1,219 @@
+"""Studies: what they mean, and what is said when they are wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from goalward.errors import FileError
+from goalward.studies.full_text import full_text
+from goalward.studies.spec import parse_spec
+from goalward.studies.study import load, make_study
+from goalward.studies.toml_text import line_of, written
+from goalward.worlds import grid_world, random_mdp
+
+STUDY = """\
+name = "try"
+runs = 3
+episodes = 200
+
+[[worlds]]
+world = "grid-world"
+label = "GridWorld"
+
+[[worlds]]
+world = "random-mdp"
+settings = { rows = "dirichlet" }
+sweep = { states = [4, 8] }
+draw = "seed"
+
+[[agents]]
+agent = "uniform"
+
+[[agents]]
+agent = "psrl"
+label = "PSRL-SSP"
+settings = { prior = { kind = "dirichlet", concentration = 1 } }
+
+[[agents]]
+agent = "optimal"
+worlds = ["GridWorld"]
+"""
+
+
+def study(text=STUDY, path="folder/study.toml"):
+    return make_study(*parse_spec(text, Path(path)))
+
+
+def labels(plan):
+    return [(cell.world.label, cell.agent.label, cell.episodes) for cell in plan.cells]
+
+
+def test_cells_are_agents_times_worlds():
+    plan = study().plan
+    assert labels(plan) == [
+        ("GridWorld", "uniform", 200),
+        ("GridWorld", "PSRL-SSP", 200),
+        ("GridWorld", "optimal", 200),
+        ("random-mdp states=4", "uniform", 200),
+        ("random-mdp states=4", "PSRL-SSP", 200),
+        ("random-mdp states=8", "uniform", 200),
+        ("random-mdp states=8", "PSRL-SSP", 200),
+    ]
+    assert plan.size == 21
+
+
+def test_defaults_are_filled_in():
+    plan = study().plan
+    assert plan.cells[0].world.identity == {
+        "id": "grid-world-v0",
+        "settings": {"rows": 3, "columns": 4, "success": 0.85},
+    }
+    prior = {"kind": "dirichlet", "concentration": 1.0, "support": None}
+    assert plan.cells[1].agent.identity["settings"]["prior"] == prior
+    bare = study(STUDY.replace("settings = { prior", "# settings = { prior")).plan
+    assert bare.cells[1].agent.identity["settings"]["prior"] == prior | {"concentration": 0.1}
+    spelt = study(STUDY.replace('label = "GridWorld"', "settings = { success = 1 }\nlabel = 'GridWorld'")).plan
+    assert type(spelt.cells[0].world.identity["settings"]["success"]) is float
+
+
+def test_several_lengths_make_several_cells():
+    plan = study(STUDY.replace("episodes = 200", "episodes = [10, 20]")).plan
+    assert labels(plan)[:3] == [("GridWorld", name, 10) for name in ("uniform", "PSRL-SSP", "optimal")]
+    assert labels(plan)[3] == ("GridWorld", "uniform", 20)
+
+
+def test_the_full_text_is_the_same_study():
+    first = study()
+    again = study(full_text(first))
+    assert labels(again.plan) == labels(first.plan)
+    assert [again.plan.keys(c) for c in again.plan.cells] == [first.plan.keys(c) for c in first.plan.cells]
+    assert "success = 0.85" in full_text(first)
+    assert full_text(again) == full_text(first)
+
+
+def test_worlds_in_files(tmp_path):
+    random_mdp(seed=3).save(tmp_path / "model.npz")
+    (tmp_path / "maze.txt").write_text("S.\n.G\n")
+    entries = '[[worlds]]\nworld = "model.npz"\n[[worlds]]\nworld = "maze.txt"\nsettings = { success = 1 }\n'
+    (tmp_path / "study.toml").write_text(f'name = "files"\n{entries}[[agents]]\nagent = "uniform"\n')
+    loaded = load(tmp_path / "study.toml")
+    loaded.check()
+    assert [cell.world.label for cell in loaded.plan.cells] == ["model", "maze"]
+    digest = random_mdp(seed=3).digest
+    assert loaded.plan.cells[0].world.identity == {"digest": digest}
+    assert loaded.attachments.models[digest] == random_mdp(seed=3)
+    assert loaded.plan.cells[1].world.identity["settings"] == {"text": "S.\n.G\n", "success": 1.0}
+
+
+def test_the_priors_of_a_study(tmp_path):
+    for prior in ('{ kind = "slip" }', '{ kind = "dirichlet", support = "world" }'):
+        text = f'name = "x"\n[[worlds]]\nworld = "grid-world"\n[[agents]]\nagent = "psrl"\nsettings.prior = {prior}\n'
+        made = study(text)
+        made.check()
+        assert made.plan.cells[0].agent.identity["settings"]["prior"]["concentration"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("found", "put", "line", "message"),
+    [
+        ("runs = 3", "rns = 3", 2, "no key is called 'rns' here; did you mean 'runs'?"),
+        ("runs = 3", "zzz = 3", 2, "no key is called 'zzz' here; allowed are: name, description, seed, runs"),
+        ("runs = 3", "runs = 'x'", 2, "runs is 'x'; it must be a valid integer"),
+        ("runs = 3", "runs = 0", 2, "runs is 0; it must be greater than or equal to 1"),
+        ("runs = 3", "runs = true", 2, "runs is True; it must be a valid integer"),
+        ("runs = 3", "seed = -1", 2, "seed is -1; it must be greater than or equal to 0"),
+        ("= 200", "= [200, 0]", 3, "episodes is [200, 0]; it must be an integer of at least 1, or a list of such"),
+        ("= 200", "= []", 3, "episodes is []; it must be an integer of at least 1, or a list of such"),
+        ('name = "try"', "", 1, 'name is missing; add name = "..."'),
+        ('name = "try"', 'name = "a/b"', 1, "name is 'a/b'; it must be made of letters, digits"),
+        ("label = ", "lable = ", 7, "no key is called 'lable' here; did you mean 'label'?"),
+        ('"grid-world"', '"gridworld"', 6, "no world is called 'gridworld'; did you mean 'grid-world'?"),
+        ("rows = ", "row = ", 11, "no setting of random-mdp-v0 is called 'row'; did you mean 'rows'?"),
+        ('rows = "dirichlet"', 'rows = "flat"', 11, "rows is 'flat'; it must be 'uniform' or 'dirichlet'"),
+        ("states = [4", "states = [nan", 12, "states is nan; it must be a finite number, a text, true or false"),
+        ("[4, 8]", "[]", 12, "states is []; it must have at least 1 item"),
+        ("[4, 8]", "4", 12, "states is 4; it must be a valid list"),
+        ("states = [4, 8]", "rows = ['uniform']", 12, "rows is both set and swept; keep one"),
+        ('draw = "seed"', 'draw = "sed"', 13, "no setting of random-mdp-v0 is called 'sed'; did you mean 'seed'?"),
+        ('draw = "seed"', 'draw = "rows"', 13, "draw is 'rows'; it must be an integer setting of random-mdp-v0"),
+        ('agent = "uniform"', 'agent = "unifrm"', 16, "no agent is called 'unifrm'; did you mean 'uniform'?"),
+        ('agent = "uniform"', "agent = 3", 16, "agent is 3; it must be a valid string"),
+        ('agent = "uniform"', 'agent = "mine.py:Mine"', 16, "folder/mine.py: No such file or directory"),
+        ('agent = "uniform"', 'agent = "mine.py"', 16, "'mine.py' names no class in a file; write file.py:Class"),
+        ("concentration", "concetration", 21, "no setting of the dirichlet prior is called 'concetration'; did"),
+        ('{ kind = "dirichlet", concentration = 1 }', "3", 21, "prior is 3; it must be a table"),
+        ("settings = { prior", "settings = { scale", 21, "no setting of psrl is called 'scale'"),
+        ("concentration = 1", "concentration = -1", 18, "concentration is -1.0; it must be a positive number"),
+        ('kind = "dirichlet"', 'kind = "beta"', 21, "no kind of prior is called 'beta'; there are: dirichlet, slip"),
+        ('["GridWorld"]', '["Gridworld"]', 25, "no world of this study is called 'Gridworld'; did you mean"),
+        ('agent = "optimal"', 'agent = "uniform"', 23, "two agents are called 'uniform' in GridWorld; give one"),
+        ('label = "GridWorld"', 'label = "random-mdp states=4"', 9, "two worlds are called 'random-mdp states=4'"),
+    ],
+)
+def test_mistakes_are_named_with_their_line(found, put, line, message):
+    assert found in STUDY
+    with pytest.raises(FileError) as raised:
+        study(STUDY.replace(found, put, 1)).check()
+    assert str(raised.value).startswith(f"folder/study.toml, line {line}: {message}")
+
+
+def test_text_that_is_no_toml():
+    with pytest.raises(FileError, match=r"study.toml: no TOML: .*line 2, column"):
+        study("name = 'a'\nruns = = 3")
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(FileError, match=r"missing\.toml: No such file or directory"):
+        load(tmp_path / "missing.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(FileError, match="not a text file"):
+        load(tmp_path / "binary.toml")
+
+
+def test_models_in_files_have_no_settings(tmp_path):
+    grid_world().save(tmp_path / "grid.npz")
+    text = 'name = "x"\n[[worlds]]\nworld = "grid.npz"\nsettings = { rows = 3 }\n[[agents]]\nagent = "uniform"\n'
+    with pytest.raises(FileError, match=r"line 4: grid\.npz is a model in a file and has no settings to change"):
+        study(text, tmp_path / "study.toml")
+
+
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        (("runs",), 1),
+        (("text",), 3),
+        (("worlds", 0), 6),
+        (("worlds", 0, "settings", "rows"), 9),
+        (("worlds", 1, "settings", "rows"), 12),
+        (("worlds", 1, "world"), 11),
+        (("worlds", 1, "draw"), 10),
+        (("agents", 0, "settings", "prior"), 15),
+        (("nothing",), 1),
+    ],
+)
+def test_lines_of_keys(place, line):
+    text = """\
+runs = 3 # worlds = 1
+
+text = '''
+runs = 4
+'''
+[[worlds]] # the first
+"world" = "a"
+[worlds.settings]
+rows = 3
+[[ worlds ]]
+world = "b"
+settings = { rows = 3 }
+[[agents]]
+agent = "c"
+settings.prior = 3
+"""
+    assert line_of(text, place) == line
+
+
+@pytest.mark.parametrize("value", [True, 3, 0.1, 1e-300, 'a "b" \\ \n é', [1, [2.5]], {"a": {"b": [1]}}, {}, []])
+def test_values_are_written_as_toml(value):
+    import tomllib
+
+    assert tomllib.loads(f"value = {written(value)}") == {"value": value}
