@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from goalward.claims import comparisons, lemmas, scaling, table
 from goalward.claims.findings import Finding, Verdict, above, all_of, at_most, below, share, shown, within
 from goalward.claims.lab import Lab, cell_of
 from goalward.cli import main
@@ -19,7 +20,6 @@ from goalward.execution.executors import InProcess
 from goalward.report.claims import claims_document, claims_markdown, claims_text
 from goalward.results.statistics import Interval
 from goalward.results.store import Store
-from goalward.theory import claims, comparisons, lemmas, scaling
 from goalward.theory.bounds import theorem_1
 
 HOLDS, FAILS, OPEN = Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN
@@ -238,7 +238,7 @@ def test_lemmas_on_real_runs() -> None:
 def test_claims_are_tested_and_runs_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Lab, "choose", lambda self, quick, full: 4 if quick <= 20 else min(quick, 100))
     names: list[str] = []
-    made = claims.check_claims(
+    made = table.check_claims(
         tmp_path / "results", quick=True, only=["resampling", "withheld"], workers=1, watch=names.append
     )
     assert names == ["resampling", "withheld"]
@@ -246,7 +246,7 @@ def test_claims_are_tested_and_runs_stored(tmp_path: Path, monkeypatch: pytest.M
     stored = sorted((tmp_path / "results").rglob("*.parquet"))
     assert len(stored) == 8
     times = [path.stat().st_mtime_ns for path in stored]
-    again = claims.check_claims(tmp_path / "results", quick=True, only=["resampling"], workers=1)
+    again = table.check_claims(tmp_path / "results", quick=True, only=["resampling"], workers=1)
     assert again == made[:1]
     assert [path.stat().st_mtime_ns for path in stored] == times
 
@@ -266,7 +266,7 @@ def test_runs_that_fail_leave_nothing_to_say(tmp_path: Path) -> None:
 
 def test_unknown_tests_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="no test of claims is called 'rivalz'; did you mean 'rivals'"):
-        claims.check_claims(tmp_path, only=["rivalz"])
+        table.check_claims(tmp_path, only=["rivalz"])
 
 
 def test_verdicts_follow_the_interval() -> None:
@@ -320,7 +320,7 @@ def test_the_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
         settings["watch"]("rivals")
         return TABLE
 
-    monkeypatch.setattr(claims, "check_claims", check)
+    monkeypatch.setattr(table, "check_claims", check)
     monkeypatch.setenv("COLUMNS", "100")
     page = tmp_path / "table.md"
     arguments = ["claims", "--quick", "--only", "rivals", "--out", str(tmp_path), "--markdown", str(page)]
