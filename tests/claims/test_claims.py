@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goalward.claims import comparisons, lemmas, scaling, table
-from goalward.claims.findings import Finding, Verdict, above, all_of, at_most, below, share, shown, within
-from goalward.claims.lab import Lab, cell_of
+from goalward.claims import catalogue, experiments, lemmas, theorems
+from goalward.claims.run_source import RunSource, cell_of
+from goalward.claims.verdicts import Finding, Verdict, above, all_of, at_most, below, share, shown, within
 from goalward.cli import main
 from goalward.errors import TheoryError, UnknownNameError
 from goalward.execution.executors import InProcess
-from goalward.report.claims import claims_document, claims_markdown, claims_text
+from goalward.report.claims_text import claims_document, claims_markdown, claims_text
 from goalward.results.statistics import Interval
 from goalward.results.store import Store
 from goalward.theory.bounds import theorem_1
 
 HOLDS, FAILS, OPEN = Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN
-RIVALS = comparisons.RIVALS
+RIVALS = experiments.RIVALS
 
 
 def cell(world: str, agent: str, finals: Sequence[float], curves: Any = None, points: Any = None) -> Any:
@@ -40,7 +40,7 @@ def cell(world: str, agent: str, finals: Sequence[float], curves: Any = None, po
 
 
 class MadeUp:
-    """A lab whose studies have the results that a test gives it."""
+    """A source whose studies have the results that a test gives it."""
 
     def __init__(self, *cells: Any, quick: bool = False):
         self.found = SimpleNamespace(cells=list(cells), plan=SimpleNamespace(name="made-up"))
@@ -75,7 +75,7 @@ OURS = [9.0, 10.0, 11.0, 10.0]
     [([900.0, 1000.0, 1100.0, 1000.0], HOLDS), ([5.0, 6.0, 6.5, 6.0], FAILS), ([1.0, 200.0, 5.0, 10.0], OPEN)],
 )
 def test_rivals(bernstein: list[float], verdict: Verdict) -> None:
-    beats, gap = comparisons.rival_findings(MadeUp(*comparison(OURS, Bernstein=bernstein)))  # type: ignore[arg-type]
+    beats, gap = experiments.rival_findings(MadeUp(*comparison(OURS, Bernstein=bernstein)))  # type: ignore[arg-type]
     assert beats.verdict is verdict
     assert "nearest, Bernstein-SSP" in beats.figure
     if verdict is HOLDS:
@@ -84,14 +84,14 @@ def test_rivals(bernstein: list[float], verdict: Verdict) -> None:
 
 
 def test_a_larger_gap_on_gridworld() -> None:
-    _, gap = comparisons.rival_findings(MadeUp(*comparison(OURS)))  # type: ignore[arg-type]
+    _, gap = experiments.rival_findings(MadeUp(*comparison(OURS)))  # type: ignore[arg-type]
     assert gap.verdict is HOLDS
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(2.0, FAILS), (1.0, HOLDS), (0.5, HOLDS)])
 def test_tuned(factor: float, verdict: Verdict) -> None:
     tuned = {rival.partition("-")[0]: np.array(OURS) / factor for rival in RIVALS}
-    found = comparisons.tuned_finding(MadeUp(*comparison(OURS, **tuned)))  # type: ignore[arg-type]
+    found = experiments.tuned_finding(MadeUp(*comparison(OURS, **tuned)))  # type: ignore[arg-type]
     assert found.verdict is verdict
 
 
@@ -101,13 +101,13 @@ def test_ulcvi(power: float, verdict: Verdict) -> None:
     points = np.append(points, 80_000)
     curves = np.array([[slope * k**power for k in points.tolist()] for slope in (36.0, 36.1, 35.9)])
     cells = [cell(world, "ULCVI", [1.0] * 3, curves, points) for world in ("GridWorld", "RandomMDP")]
-    assert comparisons.ulcvi_finding(MadeUp(*cells)).verdict is verdict  # type: ignore[arg-type]
+    assert experiments.ulcvi_finding(MadeUp(*cells)).verdict is verdict  # type: ignore[arg-type]
 
 
 def test_ulcvi_needs_all_its_episodes() -> None:
     points = np.arange(1, 3001)
     cells = [cell(world, "ULCVI", [1.0], np.array([points * 36.0]), points) for world in ("GridWorld", "RandomMDP")]
-    found = comparisons.ulcvi_finding(MadeUp(*cells, quick=True))  # type: ignore[arg-type]
+    found = experiments.ulcvi_finding(MadeUp(*cells, quick=True))  # type: ignore[arg-type]
     assert found.verdict is OPEN
     assert "80,000" in found.note
 
@@ -122,7 +122,7 @@ def test_priors(informed: list[float], verdict: Verdict) -> None:
         "one slip for all cells": informed,
     }
     cells = [cell("GridWorld", name, finals) for name, finals in agents.items()]
-    assert comparisons.prior_finding(MadeUp(*cells)).verdict is verdict  # type: ignore[arg-type]
+    assert experiments.prior_finding(MadeUp(*cells)).verdict is verdict  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -134,23 +134,23 @@ def test_resampling(ours: int, theirs: int, verdict: Verdict) -> None:
         cell(world, agent, [np.nan] * stuck + [1.0] * (20 - stuck))
         for agent, stuck in (("PSRL-SSP", ours), ("at episode starts", theirs))
     ]
-    assert comparisons.resampling_finding(MadeUp(*cells)).verdict is verdict  # type: ignore[arg-type]
+    assert experiments.resampling_finding(MadeUp(*cells)).verdict is verdict  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.5, HOLDS), (0.5, FAILS)])
 def test_tsde_and_the_conjecture(factor: float, verdict: Verdict) -> None:
     points = np.arange(1, 1001)
     cells = []
-    for world in scaling.EPOCH_WORLDS:
+    for world in theorems.EPOCH_WORLDS:
         for agent, times in (("PSRL-SSP", 1.0), ("TSDE", factor)):
             finals = times * np.array([99.0, 100.0, 101.0])
             cells.append(cell(world, agent, finals, finals[:, None] * points**0.4 / 1000**0.4, points))
     results: Any = SimpleNamespace(cells=cells, plan=None)
-    assert scaling.tsde_finding(results, "").verdict is verdict
-    assert scaling.fixed_finding(results, "").verdict is HOLDS
+    assert theorems.tsde_finding(results, "").verdict is verdict
+    assert theorems.fixed_finding(results, "").verdict is HOLDS
     for each in cells:
         each.curves["gap_regret"] = each.curves["gap_regret"] ** 2
-    assert scaling.fixed_finding(results, "").verdict is FAILS
+    assert theorems.fixed_finding(results, "").verdict is FAILS
 
 
 @pytest.mark.parametrize(
@@ -160,17 +160,17 @@ def test_runs_beyond_the_lemma_are_counted(
     broken: int, said: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     points = np.arange(1, 1001)
-    cells = [cell(world, "PSRL-SSP", [1.0] * 3, None, points) for world in scaling.EPOCH_WORLDS]
+    cells = [cell(world, "PSRL-SSP", [1.0] * 3, None, points) for world in theorems.EPOCH_WORLDS]
     for each in cells:
         each.cell.world.identity = {"id": "grid-world-v0", "settings": {}}
     holds = iter([False] * broken + [True] * 9)
-    monkeypatch.setattr(scaling, "epoch_curves", lambda *_: np.outer([1.0, 1.1, 0.9], points**0.4))
-    monkeypatch.setattr(scaling, "count_epochs", lambda *_: SimpleNamespace(holds=next(holds)))
+    monkeypatch.setattr(theorems, "epoch_curves", lambda *_: np.outer([1.0, 1.1, 0.9], points**0.4))
+    monkeypatch.setattr(theorems, "count_epochs", lambda *_: SimpleNamespace(holds=next(holds)))
     plan = SimpleNamespace(keys=lambda _: ["a", "b", "c"])
     store = SimpleNamespace(read=lambda _: SimpleNamespace(epochs=lambda: None))
-    lab: Any = SimpleNamespace(store=store)
+    source: Any = SimpleNamespace(store=store)
     results: Any = SimpleNamespace(cells=cells, plan=plan)
-    found = scaling.number_finding(lab, results, "")
+    found = theorems.number_finding(source, results, "")
     assert found.verdict is verdict
     assert f"{said} the lemma's bound" in found.figure
 
@@ -182,11 +182,11 @@ def test_what_a_study_does_not_have_is_said() -> None:
 
 def test_growth_of_means() -> None:
     sizes = np.array([2.0, 4.0, 8.0])
-    exact = scaling.growth_of_means(sizes, np.outer(sizes**0.7, [1.0, 2.0, 3.0]))
+    exact = theorems.growth_of_means(sizes, np.outer(sizes**0.7, [1.0, 2.0, 3.0]))
     assert (exact.value, exact.low, exact.high) == pytest.approx((0.7, 0.7, 0.7))
-    ratio = scaling.growth_of_means(sizes, np.outer(sizes**0.7, [1.0, 2.0]), np.outer(sizes, [5.0, 5.0]))
+    ratio = theorems.growth_of_means(sizes, np.outer(sizes**0.7, [1.0, 2.0]), np.outer(sizes, [5.0, 5.0]))
     assert ratio.value == pytest.approx(-0.3)
-    assert np.isnan(scaling.growth_of_means(sizes, np.array([[1.0, 2.0], [np.nan, 1.0], [1.0, 1.0]])).value)
+    assert np.isnan(theorems.growth_of_means(sizes, np.array([[1.0, 2.0], [np.nan, 1.0], [1.0, 1.0]])).value)
 
 
 @pytest.mark.parametrize(("power", "verdict"), [(0.4, HOLDS), (1.5, FAILS)])
@@ -194,27 +194,27 @@ def test_sizes(power: float, verdict: Verdict) -> None:
     """A regret that grows like A^1.5 is too much for a bound whose terms grow like sqrt(A) and A."""
     sizes = np.array([2.0, 4.0, 8.0, 16.0])
     bounds = np.array([theorem_1(8, int(A), 10_000, 5.0, 0.2).total for A in sizes])
-    sweep = scaling.Sweep(sizes, np.outer(sizes**power, [1.0, 1.1, 0.9]), bounds, np.outer(bounds, np.ones(3)))
-    found = scaling.sizes_finding({"A": sweep}, "")
+    sweep = theorems.Sweep(sizes, np.outer(sizes**power, [1.0, 1.1, 0.9]), bounds, np.outer(bounds, np.ones(3)))
+    found = theorems.sizes_finding({"A": sweep}, "")
     assert found.verdict is verdict
     assert f"regret {power:g}" in found.figure
 
 
 def test_theorem_1_on_a_small_scale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """S² A = 2,048 episodes are the fewest that the sweep allows."""
-    monkeypatch.setattr(Lab, "choose", lambda self, quick, full: 2 if quick < 100 else 2048)
-    lab = Lab(Store.open(tmp_path, create=True), InProcess(), quick=True)
-    in_K, sizes = scaling.theorem_1_findings(lab)
+    monkeypatch.setattr(RunSource, "choose", lambda self, quick, full: 2 if quick < 100 else 2048)
+    source = RunSource(Store.open(tmp_path, create=True), InProcess(), quick=True)
+    in_K, sizes = theorems.theorem_1_findings(source)
     assert in_K.verdict in (HOLDS, OPEN)
     assert sizes.verdict is not FAILS
     assert "the largest of 8 settings" in in_K.figure
 
 
 def test_worlds_of_the_theorems() -> None:
-    far, near = (scaling.goal_run(near, 200, 0) for near in (1, 8))
+    far, near = (theorems.goal_run(near, 200, 0) for near in (1, 8))
     assert far[1] > 2 * near[1]
     assert all(regret > 0.0 and 0.2 <= c_min < 1.0 for regret, _, c_min in (far, near))
-    perturbed, plain, bound = scaling.perturbed_run(200, 0)
+    perturbed, plain, bound = theorems.perturbed_run(200, 0)
     assert 0.0 <= plain < bound
     assert 0.0 <= perturbed < bound
 
@@ -236,9 +236,9 @@ def test_lemmas_on_real_runs() -> None:
 
 
 def test_claims_are_tested_and_runs_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Lab, "choose", lambda self, quick, full: 4 if quick <= 20 else min(quick, 100))
+    monkeypatch.setattr(RunSource, "choose", lambda self, quick, full: 4 if quick <= 20 else min(quick, 100))
     names: list[str] = []
-    made = table.check_claims(
+    made = catalogue.check_claims(
         tmp_path / "results", quick=True, only=["resampling", "withheld"], workers=1, watch=names.append
     )
     assert names == ["resampling", "withheld"]
@@ -246,13 +246,13 @@ def test_claims_are_tested_and_runs_stored(tmp_path: Path, monkeypatch: pytest.M
     stored = sorted((tmp_path / "results").rglob("*.parquet"))
     assert len(stored) == 8
     times = [path.stat().st_mtime_ns for path in stored]
-    again = table.check_claims(tmp_path / "results", quick=True, only=["resampling"], workers=1)
+    again = catalogue.check_claims(tmp_path / "results", quick=True, only=["resampling"], workers=1)
     assert again == made[:1]
     assert [path.stat().st_mtime_ns for path in stored] == times
 
 
 def test_runs_that_fail_leave_nothing_to_say(tmp_path: Path) -> None:
-    lab = Lab(Store.open(tmp_path, create=True), InProcess(), quick=True)
+    source = RunSource(Store.open(tmp_path, create=True), InProcess(), quick=True)
     broken = tmp_path / "broken.toml"
     broken.write_text(
         'name = "broken"\n[[worlds]]\nworld = "grid-world-v0"\n[[agents]]\nagent = "psrl"\n'
@@ -261,12 +261,12 @@ def test_runs_that_fail_leave_nothing_to_say(tmp_path: Path) -> None:
     with pytest.raises(
         TheoryError, match=r"2 runs of .*broken.toml failed, so nothing can be said: psrl in grid-world"
     ):
-        lab.results(str(broken), runs=2, episodes=3)
+        source.results(str(broken), runs=2, episodes=3)
 
 
 def test_unknown_tests_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="no test of claims is called 'rivalz'; did you mean 'rivals'"):
-        table.check_claims(tmp_path, only=["rivalz"])
+        catalogue.check_claims(tmp_path, only=["rivalz"])
 
 
 def test_verdicts_follow_the_interval() -> None:
@@ -320,7 +320,7 @@ def test_the_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
         settings["watch"]("rivals")
         return TABLE
 
-    monkeypatch.setattr(table, "check_claims", check)
+    monkeypatch.setattr(catalogue, "check_claims", check)
     monkeypatch.setenv("COLUMNS", "100")
     page = tmp_path / "table.md"
     arguments = ["claims", "--quick", "--only", "rivals", "--out", str(tmp_path), "--markdown", str(page)]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from goalward import hardness, worlds
-from goalward.claims.lab import Lab
-from goalward.claims.regret_table import grid_markdown, regret_grid, stored_grid
+from goalward.claims.regret_table import regret_markdown, regret_rows, stored_regret_rows
+from goalward.claims.run_source import RunSource
 from goalward.errors import TheoryError
 from goalward.execution.executors import InProcess
 from goalward.results.store import Store
@@ -31,9 +31,9 @@ agent = "psrl"
 
 def test_the_grid(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(STUDY)
-    lab = Lab(Store.open(tmp_path / "results", create=True), InProcess(), quick=True)
-    results = lab.results(str(tmp_path / "small.toml"), runs=3, episodes=60)
-    rows = regret_grid(results, [20, 60, 600])
+    source = RunSource(Store.open(tmp_path / "results", create=True), InProcess(), quick=True)
+    results = source.results(str(tmp_path / "small.toml"), runs=3, episodes=60)
+    rows = regret_rows(results, [20, 60, 600])
     assert [(row.S, row.A, row.K) for row in rows] == [(2, 2, 20), (2, 2, 60), (6, 2, 20), (6, 2, 60)]
     contents = results.plan.contents(results.cells[0].cell)
     hard = [hardness(worlds.make(content["world"]["id"], **content["world"]["settings"])) for content in contents]
@@ -44,7 +44,7 @@ def test_the_grid(tmp_path: Path) -> None:
     assert rows[1].regret.value == pytest.approx(results.cells[0].finals["gap_regret"].mean())
     # Seventy-two episodes would be needed for six states.
     assert rows[3].main is rows[3].ratio is None
-    text = grid_markdown(rows).splitlines()
+    text = regret_markdown(rows).splitlines()
     assert len(text) == 6
     assert text[5].startswith("| 6 | 2 | 60 |")
     assert "K < S² A" in text[5]
@@ -53,22 +53,22 @@ def test_the_grid(tmp_path: Path) -> None:
 def test_the_grid_of_a_folder(tmp_path: Path) -> None:
     store = Store.open(tmp_path / "results", create=True)
     with pytest.raises(TheoryError, match="no runs of Theorem 1; goalward claims --only theorem-1 makes them"):
-        stored_grid(store)
-    lab = Lab(store, InProcess(), quick=True)
+        stored_regret_rows(store)
+    source = RunSource(store, InProcess(), quick=True)
     for episodes in (20, 60):
         (tmp_path / "small.toml").write_text(STUDY.replace("small", "claims-theorem"))
-        results = lab.results(str(tmp_path / "small.toml"), runs=2, episodes=episodes)
-    assert stored_grid(store) == regret_grid(results, [3, 15, 60])
+        results = source.results(str(tmp_path / "small.toml"), runs=2, episodes=episodes)
+    assert stored_regret_rows(store) == regret_rows(results, [3, 15, 60])
 
 
 def test_no_episode_after_k_counts(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(STUDY.replace("[2, 6]", "[2]"))
-    lab = Lab(Store.open(tmp_path / "results", create=True), InProcess(), quick=True)
-    results = lab.results(str(tmp_path / "small.toml"), runs=2, episodes=60)
+    source = RunSource(Store.open(tmp_path / "results", create=True), InProcess(), quick=True)
+    results = source.results(str(tmp_path / "small.toml"), runs=2, episodes=60)
     (cell,) = results.cells
     regrets = cell.curves["gap_regret"].copy()
     # Episodes 20 and 21 are no points of the curve.
     kept = ~np.isin(cell.points, (20, 21))
     thin = replace(cell, points=cell.points[kept], curves={"gap_regret": regrets[:, kept]})
-    rows = regret_grid(replace(results, cells=[thin]), [19, 20, 22])
+    rows = regret_rows(replace(results, cells=[thin]), [19, 20, 22])
     assert [row.regret.value for row in rows] == pytest.approx(regrets[:, [18, 18, 21]].mean(axis=0))

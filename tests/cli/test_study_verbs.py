@@ -12,7 +12,7 @@ import pytest
 from goalward import __version__ as goalward_version
 from goalward.cli import main
 from goalward.execution import doctor as checkup
-from goalward.report.published import PUBLISHED
+from goalward.report.paper_values import PUBLISHED
 from goalward.results.store import Store
 from goalward.studies.shipped import find_study
 from goalward.studies.study import load
@@ -222,7 +222,7 @@ def test_damaged_runs_count_as_missing(run, folder):
 
 
 def test_mistakes_in_goalward_are_owned_up_to(run, monkeypatch):
-    monkeypatch.setattr("goalward.report.doctor.facts", lambda: 1 / 0)
+    monkeypatch.setattr("goalward.report.doctor_text.facts", lambda: 1 / 0)
     code, _, err = run("doctor")
     assert code == 70
     assert err == (

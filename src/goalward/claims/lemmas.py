@@ -15,8 +15,8 @@ import numpy as np
 from goalward import worlds
 from goalward.agents.psrl import PSRL
 from goalward.beliefs.dirichlet import Dirichlet
-from goalward.claims.findings import Finding, Verdict, all_of, at_most, below, number, shown
-from goalward.claims.lab import Lab
+from goalward.claims.run_source import RunSource
+from goalward.claims.verdicts import Finding, Verdict, all_of, at_most, below, number, shown
 from goalward.learning.loop import learn
 from goalward.model.ssp import SSP
 from goalward.model.task import Task
@@ -27,7 +27,7 @@ from goalward.theory.confidence import Coverage, coverage, miss_probabilities, p
 from goalward.theory.decomposition import Decomposition, decompose
 from goalward.theory.epochs import EpochCount, Invariants, check_invariants, count_epochs
 from goalward.theory.intervals import Intervals, cut_into_intervals
-from goalward.theory.posterior import agreement, draw_world, quantities, sample_pair
+from goalward.theory.posterior_lemma import agreement, draw_world, quantities, sample_pair
 
 __all__ = ["COSTS", "Examination", "examine", "lemma_findings", "posterior_finding"]
 
@@ -77,13 +77,13 @@ def examine(name: str | None, episodes: int, seed: int) -> Examination:
     )
 
 
-def lemma_findings(lab: Lab) -> list[Finding]:
+def lemma_findings(source: RunSource) -> list[Finding]:
     """Test all lemmas but that of posterior sampling."""
-    drawn_runs, fixed_runs = lab.choose(30, 200), lab.choose(2, 10)
-    drawn_K, fixed_K = lab.choose(500, 2_000), lab.choose(1_000, 10_000)
+    drawn_runs, fixed_runs = source.choose(30, 200), source.choose(2, 10)
+    drawn_K, fixed_K = source.choose(500, 2_000), source.choose(1_000, 10_000)
     tasks: list[tuple[str | None, int, int]] = [(None, drawn_K, seed) for seed in range(drawn_runs)]
     tasks += [(name, fixed_K, seed) for name in FIXED for seed in range(fixed_runs)]
-    found = lab.map(examine, tasks)
+    found = source.map(examine, tasks)
     drawn = found[:drawn_runs]
     where = f"{drawn_runs} worlds drawn from the prior, K={drawn_K:,}"
     everywhere = f"{where}; {' and '.join(FIXED)}, {fixed_runs} runs each, K={fixed_K:,}"
@@ -192,12 +192,12 @@ def intervals_finding(found: list[Examination], ran: str) -> Finding:
     return Finding("intervals", claim, ran, figure, verdict, note)
 
 
-def posterior_finding(lab: Lab) -> Finding:
+def posterior_finding(source: RunSource) -> Finding:
     """Test that sampled and true models can be exchanged, over worlds of the prior."""
-    number_of_worlds, epoch, episodes = lab.choose(150, 1_000), 15, 100
+    number_of_worlds, epoch, episodes = source.choose(150, 1_000), 15, 100
     wanted = quantities(Task(COSTS, 0, episodes))
     tasks = [(PSRL(PRIOR), COSTS, epoch, episodes, run_seed(seed, "pair"), wanted) for seed in range(number_of_worlds)]
-    pairs = [pair for pair in lab.map(sample_pair, tasks, size=25) if pair is not None]
+    pairs = [pair for pair in source.map(sample_pair, tasks, size=25) if pair is not None]
     sampled, true = (np.array([pair[side] for pair in pairs]) for side in (0, 1))
     names = ["V(s_init)" if place is None else f"theta{place}" for place in wanted]
     found = agreement(sampled, true, names)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from goalward.claims.findings import number, shown
+from goalward.claims.verdicts import number, shown
 from goalward.errors import TheoryError
 from goalward.planning.hardness import hardness
 from goalward.results.reading import Results, load_results
@@ -20,11 +20,11 @@ from goalward.results.store import Store
 from goalward.studies.factory import Attachments, make_world
 from goalward.theory.bounds import theorem_1
 
-__all__ = ["GridRow", "grid_markdown", "regret_grid", "stored_grid"]
+__all__ = ["RegretRow", "regret_markdown", "regret_rows", "stored_regret_rows"]
 
 
 @dataclass(frozen=True)
-class GridRow:
+class RegretRow:
     """One setting of the grid: regret after K episodes, and the two terms of the bound, None where K < S² A."""
 
     S: int
@@ -43,7 +43,7 @@ class GridRow:
         return self.regret.value / (self.main + self.lower_order)
 
 
-def stored_grid(store: Store) -> list[GridRow]:
+def stored_regret_rows(store: Store) -> list[RegretRow]:
     """Return the grid of the runs that tests of Theorem 1 left in a results folder, the longest there are."""
     plans = [store.study(name) for name in store.studies() if "claims-theorem" in name]
     if not plans:
@@ -51,10 +51,10 @@ def stored_grid(store: Store) -> list[GridRow]:
     plan = max(plans, key=lambda each: each.cells[0].episodes)
     K = plan.cells[0].episodes
     # The sweeps of S and A have a setting in common.
-    return list(dict.fromkeys(regret_grid(load_results(store, plan), [K // 20, K // 4, K])))
+    return list(dict.fromkeys(regret_rows(load_results(store, plan), [K // 20, K // 4, K])))
 
 
-def regret_grid(results: Results, lengths: Sequence[int]) -> list[GridRow]:
+def regret_rows(results: Results, lengths: Sequence[int]) -> list[RegretRow]:
     """Return the grid of a study whose worlds are drawn anew for each run, after the given numbers of episodes.
 
     Long curves are read at some hundreds of points: where K is none of them the regret is that of the last one before.
@@ -74,11 +74,11 @@ def regret_grid(results: Results, lengths: Sequence[int]) -> list[GridRow]:
                 main = float(np.mean([bound.main for bound in bounds]))
                 lower = float(np.mean([bound.lower_order for bound in bounds]))
             regret = mean_interval(cell.curves["gap_regret"][cell.complete, place])
-            rows.append(GridRow(S, A, K, float(np.mean([each.B_star for each in hard])), regret, main, lower))
+            rows.append(RegretRow(S, A, K, float(np.mean([each.B_star for each in hard])), regret, main, lower))
     return rows
 
 
-def grid_markdown(rows: Sequence[GridRow]) -> str:
+def regret_markdown(rows: Sequence[RegretRow]) -> str:
     """Return the grid in Markdown."""
     lines = ["| S | A | K | mean B* | regret | main term | lower order | ratio |", "| --: " * 8 + "|"]
     for row in rows:

@@ -30,9 +30,9 @@ def claims(
     json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
     """Test the claims of the paper, one verdict a row."""
-    from goalward.claims.table import check_claims
-    from goalward.report.claims import claims_document, claims_markdown, claims_text
-    from goalward.report.summary import write_text
+    from goalward.claims.catalogue import check_claims
+    from goalward.report.claims_text import claims_document, claims_markdown, claims_text
+    from goalward.report.summary_text import write_text
 
     found = check_claims(
         out, quick=quick, only=only, workers=workers, watch=lambda name: typer.echo(f"testing: {name}", err=True)
@@ -40,10 +40,10 @@ def claims(
     if markdown is not None:
         write_text(markdown, claims_markdown(found))
     if bounds is not None:
-        from goalward.claims.regret_table import grid_markdown, stored_grid
+        from goalward.claims.regret_table import regret_markdown, stored_regret_rows
         from goalward.results.store import Store
 
-        write_text(bounds, grid_markdown(stored_grid(Store.open(out))))
+        write_text(bounds, regret_markdown(stored_regret_rows(Store.open(out))))
     if json:
         from json import dumps
 

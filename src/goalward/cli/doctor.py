@@ -20,7 +20,7 @@ def doctor(
     json: Json = False,
 ) -> None:
     """Say what is installed and whether it works."""
-    from goalward.report import doctor as report
+    from goalward.report import doctor_text as report
 
     facts = report.facts()
     checks = report.run_checks() if test else []

@@ -51,7 +51,7 @@ def learn(
     from goalward import worlds
     from goalward.agents import storage
     from goalward.learning.loop import learn as learn_in
-    from goalward.report.run import run_document, run_table
+    from goalward.report.run_text import run_document, run_table
     from goalward.seeds import run_seed
 
     if save is not None:

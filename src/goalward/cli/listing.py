@@ -21,16 +21,16 @@ def list_things(kind: Annotated[str, typer.Argument(metavar="KIND", help="agents
         raise UnknownNameError("list", kind, KINDS)
     if kind == "worlds":
         from goalward import worlds
-        from goalward.report.tables import worlds_table
+        from goalward.report.world_text import worlds_table
 
         say(worlds_table(worlds.find(id) for id in worlds.known()))
     elif kind == "agents":
         from goalward import agents
-        from goalward.report.agents import agents_table
+        from goalward.report.list_text import agents_table
 
         say(agents_table(agents.find(name) for name in agents.known()))
     else:
-        from goalward.report.tables import columns
+        from goalward.report.world_text import columns
         from goalward.studies.shipped import shipped_studies
 
         say(columns([(spec.name, spec.description) for spec in shipped_studies()]))

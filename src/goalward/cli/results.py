@@ -43,7 +43,7 @@ def plot(
     """Draw the results of a study."""
     from goalward.errors import UnknownNameError
     from goalward.report import plots
-    from goalward.report.style import FORMATS, save_figure
+    from goalward.report.figure_style import FORMATS, save_figure
     from goalward.results.reading import checked_measure
     from goalward.results.statistics import checked_level
     from goalward.results.store import Store
@@ -81,7 +81,7 @@ def compare(
 ) -> None:
     """Compare two agents run by run."""
     from goalward.errors import SettingError
-    from goalward.report.summary import comparison_document, comparison_text
+    from goalward.report.summary_text import comparison_document, comparison_text
     from goalward.results.reading import checked_measure, named
     from goalward.results.statistics import checked_level
     from goalward.results.store import Store

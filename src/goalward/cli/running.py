@@ -15,10 +15,10 @@ from goalward.errors import SettingError
 from goalward.execution.executors import open_pool
 from goalward.execution.runner import Report, run_study
 from goalward.execution.worker import Terminated
+from goalward.report.paper_values import published_table
 from goalward.report.progress import duration, open_display
-from goalward.report.published import published_table
-from goalward.report.summary import csv_text, failures_text, markdown_text, summary_text, write_text
-from goalward.report.tables import columns
+from goalward.report.summary_text import csv_text, failures_text, markdown_text, summary_text, write_text
+from goalward.report.world_text import columns
 from goalward.results.reading import Results
 from goalward.results.store import Store
 from goalward.results.summary import summarise
@@ -93,8 +93,8 @@ def publish(results: Results, folder: Path, regime: str) -> str:
     files = [stem.with_name(f"{stem.name}.{ending}") for stem in stems.values() for ending in FORMATS]
     marker = folder / "figures.stamp"
     if not (all(path.exists() for path in files) and marker.exists() and marker.read_text() == stamp):
-        from goalward.report.figures import regret_figure
-        from goalward.report.style import save_figure
+        from goalward.report.figure_style import save_figure
+        from goalward.report.regret_figures import regret_figure
 
         for axes, stem in stems.items():
             save_figure(regret_figure(results, axes=axes), stem)

@@ -68,7 +68,7 @@ def run(
 @app.command()
 def status(folder: Folder, study: StudyName = None, json: Json = False) -> None:
     """Say how far a study is, checking every file."""
-    from goalward.report.summary import status_document, status_text
+    from goalward.report.summary_text import status_document, status_text
     from goalward.results.store import Store
 
     store = Store.open(folder)
@@ -101,7 +101,7 @@ def summary(
     json: Json = False,
 ) -> None:
     """Print the numbers of a study: means, intervals, exponents."""
-    from goalward.report import summary as texts
+    from goalward.report import summary_text as texts
     from goalward.results.statistics import checked_level
     from goalward.results.store import Store
     from goalward.results.summary import summarise

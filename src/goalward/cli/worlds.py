@@ -37,18 +37,18 @@ def solve(
     """Solve a world: optimal costs, proved bounds, best actions."""
     from goalward import worlds
     from goalward.planning.solve import solve as solve_model
-    from goalward.report import tables
+    from goalward.report import world_text
 
     ssp = worlds.load(world, settings or ())
     solution = solve_model(ssp, tolerance)
     if json:
         from json import dumps
 
-        typer.echo(dumps(tables.solution_document(ssp, solution), allow_nan=False))
+        typer.echo(dumps(world_text.solution_document(ssp, solution), allow_nan=False))
         return
-    say(world, tables.columns(tables.solution_facts(ssp, solution, tolerance)))
+    say(world, world_text.columns(world_text.solution_facts(ssp, solution, tolerance)))
     if limit:
-        say("", tables.solution_table(ssp, solution, tolerance, limit))
+        say("", world_text.solution_table(ssp, solution, tolerance, limit))
     if ssp.states > limit:
         say("", f"  {ssp.states - limit:,} more of {ssp.states:,} states: see --limit and --json")
 
@@ -64,14 +64,14 @@ def show(
     from goalward.model.structure import structure
     from goalward.planning.hardness import hardness
     from goalward.planning.solve import solve_all
-    from goalward.report import grid_text, tables
+    from goalward.report import grid_text, world_text
 
     ssp = worlds.load(world, settings or ())
     if png is not None:
         grid_text.layout_of(ssp)
-    say(world, tables.columns(tables.model_facts(ssp)))
-    say("", "structure", tables.columns(tables.structure_facts(ssp, structure(ssp))))
-    say("", "hardness", tables.columns(tables.hardness_facts(hardness(ssp))))
+    say(world, world_text.columns(world_text.model_facts(ssp)))
+    say("", "structure", world_text.columns(world_text.structure_facts(ssp, structure(ssp))))
+    say("", "hardness", world_text.columns(world_text.hardness_facts(hardness(ssp))))
     if ssp.layout is None:
         return
     solution = solve_all(ssp)

@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 from goalward.errors import SettingError, UnknownNameError
 from goalward.execution.rerun import final_plan, regret_by_cause, rerun, visits
 from goalward.planning.solve import solve_all
-from goalward.report.figures import growth_figure, regret_figure
-from goalward.report.run_figures import causes_figure, visits_figure
+from goalward.report.plan_figure import causes_figure, visits_figure
+from goalward.report.regret_figures import growth_figure, regret_figure
 from goalward.results.reading import Results, world_name
 from goalward.results.summary import sweep_rows
 from goalward.studies.design import Cell

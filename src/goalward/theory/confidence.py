@@ -33,7 +33,7 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
 from goalward.learning.run import Run
 from goalward.model.ssp import SSP
-from goalward.theory.evidence import Evidence, check_world, gather
+from goalward.theory.trace import Trace, check_world, trace_of
 
 __all__ = [
     "Coverage",
@@ -125,24 +125,24 @@ def promise(visits: Int64s | int, S: int, A: int, delta: float) -> Floats:
 def coverage(run: Run, world: SSP, delta: float = 0.1) -> Coverage:
     """Look at every confidence set of a run, at the start of each epoch, for each pair visited before."""
     checked_delta(delta)
-    evidence = gather(run)
+    trace = trace_of(run)
     check_world(run, world)
     true = world.to_dense()
     counts = np.zeros(true.shape, dtype=np.int64)
     total = Coverage(0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0)
     end = 0
-    for model, steps in zip(evidence.models, run.epochs.steps.tolist(), strict=True):
+    for model, steps in zip(trace.models, run.epochs.steps.tolist(), strict=True):
         seen = counts.sum(axis=2) > 0
         if seen.any():
             total += inspect(counts[seen], true[seen], model.to_dense()[seen], world.states, world.actions, delta)
-        add_steps(evidence, slice(end, end + steps), counts)
+        add_steps(trace, slice(end, end + steps), counts)
         end += steps
     return total
 
 
-def add_steps(evidence: Evidence, part: slice, counts: Int64s) -> None:
+def add_steps(trace: Trace, part: slice, counts: Int64s) -> None:
     """Count the transitions of some steps."""
-    np.add.at(counts, (evidence.states[part], evidence.actions[part], evidence.next_states[part]), 1)
+    np.add.at(counts, (trace.states[part], trace.actions[part], trace.next_states[part]), 1)
 
 
 def inspect(counts: Int64s, true: Floats, sampled: Floats, S: int, A: int, delta: float) -> Coverage:

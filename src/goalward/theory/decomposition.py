@@ -31,7 +31,7 @@ from goalward.arrays import Floats
 from goalward.learning.run import Run
 from goalward.model.ssp import SSP
 from goalward.planning.solve import solve_all
-from goalward.theory.evidence import Evidence, check_world, expectations, gather
+from goalward.theory.trace import Trace, check_world, expectations, trace_of
 
 __all__ = ["Decomposition", "decompose", "largest_value"]
 
@@ -96,12 +96,12 @@ def decompose(run: Run, world: SSP) -> Decomposition:
     world
         The true model, in which it was made.
     """
-    evidence = gather(run)
+    trace = trace_of(run)
     check_world(run, world)
-    V, epoch, L = evidence.values, evidence.epoch, len(run.epochs)
-    ahead, next_value = V[epoch, evidence.following], V[epoch, evidence.next_states]
-    sampled, true = expected_next_values(evidence, world)
-    terms = (V[epoch, evidence.states] - ahead, ahead - next_value, next_value - sampled)
+    V, epoch, L = trace.values, trace.epoch, len(run.epochs)
+    ahead, next_value = V[epoch, trace.following], V[epoch, trace.next_states]
+    sampled, true = expected_next_values(trace, world)
+    terms = (V[epoch, trace.states] - ahead, ahead - next_value, next_value - sampled)
     by_epoch = np.array([np.bincount(epoch, weights=term, minlength=L) for term in terms]).T
     # K V(s_init; theta_*) belongs to R2; each epoch bears its goals' share, the last also that of a broken episode.
     goals = run.epochs.goals.astype(np.float64)
@@ -109,37 +109,37 @@ def decompose(run: Run, world: SSP) -> Decomposition:
     by_epoch[:, 1] -= goals * run.optimal_value
     R1, R2, R3 = by_epoch.sum(axis=0).tolist()
     luck = float(np.sum(next_value - true))
-    planned = evidence.planning_costs[evidence.states, evidence.actions]
+    planned = trace.planning_costs[trace.states, trace.actions]
     return Decomposition(
         R1=R1,
         R2=R2,
         R3=R3,
-        perturbation=float(np.sum(evidence.costs - planned)),
+        perturbation=float(np.sum(trace.costs - planned)),
         luck=luck,
         misjudgement=R3 - luck,
         regret=float(run.regret[-1]),
         total_cost=float(run.costs.sum()),
         L=L,
-        B=largest_value(evidence, world),
+        B=largest_value(trace, world),
         by_epoch=by_epoch,
     )
 
 
-def expected_next_values(evidence: Evidence, world: SSP) -> tuple[Floats, Floats]:
+def expected_next_values(trace: Trace, world: SSP) -> tuple[Floats, Floats]:
     """Return E[V(s'; theta_l)] at each step, under theta_l and under theta_*."""
-    sampled, true = np.empty(len(evidence.states)), np.empty(len(evidence.states))
+    sampled, true = np.empty(len(trace.states)), np.empty(len(trace.states))
     end = 0
-    for model, values, steps in zip(evidence.models, evidence.values, evidence.run.epochs.steps.tolist(), strict=True):
+    for model, values, steps in zip(trace.models, trace.values, trace.run.epochs.steps.tolist(), strict=True):
         part = slice(end, end + steps)
         end += steps
-        pairs = evidence.states[part], evidence.actions[part]
+        pairs = trace.states[part], trace.actions[part]
         sampled[part] = expectations(model, values)[pairs]
         true[part] = expectations(world, values)[pairs]
     return sampled, true
 
 
-def largest_value(evidence: Evidence, world: SSP) -> float:
+def largest_value(trace: Trace, world: SSP) -> float:
     """Return the largest finite value of the true model and of all sampled ones: the B of the lemmas, as met."""
     values = solve_all(world).values
-    largest = max(values[np.isfinite(values)].max(initial=0.0), evidence.values[np.isfinite(evidence.values)].max())
+    largest = max(values[np.isfinite(values)].max(initial=0.0), trace.values[np.isfinite(trace.values)].max())
     return float(largest)

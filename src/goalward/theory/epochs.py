@@ -39,7 +39,7 @@ from goalward.arrays import Int64s
 from goalward.errors import TheoryError
 from goalward.learning.rollout import Ended
 from goalward.learning.run import Epochs, Run
-from goalward.theory.evidence import RECORD, visits_at_starts
+from goalward.theory.trace import RECORD, visits_at_starts
 
 __all__ = [
     "EpochCount", "Invariants", "all_there", "check_invariants", "count_epochs", "epoch_bound", "macro_epoch_bound",

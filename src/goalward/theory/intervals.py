@@ -43,7 +43,7 @@ from goalward.model.ssp import SSP
 from goalward.theory.bounds import rates_bound
 from goalward.theory.confidence import checked_delta, rate
 from goalward.theory.decomposition import largest_value
-from goalward.theory.evidence import Evidence, check_world, expectations, gather
+from goalward.theory.trace import Trace, check_world, expectations, trace_of
 
 __all__ = ["Cause", "Intervals", "cut_into_intervals", "known_threshold", "sufficient_alpha"]
 
@@ -147,23 +147,23 @@ def cut_into_intervals(
     delta
         By default 1/K, as in the proof of Theorem 1.
     """
-    evidence = gather(run)
+    trace = trace_of(run)
     check_world(run, world)
     S, A = world.costs.shape
-    bound = largest_value(evidence, world) if B is None else float(B)
+    bound = largest_value(trace, world) if B is None else float(B)
     if not bound > 0.0:
         raise SettingError(f"B is {B!r}; it must be a positive number")
     if alpha is not None and not alpha > 0.0:
         raise SettingError(f"alpha is {alpha!r}; it must be a positive number")
     confidence = 1.0 / max(run.episodes, 2) if delta is None else checked_delta(delta)
-    c_min = float(evidence.planning_costs.min())
+    c_min = float(trace.planning_costs.min())
     constant = sufficient_alpha(S, A, bound, c_min, confidence) if alpha is None else float(alpha)
     threshold = known_threshold(S, A, bound, c_min, confidence, constant)
-    pairs = evidence.epoch, evidence.states, evidence.actions
-    known = evidence.visits[pairs] >= threshold
-    paid = evidence.planning_costs[evidence.states, evidence.actions]
-    starts, ended = cut(evidence, known, paid, bound)
-    rates = rate(evidence.visits[pairs], S, A, confidence)
+    pairs = trace.epoch, trace.states, trace.actions
+    known = trace.visits[pairs] >= threshold
+    paid = trace.planning_costs[trace.states, trace.actions]
+    starts, ended = cut(trace, known, paid, bound)
+    rates = rate(trace.visits[pairs], S, A, confidence)
     T, unknown = len(paid), int(np.count_nonzero(~known))
     return Intervals(
         B=bound,
@@ -173,9 +173,9 @@ def cut_into_intervals(
         starts=starts,
         lengths=np.diff(np.append(starts, T)),
         costs=np.add.reduceat(paid, starts),
-        variances=np.add.reduceat(variances(evidence, world), starts),
+        variances=np.add.reduceat(variances(trace, world), starts),
         ended=ended,
-        known_pairs=int(np.count_nonzero(evidence.visits[-1] >= threshold)),
+        known_pairs=int(np.count_nonzero(trace.visits[-1] >= threshold)),
         unknown_plays=unknown,
         rates=float(rates.sum()),
         rates_bound=rates_bound(S, A, T, confidence),
@@ -183,14 +183,14 @@ def cut_into_intervals(
     )
 
 
-def cut(evidence: Evidence, known: Bools, paid: Floats, B: float) -> tuple[Int64s, Int64s]:
+def cut(trace: Trace, known: Bools, paid: Floats, B: float) -> tuple[Int64s, Int64s]:
     """Return the first step of each interval and what ended it."""
     T = len(paid)
-    goal = len(evidence.planning_costs)
+    goal = len(trace.planning_costs)
     # What forces an end after each step, whatever was paid; the run's last step ends its epoch.
-    causes = np.where(evidence.next_states == goal, int(Cause.GOAL), 0)
+    causes = np.where(trace.next_states == goal, int(Cause.GOAL), 0)
     causes[:-1] |= np.where(known[1:], 0, int(Cause.UNKNOWN))
-    causes[:-1] |= np.where(np.diff(evidence.epoch) > 0, int(Cause.EPOCH), 0)
+    causes[:-1] |= np.where(np.diff(trace.epoch) > 0, int(Cause.EPOCH), 0)
     causes[-1] |= int(Cause.EPOCH)
     forced = np.flatnonzero(causes)
     sums = np.cumsum(paid)
@@ -208,16 +208,16 @@ def cut(evidence: Evidence, known: Bools, paid: Floats, B: float) -> tuple[Int64
     return np.array(starts, dtype=np.int64), np.array(ended, dtype=np.int64)
 
 
-def variances(evidence: Evidence, world: SSP) -> Floats:
+def variances(trace: Trace, world: SSP) -> Floats:
     """Return V_l(s_t, a_t), the variance of V(s'; theta_l) under the true kernel, at each step."""
-    found = np.empty(len(evidence.states))
+    found = np.empty(len(trace.states))
     end = 0
-    for values, steps in zip(evidence.values, evidence.run.epochs.steps.tolist(), strict=True):
+    for values, steps in zip(trace.values, trace.run.epochs.steps.tolist(), strict=True):
         part = slice(end, end + steps)
         end += steps
         with np.errstate(invalid="ignore"):
             spread = expectations(world, values**2) - expectations(world, values) ** 2
         # A successor that the sampled model holds for a dead end makes the variance infinite, rounding never negative.
         spread = np.where(np.isnan(spread), np.inf, np.maximum(spread, 0.0))
-        found[part] = spread[evidence.states[part], evidence.actions[part]]
+        found[part] = spread[trace.states[part], trace.actions[part]]
     return found

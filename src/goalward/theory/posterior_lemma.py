@@ -33,7 +33,7 @@ from goalward.model.task import Task
 from goalward.planning.solve import solve_all
 from goalward.seeds import generator, run_seed
 from goalward.settings import checked_integer
-from goalward.theory.evidence import check_posterior
+from goalward.theory.trace import check_posterior
 
 __all__ = ["Agreement", "Quantity", "agreement", "draw_world", "features", "quantities", "sample_pair"]
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from goalward.claims.findings import Finding, Verdict
+from goalward.claims.verdicts import Finding, Verdict
 
 __all__ = ["claims_document", "claims_markdown", "claims_text"]
 

@@ -19,7 +19,7 @@ from goalward.studies.shipped import find_study
 from goalward.studies.spec import load_spec
 from goalward.studies.study import make_study
 
-__all__ = ["Lab", "cell_of"]
+__all__ = ["RunSource", "cell_of"]
 
 Result = TypeVar("Result")
 
@@ -61,7 +61,7 @@ class Lasting:
         self.pool.stop()
 
 
-class Lab:
+class RunSource:
     """What the tests of claims work with.
 
     Parameters

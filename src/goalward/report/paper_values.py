@@ -5,8 +5,8 @@ Figure 1 of the 2023 version of the PSRL-SSP paper (UAI, PMLR 216): regret after
 
 from __future__ import annotations
 
-from goalward.report.summary import with_interval
-from goalward.report.tables import Rows, columns
+from goalward.report.summary_text import with_interval
+from goalward.report.world_text import Rows, columns
 from goalward.results.summary import Summary
 
 __all__ = ["EPISODES", "PUBLISHED", "published_table"]

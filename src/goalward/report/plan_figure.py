@@ -15,6 +15,7 @@ from matplotlib.patches import Patch
 
 from goalward.arrays import Floats, Int64s
 from goalward.model.ssp import SSP
+from goalward.report.figure_style import COLOURS, finish_axes, new_figure
 from goalward.report.grid_figure import (
     GOAL,
     MOST_CELLS_WITH_VALUES,
@@ -29,7 +30,6 @@ from goalward.report.grid_figure import (
     places,
 )
 from goalward.report.grid_text import layout_of
-from goalward.report.style import COLOURS, finish_axes, new_figure
 
 __all__ = ["causes_figure", "visits_figure"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from goalward.agents.base import plain
 from goalward.learning.rollout import Ended
 from goalward.learning.run import Run
-from goalward.report.tables import columns
+from goalward.report.world_text import columns
 
 __all__ = ["run_document", "run_table"]
 

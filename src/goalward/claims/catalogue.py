@@ -10,33 +10,33 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
-from goalward.claims import comparisons, lemmas, scaling
-from goalward.claims.findings import Finding
-from goalward.claims.lab import Lab
+from goalward.claims import experiments, lemmas, theorems
+from goalward.claims.run_source import RunSource
+from goalward.claims.verdicts import Finding
 from goalward.errors import UnknownNameError
 from goalward.execution.executors import open_pool
 from goalward.results.store import Store
 
 __all__ = ["TESTS", "check_claims"]
 
-Test = Callable[[Lab], list[Finding]]
+Test = Callable[[RunSource], list[Finding]]
 
 
-def single(test: Callable[[Lab], Finding], lab: Lab) -> list[Finding]:
+def single(test: Callable[[RunSource], Finding], source: RunSource) -> list[Finding]:
     """Return the one finding of a test as a list."""
-    return [test(lab)]
+    return [test(source)]
 
 
 TESTS: dict[str, Test] = {
-    "rivals": comparisons.rival_findings,
-    "ulcvi": partial(single, comparisons.ulcvi_finding),
-    "tuned": partial(single, comparisons.tuned_finding),
-    "withheld": partial(single, comparisons.withheld_finding),
-    "prior": partial(single, comparisons.prior_finding),
-    "resampling": partial(single, comparisons.resampling_finding),
-    "epochs": scaling.epoch_findings,
-    "theorem-1": scaling.theorem_1_findings,
-    "theorem-2": partial(single, scaling.theorem_2_finding),
+    "rivals": experiments.rival_findings,
+    "ulcvi": partial(single, experiments.ulcvi_finding),
+    "tuned": partial(single, experiments.tuned_finding),
+    "withheld": partial(single, experiments.withheld_finding),
+    "prior": partial(single, experiments.prior_finding),
+    "resampling": partial(single, experiments.resampling_finding),
+    "epochs": theorems.epoch_findings,
+    "theorem-1": theorems.theorem_1_findings,
+    "theorem-2": partial(single, theorems.theorem_2_finding),
     "lemmas": lemmas.lemma_findings,
     "posterior": partial(single, lemmas.posterior_finding),
 }
@@ -72,13 +72,13 @@ def check_claims(
             raise UnknownNameError("test of claims", name, TESTS)
     store = Store.open(folder, create=True)
     pool = open_pool(workers)
-    lab = Lab(store, pool, quick=quick)
+    source = RunSource(store, pool, quick=quick)
     try:
         findings = []
         for name in names:
             if watch is not None:
                 watch(name)
-            findings += TESTS[name](lab)
+            findings += TESTS[name](source)
     except BaseException:
         pool.stop()
         raise

@@ -21,13 +21,13 @@ from goalward.learning.run import Run
 from goalward.model.ssp import SSP
 from goalward.planning.evaluate import action_values
 
-__all__ = ["Evidence", "check_posterior", "check_world", "expectations", "gather"]
+__all__ = ["Trace", "check_posterior", "check_world", "expectations", "trace_of"]
 
 RECORD = "record it with learn(..., keep_plans=True, keep_steps=True)"
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class Trace:
     """What the lemmas talk about.
 
     Attributes
@@ -68,7 +68,7 @@ class Evidence:
         return self.models[0].initial_state
 
 
-def gather(run: Run) -> Evidence:
+def trace_of(run: Run) -> Trace:
     """Lay out a run; raises TheoryError if it was not recorded in full."""
     check_posterior(run)
     if run.plans is None or run.trajectory is None:
@@ -82,7 +82,7 @@ def gather(run: Run) -> Evidence:
     epoch = np.repeat(np.arange(len(run.epochs)), run.epochs.steps)
     check_finite(values, epoch, states, next_states)
     epsilon = float(run.notes.get("epsilon", 0.0))
-    return Evidence(
+    return Trace(
         run=run,
         models=tuple(plan.model for plan in run.plans),  # type: ignore[misc]
         values=values,

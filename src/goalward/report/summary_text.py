@@ -11,7 +11,7 @@ from typing import Any
 
 from goalward.errors import FileError
 from goalward.execution.runner import Report
-from goalward.report.tables import Rows, columns
+from goalward.report.world_text import Rows, columns
 from goalward.results.reading import Results, world_name
 from goalward.results.statistics import Comparison, Interval
 from goalward.results.summary import Row, Summary, notes_on_pairs

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from goalward.agents.psrl import PSRL, perturbation
 from goalward.arrays import Floats
 from goalward.beliefs.dirichlet import Dirichlet
-from goalward.claims.findings import Finding, Verdict, above, all_of, at_most, below, number, shown
-from goalward.claims.lab import Lab, cell_of
+from goalward.claims.run_source import RunSource, cell_of
+from goalward.claims.verdicts import Finding, Verdict, above, all_of, at_most, below, number, shown
 from goalward.learning.loop import learn
 from goalward.model.task import Task
 from goalward.planning.hardness import hardness
@@ -36,7 +36,7 @@ from goalward.seeds import generator, run_seed
 from goalward.studies.factory import Attachments, make_world
 from goalward.theory.bounds import theorem_1, theorem_2
 from goalward.theory.epochs import all_there, count_epochs
-from goalward.theory.posterior import draw_world
+from goalward.theory.posterior_lemma import draw_world
 
 __all__ = [
     "Sweep", "epoch_findings", "goal_run", "growth_of_means", "perturbed_run", "theorem_1_findings",
@@ -54,31 +54,31 @@ def exponent(cell: CellResults) -> Interval:
     return growth_along(cell.points.astype(np.float64), cell.curves["gap_regret"][cell.complete])
 
 
-def epoch_curves(lab: Lab, results: Results, cell: CellResults) -> Floats:
+def epoch_curves(source: RunSource, results: Results, cell: CellResults) -> Floats:
     """Return, for each run, the number of epochs begun by each of the cell's points."""
     keys = results.plan.keys(cell.cell)
-    starts = (all_there(lab.store.read(keys[run]).epochs()).start_episode for run in cell.runs)
+    starts = (all_there(source.store.read(keys[run]).epochs()).start_episode for run in cell.runs)
     return np.array([np.searchsorted(np.sort(start), cell.points, side="left") for start in starts], dtype=np.float64)
 
 
-def epoch_findings(lab: Lab) -> list[Finding]:
+def epoch_findings(source: RunSource) -> list[Finding]:
     """Test the number of epochs, TSDE's epochs, and the regret bound in worlds that are fixed."""
-    runs, episodes = lab.choose(6, 20), lab.choose(3_000, 20_000)
-    results = lab.results("claims-epochs", runs=runs, episodes=episodes)
+    runs, episodes = source.choose(6, 20), source.choose(3_000, 20_000)
+    results = source.results("claims-epochs", runs=runs, episodes=episodes)
     ran = f"{', '.join(EPOCH_WORLDS)}; {runs} runs, K={episodes:,}"
-    return [number_finding(lab, results, ran), tsde_finding(results, ran), fixed_finding(results, ran)]
+    return [number_finding(source, results, ran), tsde_finding(results, ran), fixed_finding(results, ran)]
 
 
-def number_finding(lab: Lab, results: Results, ran: str) -> Finding:
+def number_finding(source: RunSource, results: Results, ran: str) -> Finding:
     """Test that epochs grow like sqrt(K) at most, and that every stored run respects the lemma."""
     parts, verdicts, kept = [], [], []
     for world in EPOCH_WORLDS:
         cell = cell_of(results, world, OURS)
-        growth = growth_along(cell.points.astype(np.float64), epoch_curves(lab, results, cell))
+        growth = growth_along(cell.points.astype(np.float64), epoch_curves(source, results, cell))
         verdicts.append(at_most(growth, 0.5))
         shape = make_world(cell.cell.world.identity, Attachments()).costs.shape
         for key in results.plan.keys(cell.cell):
-            kept.append(count_epochs(lab.store.read(key).epochs(), *shape).holds)
+            kept.append(count_epochs(source.store.read(key).epochs(), *shape).holds)
         parts.append(f"{world} {shown(growth)}")
     verdicts.append(Verdict.HOLDS if all(kept) else Verdict.FAILS)
     lemma = "all runs within" if all(kept) else f"{kept.count(False)} of {len(kept)} runs not within"
@@ -111,14 +111,14 @@ def fixed_finding(results: Results, ran: str) -> Finding:
     return Finding("conjecture", claim, f"PSRL-SSP with Dirichlet(0.1); {ran}", figure, verdict)
 
 
-def theorem_1_findings(lab: Lab) -> list[Finding]:
+def theorem_1_findings(source: RunSource) -> list[Finding]:
     """Test Theorem 1 in K, and in S, A and B."""
-    runs, episodes = lab.choose(10, 40), lab.choose(2_500, 10_000)
-    results = lab.results("claims-theorem", runs=runs, episodes=episodes)
+    runs, episodes = source.choose(10, 40), source.choose(2_500, 10_000)
+    results = source.results("claims-theorem", runs=runs, episodes=episodes)
     growth = [exponent(cell) for cell in results.cells]
     largest = max(growth, key=lambda each: each.low)
     sweeps = {name: swept(results, setting) for name, setting in (("S", "states"), ("A", "actions"))}
-    sweeps["B"] = goal_sweep(lab, runs, episodes)
+    sweeps["B"] = goal_sweep(source, runs, episodes)
     ratios = np.concatenate([sweep.regrets.mean(axis=1) / sweep.bounds for sweep in sweeps.values()])
     where = "worlds drawn from the agent's prior, Dirichlet(1), costs in [0.2, 1]"
     figure = (
@@ -200,10 +200,10 @@ def goal_run(near: int, episodes: int, seed: int) -> tuple[float, float, float]:
     return float(run.gap_regret[-1]), hard.B_star, hard.c_min
 
 
-def goal_sweep(lab: Lab, runs: int, episodes: int) -> Sweep:
+def goal_sweep(source: RunSource, runs: int, episodes: int) -> Sweep:
     """Return the sweep over B: fewer and fewer states from which the goal is one step away."""
     tasks = [(near, episodes, seed) for near in GOAL_NEAR for seed in range(runs)]
-    found = np.array(lab.map(goal_run, tasks, size=2)).reshape(len(GOAL_NEAR), runs, 3)
+    found = np.array(source.map(goal_run, tasks, size=2)).reshape(len(GOAL_NEAR), runs, 3)
     largest, least = found[:, :, 1].max(axis=1), found[:, :, 2].min()
 
     def bound(B: float, c_min: float) -> float:
@@ -245,12 +245,12 @@ def perturbed_run(episodes: int, seed: int) -> tuple[float, float, float]:
     return finals[0], finals[1], bound.total
 
 
-def theorem_2_finding(lab: Lab) -> Finding:
+def theorem_2_finding(source: RunSource) -> Finding:
     """Test Theorem 2: with perturbed costs regret grows like sqrt(K) where costs are zero."""
-    runs = lab.choose(30, 60)
-    lengths = [250, 500, 1_000, 2_000] if lab.quick else [500, 1_000, 2_000, 4_000, 8_000, 16_000]
+    runs = source.choose(30, 60)
+    lengths = [250, 500, 1_000, 2_000] if source.quick else [500, 1_000, 2_000, 4_000, 8_000, 16_000]
     tasks = [(K, seed) for K in lengths for seed in range(runs)]
-    found = np.array(lab.map(perturbed_run, tasks, size=5)).reshape(len(lengths), runs, 3)
+    found = np.array(source.map(perturbed_run, tasks, size=5)).reshape(len(lengths), runs, 3)
     means = found.mean(axis=1)
     growth = growth_of_means(np.array(lengths, dtype=np.float64), found[:, :, 0])
     effect = mean_interval(found[-1, :, 0] - found[-1, :, 1])

@@ -6,9 +6,9 @@ from matplotlib.colors import to_rgb
 
 from goalward import worlds
 from goalward.errors import FileError, SettingError
-from goalward.report.figures import band, growth_figure, regret_figure
-from goalward.report.run_figures import causes_figure, shown_shares, visits_figure
-from goalward.report.style import COLOURS, line_style, save_figure
+from goalward.report.figure_style import COLOURS, line_style, save_figure
+from goalward.report.plan_figure import causes_figure, shown_shares, visits_figure
+from goalward.report.regret_figures import band, growth_figure, regret_figure
 from goalward.results.statistics import mean_interval
 from goalward.results.summary import sweep_rows
 from made_up_results import cell_results, study

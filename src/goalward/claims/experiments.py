@@ -14,8 +14,8 @@ import numpy as np
 
 from goalward import agents, worlds
 from goalward.arrays import Floats
-from goalward.claims.findings import Finding, Verdict, above, all_of, below, number, share, shown, within
-from goalward.claims.lab import Lab, cell_of
+from goalward.claims.run_source import RunSource, cell_of
+from goalward.claims.verdicts import Finding, Verdict, above, all_of, below, number, share, shown, within
 from goalward.learning.loop import learn
 from goalward.model.ssp import SSP
 from goalward.model.task import Task
@@ -48,10 +48,10 @@ def level_for(count: int) -> float:
     return 1.0 - 0.05 / count
 
 
-def rival_findings(lab: Lab) -> list[Finding]:
+def rival_findings(source: RunSource) -> list[Finding]:
     """Test whether PSRL-SSP beats every rival on both worlds, and by more on GridWorld."""
-    runs, episodes = lab.choose(8, 10), lab.choose(3_000, 10_000)
-    results = lab.results("paper-theory", runs=runs, episodes=episodes)
+    runs, episodes = source.choose(8, 10), source.choose(3_000, 10_000)
+    results = source.results("paper-theory", runs=runs, episodes=episodes)
     ran = f"{OURS} and {', '.join(RIVALS)}; {' and '.join(WORLDS)}; {runs} runs, K={episodes:,}, widths of the theory"
     level = level_for(len(WORLDS) * len(RIVALS))
     verdicts, parts = [], []
@@ -86,10 +86,10 @@ def gap_finding(excess: dict[str, dict[str, Floats]], ran: str) -> Finding:
     return Finding("gap", "The gap to the rivals is larger on GridWorld", ran, figure, verdict)
 
 
-def ulcvi_finding(lab: Lab) -> Finding:
-    """Test whether ULCVI shows evidence of learning after 80,000 episodes."""
-    runs, episodes = lab.choose(3, 4), lab.choose(3_000, CLAIMED_EPISODES)
-    results = lab.results("claims-ulcvi", runs=runs, episodes=episodes)
+def ulcvi_finding(source: RunSource) -> Finding:
+    """Test whether ULCVI shows signs of learning after 80,000 episodes."""
+    runs, episodes = source.choose(3, 4), source.choose(3_000, CLAIMED_EPISODES)
+    results = source.results("claims-ulcvi", runs=runs, episodes=episodes)
     verdicts, parts = [], []
     for world, build in WORLDS.items():
         cell = cell_of(results, world, "ULCVI")
@@ -116,10 +116,10 @@ def uniform_gap(world: SSP) -> float:
     return float(evaluate(world, uniform).costs[world.initial_state] - solve(world).values[world.initial_state])
 
 
-def tuned_finding(lab: Lab) -> Finding:
+def tuned_finding(source: RunSource) -> Finding:
     """Test untuned PSRL-SSP against rivals whose confidence widths were tuned to the world."""
-    runs, episodes = lab.choose(6, 10), lab.choose(1_000, 10_000)
-    results = lab.results("paper-tuned", runs=runs, episodes=episodes)
+    runs, episodes = source.choose(6, 10), source.choose(1_000, 10_000)
+    results = source.results("paper-tuned", runs=runs, episodes=episodes)
     level = level_for(len(WORLDS) * len(RIVALS))
     verdicts, parts = [], []
     for world in WORLDS:
@@ -168,11 +168,11 @@ def without_model(name: str, episodes: int, seed: int) -> bool:
     return np.array_equal(open_run.costs, closed_run.costs) and np.array_equal(open_run.steps, closed_run.steps)
 
 
-def withheld_finding(lab: Lab) -> Finding:
+def withheld_finding(source: RunSource) -> Finding:
     """Test that PSRL-SSP needs neither B* nor T*."""
-    runs, episodes = lab.choose(2, 5), lab.choose(300, 3_000)
+    runs, episodes = source.choose(2, 5), source.choose(300, 3_000)
     tasks = [(name, episodes, run_seed(seed, "withheld")) for name in WORLDS for seed in range(runs)]
-    same = lab.map(without_model, tasks)
+    same = source.map(without_model, tasks)
     needs = {name: agents.find(name).needs for name in ("psrl", "uc-ssp", "bernstein-ssp", "ulcvi", "eb-ssp")}
     told = ", ".join(f"{name} {' and '.join(needs[name]) or 'nothing'}" for name in needs)
     true = all(same) and not needs["psrl"]
@@ -183,10 +183,10 @@ def withheld_finding(lab: Lab) -> Finding:
     return Finding("withheld", "PSRL-SSP needs no B* and no T*", ran, figure, Verdict.HOLDS if true else Verdict.FAILS)
 
 
-def prior_finding(lab: Lab) -> Finding:
+def prior_finding(source: RunSource) -> Finding:
     """Test whether an informed prior lowers the regret."""
-    runs, episodes = lab.choose(8, 20), lab.choose(2_000, 10_000)
-    results = lab.results("claims-priors", runs=runs, episodes=episodes)
+    runs, episodes = source.choose(8, 20), source.choose(2_000, 10_000)
+    results = source.results("claims-priors", runs=runs, episodes=episodes)
     base, *informed = ("nothing known", "neighbours known", "one slip for all cells")
     plain = finals(results, "GridWorld", base)
     verdicts, parts = [], [f"{base} {shown(mean_interval(plain))}"]
@@ -198,10 +198,10 @@ def prior_finding(lab: Lab) -> Finding:
     return Finding("prior", "An informed prior lowers regret", ran, "; ".join(parts), all_of(*verdicts))
 
 
-def resampling_finding(lab: Lab) -> Finding:
+def resampling_finding(source: RunSource) -> Finding:
     """Test whether sampling at the start of episodes only can fail where PSRL-SSP does not."""
-    runs = lab.choose(10, 40)
-    results = lab.results("claims-resampling", runs=runs, episodes=100)
+    runs = source.choose(10, 40)
+    results = source.results("claims-resampling", runs=runs, episodes=100)
     world = "GridWorld without slips"
     stuck = {agent: cell_of(results, world, agent).truncated for agent in (OURS, "at episode starts")}
     shares: dict[str, Interval] = {agent: share(int(cut.sum()), len(cut)) for agent, cut in stuck.items()}

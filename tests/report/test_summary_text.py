@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from goalward.errors import FileError
+from goalward.report.paper_values import PUBLISHED, published_table
 from goalward.report.progress import BarDisplay, LineDisplay, duration
-from goalward.report.published import PUBLISHED, published_table
-from goalward.report.summary import (
+from goalward.report.summary_text import (
     comparison_document,
     comparison_text,
     csv_text,
