@@ -29,7 +29,7 @@ from pathlib import Path
 import goalward as gw
 from goalward.results.record import encode
 from goalward.results.store import Store
-from goalward.studies.design import Plan
+from goalward.studies.design import Design
 from goalward.studies.spec import parse_spec
 from goalward.studies.study import make_study
 
@@ -145,22 +145,22 @@ def overhead(folder: Path, quick: bool) -> list[tuple[str, ...]]:
 def learning_time(folder: Path) -> float:
     """Return the processor seconds that the runs of a study have spent learning."""
     store = Store.open(folder)
-    plan = store.study()
-    return sum(store.read(key).document["timing"]["cpu_seconds"] for key in plan.keys(plan.cells[0]))
+    design = store.design()
+    return sum(store.read(key).document["timing"]["cpu_seconds"] for key in design.keys(design.cells[0]))
 
 
-def filled_store(folder: Path, runs: int) -> tuple[Store, Plan]:
+def filled_store(folder: Path, runs: int) -> tuple[Store, Design]:
     """Store the same run under the keys of a large study: reading does not care."""
     world = '[[worlds]]\nworld = "grid-world"\nsweep = { columns = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11] }\n'
     text = f'name = "many"\nruns = {runs // 10}\nepisodes = 10_000\n{world}[[agents]]\nagent = "uniform"\n'
     study = make_study(*parse_spec(text, folder / "many.toml"))
     store = Store.open(folder / "many", create=True)
-    store.save_study(study.plan, text)
+    store.save_study(study.design, text)
     run = gw.learn(gw.agents.make("psrl"), gw.worlds.grid_world(), 10_000, seed=0)
-    for cell in study.plan.cells:
-        for key in study.plan.keys(cell):
-            store.add(key, encode(run, {"key": key, "content": {}, "timing": {"cpu_seconds": 0.1}}))
-    return store, study.plan
+    for cell in study.design.cells:
+        for spec in study.design.specs(cell):
+            store.add(spec.key, encode(run, spec, {"cpu_seconds": 0.1}))
+    return store, study.design
 
 
 def summary(folder: Path, quick: bool) -> list[tuple[str, ...]]:

@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 
-from goalward.results.reading import CellResults, Results
-from goalward.studies.design import AgentCell, Cell, Plan, WorldCell
+from goalward.results.results import CellResults, Results
+from goalward.studies.design import Cell, Design, StudyAgent, StudyWorld
 
 
 def cell_results(world, agent, slope, *, swept=None, cut=None, runs=4):
@@ -18,7 +18,7 @@ def cell_results(world, agent, slope, *, swept=None, cut=None, runs=4):
     if cut is not None:
         done[-1] = cut
         curves[-1, cut:] = np.nan
-    cell = Cell(WorldCell(world, {}, None, swept or {}), AgentCell(agent, {}), 100)
+    cell = Cell(StudyWorld(world, {}, None, swept or {}), StudyAgent(agent, {}), 100)
     both = {"regret": curves, "gap_regret": curves}
     return CellResults(
         cell, np.arange(runs), done < 100, done, done * 3, np.ones(runs), points, both,
@@ -28,4 +28,4 @@ def cell_results(world, agent, slope, *, swept=None, cut=None, runs=4):
 
 def study(*cells):
     """Return a study that has these results."""
-    return Results(Plan("made-up", "", 0, 4, None, tuple(each.cell for each in cells)), list(cells))
+    return Results(Design("made-up", "", 0, 4, None, tuple(each.cell for each in cells)), list(cells))

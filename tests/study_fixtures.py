@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from goalward.execution.executors import InProcess
+from goalward.execution.pools import InProcess
 from goalward.execution.runner import run_study
 from goalward.results.store import Store
 from goalward.studies.study import load
@@ -138,11 +138,11 @@ def digests():
     """Return what each run of a study is, as the hash of its data, by its place in the study."""
 
     def read(store, name=None):
-        plan = store.study(name)
+        design = store.design(name)
         return {
             (cell.world.label, cell.agent.label, run): store.read(key).document["data_sha256"]
-            for cell in plan.cells
-            for run, key in enumerate(plan.keys(cell))
+            for cell in design.cells
+            for run, key in enumerate(design.keys(cell))
         }
 
     return read

@@ -16,7 +16,7 @@ from goalward.claims.run_source import RunSource, cell_of
 from goalward.claims.verdicts import Finding, Verdict, above, all_of, at_most, below, share, shown, within
 from goalward.cli import main
 from goalward.errors import TheoryError, UnknownNameError
-from goalward.execution.executors import InProcess
+from goalward.execution.pools import InProcess
 from goalward.report.claims_text import claims_document, claims_markdown, claims_text
 from goalward.results.statistics import Interval
 from goalward.results.store import Store
@@ -43,7 +43,7 @@ class MadeUp:
     """A source whose studies have the results that a test gives it."""
 
     def __init__(self, *cells: Any, quick: bool = False):
-        self.found = SimpleNamespace(cells=list(cells), plan=SimpleNamespace(name="made-up"))
+        self.found = SimpleNamespace(cells=list(cells), design=SimpleNamespace(name="made-up"))
         self.quick = quick
 
     def choose(self, quick: int, full: int) -> int:
@@ -145,7 +145,7 @@ def test_tsde_and_the_conjecture(factor: float, verdict: Verdict) -> None:
         for agent, times in (("PSRL-SSP", 1.0), ("TSDE", factor)):
             finals = times * np.array([99.0, 100.0, 101.0])
             cells.append(cell(world, agent, finals, finals[:, None] * points**0.4 / 1000**0.4, points))
-    results: Any = SimpleNamespace(cells=cells, plan=None)
+    results: Any = SimpleNamespace(cells=cells, design=None)
     assert theorems.tsde_finding(results, "").verdict is verdict
     assert theorems.fixed_finding(results, "").verdict is HOLDS
     for each in cells:
@@ -166,10 +166,10 @@ def test_runs_beyond_the_lemma_are_counted(
     holds = iter([False] * broken + [True] * 9)
     monkeypatch.setattr(theorems, "epoch_curves", lambda *_: np.outer([1.0, 1.1, 0.9], points**0.4))
     monkeypatch.setattr(theorems, "count_epochs", lambda *_: SimpleNamespace(holds=next(holds)))
-    plan = SimpleNamespace(keys=lambda _: ["a", "b", "c"])
+    design = SimpleNamespace(keys=lambda _: ["a", "b", "c"])
     store = SimpleNamespace(read=lambda _: SimpleNamespace(epochs=lambda: None))
     source: Any = SimpleNamespace(store=store)
-    results: Any = SimpleNamespace(cells=cells, plan=plan)
+    results: Any = SimpleNamespace(cells=cells, design=design)
     found = theorems.number_finding(source, results, "")
     assert found.verdict is verdict
     assert f"{said} the lemma's bound" in found.figure

@@ -12,7 +12,7 @@ from goalward import hardness, worlds
 from goalward.claims.regret_table import regret_markdown, regret_rows, stored_regret_rows
 from goalward.claims.run_source import RunSource
 from goalward.errors import TheoryError
-from goalward.execution.executors import InProcess
+from goalward.execution.pools import InProcess
 from goalward.results.store import Store
 from goalward.theory.bounds import theorem_1
 
@@ -35,8 +35,8 @@ def test_the_grid(tmp_path: Path) -> None:
     results = source.results(str(tmp_path / "small.toml"), runs=3, episodes=60)
     rows = regret_rows(results, [20, 60, 600])
     assert [(row.S, row.A, row.K) for row in rows] == [(2, 2, 20), (2, 2, 60), (6, 2, 20), (6, 2, 60)]
-    contents = results.plan.contents(results.cells[0].cell)
-    hard = [hardness(worlds.make(content["world"]["id"], **content["world"]["settings"])) for content in contents]
+    specs = results.design.specs(results.cells[0].cell)
+    hard = [hardness(worlds.make(spec.world["id"], **spec.world["settings"])) for spec in specs]
     assert rows[1].B_star == pytest.approx(np.mean([each.B_star for each in hard]))
     expected = [theorem_1(2, 2, 60, each.B_star, each.c_min) for each in hard]
     assert rows[1].main == pytest.approx(np.mean([bound.main for bound in expected]))

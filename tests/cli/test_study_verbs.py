@@ -108,7 +108,7 @@ def test_failures_end_in_exit_code_one_and_a_table(run, write_study):
 def test_status_sets_damage_aside(run, folder):
     run("run", "small.toml", "--workers", "1")
     store = Store.open(folder / "results" / "small")
-    key = store.study().keys(store.study().cells[0])[0]
+    key = store.design().keys(store.design().cells[0])[0]
     store.path(key).write_bytes(b"rubbish")
     code, out, _ = run("status", "results/small")
     assert code == 1
@@ -166,10 +166,10 @@ def test_reproduce_ends_with_table_and_paths(run, folder):
 def test_the_paper_is_the_paper(regime):
     study = load(find_study(f"paper-{regime}"))
     study.check()
-    plan = study.plan
-    assert (plan.runs, plan.size, {cell.episodes for cell in plan.cells}) == (10, 100, {10_000})
-    assert {(cell.world.label, cell.agent.label) for cell in plan.cells} == set(PUBLISHED[regime])
-    for cell in plan.cells:
+    design = study.design
+    assert (design.runs, design.size, {cell.episodes for cell in design.cells}) == (10, 100, {10_000})
+    assert {(cell.world.label, cell.agent.label) for cell in design.cells} == set(PUBLISHED[regime])
+    for cell in design.cells:
         scale = cell.agent.identity["settings"].get("scale", 1.0)
         assert (scale < 1.0) == (regime == "tuned" and cell.agent.label != "PSRL-SSP")
 
@@ -215,7 +215,7 @@ def test_growth(run, folder):
 def test_damaged_runs_count_as_missing(run, folder):
     run("run", "small.toml", "--workers", "1")
     store = Store.open(folder / "results" / "small")
-    store.path(store.study().keys(store.study().cells[0])[0]).write_bytes(b"rubbish")
+    store.path(store.design().keys(store.design().cells[0])[0]).write_bytes(b"rubbish")
     code, out, _ = run("summary", "results/small")
     assert code == 0
     assert "* uniform in grid: 1 of 3 runs are missing; goalward run makes them" in out
@@ -377,12 +377,12 @@ def test_interrupted_a_study_leaves_in_order_and_keeps_what_it_has(slow, workers
     assert "Traceback" not in err
     wait_until(lambda: not alive(below))
     store = Store.open(slow / "results" / "slow")
-    keys = [key for cell in store.study().cells for key in store.study().keys(cell)]
+    keys = [key for cell in store.design().cells for key in store.design().keys(cell)]
     assert store.set_damaged_aside(keys) == []
 
 
 def test_a_full_disk_is_recorded_and_harms_nothing(slow):
-    # No file may grow beyond 8,000 bytes: the plan of the study fits, the files of runs do not.
+    # No file may grow beyond 8,000 bytes: the design of the study fits, the files of runs do not.
     code = f"import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000));{RUN_CLI}"
     study = (slow / "slow.toml").read_text()
     (slow / "slow.toml").write_text(study.replace("400", "2000").replace("slow_agent.py:Slow", "uniform"))

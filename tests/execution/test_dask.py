@@ -10,7 +10,7 @@ import time
 import pytest
 
 from goalward.errors import SettingError
-from goalward.execution.executors import Dask
+from goalward.execution.pools import Dask
 from goalward.results.store import Store
 
 pytest.importorskip("distributed")
@@ -105,7 +105,7 @@ def test_a_cluster_without_workers_is_refused(cluster):
 
 def test_nobody_at_the_address():
     done = subprocess.run(
-        [sys.executable, "-c", "from goalward.execution.executors import Dask; Dask('tcp://127.0.0.1:1')"],
+        [sys.executable, "-c", "from goalward.execution.pools import Dask; Dask('tcp://127.0.0.1:1')"],
         capture_output=True,
         text=True,
         check=False,

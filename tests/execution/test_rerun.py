@@ -13,9 +13,9 @@ from goalward.studies.study import load
 def test_it_is_the_run_that_was_stored(write_study, run_here, agent):
     study = write_study(agent)
     _, store = run_here(study)
-    cell = study.plan.cells[0]
-    world, run = rerun(study.plan, cell, 1)
-    stored = store.read(study.plan.keys(cell)[1])
+    cell = study.design.cells[0]
+    world, run = rerun(study.design, cell, 1)
+    stored = store.read(study.design.keys(cell)[1])
     assert np.array_equal(stored.regret(), run.regret)
     assert visits(world, run).sum() == run.total_steps
     by_cause = regret_by_cause(world, run)
@@ -32,8 +32,8 @@ def test_it_is_the_run_that_was_stored(write_study, run_here, agent):
 
 def test_regret_is_split_at_the_epochs(folder):
     study = load(folder / "small.toml")
-    cell = next(cell for cell in study.plan.cells if cell.agent.label == "psrl")
-    world, run = rerun(study.plan, cell)
+    cell = next(cell for cell in study.design.cells if cell.agent.label == "psrl")
+    world, run = rerun(study.design, cell)
     gaps = optimum(world).gaps
     expected = {}
     for epoch in run.epochs:
@@ -48,7 +48,7 @@ def test_regret_is_split_at_the_epochs(folder):
 def test_what_cannot_be_run_again(write_study, folder):
     study = write_study("agents.py:Plain")
     with pytest.raises(FileError, match="Plain is a class in a user's file"):
-        rerun(study.plan, study.plan.cells[0])
-    assert rerun(study.plan, study.plan.cells[0], 0, study.attachments)
+        rerun(study.design, study.design.cells[0])
+    assert rerun(study.design, study.design.cells[0], 0, study.attachments)
     with pytest.raises(SettingError, match="run is 2; the study has the runs 0 to 1"):
-        rerun(study.plan, study.plan.cells[0], 2)
+        rerun(study.design, study.design.cells[0], 2)

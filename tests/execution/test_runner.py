@@ -7,9 +7,10 @@ import pytest
 
 from goalward.errors import FileError, SettingError
 from goalward.execution import worker as work
-from goalward.execution.executors import InProcess, Processes, open_pool
+from goalward.execution.pools import InProcess, Processes, open_pool
 from goalward.execution.runner import Session, jobs_of, run_study
 from goalward.results.store import Store
+from goalward.studies.shipped import find_study
 from goalward.studies.study import load
 
 
@@ -39,6 +40,41 @@ def test_a_study_is_carried_out_once(folder, digests):
     assert digests(store) == before
 
 
+def test_a_run_that_two_labels_share_is_carried_out_once(folder, digests):
+    (folder / "shared.toml").write_text("""\
+name = "shared"
+runs = 2
+episodes = 5
+[[worlds]]
+world = "grid-world"
+settings = { rows = 2, columns = 2 }
+label = "one"
+[[worlds]]
+world = "grid-world"
+settings = { rows = 2 }
+sweep = { columns = [2, 3] }
+[[agents]]
+agent = "uniform"
+""")
+    study = load(folder / "shared.toml")
+    store = Store.open(folder / "results", create=True)
+    opened, handed = counting()
+    report = run_study(study, store, opened)
+    assert len(handed) == len(set(handed)) == 4
+    assert (report.total, report.done, report.complete, study.design.size) == (4, 4, True, 6)
+    found = digests(store)
+    assert found["one", "uniform", 1] == found["grid-world columns=2", "uniform", 1]
+    assert len(found) == 6
+
+
+def test_no_shipped_study_hands_out_a_run_twice():
+    design = load(find_study("claims-theorem")).design
+    jobs = jobs_of(design)
+    assert (len(jobs), len({job.key for job in jobs}), design.size) == (280, 280, 320)
+    shards = [job.key for number in (1, 2, 3) for job in jobs_of(design, (number, 3))]
+    assert sorted(shards) == sorted(job.key for job in jobs)
+
+
 def test_adding_an_agent_changes_no_other_result(folder, digests, run_here):
     report, store = run_here(load(folder / "small.toml"))
     before = digests(store)
@@ -66,13 +102,13 @@ def test_runs_depend_on_the_seed_of_the_study_and_on_nothing_else(folder, digest
 
 
 def test_agents_face_the_same_luck_and_drawn_worlds_differ(folder):
-    plan = load(folder / "small.toml").plan
-    by_label = {(cell.world.label, cell.agent.label): plan.contents(cell) for cell in plan.cells}
+    design = load(folder / "small.toml").design
+    by_label = {(cell.world.label, cell.agent.label): design.specs(cell) for cell in design.cells}
     for world in ("grid", "drawn"):
         uniform, psrl = by_label[world, "uniform"], by_label[world, "psrl"]
-        assert [(c["seed"], c["world"]) for c in uniform] == [(c["seed"], c["world"]) for c in psrl]
-    assert len({content["world"]["settings"]["seed"] for content in by_label["drawn", "psrl"]}) == 3
-    assert by_label["grid", "psrl"][0]["seed"] != by_label["drawn", "psrl"][0]["seed"]
+        assert [(c.seed, c.world) for c in uniform] == [(c.seed, c.world) for c in psrl]
+    assert len({spec.world["settings"]["seed"] for spec in by_label["drawn", "psrl"]}) == 3
+    assert by_label["grid", "psrl"][0].seed != by_label["drawn", "psrl"][0].seed
 
 
 def test_two_workers_make_the_same_bits(folder, digests, run_here):
@@ -92,17 +128,17 @@ def test_shards_make_up_the_study(folder, digests, run_here):
         assert report.complete
         assert report.done == 4
     assert digests(shared) == digests(whole)
-    keys = [job.key for number in range(1, 6) for job in jobs_of(study.plan, (number, 5))]
-    assert sorted(keys) == sorted(job.key for job in jobs_of(study.plan))
+    keys = [job.key for number in range(1, 6) for job in jobs_of(study.design, (number, 5))]
+    assert sorted(keys) == sorted(job.key for job in jobs_of(study.design))
     with pytest.raises(SettingError, match="shard is 4/3; it must be i/n"):
-        jobs_of(study.plan, (4, 3))
+        jobs_of(study.design, (4, 3))
 
 
 def test_damaged_files_are_run_again(folder, digests, run_here):
     study = load(folder / "small.toml")
     _, store = run_here(study)
     before = digests(store)
-    key = jobs_of(study.plan)[5].key
+    key = jobs_of(study.design)[5].key
     store.path(key).write_bytes(b"rubbish")
     report, _ = run_here(study)
     assert len(report.damaged) == 1
@@ -121,7 +157,7 @@ def test_failures_do_not_stop_the_others(write_study, folder, workers):
         ("Raises", "ValueError: no idea"),
         ("Leaves", "SystemExit: 3"),
     }
-    recorded = store.failure(study.plan.keys(study.plan.cells[0])[0])
+    recorded = store.failure(study.design.keys(study.design.cells[0])[0])
     assert 'raise ValueError("no idea")' in recorded["traceback"]
     assert "agents.py" in recorded["traceback"]
     # Once the file is mended, only its own runs are made.
@@ -170,9 +206,9 @@ def test_a_worker_that_dies_between_two_batches_costs_nothing(folder, digests, r
 
 def test_a_suspect_runs_alone(folder):
     study = load(folder / "small.toml")
-    suspect, other, *rest = jobs_of(study.plan)
+    suspect, other, *rest = jobs_of(study.design)
     store = Store.open(folder / "results", create=True)
-    session = Session(study.plan, study.attachments, store, rest, 12, None)
+    session = Session(study.design, study.attachments, store, rest, 12, None)
     session.suspects = deque([suspect])
     session.attempts[suspect.key] = 2
 
@@ -194,10 +230,10 @@ def test_a_suspect_runs_alone(folder):
 
 def test_threads_may_share_what_is_made(folder):
     study = load(folder / "small.toml")
-    jobs = jobs_of(study.plan)
+    jobs = jobs_of(study.design)
     with ThreadPoolExecutor(8) as threads:
-        outcomes = list(threads.map(lambda job: work.made(job.content, study.attachments), jobs * 40))
-    assert [agent.name for _, agent in outcomes[:12]] == [study.plan.cells[job.cell].agent.label for job in jobs]
+        outcomes = list(threads.map(lambda job: work.made(job.spec, study.attachments), jobs * 40))
+    assert [agent.name for _, agent in outcomes[:12]] == [study.design.cells[job.cell].agent.label for job in jobs]
     assert len(work._made) <= work.MOST_MADE
 
 

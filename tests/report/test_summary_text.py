@@ -129,7 +129,7 @@ def test_comparisons_say_what_they_leave_out(results):
     assert document["worlds"]["one"]["left_out"] == 1
     assert len(document["notes"]) == 2
     whole = study(*(cell_results("one", agent, 2.0, runs=6) for agent in "ab"))
-    whole = replace(whole, plan=replace(whole.plan, runs=6))
+    whole = replace(whole, design=replace(whole.design, runs=6))
     found = compare(whole, "a", "b", "regret")
     assert found["one"].left_out == 0
     assert comparison_document("a", "b", "regret", found, 0.95)["notes"] == []

@@ -13,8 +13,10 @@ import goalward as gw
 from goalward.errors import FileError
 from goalward.results import record
 from goalward.results.record import decode, encode, recorded, verify
+from goalward.studies.run_spec import RunSpec
 
-DOCUMENT = {"key": "ab" * 16, "content": {"episodes": 40}}
+SPEC = RunSpec({"id": "grid-world-v0", "settings": {}}, {"name": "psrl", "settings": {}}, 40, None, seed=3)
+TIMING = {"seconds": 1.0}
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +26,7 @@ def run():
 
 @pytest.fixture(scope="module")
 def file(run):
-    return encode(run, DOCUMENT)
+    return encode(run, SPEC, TIMING)
 
 
 def test_everything_comes_back(run, file):
@@ -35,7 +37,7 @@ def test_everything_comes_back(run, file):
     assert np.array_equal(stored.regret(), run.regret)
     assert np.array_equal(stored.regret("gap_regret"), run.gap_regret)
     assert list(stored.epochs()) == list(run.epochs)
-    assert stored.document["key"] == DOCUMENT["key"]
+    assert (stored.document["key"], stored.document["content"]) == (SPEC.key, SPEC.document())
     assert stored.document["agent_settings"] == run.agent.settings()
     outcome = stored.outcome
     assert (outcome["episodes_done"], outcome["truncated"], outcome["ended"]) == (40, False, "EPISODES")
@@ -55,14 +57,14 @@ def test_other_tools_read_it(run, file, tmp_path):
 
 
 def test_the_data_does_not_depend_on_the_document(run, file):
-    other = encode(run, DOCUMENT | {"timing": {"seconds": 3.0}})
+    other = encode(run, SPEC, {"seconds": 3.0})
     assert other != file
     assert decode(other).document["data_sha256"] == decode(file).document["data_sha256"]
 
 
 def test_a_truncated_run_says_so():
     run = gw.learn(gw.agents.make("uniform"), gw.worlds.grid_world(3, 4), 100, seed=0, max_steps=50)
-    outcome = decode(encode(run, DOCUMENT)).outcome
+    outcome = decode(encode(run, SPEC, TIMING)).outcome
     assert outcome["truncated"]
     assert outcome["ended"] == "MAX_STEPS"
     assert outcome["episodes_done"] == run.reached.sum() < outcome["episodes"]
@@ -75,7 +77,7 @@ def test_infinite_regret_is_no_problem_for_the_document():
         goals=["g"],
     )
     run = gw.learn(gw.agents.make("uniform"), world, 20, seed=1, max_steps=100)
-    stored = decode(encode(run, DOCUMENT))
+    stored = decode(encode(run, SPEC, TIMING))
     assert np.isinf(run.gap_regret[-1])
     assert stored.outcome["final_gap_regret"] is None
     assert np.isinf(stored.regret("gap_regret")[-1])
@@ -99,7 +101,7 @@ def test_recorded_episodes(count):
 def test_long_runs_are_thinned(monkeypatch, run):
     monkeypatch.setattr(record, "MOST_EPISODES", 10)
     monkeypatch.setattr(record, "GRID_POINTS", 8)
-    stored = decode(encode(run, DOCUMENT))
+    stored = decode(encode(run, SPEC, TIMING))
     kept = stored.episodes
     assert len(kept) <= 8
     assert np.array_equal(stored.regret(), run.regret[kept - 1])
@@ -123,7 +125,7 @@ def test_files_cut_short_are_found(file, length):
 
 def test_another_format_is_named(run, monkeypatch):
     monkeypatch.setattr(record, "FORMAT_VERSION", 7)
-    later = encode(run, DOCUMENT)
+    later = encode(run, SPEC, TIMING)
     monkeypatch.undo()
     with pytest.raises(FileError, match="it has format 7; this goalward reads format 1"):
         decode(later)

@@ -19,13 +19,13 @@ def filled(folder, run_here):
 
 
 def keys(study):
-    return [key for cell in study.plan.cells for key in study.plan.keys(cell)]
+    return [key for cell in study.design.cells for key in study.design.keys(cell)]
 
 
 def test_a_study_is_kept_as_it_was_run(filled):
     study, store = filled
     assert list(store.studies()) == ["small"]
-    assert store.study() == store.study("small") == study.plan
+    assert store.design() == store.design("small") == study.design
     assert (store.folder / "studies" / "small.toml").read_text() == study.source.text
 
 
@@ -128,19 +128,19 @@ def test_results_of_another_version_are_named(filled):
     path = store.folder / "studies" / "small.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"results": 0}))
     with pytest.raises(FileError, match="results version 0, this goalward makes version"):
-        store.study()
+        store.design()
     path.write_text("{}")
-    with pytest.raises(FileError, match="the plan of the study is damaged"):
-        store.study()
+    with pytest.raises(FileError, match="the stored design of the study is damaged"):
+        store.design()
 
 
 def test_which_study(filled, write_study, run_here):
     _, store = filled
     run_here(write_study("uniform", name="other"))
     with pytest.raises(FileError, match="holds the studies other, small; choose one with --study"):
-        store.study()
+        store.design()
     with pytest.raises(UnknownNameError, match="did you mean 'other'"):
-        store.study("othr")
+        store.design("othr")
 
 
 def test_room_is_checked_before_the_first_run(tmp_path):

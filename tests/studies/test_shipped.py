@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from goalward.errors import FileError, UnknownNameError
-from goalward.execution.executors import InProcess
+from goalward.execution.pools import InProcess
 from goalward.execution.runner import run_study
-from goalward.results.reading import load_results
+from goalward.results.results import load_results
 from goalward.results.store import Store
 from goalward.results.summary import summarise
 from goalward.studies import shipped
@@ -30,7 +30,7 @@ def small(path, **changes):
 def test_every_study_is_right_and_named_like_its_file(name):
     study = load(find_study(name))
     study.check()
-    assert study.plan.name == name
+    assert study.design.name == name
     assert study.spec.description
 
 
@@ -40,8 +40,8 @@ def test_the_studies_of_the_paper_run(name, tmp_path):
     store = Store.open(tmp_path, create=True)
     report = run_study(study, store, InProcess)
     assert report.complete, report.failures
-    summary = summarise(load_results(store, study.plan))
-    assert len(summary.rows) == len(study.plan.cells)
+    summary = summarise(load_results(store, study.design))
+    assert len(summary.rows) == len(study.design.cells)
     assert bool(summary.sweeps) == (name == "growth")
 
 
@@ -68,7 +68,7 @@ def test_the_example_of_an_agent_learns(tmp_path):
     study = small(ROOT / "examples" / "my_study.toml", episodes=300)
     store = Store.open(tmp_path, create=True)
     assert run_study(study, store, InProcess).complete
-    results = load_results(store, study.plan)
+    results = load_results(store, study.design)
     example, psrl = results.cells
     assert (example.cell.agent.label, psrl.cell.agent.label) == ("EpsilonGreedy", "psrl")
     # It learns: the second half of the episodes costs a fraction of what the uniformly random policy would, 36 each.

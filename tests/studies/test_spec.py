@@ -44,13 +44,13 @@ def study(text=STUDY, path="folder/study.toml"):
     return make_study(*parse_spec(text, Path(path)))
 
 
-def labels(plan):
-    return [(cell.world.label, cell.agent.label, cell.episodes) for cell in plan.cells]
+def labels(design):
+    return [(cell.world.label, cell.agent.label, cell.episodes) for cell in design.cells]
 
 
 def test_cells_are_agents_times_worlds():
-    plan = study().plan
-    assert labels(plan) == [
+    design = study().design
+    assert labels(design) == [
         ("GridWorld", "uniform", 200),
         ("GridWorld", "PSRL-SSP", 200),
         ("GridWorld", "optimal", 200),
@@ -59,34 +59,34 @@ def test_cells_are_agents_times_worlds():
         ("random-mdp states=8", "uniform", 200),
         ("random-mdp states=8", "PSRL-SSP", 200),
     ]
-    assert plan.size == 21
+    assert design.size == 21
 
 
 def test_defaults_are_filled_in():
-    plan = study().plan
-    assert plan.cells[0].world.identity == {
+    design = study().design
+    assert design.cells[0].world.identity == {
         "id": "grid-world-v0",
         "settings": {"rows": 3, "columns": 4, "success": 0.85},
     }
     prior = {"kind": "dirichlet", "concentration": 1.0, "support": None}
-    assert plan.cells[1].agent.identity["settings"]["prior"] == prior
-    bare = study(STUDY.replace("settings = { prior", "# settings = { prior")).plan
+    assert design.cells[1].agent.identity["settings"]["prior"] == prior
+    bare = study(STUDY.replace("settings = { prior", "# settings = { prior")).design
     assert bare.cells[1].agent.identity["settings"]["prior"] == prior | {"concentration": 0.1}
-    spelt = study(STUDY.replace('label = "GridWorld"', "settings = { success = 1 }\nlabel = 'GridWorld'")).plan
+    spelt = study(STUDY.replace('label = "GridWorld"', "settings = { success = 1 }\nlabel = 'GridWorld'")).design
     assert type(spelt.cells[0].world.identity["settings"]["success"]) is float
 
 
 def test_several_lengths_make_several_cells():
-    plan = study(STUDY.replace("episodes = 200", "episodes = [10, 20]")).plan
-    assert labels(plan)[:3] == [("GridWorld", name, 10) for name in ("uniform", "PSRL-SSP", "optimal")]
-    assert labels(plan)[3] == ("GridWorld", "uniform", 20)
+    design = study(STUDY.replace("episodes = 200", "episodes = [10, 20]")).design
+    assert labels(design)[:3] == [("GridWorld", name, 10) for name in ("uniform", "PSRL-SSP", "optimal")]
+    assert labels(design)[3] == ("GridWorld", "uniform", 20)
 
 
 def test_the_full_text_is_the_same_study():
     first = study()
     again = study(full_text(first))
-    assert labels(again.plan) == labels(first.plan)
-    assert [again.plan.keys(c) for c in again.plan.cells] == [first.plan.keys(c) for c in first.plan.cells]
+    assert labels(again.design) == labels(first.design)
+    assert [again.design.keys(c) for c in again.design.cells] == [first.design.keys(c) for c in first.design.cells]
     assert "success = 0.85" in full_text(first)
     assert full_text(again) == full_text(first)
 
@@ -98,11 +98,11 @@ def test_worlds_in_files(tmp_path):
     (tmp_path / "study.toml").write_text(f'name = "files"\n{entries}[[agents]]\nagent = "uniform"\n')
     loaded = load(tmp_path / "study.toml")
     loaded.check()
-    assert [cell.world.label for cell in loaded.plan.cells] == ["model", "maze"]
+    assert [cell.world.label for cell in loaded.design.cells] == ["model", "maze"]
     digest = random_mdp(seed=3).digest
-    assert loaded.plan.cells[0].world.identity == {"digest": digest}
+    assert loaded.design.cells[0].world.identity == {"digest": digest}
     assert loaded.attachments.models[digest] == random_mdp(seed=3)
-    assert loaded.plan.cells[1].world.identity["settings"] == {"text": "S.\n.G\n", "success": 1.0}
+    assert loaded.design.cells[1].world.identity["settings"] == {"text": "S.\n.G\n", "success": 1.0}
 
 
 def test_the_priors_of_a_study(tmp_path):
@@ -110,7 +110,7 @@ def test_the_priors_of_a_study(tmp_path):
         text = f'name = "x"\n[[worlds]]\nworld = "grid-world"\n[[agents]]\nagent = "psrl"\nsettings.prior = {prior}\n'
         made = study(text)
         made.check()
-        assert made.plan.cells[0].agent.identity["settings"]["prior"]["concentration"] == 0.1
+        assert made.design.cells[0].agent.identity["settings"]["prior"]["concentration"] == 0.1
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from goalward.claims import experiments, lemmas, theorems
 from goalward.claims.run_source import RunSource
 from goalward.claims.verdicts import Finding
 from goalward.errors import UnknownNameError
-from goalward.execution.executors import open_pool
+from goalward.execution.pools import open_pool
 from goalward.results.store import Store
 
 __all__ = ["TESTS", "check_claims"]

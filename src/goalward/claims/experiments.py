@@ -21,7 +21,7 @@ from goalward.model.ssp import SSP
 from goalward.model.task import Task
 from goalward.planning.evaluate import evaluate
 from goalward.planning.solve import solve
-from goalward.results.reading import Results
+from goalward.results.results import Results
 from goalward.results.statistics import Interval, compare_pairs, mean_interval
 from goalward.seeds import run_seed
 

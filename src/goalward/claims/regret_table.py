@@ -14,7 +14,7 @@ import numpy as np
 from goalward.claims.verdicts import number, shown
 from goalward.errors import TheoryError
 from goalward.planning.hardness import hardness
-from goalward.results.reading import Results, load_results
+from goalward.results.results import Results, load_results
 from goalward.results.statistics import Interval, mean_interval
 from goalward.results.store import Store
 from goalward.studies.factory import Attachments, make_world
@@ -45,13 +45,13 @@ class RegretRow:
 
 def stored_regret_rows(store: Store) -> list[RegretRow]:
     """Return the grid of the runs that tests of Theorem 1 left in a results folder, the longest there are."""
-    plans = [store.study(name) for name in store.studies() if "claims-theorem" in name]
-    if not plans:
+    designs = [store.design(name) for name in store.studies() if "claims-theorem" in name]
+    if not designs:
         raise TheoryError(f"{store.folder}: no runs of Theorem 1; goalward claims --only theorem-1 makes them")
-    plan = max(plans, key=lambda each: each.cells[0].episodes)
-    K = plan.cells[0].episodes
+    design = max(designs, key=lambda each: each.cells[0].episodes)
+    K = design.cells[0].episodes
     # The sweeps of S and A have a setting in common.
-    return list(dict.fromkeys(regret_rows(load_results(store, plan), [K // 20, K // 4, K])))
+    return list(dict.fromkeys(regret_rows(load_results(store, design), [K // 20, K // 4, K])))
 
 
 def regret_rows(results: Results, lengths: Sequence[int]) -> list[RegretRow]:
@@ -61,7 +61,7 @@ def regret_rows(results: Results, lengths: Sequence[int]) -> list[RegretRow]:
     """
     rows = []
     for cell in results.cells:
-        worlds = [make_world(content["world"], Attachments()) for content in results.plan.contents(cell.cell)]
+        worlds = [make_world(spec.world, Attachments()) for spec in results.design.specs(cell.cell)]
         hard = [hardness(world) for world in worlds]
         S, A = worlds[0].costs.shape
         for K in lengths:

@@ -11,9 +11,9 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from goalward.errors import TheoryError
-from goalward.execution.executors import Pool
+from goalward.execution.pools import Pool
 from goalward.execution.runner import run_study
-from goalward.results.reading import CellResults, Results, load_results
+from goalward.results.results import CellResults, Results, load_results
 from goalward.results.store import Store
 from goalward.studies.shipped import find_study
 from goalward.studies.spec import load_spec
@@ -91,7 +91,7 @@ class RunSource:
         if not report.complete:
             failed = [f"{f.agent} in {f.world}: {f.error}" for f in report.failures] or [str(report.stopped)]
             raise TheoryError(f"{len(failed)} runs of {name} failed, so nothing can be said: {failed[0]}")
-        return load_results(self.store, study.plan)
+        return load_results(self.store, study.design)
 
     def map(self, function: Callable[..., Result], tasks: Iterable[Sequence[Any]], size: int = 1) -> list[Result]:
         """Call a function for each list of arguments, some at a time, and return the answers in order."""
@@ -112,4 +112,4 @@ def cell_of(results: Results, world: str, agent: str) -> CellResults:
     for cell in results.cells:
         if (cell.cell.world.label, cell.cell.agent.label) == (world, agent):
             return cell
-    raise TheoryError(f"the study {results.plan.name} has no {agent} in {world}")
+    raise TheoryError(f"the study {results.design.name} has no {agent} in {world}")

@@ -17,7 +17,6 @@ the ratio with each world's own B*, about which the theorem says nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +29,11 @@ from goalward.claims.verdicts import Finding, Verdict, above, all_of, at_most, b
 from goalward.learning.loop import learn
 from goalward.model.task import Task
 from goalward.planning.hardness import hardness
-from goalward.results.reading import CellResults, Results
+from goalward.results.results import CellResults, Results
 from goalward.results.statistics import Interval, compare_pairs, growth_along, mean_interval
 from goalward.seeds import generator, run_seed
 from goalward.studies.factory import Attachments, make_world
+from goalward.studies.run_spec import RunSpec
 from goalward.theory.bounds import theorem_1, theorem_2
 from goalward.theory.epochs import all_there, count_epochs
 from goalward.theory.posterior_lemma import draw_world
@@ -56,7 +56,7 @@ def exponent(cell: CellResults) -> Interval:
 
 def epoch_curves(source: RunSource, results: Results, cell: CellResults) -> Floats:
     """Return, for each run, the number of epochs begun by each of the cell's points."""
-    keys = results.plan.keys(cell.cell)
+    keys = results.design.keys(cell.cell)
     starts = (all_there(source.store.read(keys[run]).epochs()).start_episode for run in cell.runs)
     return np.array([np.searchsorted(np.sort(start), cell.points, side="left") for start in starts], dtype=np.float64)
 
@@ -77,7 +77,7 @@ def number_finding(source: RunSource, results: Results, ran: str) -> Finding:
         growth = growth_along(cell.points.astype(np.float64), epoch_curves(source, results, cell))
         verdicts.append(at_most(growth, 0.5))
         shape = make_world(cell.cell.world.identity, Attachments()).costs.shape
-        for key in results.plan.keys(cell.cell):
+        for key in results.design.keys(cell.cell):
             kept.append(count_epochs(source.store.read(key).epochs(), *shape).holds)
         parts.append(f"{world} {shown(growth)}")
     verdicts.append(Verdict.HOLDS if all(kept) else Verdict.FAILS)
@@ -161,9 +161,9 @@ class Sweep:
 def swept(results: Results, setting: str) -> Sweep:
     """Return the sweep over a setting of the drawn worlds of a study."""
     cells = [cell for cell in results.cells if setting in cell.cell.world.swept]
-    hard = np.array([[facts(content) for content in results.plan.contents(cell.cell)] for cell in cells])
+    hard = np.array([[facts(spec) for spec in results.design.specs(cell.cell)] for cell in cells])
     B, c_min = hard[:, :, 0], hard[:, :, 1]
-    shapes = [make_world(results.plan.contents(cell.cell)[0]["world"], Attachments()).costs.shape for cell in cells]
+    shapes = [make_world(results.design.spec(cell.cell, 0).world, Attachments()).costs.shape for cell in cells]
     episodes = cells[0].cell.episodes
     return Sweep(
         np.array([float(cell.cell.world.swept[setting]) for cell in cells]),
@@ -178,9 +178,9 @@ def swept(results: Results, setting: str) -> Sweep:
     )
 
 
-def facts(content: dict[str, Any]) -> tuple[float, float]:
+def facts(spec: RunSpec) -> tuple[float, float]:
     """Return B* and c_min of the world of a run."""
-    hard = hardness(make_world(content["world"], Attachments()))
+    hard = hardness(make_world(spec.world, Attachments()))
     return hard.B_star, hard.c_min
 
 

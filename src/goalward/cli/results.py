@@ -13,7 +13,7 @@ from goalward.cli.studies import Folder, Json, Level, StudyName, read, say_json
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from goalward.results.reading import Results
+    from goalward.results.results import Results
 
 __all__ = ["compare", "plot"]
 
@@ -44,7 +44,7 @@ def plot(
     from goalward.errors import UnknownNameError
     from goalward.report import plots
     from goalward.report.figure_style import FORMATS, save_figure
-    from goalward.results.reading import checked_measure
+    from goalward.results.results import checked_measure
     from goalward.results.statistics import checked_level
     from goalward.results.store import Store
 
@@ -61,7 +61,7 @@ def plot(
         figure = plots.grid(results, agent, world, number)
     else:
         figure = plots.curves(results, kind, measure, axes, level)
-    stem = out or folder / f"{results.plan.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"
+    stem = out or folder / f"{results.design.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"
     formats: tuple[str, ...] = FORMATS
     if stem.suffix.removeprefix(".") in FORMATS:
         stem, formats = stem.with_suffix(""), (stem.suffix.removeprefix("."),)
@@ -82,7 +82,7 @@ def compare(
     """Compare two agents run by run."""
     from goalward.errors import SettingError
     from goalward.report.summary_text import comparison_document, comparison_text
-    from goalward.results.reading import checked_measure, named
+    from goalward.results.results import checked_measure, named
     from goalward.results.statistics import checked_level
     from goalward.results.store import Store
     from goalward.results.summary import compare as compare_agents
@@ -92,7 +92,7 @@ def compare(
     results: Results = read(Store.open(folder), study)
     found = compare_agents(results, named(results, first), named(results, second), measure, level)
     if not found:
-        raise SettingError(f"{first} and {second} share no world in {results.plan.name}; there is nothing to compare")
+        raise SettingError(f"{first} and {second} share no world in {results.design.name}; there is nothing to compare")
     if json:
         say_json(comparison_document(first, second, measure, found, level))
     else:

@@ -12,14 +12,14 @@ import typer
 
 from goalward import __version__
 from goalward.errors import SettingError
-from goalward.execution.executors import open_pool
+from goalward.execution.pools import open_pool
 from goalward.execution.runner import Report, run_study
 from goalward.execution.worker import Terminated
 from goalward.report.paper_values import published_table
 from goalward.report.progress import duration, open_display
 from goalward.report.summary_text import csv_text, failures_text, markdown_text, summary_text, write_text
 from goalward.report.world_text import columns
-from goalward.results.reading import Results
+from goalward.results.results import Results
 from goalward.results.store import Store
 from goalward.results.summary import summarise
 from goalward.studies.study import Study
@@ -109,7 +109,7 @@ def publish(results: Results, folder: Path, regime: str) -> str:
 def report_document(report: Report, folder: Path) -> dict[str, Any]:
     """Return what became of a study as plain data."""
     return {
-        "study": report.plan.name,
+        "study": report.design.name,
         "results": str(folder),
         "runs": report.total,
         "stored_before": report.stored,

@@ -11,7 +11,7 @@ from goalward.cli.app import app, say
 from goalward.execution.thread_limits import use_one_thread
 
 if TYPE_CHECKING:
-    from goalward.results.reading import Results
+    from goalward.results.results import Results
     from goalward.results.store import Store
 
 __all__ = ["run", "status", "summary"]
@@ -43,17 +43,17 @@ def run(
     """Run a study; what is stored already is not run again."""
     use_one_thread()
     from goalward.cli import running
-    from goalward.studies import study as plan
+    from goalward.studies import study as studies
     from goalward.studies.shipped import find_study
 
-    loaded = plan.load(find_study(study))
+    loaded = studies.load(find_study(study))
     if show:
         from goalward.studies.full_text import full_text
 
         loaded.check()
         say(full_text(loaded))
         return
-    folder = out or Path("results") / loaded.plan.name
+    folder = out or Path("results") / loaded.design.name
     report = running.carry_out(loaded, folder, workers, dask, running.read_shard(shard))
     if json:
         say_json(running.report_document(report, folder))
@@ -77,13 +77,13 @@ def status(folder: Folder, study: StudyName = None, json: Json = False) -> None:
     sound = True
     documents = []
     for name in names:
-        plan = store.study(name)
-        damaged = store.set_damaged_aside(key for cell in plan.cells for key in plan.keys(cell))
-        results = read(store, plan.name)
+        design = store.design(name)
+        damaged = store.set_damaged_aside(key for cell in design.cells for key in design.keys(cell))
+        results = read(store, design.name)
         sound = sound and not damaged and not any(cell.failed for cell in results.cells)
         documents.append(status_document(results, damaged))
         if not json:
-            say(f"{store.folder}: study {plan.name}", status_text(results, damaged))
+            say(f"{store.folder}: study {design.name}", status_text(results, damaged))
     if json:
         say_json(documents)
     if not sound:
@@ -122,9 +122,9 @@ def summary(
 
 def read(store: Store, study: str | None) -> Results:
     """Read the results of a study."""
-    from goalward.results.reading import load_results
+    from goalward.results.results import load_results
 
-    return load_results(store, store.study(study))
+    return load_results(store, store.design(study))
 
 
 def say_json(document: object) -> None:

@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from goalward import __version__, _jit
-from goalward.execution.executors import InProcess, Processes, cores
+from goalward.execution.pools import InProcess, Processes, cores
 from goalward.execution.runner import run_study
 from goalward.planning.solve import solve
 from goalward.results.record import host
@@ -127,5 +127,5 @@ def check_runs() -> str:
 
 def digests(study: Study, store: Store) -> list[str]:
     """Return what identifies the data of every run."""
-    plan = study.plan
-    return [store.read(key).document["data_sha256"] for cell in plan.cells for key in plan.keys(cell)]
+    design = study.design
+    return [store.read(key).document["data_sha256"] for cell in design.cells for key in design.keys(cell)]

@@ -1,6 +1,6 @@
 """Running one run of a study again, for what is not stored: its plans, its steps, where its regret comes from.
 
-A run is a pure function of its content, so this is the run that was stored.
+A run is a pure function of its spec, so this is the run that was stored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from goalward.learning.regret import optimum
 from goalward.learning.rollout import Ended
 from goalward.learning.run import Run
 from goalward.model.ssp import SSP
-from goalward.studies.design import Cell, Plan
+from goalward.studies.design import Cell, Design
 from goalward.studies.factory import Attachments, make_agent, make_world
 
 __all__ = ["Final", "final_plan", "regret_by_cause", "rerun", "visits"]
@@ -30,16 +30,16 @@ class Final:
     values: Floats | None
 
 
-def rerun(plan: Plan, cell: Cell, run: int = 0, attachments: Attachments | None = None) -> tuple[SSP, Run]:
+def rerun(design: Design, cell: Cell, run: int = 0, attachments: Attachments | None = None) -> tuple[SSP, Run]:
     """Return the world and the run with its plans and steps; the agent must be one of the registry."""
-    if not 0 <= run < plan.runs:
-        raise SettingError(f"run is {run}; the study has the runs 0 to {plan.runs - 1}")
-    content = cell.content(plan.seed, run, plan.max_steps)
+    if not 0 <= run < design.runs:
+        raise SettingError(f"run is {run}; the study has the runs 0 to {design.runs - 1}")
+    spec = design.spec(cell, run)
     needed = attachments or Attachments()
-    world = make_world(content["world"], needed)
-    agent = make_agent(content["agent"], world, cell.episodes, needed)
+    world = make_world(spec.world, needed)
+    agent = make_agent(spec.agent, world, spec.episodes, needed)
     return world, learn(
-        agent, world, cell.episodes, content["seed"], max_steps=plan.max_steps, keep_plans=True, keep_steps=True
+        agent, world, spec.episodes, spec.seed, max_steps=spec.max_steps, keep_plans=True, keep_steps=True
     )
 
 

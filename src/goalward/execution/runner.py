@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from goalward.errors import FileError, SettingError
-from goalward.execution.executors import Pool
+from goalward.execution.pools import Pool
 from goalward.execution.worker import Job, Outcome, carry_out, failure_of
 from goalward.results.record import GRID_POINTS, MOST_EPISODES
 from goalward.results.store import Store
-from goalward.studies.design import Plan
+from goalward.studies.design import Design
 from goalward.studies.factory import Attachments
 from goalward.studies.study import Study
 
@@ -70,7 +70,7 @@ class Progress:
 class Report:
     """What became of a study."""
 
-    plan: Plan
+    design: Design
     total: int
     stored: int
     done: int
@@ -89,16 +89,19 @@ class Report:
 Watch = Callable[[Progress], None]
 
 
-def jobs_of(plan: Plan, shard: tuple[int, int] = (1, 1)) -> list[Job]:
-    """Return the runs of a study, or those of one shard: every n-th of them, so that all shards take about as long."""
+def jobs_of(design: Design, shard: tuple[int, int] = (1, 1)) -> list[Job]:
+    """Return the runs of a study, or those of one shard: every n-th of them, so that all shards take about as long.
+
+    A run that several cells share is one job, that of the first of these cells.
+    """
     number, shards = shard
     if not 1 <= number <= shards:
         raise SettingError(f"shard is {number}/{shards}; it must be i/n with i from 1 to n, such as 3/16")
-    jobs = []
-    for index, cell in enumerate(plan.cells):
-        for run, (key, content) in enumerate(zip(plan.keys(cell), plan.contents(cell), strict=True)):
-            jobs.append(Job(key, content, index, run))
-    return jobs[number - 1 :: shards]
+    jobs: dict[str, Job] = {}
+    for index, cell in enumerate(design.cells):
+        for run, spec in enumerate(design.specs(cell)):
+            jobs.setdefault(spec.key, Job(spec, index, run))
+    return list(jobs.values())[number - 1 :: shards]
 
 
 def run_study(
@@ -120,25 +123,25 @@ def run_study(
     watch
         Called with the progress whenever runs have ended.
     """
-    jobs = jobs_of(study.plan, shard)
+    jobs = jobs_of(study.design, shard)
     store.sweep()
     damaged = store.set_damaged_aside(job.key for job in jobs)
     missing = [job for job in jobs if not store.has(job.key)]
     if missing:
         study.check()
         store.check_room(sum(size_of(job) for job in missing))
-    store.save_study(study.plan, study.source.text)
-    session = Session(study.plan, study.attachments, store, missing, len(jobs), watch)
+    store.save_study(study.design, study.source.text)
+    session = Session(study.design, study.attachments, store, missing, len(jobs), watch)
     if missing:
         session.carry_out(open_pool())
     done = session.progress.done.total() - session.progress.failed
     stored = len(jobs) - len(missing)
-    return Report(study.plan, len(jobs), stored, done, session.seconds, session.failures, damaged, session.stopped)
+    return Report(study.design, len(jobs), stored, done, session.seconds, session.failures, damaged, session.stopped)
 
 
 def size_of(job: Job) -> int:
     """Return about how many bytes the file of a run has."""
-    episodes = job.content["episodes"]
+    episodes = job.spec.episodes
     return BYTES_PER_RUN + BYTES_PER_EPISODE * (episodes if episodes <= MOST_EPISODES else GRID_POINTS)
 
 
@@ -146,9 +149,9 @@ class Session:
     """A study that is being carried out."""
 
     def __init__(
-        self, plan: Plan, attachments: Attachments, store: Store, jobs: list[Job], total: int, watch: Watch | None
+        self, design: Design, attachments: Attachments, store: Store, jobs: list[Job], total: int, watch: Watch | None
     ):
-        self.plan, self.attachments, self.store, self.watch = plan, attachments, store, watch
+        self.design, self.attachments, self.store, self.watch = design, attachments, store, watch
         self.pending: dict[int, deque[Job]] = {}
         for job in jobs:
             self.pending.setdefault(job.cell, deque()).append(job)
@@ -180,7 +183,7 @@ class Session:
 
     def label(self, job: Job) -> str:
         """Return the label of the agent of a run."""
-        return self.plan.cells[job.cell].agent.label
+        return self.design.cells[job.cell].agent.label
 
     def carry_out(self, pool: Pool) -> None:
         """Hand out all runs and store what comes back."""
@@ -217,8 +220,8 @@ class Session:
 
     def submit(self, pool: Pool, jobs: list[Job]) -> None:
         """Hand out a batch with what its runs need."""
-        models = {job.content["world"].get("digest") for job in jobs}
-        files = {job.content["agent"].get("source") for job in jobs}
+        models = {job.spec.model_digest for job in jobs}
+        files = {job.spec.agent_source for job in jobs}
         needed = Attachments(
             {digest: model for digest, model in self.attachments.models.items() if digest in models},
             {digest: file for digest, file in self.attachments.files.items() if digest in files},
@@ -281,7 +284,7 @@ class Session:
     def fail(self, job: Job, failure: dict[str, Any]) -> None:
         """Record that a run failed, on disk if that can be."""
         self.progress.failed += 1
-        cell = self.plan.cells[job.cell]
+        cell = self.design.cells[job.cell]
         path = self.store.failure_path(job.key)
         self.failures.append(Failure(cell.world.label, cell.agent.label, job.run, failure["error"], path))
         try:

@@ -21,8 +21,8 @@ from goalward.agents.base import Agent
 from goalward.learning.loop import learn
 from goalward.model.ssp import SSP
 from goalward.results.record import encode
-from goalward.studies.design import RESULTS_VERSION, Content, canonical
 from goalward.studies.factory import Attachments, make_agent, make_world
+from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, canonical
 
 __all__ = ["Job", "Outcome", "Terminated", "carry_out", "exercises", "identity", "warm"]
 
@@ -40,12 +40,16 @@ class Terminated(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Job:
-    """A run that is to be carried out: its key, what decides it, and which run of which cell it is."""
+    """A run that is to be carried out, and which run of which cell it is."""
 
-    key: str
-    content: Content
+    spec: RunSpec
     cell: int
     run: int
+
+    @property
+    def key(self) -> str:
+        """The key of the run."""
+        return self.spec.key
 
 
 @dataclass(frozen=True)
@@ -79,24 +83,24 @@ def carry_out_one(job: Job, attachments: Attachments) -> bytes:
     """Carry out a run and return its file."""
     started = datetime.now(UTC)
     clock, processor = time.perf_counter(), time.process_time()
-    content = job.content
-    world, agent = made(content, attachments)
-    run = learn(agent, world, content["episodes"], content["seed"], max_steps=content["max_steps"])
+    spec = job.spec
+    world, agent = made(spec, attachments)
+    run = learn(agent, world, spec.episodes, spec.seed, max_steps=spec.max_steps)
     timing = {
         "started": started.isoformat(timespec="seconds"),
         "seconds": time.perf_counter() - clock,
         "cpu_seconds": time.process_time() - processor,
     }
-    return encode(run, {"key": job.key, "content": content, "timing": timing})
+    return encode(run, spec, timing)
 
 
-def made(content: Content, attachments: Attachments) -> tuple[SSP, Agent]:
+def made(spec: RunSpec, attachments: Attachments) -> tuple[SSP, Agent]:
     """Return the world and the agent of a run."""
-    name = canonical([content["world"], content["agent"], content["episodes"]])
+    name = canonical([spec.world, spec.agent, spec.episodes])
     found = _made.get(name)
     if found is None:
-        world = make_world(content["world"], attachments)
-        found = world, make_agent(content["agent"], world, content["episodes"], attachments)
+        world = make_world(spec.world, attachments)
+        found = world, make_agent(spec.agent, world, spec.episodes, attachments)
         with _keeping:
             while len(_made) >= MOST_MADE:
                 _made.pop(next(iter(_made)))
@@ -112,7 +116,7 @@ def failure_of(job: Job, error: BaseException, trace: str) -> dict[str, Any]:
         "error": f"{type(error).__name__}: {error}",
         "traceback": trace,
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "content": job.content,
+        "content": job.spec.document(),
     }
 
 

@@ -9,7 +9,7 @@ from goalward.execution.rerun import final_plan, regret_by_cause, rerun, visits
 from goalward.planning.solve import solve_all
 from goalward.report.plan_figure import causes_figure, visits_figure
 from goalward.report.regret_figures import growth_figure, regret_figure
-from goalward.results.reading import Results, world_name
+from goalward.results.results import Results, world_name
 from goalward.results.summary import sweep_rows
 from goalward.studies.design import Cell
 
@@ -26,16 +26,16 @@ def curves(results: Results, kind: str, measure: str, axes: str, level: float) -
 def causes(results: Results, number: int) -> Figure:
     """Draw what ended the epochs in which regret was paid, for one run of each agent in each world."""
     found: dict[str, dict[str, dict[str, float]]] = {}
-    for cell in results.plan.cells:
-        world, run = rerun(results.plan, cell, number)
-        found.setdefault(world_name(results.plan, cell), {})[cell.agent.label] = regret_by_cause(world, run)
+    for cell in results.design.cells:
+        world, run = rerun(results.design, cell, number)
+        found.setdefault(world_name(results.design, cell), {})[cell.agent.label] = regret_by_cause(world, run)
     return causes_figure(found)
 
 
 def grid(results: Results, agent: str | None, world: str | None, number: int) -> Figure:
     """Draw what an agent has come to believe on a grid, and where it went."""
     cell = chosen_cell(results, agent, world)
-    model, run = rerun(results.plan, cell, number)
+    model, run = rerun(results.design, cell, number)
     if model.layout is None:
         raise SettingError(f"{cell.world.label} is no grid and cannot be drawn; choose another with --world")
     plan = final_plan(run)
@@ -48,17 +48,19 @@ def grid(results: Results, agent: str | None, world: str | None, number: int) ->
 
 def chosen_cell(results: Results, agent: str | None, world: str | None) -> Cell:
     """Return the cell that was asked for."""
-    cells = list(results.plan.cells)
+    cells = list(results.design.cells)
     if world is None:
         cells = [cell for cell in cells if str(cell.world.identity.get("id", "")).startswith("grid")] or cells
     else:
         cells = [cell for cell in cells if cell.world.label == world]
         if not cells:
-            raise UnknownNameError(f"world of {results.plan.name}", world, {c.world.label for c in results.plan.cells})
+            raise UnknownNameError(
+                f"world of {results.design.name}", world, {c.world.label for c in results.design.cells}
+            )
     if agent is not None:
         known = {cell.agent.label for cell in cells}
         cells = [cell for cell in cells if cell.agent.label == agent]
         if not cells:
-            raise UnknownNameError(f"agent of {results.plan.name}", agent, known)
+            raise UnknownNameError(f"agent of {results.design.name}", agent, known)
     first = cells[0].world.label
     return next(cell for cell in reversed(cells) if cell.world.label == first)

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from goalward.arrays import Floats
 from goalward.errors import SettingError
 from goalward.report.figure_style import LineStyle, finish_axes, grouped_ticks, line_style, new_figure
-from goalward.results.reading import CellResults, Results
+from goalward.results.results import CellResults, Results
 from goalward.results.statistics import mean_interval, quantile
 from goalward.results.summary import SweepRow
 

@@ -12,7 +12,7 @@ from typing import Any
 from goalward.errors import FileError
 from goalward.execution.runner import Report
 from goalward.report.world_text import Rows, columns
-from goalward.results.reading import Results, world_name
+from goalward.results.results import Results, world_name
 from goalward.results.statistics import Comparison, Interval
 from goalward.results.summary import Row, Summary, notes_on_pairs
 
@@ -187,8 +187,8 @@ def status_text(results: Results, damaged: Sequence[tuple[Path, str]] = ()) -> s
     rows: Rows = [("world", "agent", "stored", "cut off", "failed", "missing")]
     for cell in results.cells:
         counts = (len(cell.runs), int(cell.truncated.sum()), len(cell.failed), len(cell.missing))
-        rows.append((world_name(results.plan, cell.cell), cell.cell.agent.label, *(f"{count:,}" for count in counts)))
-    stored, size = sum(len(cell.runs) for cell in results.cells), results.plan.size
+        rows.append((world_name(results.design, cell.cell), cell.cell.agent.label, *(f"{count:,}" for count in counts)))
+    stored, size = sum(len(cell.runs) for cell in results.cells), results.design.size
     to_go = size - stored
     lines = [columns(rows, right="2345"), "", f"{stored:,} of {size:,} runs stored and sound"]
     lines[-1] += f"; goalward run makes the other {to_go:,}" if to_go else ": complete"
@@ -200,7 +200,7 @@ def status_document(results: Results, damaged: Sequence[tuple[Path, str]] = ()) 
     """Return how far a study is as plain data."""
     cells = [
         {
-            "world": world_name(results.plan, cell.cell),
+            "world": world_name(results.design, cell.cell),
             "agent": cell.cell.agent.label,
             "episodes": cell.cell.episodes,
             "stored": len(cell.runs),
@@ -211,8 +211,8 @@ def status_document(results: Results, damaged: Sequence[tuple[Path, str]] = ()) 
         for cell in results.cells
     ]
     return {
-        "study": results.plan.name,
-        "runs": results.plan.size,
+        "study": results.design.name,
+        "runs": results.design.size,
         "stored": sum(len(cell.runs) for cell in results.cells),
         "cells": cells,
         "damaged": [{"file": str(path), "reason": reason} for path, reason in damaged],

@@ -11,7 +11,7 @@ Beyond 20,000 episodes or epochs only those on a grid of some 2,000 points are k
 logarithmic; `total_epochs` and the document count all. Any tool that reads Parquet reads a folder of runs as a table
 of runs.
 
-What is not decided by the run's content is not in the columns: settings in full, versions, the machine and times are in
+What the run's spec does not decide is not in the columns: settings in full, versions, the machine and times are in
 the key-value metadata, as a document in JSON under ``goalward``. So two files of one run have the same data bytes,
 whose SHA-256 the document gives. The entry ``goalward.checksum`` is the SHA-256 of the whole file, computed with
 zeros in its own place.
@@ -39,6 +39,7 @@ from goalward.arrays import Floats, Int64s
 from goalward.errors import FileError
 from goalward.learning.rollout import Ended
 from goalward.learning.run import Epochs, Run
+from goalward.studies.run_spec import RunSpec
 
 __all__ = ["FORMAT_VERSION", "StoredRun", "decode", "encode", "recorded", "verify"]
 
@@ -64,15 +65,12 @@ def recorded(count: int) -> Int64s:
     return np.unique(np.rint(np.concatenate([linear, logarithmic])).astype(np.int64))
 
 
-def encode(run: Run, document: dict[str, Any]) -> bytes:
-    """Return a run as a Parquet file.
-
-    `document` brings what the run does not know: at least its key and its content.
-    """
+def encode(run: Run, spec: RunSpec, timing: dict[str, Any]) -> bytes:
+    """Return a run as a Parquet file."""
     outcome = outcome_of(run)
     table = pa.table(
         {
-            "key": [document["key"]],
+            "key": [spec.key],
             "agent": [run.agent.name],
             "seed": pa.array([run.seed], pa.int64()),
             **{name: [value] for name, value in outcome.items() if name != "ended_by"},
@@ -87,6 +85,9 @@ def encode(run: Run, document: dict[str, Any]) -> bytes:
     writer.write_table(table)
     facts = {
         "format": FORMAT_VERSION,
+        "key": spec.key,
+        "content": spec.document(),
+        "timing": timing,
         "agent_settings": run.agent.settings(),
         "given": sorted(run.agent.given),
         "notes": run.notes,
@@ -96,7 +97,7 @@ def encode(run: Run, document: dict[str, Any]) -> bytes:
         "host": host(),
     }
     writer.add_key_value_metadata(
-        {"goalward": json.dumps(finite(facts | document), allow_nan=False), "goalward.checksum": BLANK.decode()}
+        {"goalward": json.dumps(finite(facts), allow_nan=False), "goalward.checksum": BLANK.decode()}
     )
     writer.close()
     content = sink.getvalue()

@@ -4,9 +4,9 @@
 
     results/
       goalward-results.json         the version of this layout
-      studies/NAME.json             the plan of each study that was run here, in full
+      studies/NAME.json             the design of each study that was run here
       studies/NAME.toml             the study as its author wrote it
-      runs/ab/ab12...parquet        one file for each run, named by its key (see `cells` and `record`)
+      runs/ab/ab12...parquet        one file for each run, named by its key (see `record` and `studies.run_spec`)
       failed/ab12...json            what went wrong in runs that failed
       damaged/                      files that did not match their checksum, set aside
 
@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from goalward.errors import FileError, UnknownNameError
-from goalward.studies.design import Plan
+from goalward.studies.design import Design
 from goalward.results.record import StoredRun, decode, verify
 
 __all__ = ["LAYOUT_VERSION", "Store"]
@@ -180,18 +180,18 @@ class Store:
 
     # Studies
 
-    def save_study(self, plan: Plan, text: str) -> None:
-        """Keep the plan of a study and the study as it was written."""
+    def save_study(self, design: Design, text: str) -> None:
+        """Keep the design of a study and the study as it was written."""
         folder = self.folder / "studies"
-        self.write(folder / f"{plan.name}.toml", text.encode())
-        self.write(folder / f"{plan.name}.json", json.dumps(plan.to_document(), indent=1).encode())
+        self.write(folder / f"{design.name}.toml", text.encode())
+        self.write(folder / f"{design.name}.json", json.dumps(design.document(), indent=1).encode())
 
     def studies(self) -> Iterator[str]:
         """Return the names of the studies that were run here."""
         return (path.stem for path in sorted((self.folder / "studies").glob("*.json")))
 
-    def study(self, name: str | None = None) -> Plan:
-        """Return the plan of a study; without a name, of the only one."""
+    def design(self, name: str | None = None) -> Design:
+        """Return the design of a study; without a name, of the only one."""
         known = list(self.studies())
         if name is None:
             if len(known) != 1:
@@ -202,6 +202,6 @@ class Store:
             raise UnknownNameError(f"study in {self.folder}", name, known)
         path = self.folder / "studies" / f"{name}.json"
         try:
-            return Plan.from_document(json.loads(path.read_text(encoding="utf-8")))
+            return Design.from_document(json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, FileError) as error:
             raise FileError(f"{path}: {error}") from None

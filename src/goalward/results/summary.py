@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from goalward.arrays import Floats
-from goalward.results.reading import MEASURES, CellResults, Results, world_name
+from goalward.results.results import MEASURES, CellResults, Results, world_name
 from goalward.results.statistics import (
     FEW_RUNS,
     Comparison,
@@ -86,7 +86,7 @@ def summarise(results: Results, level: float = 0.95, bootstrap: bool = False) ->
     interval = bootstrap_interval if bootstrap else mean_interval
     rows = [row_of(results, cell, level, interval) for cell in results.cells]
     method = "bootstrap" if bootstrap else "t"
-    return Summary(results.plan.name, level, method, rows, sweep_rows(results, level), notes_on(rows))
+    return Summary(results.design.name, level, method, rows, sweep_rows(results, level), notes_on(rows))
 
 
 def row_of(results: Results, cell: CellResults, level: float, interval: Callable[[Floats, float], Interval]) -> Row:
@@ -94,7 +94,7 @@ def row_of(results: Results, cell: CellResults, level: float, interval: Callable
     complete = cell.complete
     finals = {measure: cell.finals[measure][complete] for measure in MEASURES}
     return Row(
-        world_name(results.plan, cell.cell),
+        world_name(results.design, cell.cell),
         cell.cell.agent.label,
         cell.cell.episodes,
         int(np.count_nonzero(complete)),
@@ -153,7 +153,7 @@ def sweep_rows(results: Results, level: float) -> list[SweepRow]:
         swept = cell.cell.world.swept
         if len(swept) == 1 and is_positive_number(next(iter(swept.values()))):
             setting = next(iter(swept))
-            family = world_name(results.plan, cell.cell).replace(f" {setting}={swept[setting]}", "")
+            family = world_name(results.design, cell.cell).replace(f" {setting}={swept[setting]}", "")
             groups.setdefault((family, cell.cell.agent.label, setting), []).append(cell)
     rows = []
     for (world, agent, setting), cells in groups.items():
@@ -181,7 +181,7 @@ def compare(
             pairs = [completed(by_agent[agent], measure) for agent in (first, second)]
             shared = sorted(set(pairs[0]) & set(pairs[1]))
             one, other = (np.array([each[run] for run in shared], dtype=np.float64) for each in pairs)
-            found[world] = replace(compare_pairs(one, other, level), left_out=results.plan.runs - len(shared))
+            found[world] = replace(compare_pairs(one, other, level), left_out=results.design.runs - len(shared))
     return found
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from goalward.studies.design import Cell, canonical
+from goalward.studies.design import Cell
+from goalward.studies.run_spec import canonical
 from goalward.studies.study import Study, is_file
 from goalward.studies.toml_text import written
 
@@ -11,15 +12,15 @@ __all__ = ["full_text"]
 
 def full_text(study: Study) -> str:
     """Return a study as TOML with every setting there is; it can be run as it stands."""
-    spec, plan = study.spec, study.plan
-    lines = [f"# {plan.size:,} runs: {len(plan.cells):,} cells of {plan.runs:,}"]
+    spec, design = study.spec, study.design
+    lines = [f"# {design.size:,} runs: {len(design.cells):,} cells of {design.runs:,}"]
     for name in ("name", "description", "seed", "runs", "episodes", "max_steps"):
         value = getattr(spec, name)
         lines.append(f"# no {name}" if value is None else f"{name} = {written(value)}")
-    for cell in {cell.world.label: cell for cell in plan.cells}.values():
+    for cell in {cell.world.label: cell for cell in design.cells}.values():
         lines += world_lines(study, cell)
     agents: dict[str, list[Cell]] = {}
-    for cell in plan.cells:
+    for cell in design.cells:
         agents.setdefault(canonical([cell.agent.label, cell.agent.identity]), []).append(cell)
     for cells in agents.values():
         lines += agent_lines(study, cells)

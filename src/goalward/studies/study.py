@@ -21,8 +21,9 @@ from goalward.errors import GoalwardError, SettingError, UnknownNameError
 from goalward.model.ssp import SSP
 from goalward.settings import check_names
 from goalward.studies.agent_files import AgentFile, is_reference, load_class, read_agent_file
-from goalward.studies.design import AgentCell, Cell, Plan, WorldCell, canonical
+from goalward.studies.design import Cell, Design, StudyAgent, StudyWorld
 from goalward.studies.factory import Attachments, make_agent, make_world, plain_prior
+from goalward.studies.run_spec import canonical
 from goalward.studies.spec import AgentSpec, Source, StudySpec, WorldSpec, load_spec
 from goalward.studies.toml_text import Place
 from goalward.worlds.load import read_map
@@ -32,26 +33,26 @@ __all__ = ["Study", "load", "make_study"]
 
 @dataclass(frozen=True)
 class Study:
-    """A study that can be run: its plan, and what its runs need beside it."""
+    """A study that can be run: its design, and what its runs need beside it."""
 
     spec: StudySpec
     source: Source
-    plan: Plan
+    design: Design
     attachments: Attachments
     places: dict[tuple[str, ...], Place]
     """Where the worlds stand, by their label, and the agents, by the world's and their own."""
 
     def check(self) -> None:
         """Build every world, and every agent up to its first plan, so that wrong values are found before any run."""
-        for cell in self.plan.cells:
-            content = cell.content(self.plan.seed, 0, self.plan.max_steps)
+        for cell in self.design.cells:
+            run = self.design.spec(cell, 0)
             with located(self.source, self.places[cell.world.label,]):
-                world = make_world(content["world"], self.attachments)
+                world = make_world(run.world, self.attachments)
             place = self.places[cell.world.label, cell.agent.label]
-            file = self.attachments.files.get(content["agent"].get("source"))
+            file = self.attachments.files.get(run.agent_source or "")
             # What an agent prints must not get between the lines of a document on standard output.
             with located(self.source, place), naming(file), contextlib.redirect_stdout(sys.stderr):
-                agent = make_agent(content["agent"], world, cell.episodes, self.attachments)
+                agent = make_agent(run.agent, world, cell.episodes, self.attachments)
                 agent.begin(Task.of(world, cell.episodes), np.random.default_rng(0))
 
 
@@ -77,8 +78,8 @@ class Planner:
         self.spec, self.source = spec, source
         self.attachments = Attachments()
         self.places: dict[tuple[str, ...], Place] = {}
-        self.worlds: list[WorldCell] = []
-        self.entries: dict[str, list[WorldCell]] = {}
+        self.worlds: list[StudyWorld] = []
+        self.entries: dict[str, list[StudyWorld]] = {}
         self.cells: list[Cell] = []
 
     def add_worlds(self, place: Place, entry: WorldSpec) -> None:
@@ -96,7 +97,7 @@ class Planner:
                 identity = world_identity(entry, settings, source.path.parent, self.attachments)
             with located(source, (*place, "draw")):
                 check_draw(entry, settings)
-            cell = WorldCell(label, identity, entry.draw, swept)
+            cell = StudyWorld(label, identity, entry.draw, swept)
             self.worlds.append(cell)
             for name in {family, label}:
                 self.entries.setdefault(name, []).append(cell)
@@ -111,7 +112,7 @@ class Planner:
             with located(source, (*place, "settings")), naming(self.attachments.files.get(identity.get("source", ""))):
                 full = agent_settings(kind, settings)
             label = labelled(entry.label or kind.name, swept)
-            agent = AgentCell(label, identity | {"settings": full}, swept)
+            agent = StudyAgent(label, identity | {"settings": full}, swept)
             for world in worlds:
                 if (world.label, label) in self.places:
                     message = f"two agents are called {label!r} in {world.label}; give one another label"
@@ -119,11 +120,11 @@ class Planner:
                 self.places[world.label, label] = place
                 self.cells += [Cell(world, agent, episodes) for episodes in self.spec.lengths]
 
-    def chosen(self, place: Place, entry: AgentSpec) -> list[WorldCell]:
+    def chosen(self, place: Place, entry: AgentSpec) -> list[StudyWorld]:
         """Return the worlds in which the agents of an entry learn."""
         if entry.worlds is None:
             return self.worlds
-        chosen: list[WorldCell] = []
+        chosen: list[StudyWorld] = []
         for label in entry.worlds:
             with located(self.source, (*place, "worlds")):
                 if label not in self.entries:
@@ -136,8 +137,8 @@ class Planner:
         spec = self.spec
         order = {world.label: position for position, world in enumerate(self.worlds)}
         cells = sorted(self.cells, key=lambda cell: (order[cell.world.label], cell.episodes))
-        plan = Plan(spec.name, spec.description, spec.seed, spec.runs, spec.max_steps, tuple(cells))
-        return Study(spec, self.source, plan, self.attachments, self.places)
+        design = Design(spec.name, spec.description, spec.seed, spec.runs, spec.max_steps, tuple(cells))
+        return Study(spec, self.source, design, self.attachments, self.places)
 
 
 @contextlib.contextmanager

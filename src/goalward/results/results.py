@@ -16,7 +16,7 @@ import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError, SettingError, UnknownNameError
-from goalward.studies.design import Cell, Plan
+from goalward.studies.design import Cell, Design
 from goalward.results.record import MOST_EPISODES, recorded
 from goalward.results.store import Store
 
@@ -72,14 +72,14 @@ class CellResults:
 class Results:
     """The results of a study."""
 
-    plan: Plan
+    design: Design
     cells: list[CellResults]
 
     def worlds(self) -> dict[str, list[CellResults]]:
         """Return the cells of each world, by its name."""
         worlds: dict[str, list[CellResults]] = {}
         for cell in self.cells:
-            worlds.setdefault(world_name(self.plan, cell.cell), []).append(cell)
+            worlds.setdefault(world_name(self.design, cell.cell), []).append(cell)
         return worlds
 
     def agents(self) -> list[str]:
@@ -87,9 +87,9 @@ class Results:
         return list(dict.fromkeys(cell.cell.agent.label for cell in self.cells))
 
 
-def world_name(plan: Plan, cell: Cell) -> str:
+def world_name(design: Design, cell: Cell) -> str:
     """Return the label of the world of a cell, with the number of episodes where the study has several."""
-    several = len({other.episodes for other in plan.cells}) > 1
+    several = len({other.episodes for other in design.cells}) > 1
     return f"{cell.world.label}, {cell.episodes:,} episodes" if several else cell.world.label
 
 
@@ -97,7 +97,7 @@ def named(results: Results, agent: str) -> str:
     """Return the label of an agent of the study, or say that there is none."""
     known = results.agents()
     if agent not in known:
-        raise UnknownNameError(f"agent in {results.plan.name}", agent, known)
+        raise UnknownNameError(f"agent in {results.design.name}", agent, known)
     return agent
 
 
@@ -108,17 +108,17 @@ def checked_measure(measure: str) -> str:
     return measure
 
 
-def load_results(store: Store, plan: Plan) -> Results:
+def load_results(store: Store, design: Design) -> Results:
     """Read the stored runs of a study."""
     # Reading is decompression and hashing, which other threads can do at the same time.
     with ThreadPoolExecutor() as threads:
-        return Results(plan, [load_cell(store, plan, cell, threads) for cell in plan.cells])
+        return Results(design, [load_cell(store, design, cell, threads) for cell in design.cells])
 
 
-def load_cell(store: Store, plan: Plan, cell: Cell, threads: Executor) -> CellResults:
+def load_cell(store: Store, design: Design, cell: Cell, threads: Executor) -> CellResults:
     """Read the stored runs of a cell."""
     points = curve_points(cell.episodes)
-    found = list(threads.map(lambda key: read_run(store, key, points), plan.keys(cell)))
+    found = list(threads.map(lambda key: read_run(store, key, points), design.keys(cell)))
     stored = [(run, each) for run, each in enumerate(found) if isinstance(each, OneRun)]
     curves = {
         measure: np.array([each.curves[place] for _, each in stored]).reshape(len(stored), len(points))

@@ -7,22 +7,22 @@ import pytest
 
 from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.results import record
-from goalward.results import reading as results_module
+from goalward.results import results as results_module
 from goalward.studies.study import load
 from goalward.execution.rerun import rerun
-from goalward.results.reading import checked_measure, curve_points, load_results, named
+from goalward.results.results import checked_measure, curve_points, load_results, named
 
 
 def test_curves_are_those_of_the_runs(folder, run_here):
     study = load(folder / "small.toml")
     _, store = run_here(study)
-    found = load_results(store, study.plan)
+    found = load_results(store, study.design)
     assert found.agents() == ["uniform", "psrl"]
     assert list(found.worlds()) == ["grid", "drawn"]
     for cell in found.cells:
         assert cell.points.tolist() == list(range(1, 31))
         for run in range(3):
-            _, again = rerun(study.plan, cell.cell, run)
+            _, again = rerun(study.design, cell.cell, run)
             assert np.array_equal(cell.curves["regret"][run], again.regret)
             assert np.array_equal(cell.curves["gap_regret"][run], again.gap_regret)
             assert cell.finals["regret"][run] == again.regret[-1]
@@ -36,16 +36,16 @@ def test_long_runs_are_read_where_they_were_recorded(folder, run_here, monkeypat
     monkeypatch.setattr(record, "GRID_POINTS", 12)
     study = load(folder / "small.toml")
     _, store = run_here(study)
-    cell = load_results(store, study.plan).cells[0]
+    cell = load_results(store, study.design).cells[0]
     assert 5 < len(cell.points) <= 12
-    _, again = rerun(study.plan, cell.cell, 0)
+    _, again = rerun(study.design, cell.cell, 0)
     assert np.array_equal(cell.curves["regret"][0], again.regret[cell.points - 1])
 
 
 def test_runs_that_were_cut_off_have_no_end(write_study, run_here):
     study = write_study("uniform", extra="max_steps = 10")
     _, store = run_here(study)
-    (cell,) = load_results(store, study.plan).cells
+    (cell,) = load_results(store, study.design).cells
     assert cell.truncated.all()
     assert not cell.complete.any()
     assert np.isnan(cell.finals["regret"]).all()
@@ -59,10 +59,10 @@ def test_runs_that_were_cut_off_have_no_end(write_study, run_here):
 def test_what_is_not_there_is_named(write_study, run_here):
     study = write_study("uniform", "agents.py:Raises", "psrl")
     _, store = run_here(study)
-    uniform, _, psrl = (study.plan.keys(cell) for cell in study.plan.cells)
+    uniform, _, psrl = (study.design.keys(cell) for cell in study.design.cells)
     store.path(uniform[1]).unlink()
     store.path(psrl[0]).write_bytes(b"rubbish")
-    cells = load_results(store, study.plan).cells
+    cells = load_results(store, study.design).cells
     assert [(cell.missing, cell.failed, cell.damaged) for cell in cells] == [
         ([1], [], []),
         ([], [0, 1], []),
@@ -86,14 +86,14 @@ def test_lengths_tell_worlds_apart(folder, run_here):
     path.write_text(path.read_text().replace("episodes = 30", "episodes = [3, 6]"))
     study = load(path)
     _, store = run_here(study)
-    worlds = load_results(store, study.plan).worlds()
+    worlds = load_results(store, study.design).worlds()
     assert list(worlds) == ["grid, 3 episodes", "grid, 6 episodes", "drawn, 3 episodes", "drawn, 6 episodes"]
 
 
 def test_names_that_are_none(folder, run_here):
     study = load(folder / "small.toml")
     _, store = run_here(study)
-    found = load_results(store, study.plan)
+    found = load_results(store, study.design)
     assert named(found, "psrl") == "psrl"
     with pytest.raises(UnknownNameError, match="no agent in small is called 'prsl'; did you mean 'psrl'"):
         named(found, "prsl")
