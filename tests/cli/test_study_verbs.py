@@ -372,8 +372,8 @@ def test_interrupted_a_study_leaves_in_order_and_keeps_what_it_has(slow, workers
     process.send_signal(sent)
     _, err = process.communicate()
     assert process.returncode == code
-    if sent == signal.SIGINT:
-        assert "interrupted; what is done is stored in results/slow, and the same command goes on there" in err
+    why = "interrupted" if sent == signal.SIGINT else "terminated"
+    assert f"{why}; what is done is stored in results/slow, and the same command goes on there" in err
     assert "Traceback" not in err
     wait_until(lambda: not alive(below))
     store = Store.open(slow / "results" / "slow")

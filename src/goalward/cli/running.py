@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,13 @@ import typer
 
 from goalward import __version__
 from goalward.errors import SettingError
-from goalward.execution.pools import open_pool
-from goalward.execution.runner import Report, run_study
-from goalward.execution.worker import Terminated
+from goalward.execution.interrupts import Interrupted
+from goalward.execution.runner import Report, run_in_folder
 from goalward.report.paper_values import published_table
 from goalward.report.progress import duration, open_display
 from goalward.report.summary_text import csv_text, failures_text, markdown_text, summary_text, write_text
 from goalward.report.world_text import columns
 from goalward.results.results import Results
-from goalward.results.store import Store
 from goalward.results.summary import summarise
 from goalward.studies.study import Study
 
@@ -42,28 +39,13 @@ def read_shard(text: str | None) -> tuple[int, int]:
 def carry_out(
     study: Study, folder: Path, workers: int | None, dask: str | None, shard: tuple[int, int] = (1, 1)
 ) -> Report:
-    """Run what is missing of a study, showing the progress.
-
-    Ctrl-C leaves with exit code 130, SIGTERM with 143; either loses little.
-    """
-    store = Store.open(folder, create=True)
-    # Schedulers of clusters ask jobs to end this way; the workers are to leave with the job.
-    before = signal.signal(signal.SIGTERM, leave)
+    """Run what is missing of a study, showing the progress."""
     try:
         with open_display() as display:
-            return run_study(study, store, lambda: open_pool(workers, dask), shard=shard, watch=display)
-    except Terminated:
-        raise typer.Exit(128 + signal.SIGTERM) from None
-    except KeyboardInterrupt:
-        typer.echo(f"\ninterrupted; what is done is stored in {folder}, and the same command goes on there", err=True)
-        raise typer.Exit(130) from None
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
-
-
-def leave(number: int, frame: object) -> None:
-    """End the process in order."""
-    raise Terminated
+            return run_in_folder(study, folder, workers=workers, dask=dask, shard=shard, watch=display)
+    except Interrupted as stop:
+        typer.echo(f"\n{stop}", err=True)
+        raise typer.Exit(stop.exit_code) from None
 
 
 def report_text(report: Report, folder: Path) -> str:

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from goalward.errors import FileError, SettingError
-from goalward.execution.pools import Pool
+from goalward.execution.interrupts import interruptible
+from goalward.execution.pools import Pool, open_pool
 from goalward.execution.worker import Job, Outcome, carry_out, failure_of
 from goalward.results.record import GRID_POINTS, MOST_EPISODES
 from goalward.results.store import Store
@@ -30,7 +31,7 @@ from goalward.studies.design import Design
 from goalward.studies.factory import Attachments
 from goalward.studies.study import Study
 
-__all__ = ["Failure", "Progress", "Report", "jobs_of", "run_study"]
+__all__ = ["Failure", "Progress", "Report", "jobs_of", "run_in_folder", "run_study"]
 
 BATCH_SECONDS = 0.5
 CHECK_SECONDS = 5.0  # how often to look whether there still are workers to wait for
@@ -107,7 +108,7 @@ def jobs_of(design: Design, shard: tuple[int, int] = (1, 1)) -> list[Job]:
 def run_study(
     study: Study,
     store: Store,
-    open_pool: Callable[[], Pool],
+    opened: Callable[[], Pool],
     *,
     shard: tuple[int, int] = (1, 1),
     watch: Watch | None = None,
@@ -116,7 +117,7 @@ def run_study(
 
     Parameters
     ----------
-    open_pool
+    opened
         Returns where to carry them out; called only if something is missing.
     shard
         Which part of the study: ``(i, n)``.
@@ -133,10 +134,36 @@ def run_study(
     store.save_study(study.design, study.source.text)
     session = Session(study.design, study.attachments, store, missing, len(jobs), watch)
     if missing:
-        session.carry_out(open_pool())
+        session.carry_out(opened())
     done = session.progress.done.total() - session.progress.failed
     stored = len(jobs) - len(missing)
     return Report(study.design, len(jobs), stored, done, session.seconds, session.failures, damaged, session.stopped)
+
+
+def run_in_folder(
+    study: Study,
+    folder: Path,
+    *,
+    workers: int | None = None,
+    dask: str | None = None,
+    shard: tuple[int, int] = (1, 1),
+    watch: Watch | None = None,
+) -> Report:
+    """Carry out the runs of a study that a results folder does not have.
+
+    Raises `Interrupted` on Ctrl-C and SIGTERM; what is done by then stays stored. See `run_study` for `shard` and
+    `watch`.
+
+    Parameters
+    ----------
+    workers
+        How many processes; 1 means this one alone. All cores, if not given.
+    dask
+        The address of a Dask scheduler, instead of processes on this machine.
+    """
+    store = Store.open(folder, create=True)
+    with interruptible(folder):
+        return run_study(study, store, lambda: open_pool(workers, dask), shard=shard, watch=watch)
 
 
 def size_of(job: Job) -> int:

@@ -24,7 +24,7 @@ from goalward.results.record import encode
 from goalward.studies.factory import Attachments, make_agent, make_world
 from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, canonical
 
-__all__ = ["Job", "Outcome", "Terminated", "carry_out", "exercises", "identity", "warm"]
+__all__ = ["Job", "Outcome", "carry_out", "exercises", "identity", "warm"]
 
 # Worlds and agents of the last cells: runs of one cell come one after the other, and making a large world takes longer
 # than learning in it. Learning changes neither.
@@ -32,10 +32,6 @@ _made: dict[str, tuple[SSP, Agent]] = {}
 # Workers of a cluster may carry out several runs at once, in threads.
 _keeping = threading.Lock()
 MOST_MADE = 4
-
-
-class Terminated(KeyboardInterrupt):
-    """The process was asked to end. Like Ctrl-C, and unlike an agent that calls `sys.exit`, it is no failed run."""
 
 
 @dataclass(frozen=True)
