@@ -13,7 +13,7 @@ import pytest
 
 from goalward.claims import catalogue, experiments, lemmas, theorems
 from goalward.claims.run_source import RunSource, cell_of
-from goalward.claims.verdicts import Finding, Verdict, above, all_of, at_most, below, share, shown, within
+from goalward.claims.verdicts import Finding, Verdict, above, all_of, at_most, below, share, within
 from goalward.cli import main
 from goalward.errors import TheoryError, UnknownNameError
 from goalward.execution.pools import InProcess
@@ -287,10 +287,6 @@ def test_shares() -> None:
     assert share(30, 30).low == pytest.approx(0.025 ** (1 / 30))
     half = share(15, 30)
     assert half.low == pytest.approx(1 - half.high)
-
-
-def test_numbers_are_written_for_people() -> None:
-    assert shown(Interval(12345.6, 0.001234, 2e12, 3)) == "12,346 [0.00123, 2e+12]"
 
 
 TABLE = [

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from goalward import hardness, worlds
-from goalward.claims.regret_table import regret_markdown, regret_rows, stored_regret_rows
+from goalward.claims.regret_table import regret_rows, stored_regret_rows
 from goalward.claims.run_source import RunSource
 from goalward.errors import TheoryError
 from goalward.execution.pools import InProcess
+from goalward.report.claims_text import regret_markdown
 from goalward.results.store import Store
 from goalward.theory.bounds import theorem_1
 

@@ -15,10 +15,11 @@ import numpy as np
 from goalward import agents, worlds
 from goalward.arrays import Floats
 from goalward.claims.run_source import RunSource, cell_of
-from goalward.claims.verdicts import Finding, Verdict, above, all_of, below, number, share, shown, within
+from goalward.claims.verdicts import Finding, Verdict, above, all_of, below, share, within
 from goalward.learning.loop import learn
 from goalward.model.ssp import SSP
 from goalward.model.task import Task
+from goalward.number_format import number, with_range
 from goalward.planning.evaluate import evaluate
 from goalward.planning.solve import solve
 from goalward.results.results import Results
@@ -65,7 +66,7 @@ def rival_findings(source: RunSource) -> list[Finding]:
         nearest = min(compared, key=lambda rival: compared[rival].difference.value)
         gap, mean = compared[nearest].difference, float(ours.mean())
         parts.append(
-            f"{world}: {number(mean)}; the nearest, {nearest}, {shown(gap)} more, {1 + gap.value / mean:.0f} times"
+            f"{world}: {number(mean)}; the nearest, {nearest}, {with_range(gap)} more, {1 + gap.value / mean:.0f} times"
         )
     beats = Finding("rivals", "PSRL-SSP beats every rival on both worlds", ran, "; ".join(parts), all_of(*verdicts))
     return [beats, gap_finding(excess, ran)]
@@ -80,7 +81,7 @@ def gap_finding(excess: dict[str, dict[str, Floats]], ran: str) -> Finding:
     figure = (
         "excess over PSRL-SSP in units of K V*, GridWorld against RandomMDP: "
         + ", ".join(f"{rival} {grid[rival].mean():.2g} / {random[rival].mean():.2g}" for rival in RIVALS)
-        + f"; smallest difference ({smallest}) {shown(differences[smallest])}"
+        + f"; smallest difference ({smallest}) {with_range(differences[smallest])}"
     )
     verdict = all_of(*(above(each, 0.0) for each in differences.values()))
     return Finding("gap", "The gap to the rivals is larger on GridWorld", ran, figure, verdict)
@@ -101,7 +102,7 @@ def ulcvi_finding(source: RunSource) -> Finding:
         verdicts.append(within(change, -CHANGE, CHANGE))
         parts.append(
             f"{world}: {last.mean():.3g} per episode at the end, the uniform policy {uniform_gap(build()):.3g};"
-            f" change since the first tenth {shown(change)}"
+            f" change since the first tenth {with_range(change)}"
         )
     verdict, note = all_of(*verdicts), ""
     if episodes < CLAIMED_EPISODES:
@@ -127,9 +128,9 @@ def tuned_finding(source: RunSource) -> Finding:
         theirs = {rival: finals(results, world, rival) for rival in RIVALS}
         verdicts += [below(mean_interval(ours - QUALITY * each, level), 0.0) for each in theirs.values()]
         best = min(theirs, key=lambda rival: float(theirs[rival].mean()))
-        listed = ", ".join(f"{rival} {shown(mean_interval(each))}" for rival, each in theirs.items())
+        listed = ", ".join(f"{rival} {with_range(mean_interval(each))}" for rival, each in theirs.items())
         times = f"{ours.mean() / theirs[best].mean():.1f} times {best}, the best"
-        parts.append(f"{world}: {OURS} {shown(mean_interval(ours))}, {times}; {listed}")
+        parts.append(f"{world}: {OURS} {with_range(mean_interval(ours))}, {times}; {listed}")
     ran = f"{OURS} as it is, rivals with tuned scales; {' and '.join(WORLDS)}; {runs} runs, K={episodes:,}"
     note = f"read as: at most {QUALITY:g} times the regret of each; the scales were tuned on other luck"
     claim = "Untuned PSRL-SSP is of the quality of tuned rivals"
@@ -189,11 +190,11 @@ def prior_finding(source: RunSource) -> Finding:
     results = source.results("claims-priors", runs=runs, episodes=episodes)
     base, *informed = ("nothing known", "neighbours known", "one slip for all cells")
     plain = finals(results, "GridWorld", base)
-    verdicts, parts = [], [f"{base} {shown(mean_interval(plain))}"]
+    verdicts, parts = [], [f"{base} {with_range(mean_interval(plain))}"]
     for agent in informed:
         better = finals(results, "GridWorld", agent)
         verdicts.append(below(compare_pairs(better, plain, level_for(len(informed))).difference, 0.0))
-        parts.append(f"{agent} {shown(mean_interval(better))}")
+        parts.append(f"{agent} {with_range(mean_interval(better))}")
     ran = f"PSRL-SSP with three priors of concentration 0.1; GridWorld; {runs} runs, K={episodes:,}"
     return Finding("prior", "An informed prior lowers regret", ran, "; ".join(parts), all_of(*verdicts))
 
@@ -207,7 +208,7 @@ def resampling_finding(source: RunSource) -> Finding:
     shares: dict[str, Interval] = {agent: share(int(cut.sum()), len(cut)) for agent, cut in stuck.items()}
     theirs, ours = shares["at episode starts"], shares[OURS]
     verdict = all_of(above(theirs, 1e-9), Verdict.HOLDS if ours.value == 0.0 else Verdict.FAILS)
-    figure = f"stuck for good: {shown(theirs)} of the runs at episode starts, {shown(ours)} of {OURS}'s"
+    figure = f"stuck for good: {with_range(theirs)} of the runs at episode starts, {with_range(ours)} of {OURS}'s"
     ran = f"{world}; {runs} runs of 100 episodes, cut off after 1,000,000 steps"
     claim = "Resampling only at episode starts can fail where PSRL-SSP does not"
     return Finding("resampling", claim, ran, figure, verdict)

@@ -16,10 +16,11 @@ from goalward import worlds
 from goalward.agents.psrl import PSRL
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.claims.run_source import RunSource
-from goalward.claims.verdicts import Finding, Verdict, all_of, at_most, below, number, shown
+from goalward.claims.verdicts import Finding, Verdict, all_of, at_most, below
 from goalward.learning.loop import learn
 from goalward.model.ssp import SSP
 from goalward.model.task import Task
+from goalward.number_format import number, with_range
 from goalward.results.statistics import Interval, mean_interval
 from goalward.seeds import generator, run_seed
 from goalward.theory.bounds import third_term_bound
@@ -122,14 +123,14 @@ def second_term_finding(drawn: list[Examination], ran: str) -> Finding:
     gap = mean_interval(np.array([each.terms.R2 - each.terms.bound for each in drawn]))
     R2 = mean_interval(np.array([each.terms.R2 for each in drawn]))
     bound = float(np.mean([each.terms.bound for each in drawn]))
-    figure = f"mean R2 {shown(R2)}, mean B L {number(bound)}"
+    figure = f"mean R2 {with_range(R2)}, mean B L {number(bound)}"
     return Finding("second-term", "Lemma: E[R2] <= B E[L]", ran, figure, below(gap, 0.0))
 
 
 def third_term_finding(drawn: list[Examination], ran: str) -> Finding:
     """Test the bound on E[R3]."""
     ratio = mean_interval(np.array([each.terms.R3 / each.third for each in drawn]))
-    figure = f"mean of R3 over its bound {shown(ratio)}"
+    figure = f"mean of R3 over its bound {with_range(ratio)}"
     note = "the bound's constants, 288 and 1632, leave several orders of magnitude"
     return Finding("third-term", "Lemma: E[R3] <= 288 B S sqrt(M A) log + ...", ran, figure, below(ratio, 1.0), note)
 
@@ -184,7 +185,7 @@ def intervals_finding(found: list[Examination], ran: str) -> Finding:
     verdict = all_of(decided(largest <= 1.0 and rates <= 1.0), at_most(strict, 1.0), at_most(loose, 1.0))
     figure = (
         f"largest M / bound {largest:.3g}, sum of A_l / bound {rates:.3g}; mean variance of an interval over 44 B²"
-        f" {shown(strict)}, and {shown(loose)} if pairs are known after {LOOSE_VISITS} visits"
+        f" {with_range(strict)}, and {with_range(loose)} if pairs are known after {LOOSE_VISITS} visits"
     )
     known, visits = max(cut.known_pairs for cut, _ in both), min(cut.threshold for cut, _ in both)
     note = f"with the proof's constants a pair needs {number(visits)} visits or more to be known; {known} ever are"
@@ -207,6 +208,6 @@ def posterior_finding(source: RunSource) -> Finding:
     half = 1.96 * value.error
     interval = Interval(value.difference, value.difference - half, value.difference + half, value.worlds)
     ran = f"{len(pairs)} worlds drawn from the prior, epoch {epoch} of each; exact tests of {len(found)} quantities"
-    figure = f"mean V(s_init; theta_l) - V(s_init; theta_*) {shown(interval)}; p = {p:.2g} for all tests together"
+    figure = f"mean V(s_init; theta_l) - V(s_init; theta_*) {with_range(interval)}; p = {p:.2g} for all tests together"
     note = "rejected at p < 0.01, which a true property is with probability below 0.01"
     return Finding("posterior", "Lemma: E f(theta_l) = E f(theta_*)", ran, figure, decided(p >= 0.01), note)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from goalward.claims.verdicts import number, shown
 from goalward.errors import TheoryError
 from goalward.planning.hardness import hardness
 from goalward.results.results import Results, load_results
@@ -20,7 +19,7 @@ from goalward.results.store import Store
 from goalward.studies.factory import Attachments, make_world
 from goalward.theory.bounds import theorem_1
 
-__all__ = ["RegretRow", "regret_markdown", "regret_rows", "stored_regret_rows"]
+__all__ = ["RegretRow", "regret_rows", "stored_regret_rows"]
 
 
 @dataclass(frozen=True)
@@ -76,15 +75,3 @@ def regret_rows(results: Results, lengths: Sequence[int]) -> list[RegretRow]:
             regret = mean_interval(cell.curves["gap_regret"][cell.complete, place])
             rows.append(RegretRow(S, A, K, float(np.mean([each.B_star for each in hard])), regret, main, lower))
     return rows
-
-
-def regret_markdown(rows: Sequence[RegretRow]) -> str:
-    """Return the grid in Markdown."""
-    lines = ["| S | A | K | mean B* | regret | main term | lower order | ratio |", "| --: " * 8 + "|"]
-    for row in rows:
-        terms = ["K < S² A", "", ""]
-        if row.main is not None and row.lower_order is not None:
-            terms = [f"{row.main:.2g}", f"{row.lower_order:.2g}", f"{row.ratio:.1e}"]
-        cells = (str(row.S), str(row.A), f"{row.K:,}", number(row.B_star), shown(row.regret), *terms)
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"

@@ -25,9 +25,10 @@ from goalward.agents.psrl import PSRL, perturbation
 from goalward.arrays import Floats
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.claims.run_source import RunSource, cell_of
-from goalward.claims.verdicts import Finding, Verdict, above, all_of, at_most, below, number, shown
+from goalward.claims.verdicts import Finding, Verdict, above, all_of, at_most, below
 from goalward.learning.loop import learn
 from goalward.model.task import Task
+from goalward.number_format import number, with_range
 from goalward.planning.hardness import hardness
 from goalward.results.results import CellResults, Results
 from goalward.results.statistics import Interval, compare_pairs, growth_along, mean_interval
@@ -79,7 +80,7 @@ def number_finding(source: RunSource, results: Results, ran: str) -> Finding:
         shape = make_world(cell.cell.world.identity, Attachments()).costs.shape
         for key in results.design.keys(cell.cell):
             kept.append(count_epochs(source.store.read(key).epochs(), *shape).holds)
-        parts.append(f"{world} {shown(growth)}")
+        parts.append(f"{world} {with_range(growth)}")
     verdicts.append(Verdict.HOLDS if all(kept) else Verdict.FAILS)
     lemma = "all runs within" if all(kept) else f"{kept.count(False)} of {len(kept)} runs not within"
     figure = f"exponent of L in K: {'; '.join(parts)}; {lemma} the lemma's bound"
@@ -95,7 +96,7 @@ def tsde_finding(results: Results, ran: str) -> Finding:
         verdicts.append(above(final.difference, 0.0))
         mean = number(float(ours.finals["gap_regret"].mean()))
         exponents = f"exponents {exponent(theirs).value:.2f} and {exponent(ours).value:.2f}"
-        parts.append(f"{world}: {shown(final.difference)} more than {mean}; {exponents}")
+        parts.append(f"{world}: {with_range(final.difference)} more than {mean}; {exponents}")
     figure = f"regret of TSDE's epochs over PSRL-SSP's: {'; '.join(parts)}"
     note = "the paper's argument compares upper bounds, K^(2/3) and sqrt(K); neither is reached here"
     claim = "TSDE's epochs are worse as K grows"
@@ -105,7 +106,7 @@ def tsde_finding(results: Results, ran: str) -> Finding:
 def fixed_finding(results: Results, ran: str) -> Finding:
     """Test the conjecture that the same bound holds in worlds that are not drawn from the prior."""
     growth = {world: exponent(cell_of(results, world, OURS)) for world in EPOCH_WORLDS}
-    figure = f"exponent in K: {'; '.join(f'{world} {shown(each)}' for world, each in growth.items())}"
+    figure = f"exponent in K: {'; '.join(f'{world} {with_range(each)}' for world, each in growth.items())}"
     claim = "Conjecture: the regret bound, sqrt(K), holds in fixed worlds too"
     verdict = all_of(*(below(each, 0.5) for each in growth.values()))
     return Finding("conjecture", claim, f"PSRL-SSP with Dirichlet(0.1); {ran}", figure, verdict)
@@ -122,8 +123,8 @@ def theorem_1_findings(source: RunSource) -> list[Finding]:
     ratios = np.concatenate([sweep.regrets.mean(axis=1) / sweep.bounds for sweep in sweeps.values()])
     where = "worlds drawn from the agent's prior, Dirichlet(1), costs in [0.2, 1]"
     figure = (
-        f"exponent in K, the largest of {len(growth)} settings: {shown(largest)}; regret over the bound without its"
-        f" constant: {ratios.min():.1e} to {ratios.max():.1e}"
+        f"exponent in K, the largest of {len(growth)} settings: {with_range(largest)}; regret over the bound without"
+        f" its constant: {ratios.min():.1e} to {ratios.max():.1e}"
     )
     in_K = Finding(
         "theorem-1-K",
@@ -222,8 +223,10 @@ def sizes_finding(sweeps: dict[str, Sweep], ran: str) -> Finding:
         ratio = growth_of_means(sweep.sizes, sweep.regrets, bounds)
         verdicts.append(below(ratio, 0.0))
         span = f"{sweep.sizes.min():.3g} to {sweep.sizes.max():.3g}"
-        parts.append(f"{name} from {span}: regret {shown(regret)}, bound {bound.value:.2g}, ratio {shown(ratio)}")
-        own.append(f"{name} {shown(growth_of_means(sweep.sizes, sweep.regrets, sweep.own_bounds))}")
+        parts.append(
+            f"{name} from {span}: regret {with_range(regret)}, bound {bound.value:.2g}, ratio {with_range(ratio)}"
+        )
+        own.append(f"{name} {with_range(growth_of_means(sweep.sizes, sweep.regrets, sweep.own_bounds))}")
     claim = "Theorem 1: regret grows in S, A and B no faster than its bound"
     note = f"the ratio's exponents with each world's own B*, which the theorem is not about: {', '.join(own)}"
     return Finding("theorem-1-sizes", claim, ran, f"exponents in {'; in '.join(parts)}", all_of(*verdicts), note)
@@ -256,8 +259,8 @@ def theorem_2_finding(source: RunSource) -> Finding:
     effect = mean_interval(found[-1, :, 0] - found[-1, :, 1])
     epsilon = perturbation(Task(ZERO_COSTS, 0, lengths[-1]))
     figure = (
-        f"exponent in K {shown(growth)}; at K={lengths[-1]:,}, epsilon={epsilon:.3g}, the perturbation adds"
-        f" {shown(effect)} to {number(means[-1, 1])}; regret over the bound without its constant"
+        f"exponent in K {with_range(growth)}; at K={lengths[-1]:,}, epsilon={epsilon:.3g}, the perturbation adds"
+        f" {with_range(effect)} to {number(means[-1, 1])}; regret over the bound without its constant"
         f" {means[-1, 0] / means[-1, 2]:.1e}"
     )
     ran = (

@@ -16,7 +16,7 @@ from scipy import special
 
 from goalward.results.statistics import Interval
 
-__all__ = ["Finding", "Verdict", "above", "all_of", "at_most", "below", "number", "share", "shown", "within"]
+__all__ = ["Finding", "Verdict", "above", "all_of", "at_most", "below", "share", "within"]
 
 
 class Verdict(Enum):
@@ -95,21 +95,6 @@ def all_of(*verdicts: Verdict) -> Verdict:
         if worst in verdicts:
             return worst
     return Verdict.HOLDS
-
-
-def shown(interval: Interval, digits: int = 3) -> str:
-    """Write an estimate with its interval.
-
-    >>> shown(Interval(0.51234, 0.4, 0.6, 9)), shown(Interval(1234.5, 1000.0, 1500.0, 9))
-    ('0.512 [0.4, 0.6]', '1,234 [1,000, 1,500]')
-    """
-    value, low, high = (number(x, digits) for x in (interval.value, interval.low, interval.high))
-    return f"{value} [{low}, {high}]"
-
-
-def number(x: float, digits: int = 3) -> str:
-    """Write a number with so many significant digits, large ones in full."""
-    return f"{x:,.0f}" if 1000.0 <= abs(x) < 1e9 else f"{x:.{digits}g}"
 
 
 def share(count: int, runs: int, level: float = 0.95) -> Interval:

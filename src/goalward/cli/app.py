@@ -16,7 +16,7 @@ from goalward import __version__
 if TYPE_CHECKING:
     from goalward.report.labels import Glyphs
 
-__all__ = ["app", "glyphs", "say"]
+__all__ = ["app", "glyphs", "say", "say_json"]
 
 app = typer.Typer(
     name="goalward",
@@ -53,6 +53,13 @@ def say(*lines: str) -> None:
     except UnicodeEncodeError:
         text = text.replace("±", "+-")
     typer.echo(text)
+
+
+def say_json(document: object) -> None:
+    """Print plain data as one line of JSON."""
+    from goalward.report.documents import json_text
+
+    say(json_text(document))
 
 
 def glyphs() -> Glyphs:

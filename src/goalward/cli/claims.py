@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from goalward.cli.app import app, say
+from goalward.cli.app import app, say, say_json
 
 __all__ = ["claims"]
 
@@ -31,8 +31,8 @@ def claims(
 ) -> None:
     """Test the claims of the paper, one verdict a row."""
     from goalward.claims.catalogue import check_claims
-    from goalward.report.claims_text import claims_document, claims_markdown, claims_text
-    from goalward.report.summary_text import write_text
+    from goalward.report.claims_text import claims_document, claims_markdown, claims_text, regret_markdown
+    from goalward.report.documents import write_text
 
     found = check_claims(
         out, quick=quick, only=only, workers=workers, watch=lambda name: typer.echo(f"testing: {name}", err=True)
@@ -40,14 +40,12 @@ def claims(
     if markdown is not None:
         write_text(markdown, claims_markdown(found))
     if bounds is not None:
-        from goalward.claims.regret_table import regret_markdown, stored_regret_rows
+        from goalward.claims.regret_table import stored_regret_rows
         from goalward.results.store import Store
 
         write_text(bounds, regret_markdown(stored_regret_rows(Store.open(out))))
     if json:
-        from json import dumps
-
-        say(dumps(claims_document(found), allow_nan=False))
+        say_json(claims_document(found))
         return
     say(claims_text(found, shutil.get_terminal_size(fallback=(120, 50)).columns))
     for written in (markdown, bounds):

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from goalward.cli.app import app, say
-from goalward.cli.studies import Json, say_json
+from goalward.cli.app import app, say, say_json
+from goalward.cli.studies import Json
 
 __all__ = ["doctor"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goalward.cli.app import app, say
+from goalward.cli.app import app, say, say_json
 from goalward.cli.worlds import Settings
 from goalward.errors import FileError, SettingError
 
@@ -95,9 +95,7 @@ def learn(
             kept = str(save)
     finally:
         if json:
-            from json import dumps
-
-            typer.echo(dumps({"world": about["world"], **run_document(run, seconds), "saved": kept}, allow_nan=False))
+            say_json({"world": about["world"], **run_document(run, seconds), "saved": kept})
     if kept is not None and not json:
         say("", f"kept: {kept}; goalward learn --resume {kept} goes on")
     if stopped():

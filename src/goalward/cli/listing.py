@@ -30,7 +30,7 @@ def list_things(kind: Annotated[str, typer.Argument(metavar="KIND", help="agents
 
         say(agents_table(agents.find(name) for name in agents.known()))
     else:
-        from goalward.report.world_text import columns
+        from goalward.report.tables import columns
         from goalward.studies.shipped import shipped_studies
 
         say(columns([(spec.name, spec.description) for spec in shipped_studies()]))

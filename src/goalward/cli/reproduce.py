@@ -31,6 +31,7 @@ def reproduce(
     """Make the paper's figure: run, table, figure, summary."""
     use_one_thread()
     from goalward.cli import running
+    from goalward.report.status_text import report_text
     from goalward.results.store import Store
     from goalward.studies.shipped import find_study
     from goalward.studies.spec import load_spec
@@ -44,7 +45,7 @@ def reproduce(
     study = make_study(spec, source)
     folder = out or Path("results") / spec.name
     report = running.carry_out(study, folder, workers, dask)
-    say(running.report_text(report, folder))
+    say(report_text(report, folder))
     if not report.done and not report.stored:
         raise typer.Exit(1)
     say("", running.publish(read(Store.open(folder), spec.name), folder, regime))

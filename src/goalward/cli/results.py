@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goalward.cli.app import app, say
-from goalward.cli.studies import Folder, Json, Level, StudyName, read, say_json
+from goalward.cli.app import app, say, say_json
+from goalward.cli.studies import Folder, Json, Level, StudyName, read
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,7 +81,7 @@ def compare(
 ) -> None:
     """Compare two agents run by run."""
     from goalward.errors import SettingError
-    from goalward.report.summary_text import comparison_document, comparison_text
+    from goalward.report.comparison_text import comparison_document, comparison_text
     from goalward.results.results import checked_measure, named
     from goalward.results.statistics import checked_level
     from goalward.results.store import Store

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -13,15 +12,16 @@ from goalward import __version__
 from goalward.errors import SettingError
 from goalward.execution.interrupts import Interrupted
 from goalward.execution.runner import Report, run_in_folder
+from goalward.report.documents import write_text
 from goalward.report.paper_values import published_table
-from goalward.report.progress import duration, open_display
-from goalward.report.summary_text import csv_text, failures_text, markdown_text, summary_text, write_text
-from goalward.report.world_text import columns
+from goalward.report.progress import open_display
+from goalward.report.summary_text import csv_text, markdown_text, summary_text
+from goalward.report.tables import columns
 from goalward.results.results import Results
 from goalward.results.summary import summarise
 from goalward.studies.study import Study
 
-__all__ = ["carry_out", "publish", "read_shard", "report_document", "report_text"]
+__all__ = ["carry_out", "publish", "read_shard"]
 
 FORMATS = ("png", "pdf", "svg")
 
@@ -46,19 +46,6 @@ def carry_out(
     except Interrupted as stop:
         typer.echo(f"\n{stop}", err=True)
         raise typer.Exit(stop.exit_code) from None
-
-
-def report_text(report: Report, folder: Path) -> str:
-    """Say what became of a study."""
-    parts = [f"damaged, set aside and made again: {path} ({reason})" for path, reason in report.damaged]
-    if report.failures:
-        parts.append(failures_text(report))
-    if report.stopped:
-        parts.append(f"stopped: {report.stopped}")
-    made = f"{report.done:,} runs made in {duration(report.seconds)}" if report.done else "nothing to do"
-    stored = report.stored + report.done
-    parts.append(f"{made}; {stored:,} of {report.total:,} runs are stored in {folder}")
-    return "\n".join(parts)
 
 
 def publish(results: Results, folder: Path, regime: str) -> str:
@@ -86,22 +73,3 @@ def publish(results: Results, folder: Path, regime: str) -> str:
     names = ["figure", "", "", "logarithmic", "", "", "summary", "", "results"]
     where = [(name, str(place)) for name, place in zip(names, places, strict=True)]
     return "\n\n".join([*(part for part in parts if part), columns(where, indent="")])
-
-
-def report_document(report: Report, folder: Path) -> dict[str, Any]:
-    """Return what became of a study as plain data."""
-    return {
-        "study": report.design.name,
-        "results": str(folder),
-        "runs": report.total,
-        "stored_before": report.stored,
-        "made": report.done,
-        "complete": report.complete,
-        "seconds": report.seconds,
-        "stopped": report.stopped,
-        "failures": [
-            {"world": f.world, "agent": f.agent, "run": f.run, "error": f.error, "record": str(f.path)}
-            for f in report.failures
-        ],
-        "damaged": [{"file": str(path), "reason": reason} for path, reason in report.damaged],
-    }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goalward.cli.app import app, say
+from goalward.cli.app import app, say, say_json
 from goalward.execution.thread_limits import use_one_thread
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def run(
     """Run a study; what is stored already is not run again."""
     use_one_thread()
     from goalward.cli import running
+    from goalward.report.status_text import report_document, report_text
     from goalward.studies import study as studies
     from goalward.studies.shipped import find_study
 
@@ -56,9 +57,9 @@ def run(
     folder = out or Path("results") / loaded.design.name
     report = running.carry_out(loaded, folder, workers, dask, running.read_shard(shard))
     if json:
-        say_json(running.report_document(report, folder))
+        say_json(report_document(report, folder))
     else:
-        say(running.report_text(report, folder))
+        say(report_text(report, folder))
         if report.complete:
             say(f"see: goalward summary {folder}, goalward plot {folder}")
     if report.failures or report.stopped:
@@ -68,7 +69,7 @@ def run(
 @app.command()
 def status(folder: Folder, study: StudyName = None, json: Json = False) -> None:
     """Say how far a study is, checking every file."""
-    from goalward.report.summary_text import status_document, status_text
+    from goalward.report.status_text import status_document, status_text, stored_failures
     from goalward.results.store import Store
 
     store = Store.open(folder)
@@ -81,9 +82,10 @@ def status(folder: Folder, study: StudyName = None, json: Json = False) -> None:
         damaged = store.set_damaged_aside(key for cell in design.cells for key in design.keys(cell))
         results = read(store, design.name)
         sound = sound and not damaged and not any(cell.failed for cell in results.cells)
-        documents.append(status_document(results, damaged))
+        failures = stored_failures(store, results)
+        documents.append(status_document(results, failures, damaged))
         if not json:
-            say(f"{store.folder}: study {design.name}", status_text(results, damaged))
+            say(f"{store.folder}: study {design.name}", status_text(results, failures, damaged))
     if json:
         say_json(documents)
     if not sound:
@@ -102,6 +104,7 @@ def summary(
 ) -> None:
     """Print the numbers of a study: means, intervals, exponents."""
     from goalward.report import summary_text as texts
+    from goalward.report.documents import write_text
     from goalward.results.statistics import checked_level
     from goalward.results.store import Store
     from goalward.results.summary import summarise
@@ -110,7 +113,7 @@ def summary(
     found = summarise(read(Store.open(folder), study), level, bootstrap)
     for path, text in ((csv, texts.csv_text), (markdown, texts.markdown_text)):
         if path is not None:
-            texts.write_text(path, text(found))
+            write_text(path, text(found))
     if json:
         say_json(texts.summary_document(found))
         return
@@ -125,10 +128,3 @@ def read(store: Store, study: str | None) -> Results:
     from goalward.results.results import load_results
 
     return load_results(store, store.design(study))
-
-
-def say_json(document: object) -> None:
-    """Print plain data as JSON."""
-    from json import dumps
-
-    say(dumps(document, allow_nan=False))

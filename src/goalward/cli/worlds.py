@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from goalward.cli.app import app, glyphs, say
+from goalward.cli.app import app, glyphs, say, say_json
 
 __all__ = ["show", "solve"]
 
@@ -38,15 +38,14 @@ def solve(
     from goalward import worlds
     from goalward.planning.solve import solve as solve_model
     from goalward.report import world_text
+    from goalward.report.tables import columns
 
     ssp = worlds.load(world, settings or ())
     solution = solve_model(ssp, tolerance)
     if json:
-        from json import dumps
-
-        typer.echo(dumps(world_text.solution_document(ssp, solution), allow_nan=False))
+        say_json(world_text.solution_document(ssp, solution))
         return
-    say(world, world_text.columns(world_text.solution_facts(ssp, solution, tolerance)))
+    say(world, columns(world_text.solution_facts(ssp, solution, tolerance)))
     if limit:
         say("", world_text.solution_table(ssp, solution, tolerance, limit))
     if ssp.states > limit:
@@ -65,13 +64,14 @@ def show(
     from goalward.planning.hardness import hardness
     from goalward.planning.solve import solve_all
     from goalward.report import grid_text, world_text
+    from goalward.report.tables import columns
 
     ssp = worlds.load(world, settings or ())
     if png is not None:
         grid_text.layout_of(ssp)
-    say(world, world_text.columns(world_text.model_facts(ssp)))
-    say("", "structure", world_text.columns(world_text.structure_facts(ssp, structure(ssp))))
-    say("", "hardness", world_text.columns(world_text.hardness_facts(hardness(ssp))))
+    say(world, columns(world_text.model_facts(ssp)))
+    say("", "structure", columns(world_text.structure_facts(ssp, structure(ssp))))
+    say("", "hardness", columns(world_text.hardness_facts(hardness(ssp))))
     if ssp.layout is None:
         return
     solution = solve_all(ssp)

@@ -7,9 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from goalward.claims.regret_table import RegretRow
 from goalward.claims.verdicts import Finding, Verdict
+from goalward.number_format import number, with_range
+from goalward.report.tables import Rows, escaped, markdown_table
 
-__all__ = ["claims_document", "claims_markdown", "claims_text"]
+__all__ = ["claims_document", "claims_markdown", "claims_text", "regret_markdown"]
 
 VERDICT_WIDTH = 15
 NARROWEST = 60
@@ -41,21 +44,24 @@ def claims_text(findings: Sequence[Finding], width: int = 120) -> str:
 
 def claims_markdown(findings: Sequence[Finding]) -> str:
     """Return the table in Markdown."""
-    lines = ["| claim | verdict | measured | run |", "| --- | --- | --- | --- |"]
+    rows: Rows = [("claim", "verdict", "measured", "run")]
     for finding in findings:
         measured = finding.figure + (f" ({finding.note})" if finding.note else "")
-        claim, measured, ran = (escaped(text) for text in (finding.claim, measured, finding.ran))
-        lines.append(f"| {claim} | **{finding.verdict.value}** | {measured} | {ran} |")
-    return "\n".join(lines) + "\n"
-
-
-def escaped(text: str) -> str:
-    """Return a text in which Markdown sees no mark-up."""
-    for mark in "\\|*_<":
-        text = text.replace(mark, "\\" + mark)
-    return text
+        rows.append((escaped(finding.claim), f"**{finding.verdict.value}**", escaped(measured), escaped(finding.ran)))
+    return markdown_table(rows) + "\n"
 
 
 def claims_document(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """Return the table as plain data."""
     return [finding.to_document() for finding in findings]
+
+
+def regret_markdown(rows: Sequence[RegretRow]) -> str:
+    """Return the table of regrets beside the terms of Theorem 1 in Markdown."""
+    table: Rows = [("S", "A", "K", "mean B*", "regret", "main term", "lower order", "ratio")]
+    for row in rows:
+        terms = ("K < S² A", "", "")
+        if row.main is not None and row.lower_order is not None:
+            terms = (f"{row.main:.2g}", f"{row.lower_order:.2g}", f"{row.ratio:.1e}")
+        table.append((str(row.S), str(row.A), f"{row.K:,}", number(row.B_star), with_range(row.regret), *terms))
+    return markdown_table(table, right="01234567") + "\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from goalward.execution.doctor import Check, facts, run_checks
-from goalward.report.world_text import columns
+from goalward.report.tables import columns
 
 __all__ = ["document", "facts", "run_checks", "text"]
 

@@ -11,7 +11,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from goalward.errors import FileError, SettingError
+from goalward.errors import SettingError
+from goalward.report.documents import writing
 
 __all__ = ["FORMATS", "LineStyle", "finish_axes", "grouped_ticks", "line_style", "new_figure", "save_figure"]
 
@@ -67,11 +68,8 @@ def save_figure(figure: Figure, stem: Path, formats: tuple[str, ...] = FORMATS) 
             raise SettingError(f"the format is {ending!r}; it must be one of {', '.join(FORMATS)}")
         path = stem.with_name(f"{stem.name}.{ending}")
         dateless = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(ending)
-        try:
+        with writing(path), mpl.rc_context({"svg.hashsalt": "goalward", "pdf.fonttype": 42}):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with mpl.rc_context({"svg.hashsalt": "goalward", "pdf.fonttype": 42}):
-                figure.savefig(path, format=ending, metadata=dateless)
-        except OSError as error:
-            raise FileError(f"{path}: {error.strerror or error}; choose a place that can be written") from None
+            figure.savefig(path, format=ending, metadata=dateless)
         files.append(path)
     return files

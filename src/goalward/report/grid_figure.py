@@ -21,11 +21,12 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from goalward.arrays import Floats, Int32s, Int64s
-from goalward.errors import FileError
 from goalward.model.layout import GridLayout
 from goalward.model.ssp import SSP
+from goalward.number_format import number
+from goalward.report.documents import writing
 from goalward.report.grid_text import has_walls, layout_of
-from goalward.report.labels import UNICODE, action_marks, fixed_number
+from goalward.report.labels import UNICODE, action_marks
 
 __all__ = ["grid_figure", "save_png"]
 
@@ -57,12 +58,10 @@ def grid_figure(ssp: SSP, values: Floats, policy: Int64s, title: str = "") -> Fi
     return figure
 
 
-def save_png(figure: Figure, path: str | Path) -> None:
+def save_png(figure: Figure, path: Path) -> None:
     """Write a figure to a PNG file."""
-    try:
+    with writing(path):
         figure.savefig(path, format="png")
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror or error}; choose a place that can be written") from None
 
 
 def places(cells: Int32s, layout: GridLayout) -> tuple[Int32s, Int32s]:
@@ -145,7 +144,7 @@ def ink_colours(image: AxesImage, values: Floats) -> NDArray[np.str_]:
 
 def draw_numbers(axes: Axes, layout: GridLayout, values: Floats, colours: NDArray[np.str_], inches: float) -> None:
     """Write the value into the upper half of each cell, infinity into the middle."""
-    written = [fixed_number(value, 3 if inches < 0.6 else 4, UNICODE) for value in values]
+    written = [number(value, 3 if inches < 0.6 else 4, zeros=True, infinity=UNICODE.infinity) for value in values]
     points = min(13.0, 72.0 * inches * 1.35 / max(4, *map(len, written)))
     for x, y, value, text, colour in zip(*places(layout.cells, layout), values, written, colours, strict=True):
         lift, scale = (0.16, 1.0) if np.isfinite(value) else (0.0, 1.6)

@@ -8,7 +8,8 @@ from goalward.arrays import Floats, Int64s
 from goalward.errors import ShapeError
 from goalward.model.layout import GridLayout
 from goalward.model.ssp import SSP
-from goalward.report.labels import UNICODE, Glyphs, action_marks, fixed_number
+from goalward.number_format import number
+from goalward.report.labels import UNICODE, Glyphs, action_marks
 
 __all__ = ["grid_text", "layout_of"]
 
@@ -73,7 +74,7 @@ def arrange(layout: GridLayout, states: list[str], goal: str, wall: str) -> Cell
 
 def boxed_cells(ssp: SSP, layout: GridLayout, values: Floats, actions: list[str], glyphs: Glyphs) -> Cells:
     """Return what stands in each box, all of one width: the mark of the start, the value, the action."""
-    written = [fixed_number(value, 4, glyphs) for value in values]
+    written = [number(value, 4, zeros=True, infinity=glyphs.infinity) for value in values]
     room = max(map(len, written))
     states = [f" {value:>{room}} {action}" for value, action in zip(written, actions, strict=True)]
     states[ssp.initial_state] = glyphs.start + states[ssp.initial_state][1:]

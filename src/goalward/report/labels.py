@@ -1,14 +1,13 @@
-"""How states, actions and numbers are written, in Unicode or in plain ASCII."""
+"""How states and actions are written, in Unicode or in plain ASCII."""
 
 from __future__ import annotations
 
-import math
 import string
 from typing import NamedTuple
 
 from goalward.model.ssp import SSP
 
-__all__ = ["ASCII", "UNICODE", "Glyphs", "action_marks", "fixed_number", "number", "state_label"]
+__all__ = ["ASCII", "UNICODE", "Glyphs", "action_marks", "state_label"]
 
 
 class Glyphs(NamedTuple):
@@ -46,13 +45,3 @@ def action_marks(ssp: SSP, glyphs: Glyphs = UNICODE) -> list[str]:
         return initials
     digits = string.digits + string.ascii_letters
     return [digits[action] if action < len(digits) else "?" for action in range(ssp.actions)]
-
-
-def number(value: float, digits: int = 5) -> str:
-    """Write a number in a few significant digits."""
-    return f"{value:.{digits}g}"
-
-
-def fixed_number(value: float, digits: int, glyphs: Glyphs = ASCII) -> str:
-    """Write a number with all its significant digits, zeros too, so that numbers side by side look alike."""
-    return glyphs.infinity if math.isinf(value) else f"{value:#.{digits}g}".rstrip(".")

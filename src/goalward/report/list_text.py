@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Iterable
 
 from goalward.agents.base import Agent
-from goalward.report.world_text import columns
+from goalward.report.tables import columns
 
 __all__ = ["agents_table"]
 

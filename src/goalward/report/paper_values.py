@@ -5,8 +5,8 @@ Figure 1 of the 2023 version of the PSRL-SSP paper (UAI, PMLR 216): regret after
 
 from __future__ import annotations
 
-from goalward.report.summary_text import with_interval
-from goalward.report.world_text import Rows, columns
+from goalward.number_format import with_margin
+from goalward.report.tables import Rows, columns
 from goalward.results.summary import Summary
 
 __all__ = ["EPISODES", "PUBLISHED", "published_table"]
@@ -46,7 +46,7 @@ def published_table(summary: Summary, regime: str) -> str | None:
     for row in summary.rows:
         published = PUBLISHED[regime].get((row.world, row.agent))
         if published is not None and row.episodes == EPISODES:
-            rows.append((row.world, row.agent, with_interval(row.regret), f"{published:,.0f}"))
+            rows.append((row.world, row.agent, with_margin(row.regret), f"{published:,.0f}"))
     if len(rows) == 1:
         return None
     title = "regret beside the published figure, which was read by eye; docs/experiments.md says why they differ"

@@ -15,6 +15,7 @@ from matplotlib.patches import Patch
 
 from goalward.arrays import Floats, Int64s
 from goalward.model.ssp import SSP
+from goalward.number_format import short_count
 from goalward.report.figure_style import COLOURS, finish_axes, new_figure
 from goalward.report.grid_figure import (
     GOAL,
@@ -95,19 +96,6 @@ def draw_visits(axes: Axes, figure: Figure, world: SSP, visits: Int64s, inches: 
     policy = np.where(seen, visits.argmax(axis=1), -1)
     draw_actions(axes, world, policy, colours, with_text, inches)
     figure.colorbar(image, ax=axes, shrink=0.8, label="visits")
-
-
-def short_count(number: int) -> str:
-    """Write a count in at most five characters.
-
-    >>> [short_count(number) for number in (0, 9_999, 60_536, 1_234_567)]
-    ['0', '9999', '61k', '1.2M']
-    """
-    if number < 10_000:
-        return str(number)
-    if number < 1_000_000:
-        return f"{number / 1e3:.0f}k"
-    return f"{number / 1e6:.1f}M" if number < 100_000_000 else f"{number / 1e6:.0f}M"
 
 
 def causes_figure(worlds: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:

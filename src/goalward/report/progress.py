@@ -12,26 +12,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 
 from goalward.execution.runner import Progress
+from goalward.number_format import duration
 
-__all__ = ["BarDisplay", "LineDisplay", "duration", "open_display"]
+__all__ = ["BarDisplay", "LineDisplay", "open_display"]
 
 SECONDS_BETWEEN_LINES = 10.0
-
-
-def duration(seconds: float) -> str:
-    """Write how long something takes.
-
-    >>> duration(0.42), duration(75), duration(7500)
-    ('0.4 s', '1 min 15 s', '2 h 5 min')
-    """
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def summary_line(progress: Progress) -> str:

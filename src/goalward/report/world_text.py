@@ -1,23 +1,24 @@
-"""Results as tables for the terminal and as documents for other programs."""
+"""A world and its solution as tables for a terminal and as plain data."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from goalward.arrays import Floats, Int64s
+from goalward.arrays import Int64s
 from goalward.model.ssp import SSP
 from goalward.model.structure import Structure
+from goalward.number_format import number
 from goalward.planning.hardness import Hardness
 from goalward.planning.solve import Solution
-from goalward.report.labels import fixed_number, number, state_label
+from goalward.report.labels import state_label
+from goalward.report.tables import Rows, columns
 from goalward.worlds import World
 
 __all__ = [
-    "columns",
     "hardness_facts",
     "model_facts",
     "solution_document",
@@ -27,28 +28,13 @@ __all__ = [
     "worlds_table",
 ]
 
-Rows = list[tuple[str, ...]]
-
-
-def columns(rows: Sequence[tuple[str, ...]], right: str = "", indent: str = "  ") -> str:
-    """Write rows of texts in columns; those numbered in `right` are flush right. Nothing is cut or folded."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = [
-            text.rjust(width) if str(place) in right else text.ljust(width)
-            for place, (text, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append((indent + "   ".join(cells)).rstrip())
-    return "\n".join(lines)
-
 
 def model_facts(ssp: SSP) -> Rows:
     """Say what a model consists of."""
     real = ssp.costs[ssp.available]
     missing = np.count_nonzero(~ssp.available)
     names = f": {', '.join(ssp.action_names)}" if ssp.action_names else ""
-    span = number(real.min()) + ("" if real.min() == real.max() else f" to {number(real.max())}")
+    span = number(real.min(), 5) + ("" if real.min() == real.max() else f" to {number(real.max(), 5)}")
     return [
         ("states", f"{ssp.states:,} and the goal"),
         ("actions", f"{ssp.actions}{names}" + (f" ({missing:,} pairs not available)" if missing else "")),
@@ -74,11 +60,11 @@ def structure_facts(ssp: SSP, structure: Structure) -> Rows:
 def hardness_facts(hardness: Hardness) -> Rows:
     """Say how hard a model is to learn."""
     return [
-        ("B*", number(hardness.B_star), "the largest optimal cost of a state"),
-        ("T*", number(hardness.T_star), "the most steps the optimal policy needs"),
-        ("D", number(hardness.D), "the SSP-diameter: the most steps the fastest policy needs"),
-        ("c_min", number(hardness.c_min), "the smallest cost"),
-        ("gap", number(hardness.smallest_gap), "the smallest loss of one wrong action"),
+        ("B*", number(hardness.B_star, 5), "the largest optimal cost of a state"),
+        ("T*", number(hardness.T_star, 5), "the most steps the optimal policy needs"),
+        ("D", number(hardness.D, 5), "the SSP-diameter: the most steps the fastest policy needs"),
+        ("c_min", number(hardness.c_min, 5), "the smallest cost"),
+        ("gap", number(hardness.smallest_gap, 5), "the smallest loss of one wrong action"),
     ]
 
 
@@ -113,7 +99,9 @@ def solution_table(ssp: SSP, solution: Solution, tolerance: float, limit: int) -
     label = ("name" if ssp.state_names else "place",) if labelled else ()
     rows: Rows = [("state", *label, "value", "lower", "upper", "action")]
     for state in range(min(limit, ssp.states)):
-        numbers = (fixed_number(each[state], digits) for each in (solution.values, solution.lower, solution.upper))
+        numbers = (
+            number(each[state], digits, zeros=True) for each in (solution.values, solution.lower, solution.upper)
+        )
         action = int(solution.policy[state])
         name = (state_label(ssp, state),) if labelled else ()
         rows.append((str(state), *name, *numbers, ssp.action_name(action) if action >= 0 else "none"))
@@ -126,7 +114,7 @@ def digits_of(tolerance: float) -> int:
 
 
 def solution_document(ssp: SSP, solution: Solution) -> dict[str, Any]:
-    """Return a solution as plain data for JSON, which knows no infinity: infinite values are null."""
+    """Return a solution as plain data."""
     return {
         "states": ssp.states,
         "actions": ssp.actions,
@@ -137,16 +125,11 @@ def solution_document(ssp: SSP, solution: Solution) -> dict[str, Any]:
         "method": solution.method,
         "iterations": solution.iterations,
         "width": solution.width,
-        "values": finite_or_none(solution.values),
-        "lower": finite_or_none(solution.lower),
-        "upper": finite_or_none(solution.upper),
+        "values": solution.values.tolist(),
+        "lower": solution.lower.tolist(),
+        "upper": solution.upper.tolist(),
         "policy": solution.policy.tolist(),
     }
-
-
-def finite_or_none(values: Floats) -> list[float | None]:
-    """Return numbers with None for infinity."""
-    return [value if math.isfinite(value) else None for value in values.tolist()]
 
 
 def worlds_table(worlds: Iterable[World]) -> str:

@@ -1,0 +1,89 @@
+"""How numbers are written for people, in every table, figure and message."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from goalward.results.statistics import Interval
+
+__all__ = ["duration", "number", "short_count", "with_margin", "with_range"]
+
+
+def number(value: float, digits: int = 3, *, zeros: bool = False, infinity: str = "inf") -> str:
+    """Write a number with this many significant digits.
+
+    Thousands are grouped. Below a billion no digit before the point is dropped. NaN is a dash. With `zeros`, the last
+    digits are written even if they are zero, so that numbers in a column look alike.
+
+    >>> number(0.01234), number(99.96), number(361241.24), number(2e12), number(math.nan)
+    ('0.0123', '100', '361,241', '2e+12', '-')
+    >>> number(5.0), number(5.0, zeros=True)
+    ('5', '5.00')
+    """
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return infinity if value > 0 else f"-{infinity}"
+    if value == 0.0 or 10 ** (digits - 1) <= abs(value) < 1e9:
+        return f"{value:,.0f}" if value else "0"
+    return f"{value:#,.{digits}g}".rstrip(".") if zeros else f"{value:,.{digits}g}"
+
+
+def with_range(interval: Interval) -> str:
+    """Write an estimate and both ends of its interval.
+
+    >>> from goalward.results.statistics import Interval
+    >>> with_range(Interval(0.51234, 0.4, 0.6, 9)), with_range(Interval(1234.5, 1000.0, 1500.0, 9))
+    ('0.512 [0.4, 0.6]', '1,234 [1,000, 1,500]')
+    """
+    return f"{number(interval.value)} [{number(interval.low)}, {number(interval.high)}]"
+
+
+def with_margin(interval: Interval) -> str:
+    """Write an estimate and half the width of its interval, or both ends where the estimate is not in the middle.
+
+    >>> from goalward.results.statistics import Interval
+    >>> with_margin(Interval(804.96, 761.2, 848.7, 20)), with_margin(Interval(0.1404, 0.1216, 0.1593, 20))
+    ('805 ± 44', '0.140 ± 0.019')
+    """
+    half = interval.half_width
+    if not math.isfinite(half) or half <= 1e-9 * abs(interval.value):
+        return number(interval.value, zeros=True)
+    # Two digits of the half width decide how many digits of the value are shown.
+    decimals = max(0, 1 - math.floor(math.log10(half)))
+    if decimals > 6:
+        return f"{interval.value:.2e} ± {half:.1e}"
+    value, low, high, reach = (f"{x:,.{decimals}f}" for x in (interval.value, interval.low, interval.high, half))
+    centred = abs(interval.value - (interval.low + interval.high) / 2.0) <= 0.01 * half
+    return f"{value} ± {reach}" if centred else f"{value} [{low}, {high}]"
+
+
+def short_count(count: int) -> str:
+    """Write a count in at most five characters.
+
+    >>> [short_count(count) for count in (0, 9_999, 60_536, 1_234_567)]
+    ['0', '9999', '61k', '1.2M']
+    """
+    if count < 10_000:
+        return str(count)
+    if count < 1_000_000:
+        return f"{count / 1e3:.0f}k"
+    return f"{count / 1e6:.1f}M" if count < 100_000_000 else f"{count / 1e6:.0f}M"
+
+
+def duration(seconds: float) -> str:
+    """Write a length of time.
+
+    >>> duration(0.42), duration(75), duration(7500)
+    ('0.4 s', '1 min 15 s', '2 h 5 min')
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -1,0 +1,125 @@
+"""How far a study is and what became of running it, as text and as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from goalward.execution.runner import Failure, Report
+from goalward.number_format import duration
+from goalward.report.tables import Rows, columns
+from goalward.results.results import Results, world_name
+from goalward.results.store import Store
+
+__all__ = ["report_document", "report_text", "status_document", "status_text", "stored_failures"]
+
+MOST_LINES = 20
+LONGEST_ERROR = 120
+Damaged = Sequence[tuple[Path, str]]
+
+
+def stored_failures(store: Store, results: Results) -> list[Failure]:
+    """Return the failed runs of a study, as the results folder records them."""
+    found = []
+    for cell in results.cells:
+        keys = results.design.keys(cell.cell)
+        for run in cell.failed:
+            error = (store.failure(keys[run]) or {}).get("error", "unknown")
+            path = store.failure_path(keys[run])
+            found.append(Failure(world_name(results.design, cell.cell), cell.cell.agent.label, run, error, path))
+    return found
+
+
+def status_text(results: Results, failures: Sequence[Failure] = (), damaged: Damaged = ()) -> str:
+    """Write how far a study is, which runs failed and which files are damaged."""
+    rows: Rows = [("world", "agent", "stored", "cut off", "failed", "missing")]
+    for cell in results.cells:
+        counts = (len(cell.runs), int(cell.truncated.sum()), len(cell.failed), len(cell.missing))
+        rows.append((world_name(results.design, cell.cell), cell.cell.agent.label, *(f"{count:,}" for count in counts)))
+    stored, size = sum(len(cell.runs) for cell in results.cells), results.design.size
+    to_go = size - stored
+    lines = [columns(rows, right="2345"), "", f"{stored:,} of {size:,} runs stored and sound"]
+    lines[-1] += f"; goalward run makes the other {to_go:,}" if to_go else ": complete"
+    if failures:
+        lines += ["", failures_text(failures)]
+    lines += shortened([f"damaged, set aside: {path} ({reason})" for path, reason in damaged])
+    return "\n".join(lines)
+
+
+def status_document(results: Results, failures: Sequence[Failure] = (), damaged: Damaged = ()) -> dict[str, Any]:
+    """Return how far a study is as plain data."""
+    cells = [
+        {
+            "world": world_name(results.design, cell.cell),
+            "agent": cell.cell.agent.label,
+            "episodes": cell.cell.episodes,
+            "stored": len(cell.runs),
+            "truncated": int(cell.truncated.sum()),
+            "failed": cell.failed,
+            "missing": cell.missing,
+        }
+        for cell in results.cells
+    ]
+    return {
+        "study": results.design.name,
+        "runs": results.design.size,
+        "stored": sum(len(cell.runs) for cell in results.cells),
+        "cells": cells,
+        **problems_document(failures, damaged),
+    }
+
+
+def report_text(report: Report, folder: Path) -> str:
+    """Write what became of running a study."""
+    parts = shortened([f"damaged, set aside and made again: {path} ({reason})" for path, reason in report.damaged])
+    if report.failures:
+        parts.append(failures_text(report.failures))
+    if report.stopped:
+        parts.append(f"stopped: {report.stopped}")
+    made = f"{report.done:,} runs made in {duration(report.seconds)}" if report.done else "nothing to do"
+    parts.append(f"{made}; {report.stored + report.done:,} of {report.total:,} runs are stored in {folder}")
+    return "\n".join(parts)
+
+
+def report_document(report: Report, folder: Path) -> dict[str, Any]:
+    """Return what became of running a study as plain data."""
+    return {
+        "study": report.design.name,
+        "results": str(folder),
+        "runs": report.total,
+        "stored_before": report.stored,
+        "made": report.done,
+        "complete": report.complete,
+        "seconds": report.seconds,
+        "stopped": report.stopped,
+        **problems_document(report.failures, report.damaged),
+    }
+
+
+def failures_text(failures: Sequence[Failure]) -> str:
+    rows: Rows = [("world", "agent", "run", "error", "file")]
+    for each in failures[:MOST_LINES]:
+        error = " ".join(each.error.split())
+        shown = error if len(error) <= LONGEST_ERROR else f"{error[:LONGEST_ERROR]}..."
+        rows.append((each.world, each.agent, str(each.run), shown, each.path.name))
+    count = f"{len(failures):,} run{'s' * (len(failures) != 1)} failed"
+    lines = [f"{count}; their tracebacks are in {failures[0].path.parent}", columns(rows, right="2")]
+    if len(failures) > MOST_LINES:
+        lines.append(f"  and {len(failures) - MOST_LINES:,} more; goalward status --json lists all")
+    return "\n".join(lines)
+
+
+def shortened(lines: list[str]) -> list[str]:
+    rest = len(lines) - MOST_LINES
+    return lines if rest <= 0 else [*lines[:MOST_LINES], f"and {rest:,} more files"]
+
+
+def problems_document(failures: Sequence[Failure], damaged: Damaged) -> dict[str, Any]:
+    return {
+        "failures": [
+            {"world": f.world, "agent": f.agent, "run": f.run, "error": f.error, "record": str(f.path)}
+            for f in failures
+        ],
+        "damaged": [{"file": str(path), "reason": reason} for path, reason in damaged],
+    }

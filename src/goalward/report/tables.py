@@ -1,0 +1,47 @@
+"""Tables of texts: in columns for a terminal, in Markdown for a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["Rows", "columns", "escaped", "markdown_table"]
+
+Rows = list[tuple[str, ...]]
+
+
+def columns(rows: Sequence[tuple[str, ...]], right: str = "", indent: str = "  ") -> str:
+    """Write rows in columns; `right` holds the digits of the columns to align at the right. Nothing is cut or folded.
+
+    >>> print(columns([("a", "1"), ("long", "23")], right="1"))
+      a       1
+      long   23
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            text.rjust(width) if str(place) in right else text.ljust(width)
+            for place, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append((indent + "   ".join(cells)).rstrip())
+    return "\n".join(lines)
+
+
+def markdown_table(rows: Sequence[tuple[str, ...]], right: str = "") -> str:
+    """Write rows as a Markdown table; the first row is the heading, `right` is as in `columns`.
+
+    >>> print(markdown_table([("a", "b"), ("x", "1")], right="1"))
+    | a | b |
+    | --- | ---: |
+    | x | 1 |
+    """
+    heading, *body = rows
+    rule = tuple("---:" if str(place) in right else "---" for place in range(len(heading)))
+    return "\n".join(f"| {' | '.join(row)} |" for row in (heading, rule, *body))
+
+
+def escaped(text: str) -> str:
+    """Return a text that Markdown shows as it is."""
+    for mark in "\\|*_<":
+        text = text.replace(mark, "\\" + mark)
+    return text

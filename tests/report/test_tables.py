@@ -1,0 +1,24 @@
+"""Tables of texts."""
+
+import pytest
+
+from goalward.report.tables import columns, escaped, markdown_table
+
+
+def test_columns_line_up_without_trailing_blanks():
+    text = columns([("a", "1", "x"), ("long", "23", "")], right="1")
+    assert text == "  a       1   x\n  long   23"
+
+
+def test_rows_of_different_lengths_are_a_mistake():
+    with pytest.raises(ValueError, match="zip"):
+        columns([("a", "b"), ("c",)])
+
+
+def test_markdown_aligns_numbers_at_the_right():
+    rows = markdown_table([("name", "count"), ("a", "1")], right="1").splitlines()
+    assert rows == ["| name | count |", "| --- | ---: |", "| a | 1 |"]
+
+
+def test_markup_is_escaped():
+    assert escaped(r"a|b*c_d<e\f") == r"a\|b\*c\_d\<e\\f"
