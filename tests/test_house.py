@@ -16,6 +16,7 @@ PACKAGE = Path(goalward.__file__).parent
 HOUSE = [
     {"errors"},
     {"arrays", "_jit", "seeds", "archive", "settings", "number_format"},
+    {"registry"},
     {"model"},
     {"planning"},
     {"worlds"},

@@ -125,12 +125,12 @@ class TheoryError(GoalwardError, ValueError):
 class UnknownNameError(GoalwardError, KeyError):
     """There is nothing of that name; the message offers the nearest one there is."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]):
+    def __init__(self, kind: str, name: object, known: Iterable[str]):
         # Errors cross from worker processes by their arguments, so these are all kept.
         super().__init__(kind, name, sorted(known))
 
     def __str__(self) -> str:
         kind, name, names = self.args
-        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5) if isinstance(name, str) else []
         hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
         return f"no {kind} is called {name!r}; {hint}"

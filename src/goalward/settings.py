@@ -9,7 +9,7 @@ from typing import Any
 
 from goalward.errors import SettingError, UnknownNameError
 
-__all__ = ["check_names", "checked_integer", "checked_number", "read_settings"]
+__all__ = ["check_names", "checked_integer", "checked_number", "plain", "read_settings"]
 
 
 def checked_integer(name: str, value: object, low: int, high: int | None = None) -> int:
@@ -41,6 +41,16 @@ def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
     for name in given:
         if name not in names:
             raise UnknownNameError(f"setting of {owner}", name, names)
+
+
+def plain(value: Any) -> Any:
+    """Return a setting as data that can be written down: objects give their settings, models their digest."""
+    if hasattr(value, "digest"):
+        return {"digest": value.digest}
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    described = getattr(value, "settings", None)
+    return described() if callable(described) else value
 
 
 def read_settings(owner: str, pairs: Iterable[str], defaults: Mapping[str, Any]) -> dict[str, Any]:

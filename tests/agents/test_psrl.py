@@ -12,11 +12,11 @@ from environments import ModelEnvironment, chain
 from goalward import SSP, Dirichlet, FinitePrior, learn, worlds
 from goalward.agents import PSRL, TSDE, EpisodePSRL, PosteriorMean, StepPSRL
 from goalward.agents.psrl import perturbation
+from goalward.beliefs.base import registry as priors
 from goalward.errors import SettingError, UnknownNameError
 from goalward.learning.rollout import Ended
 from goalward.learning.run import Run
 from goalward.model.task import Steps, Task
-from goalward.studies.factory import plain_prior
 
 
 def literal_epochs(steps: Steps, S: int, A: int) -> tuple[list[int], list[int]]:
@@ -198,17 +198,17 @@ def test_bad_settings(settings: dict[str, object], message: str) -> None:
 def test_bad_concentrations_of_a_named_prior(kind: str, concentration: object) -> None:
     allowed = re.escape(f"concentration is {concentration!r}; it must be a positive number, such as 0.1")
     with pytest.raises(SettingError, match=allowed):
-        plain_prior({"kind": kind, "concentration": concentration})
+        priors.build({"kind": kind, "concentration": concentration}, gw.worlds.grid_world())
 
 
 def test_the_kind_of_a_prior_is_a_text() -> None:
-    with pytest.raises(UnknownNameError, match=r"no kind of prior is called '\[1\]'; there are: dirichlet, slip"):
-        plain_prior({"kind": [1]})
+    with pytest.raises(UnknownNameError, match=r"no prior is called \[1\]; there are: dirichlet, finite, slip, tied"):
+        priors.complete({"kind": [1]})
 
 
 def test_the_concentration_of_a_named_prior_is_a_float() -> None:
     """So 1 and 1.0 name the same runs."""
-    assert repr(plain_prior({"kind": "slip", "concentration": 1})["concentration"]) == "1.0"
+    assert repr(priors.complete({"kind": "slip", "concentration": 1})["concentration"]) == "1.0"
 
 
 def test_a_truncated_episode_is_not_a_visit_to_the_goal() -> None:

@@ -7,10 +7,11 @@ import re
 import numpy as np
 import pytest
 
+import goalward.worlds.base
 import goalward.worlds.grid
-import goalward.worlds.registry
 from goalward import SSP, worlds
 from goalward.errors import FileError, SettingError, UnknownNameError
+from goalward.registry import summary
 from goalward.settings import read_settings
 
 SECTIONS = [
@@ -27,7 +28,8 @@ SECTIONS = [
 
 @pytest.fixture
 def empty_registry(monkeypatch):
-    monkeypatch.setattr(goalward.worlds.registry, "_worlds", {})
+    worlds.known()
+    monkeypatch.setattr(goalward.worlds.base.registry, "entries", {})
 
 
 @pytest.mark.parametrize("id", worlds.known())
@@ -56,14 +58,15 @@ class TestEveryWorld:
         assert f"v{worlds.find(id).version}:" in text.partition("Version history")[2]
 
     def test_summary_is_one_short_sentence(self, id):
-        summary = worlds.find(id).summary
-        assert summary.endswith(".")
-        assert len(summary) < 100
+        text = summary(worlds.find(id))
+        assert text.endswith(".")
+        assert len(text) < 100
 
     def test_settings_are_readable_from_text(self, id):
         world = worlds.find(id)
-        plain = {name: default for name, default in world.settings.items() if "\n" not in str(default)}
-        assert read_settings(id, [f"{name}={default}" for name, default in plain.items()], world.settings) == plain
+        defaults = world.schema().defaults
+        plain = {name: default for name, default in defaults.items() if "\n" not in str(default)}
+        assert read_settings(id, [f"{name}={default}" for name, default in plain.items()], defaults) == plain
 
     def test_an_unknown_setting_is_refused(self, id):
         with pytest.raises(UnknownNameError, match="no setting of"):
@@ -108,8 +111,10 @@ def make_toy(version):
 
 
 def test_registration_refuses_what_would_not_work(empty_registry):
-    with pytest.raises(ValueError, match="no world id"):
+    with pytest.raises(ValueError, match="'Toy' cannot name a world"):
         worlds.register("Toy")
+    with pytest.raises(ValueError, match="it must end in a version: 'toy-v0'"):
+        worlds.register("toy")(make_toy(1))
     worlds.register("toy-v1")(make_toy(1))
     with pytest.raises(ValueError, match="registered already"):
         worlds.register("toy-v1")
@@ -178,7 +183,7 @@ def test_files_that_cannot_be_read(tmp_path):
         worlds.load(str(tmp_path / "world.csv"))
 
 
-@pytest.mark.parametrize("module", [goalward.worlds, goalward.worlds.grid, goalward.worlds.registry])
+@pytest.mark.parametrize("module", [goalward.worlds, goalward.worlds.grid, goalward.worlds.base])
 def test_examples_in_the_documentation(module):
     outcome = doctest.testmod(module)
     assert outcome.attempted

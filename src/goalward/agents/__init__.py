@@ -1,21 +1,20 @@
-"""The algorithms, one file each, and the registry that finds them by name.
+"""The algorithms, one file each, found by their names.
 
 >>> import goalward as gw
 >>> gw.agents.make("uniform")
 Uniform()
 
-A new algorithm of the package is one file and one line in `_registry`; the conformance tests then run over it.
+A new algorithm is one new file in this package: see `goalward.registry`. The conformance tests then run over it.
 """
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
-from goalward.agents.base import NEVER, Agent, Plan, StepAgent, Steps, Task
-from goalward.errors import UnknownNameError
+from goalward.agents.base import NEVER, Agent, Plan, StepAgent, Steps, Task, register, registry
 
 if TYPE_CHECKING:
+    # For type checkers and editors, which cannot follow the registry. Nothing breaks if a name is missing here.
     from goalward.agents.baselines import Optimal as Optimal
     from goalward.agents.baselines import Uniform as Uniform
     from goalward.agents.bernstein_ssp import BernsteinSSP as BernsteinSSP
@@ -31,49 +30,28 @@ if TYPE_CHECKING:
     from goalward.agents.ulcvi import ULCVI as ULCVI
     from goalward.agents.vi_ssp import VISSP as VISSP
 
-_registry = {
-    "bernstein-ssp": ("goalward.agents.bernstein_ssp", "BernsteinSSP"),
-    "eb-ssp": ("goalward.agents.eb_ssp", "EBSSP"),
-    "optimal": ("goalward.agents.baselines", "Optimal"),
-    "posterior-mean": ("goalward.agents.psrl_variants", "PosteriorMean"),
-    "psrl": ("goalward.agents.psrl", "PSRL"),
-    "psrl-episode": ("goalward.agents.psrl_variants", "EpisodePSRL"),
-    "psrl-step": ("goalward.agents.psrl_variants", "StepPSRL"),
-    "tsde": ("goalward.agents.psrl_variants", "TSDE"),
-    "uc-ssp": ("goalward.agents.uc_ssp", "UCSSP"),
-    "ulcvi": ("goalward.agents.ulcvi", "ULCVI"),
-    "uniform": ("goalward.agents.baselines", "Uniform"),
-    "vi-ssp": ("goalward.agents.vi_ssp", "VISSP"),
-}
-_homes = {name: module for module, name in _registry.values()} | dict.fromkeys(
-    ("load", "save"), "goalward.agents.storage"
-)
+__all__ = [
+    "NEVER", "Agent", "Plan", "StepAgent", "Steps", "Task", "find", "known", "load", "make", "register", "save",
+]  # fmt: skip
 
-__all__ = ["NEVER", "Agent", "Plan", "StepAgent", "Steps", "Task", "find", "known", "make", *sorted(_homes)]
-
-
-def known() -> tuple[str, ...]:
-    """Return the names of all algorithms, sorted."""
-    return tuple(sorted(_registry))
-
-
-def find(name: str) -> type[Agent]:
-    """Return the class of an algorithm by its name."""
-    if name not in _registry:
-        raise UnknownNameError("agent", name, _registry)
-    module, member = _registry[name]
-    found: type[Agent] = getattr(importlib.import_module(module), member)
-    return found
+find, known = registry.find, registry.known
 
 
 def make(name: str, /, **settings: Any) -> Agent:
-    """Make an agent by the name of its algorithm and its settings."""
+    """Build an agent by the name of its algorithm and its settings."""
     agent = find(name)
-    agent.check_complete(settings)
-    return agent(**agent.checked_settings(settings))
+    agent.check_settings(settings)
+    return agent(**settings)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _homes:
-        raise AttributeError(f"module 'goalward.agents' has no attribute {name!r}")
-    return getattr(importlib.import_module(_homes[name]), name)
+    if name in ("load", "save"):
+        from goalward.agents import storage
+
+        return getattr(storage, name)
+    return registry.attribute(name)
+
+
+def __dir__() -> list[str]:
+    registry.search()
+    return sorted({*__all__, *registry.members})

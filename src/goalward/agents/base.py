@@ -29,12 +29,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goalward.arrays import Floats, Int64s
-from goalward.errors import PolicyError, SettingError, UnknownNameError
+from goalward.beliefs.base import Prior
+from goalward.beliefs.base import registry as priors
+from goalward.errors import PolicyError, SettingError
 from goalward.model.dynamics import Dynamics, draw_successor
 from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
+from goalward.registry import MISSING, Registry, Schema, Setting
+from goalward.settings import plain
 
-__all__ = ["NEVER", "Agent", "Plan", "StepAgent", "Steps", "Task", "real"]
+__all__ = ["NEVER", "Agent", "Plan", "StepAgent", "Steps", "Task", "real", "register", "registry"]
 
 NEVER = np.iinfo(np.int64).max
 """In a table of visit limits: this pair ends no plan."""
@@ -149,13 +153,13 @@ class Agent(ABC):
 
     @classmethod
     def from_world(cls, world: SSP, *, episodes: int, **settings: Any) -> Self:
-        """Make an agent that knows of the true model what its algorithm must be told; for benchmarks.
+        """Build an agent that knows of the true model what its algorithm must be told; for benchmarks.
 
         What is passed in `settings` is not looked up. `given` holds what was.
         """
         given = cls.look_up(world, episodes, [name for name in cls.needs if name not in settings])
-        cls.check_complete({**given, **settings})
-        agent = cls(**given, **cls.checked_settings(settings))
+        cls.check_settings({**given, **settings})
+        agent = cls(**given, **settings)
         agent.given = given
         return agent
 
@@ -171,21 +175,37 @@ class Agent(ABC):
         return {name: facts[name] for name in names}
 
     @classmethod
-    def checked_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return settings by name, refusing names that are none."""
-        known = [field.name for field in dataclasses.fields(cls) if field.init]  # type: ignore[arg-type]
-        for name in settings:
-            if name not in known:
-                raise UnknownNameError(f"setting of {cls.name}", name, known)
-        return dict(settings)
+    def schema(cls) -> Schema:
+        """Return the settings of the algorithm, its fields; one whose default is a prior takes the names of priors."""
+        settings: dict[str, Setting] = {}
+        for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+            if not field.init:
+                continue
+            default = field.default if field.default_factory is MISSING else field.default_factory()
+            named = priors if isinstance(default, Prior) else None
+            settings[field.name] = Setting(default, named, from_world=field.name in cls.needs)
+        return Schema(cls.name, settings)
 
     @classmethod
-    def check_complete(cls, settings: Mapping[str, Any]) -> None:
-        """Refuse settings that leave out what the algorithm must be told."""
-        for field in dataclasses.fields(cls):  # type: ignore[arg-type]
-            absent = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-            if field.init and absent and field.name not in settings:
-                raise SettingError(f"{cls.name} needs {field.name}; pass it, or use {cls.__name__}.from_world")
+    def complete(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all settings as plain data, without those that are read off the true world and were not given."""
+        return cls.schema().complete(settings)
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any], world: SSP, episodes: int) -> Self:
+        """Build the agent of plain settings, as a study or a command line gives them; see `from_world`."""
+        schema = cls.schema()
+        schema.check_names(settings)
+        return cls.from_world(world, episodes=episodes, **schema.resolve(settings, world))
+
+    @classmethod
+    def check_settings(cls, settings: Mapping[str, Any]) -> None:
+        """Raise an error if a name is unknown, or if a setting without a default is missing."""
+        schema = cls.schema()
+        schema.check_names(settings)
+        for name, setting in schema.settings.items():
+            if setting.default is MISSING and name not in settings:
+                raise SettingError(f"{cls.name} needs {name}; pass it, or use {cls.__name__}.from_world")
 
     def settings(self) -> dict[str, Any]:
         """Return the settings as plain data."""
@@ -196,6 +216,16 @@ class Agent(ABC):
         }
 
 
+def enter(name: str, agent: type[Agent]) -> type[Agent]:
+    """Name a class."""
+    agent.name = name
+    return agent
+
+
+registry: Registry[type[Agent]] = Registry("agent", "goalward.agents", enter)
+register = registry.register
+
+
 def real(value: object) -> float:
     """Return a setting as a number, or nan, which no range holds, where it is none; texts and booleans are none."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
@@ -204,16 +234,6 @@ def real(value: object) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
-
-
-def plain(value: Any) -> Any:
-    """Return a setting as data that can be written down: objects say theirs, models give their digest."""
-    if isinstance(value, SSP):
-        return {"digest": value.digest}
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    described = getattr(value, "settings", None)
-    return described() if callable(described) else value
 
 
 class StepAgent(Agent):

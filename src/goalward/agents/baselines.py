@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from goalward.agents.base import Agent, Plan, Steps
+from goalward.agents.base import Agent, Plan, Steps, register
 from goalward.errors import SettingError
 from goalward.model.ssp import SSP
 from goalward.planning.replan import Replanner
@@ -17,6 +17,7 @@ from goalward.planning.replan import Replanner
 __all__ = ["Optimal", "Uniform"]
 
 
+@register("optimal")
 @dataclass(eq=False)
 class Optimal(Agent):
     """Follows the optimal policy of a model it is given."""
@@ -24,7 +25,6 @@ class Optimal(Agent):
     model: SSP
     """The true model."""
 
-    name: ClassVar[str] = "optimal"
     needs: ClassVar[tuple[str, ...]] = ("model",)
 
     def plan(self, state: int) -> Plan:
@@ -46,11 +46,10 @@ class Optimal(Agent):
         return dict.fromkeys(names, world)
 
 
+@register("uniform")
 @dataclass(eq=False)
 class Uniform(Agent):
     """Plays every available action with the same probability."""
-
-    name: ClassVar[str] = "uniform"
 
     def plan(self, state: int) -> Plan:
         """Return the uniformly random policy, for good."""

@@ -30,12 +30,11 @@ P~(y) >= P^(y) - w(y), for every V >= 0 at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from goalward._jit import exercise, kernel
-from goalward.agents.base import Plan, Task
+from goalward.agents.base import Plan, Task, register
 from goalward.agents.optimist import Optimist, at_least_one, check_fact
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import PrecisionError
@@ -49,14 +48,13 @@ TOLERANCE = 1e-10
 """What is asked of the planner: finer than the margin in which actions tie."""
 
 
+@register("bernstein-ssp")
 @dataclass(eq=False, kw_only=True)
 class BernsteinSSP(Optimist):
     """Optimism by Bernstein intervals; it needs neither B* nor T* and, without zero costs, not K."""
 
     B_star: float | None = None
     """B*, if known: used in worlds with zero costs only, where it sharpens the cost floor."""
-
-    name: ClassVar[str] = "bernstein-ssp"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -41,7 +41,7 @@ from typing import ClassVar
 import numpy as np
 
 from goalward._jit import exercise, kernel
-from goalward.agents.base import Plan, Steps, Task
+from goalward.agents.base import Plan, Steps, Task, register
 from goalward.agents.optimist import Optimist, at_least_one, check_fact
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import Counts, mean, variance
@@ -61,6 +61,7 @@ FINEST = 1e-10
 Bonus = tuple[Floats, Floats, Floats]
 
 
+@register("eb-ssp")
 @dataclass(eq=False, kw_only=True)
 class EBSSP(Optimist):
     """Optimism by bonuses, with B >= B* given or found by doubling."""
@@ -74,7 +75,6 @@ class EBSSP(Optimist):
     known_costs: bool = True
     """Whether to plan with the costs that the task states; if not, with what was paid, and a bonus for it."""
 
-    name: ClassVar[str] = "eb-ssp"
     needs: ClassVar[tuple[str, ...]] = ("B_star",)
 
     def __post_init__(self) -> None:

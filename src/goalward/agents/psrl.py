@@ -33,12 +33,11 @@ second part of line 6 soon ends it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 
 from goalward._jit import exercise, kernel
-from goalward.agents.base import Agent, Plan, Steps, Task, real
+from goalward.agents.base import Agent, Plan, Steps, Task, real, register
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import Prior
 from goalward.beliefs.dirichlet import Dirichlet
@@ -50,6 +49,7 @@ from goalward.settings import checked_integer
 __all__ = ["PSRL", "perturbation"]
 
 
+@register("psrl")
 @dataclass(eq=False)
 class PSRL(Agent):
     """Posterior sampling with the epochs of the paper. It needs the prior and nothing else."""
@@ -65,8 +65,6 @@ class PSRL(Agent):
 
     max_rejections: int = 10_000
     """How many samples in a row may be rejected for `value_limit`."""
-
-    name: ClassVar[str] = "psrl"
 
     def __post_init__(self) -> None:
         if not isinstance(self.prior, Prior):

@@ -18,11 +18,10 @@ PosteriorMean
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from goalward.agents.base import Plan, Steps, Task
+from goalward.agents.base import Plan, Steps, Task, register
 from goalward.agents.psrl import PSRL
 from goalward.model.ssp import SSP
 from goalward.planning.replan import Planned
@@ -30,11 +29,10 @@ from goalward.planning.replan import Planned
 __all__ = ["TSDE", "EpisodePSRL", "PosteriorMean", "StepPSRL"]
 
 
+@register("tsde")
 @dataclass(eq=False)
 class TSDE(PSRL):
     """Posterior sampling with epochs that may grow by one step."""
-
-    name: ClassVar[str] = "tsde"
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Start from scratch on a task."""
@@ -60,11 +58,10 @@ class TSDE(PSRL):
         self.t += len(steps.states)
 
 
+@register("psrl-episode")
 @dataclass(eq=False)
 class EpisodePSRL(PSRL):
     """Posterior sampling at the start of every episode."""
-
-    name: ClassVar[str] = "psrl-episode"
 
     def plan(self, state: int) -> Plan:
         """Draw, and stop at the goal."""
@@ -72,11 +69,10 @@ class EpisodePSRL(PSRL):
         return Plan(planned.policy, stop_after_goals=1, model=theta, values=planned.values)
 
 
+@register("psrl-step")
 @dataclass(eq=False)
 class StepPSRL(PSRL):
     """Posterior sampling at every step."""
-
-    name: ClassVar[str] = "psrl-step"
 
     def plan(self, state: int) -> Plan:
         """Draw, and stop after one step."""
@@ -84,11 +80,10 @@ class StepPSRL(PSRL):
         return Plan(planned.policy, stop_after_steps=1, model=theta, values=planned.values)
 
 
+@register("posterior-mean")
 @dataclass(eq=False)
 class PosteriorMean(PSRL):
     """The optimal policy of the mean of the posterior, in PSRL-SSP's epochs."""
-
-    name: ClassVar[str] = "posterior-mean"
 
     def draw(self) -> tuple[SSP, Planned]:
         """Return the expected model and its solution."""

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from goalward import archive
-from goalward.agents.base import Agent, Task
+from goalward.agents.base import Agent, Task, registry
 from goalward.beliefs.base import Prior
+from goalward.beliefs.base import registry as priors
 from goalward.errors import FileError, GoalwardError, SettingError
 from goalward.model.ssp import SSP
 from goalward.seeds import generator
@@ -48,13 +49,12 @@ def load(path: str | Path) -> Agent:
 
 def read(path: str | Path) -> tuple[Agent, dict[str, Any]]:
     """Read an agent and what was written about it."""
-    from goalward.agents import find
-
     tree = archive.read(Path(path), FORMAT, VERSION)
     try:
-        kind = find(tree["agent"])
+        kind = registry.find(tree["agent"])
         settings = {name: decode(value) for name, value in tree["settings"].items()}
-        agent = kind(**kind.checked_settings(settings))
+        kind.check_settings(settings)
+        agent = kind(**settings)
         agent.given = {name: decode(value) for name, value in tree["given"].items()}
         costs = np.asarray(tree["task"]["costs"], dtype=np.float64)
         costs.flags.writeable = False
@@ -78,19 +78,10 @@ def encode(value: Any) -> Any:
 def decode(value: Any) -> Any:
     """Return a setting from its part of a tree."""
     if isinstance(value, dict) and "prior" in value:
-        return prior_class(value["prior"]["kind"]).from_state(value["prior"])
+        kind = priors.find(value["prior"]["kind"])
+        if not isinstance(kind, type):
+            raise ValueError(f"{kind.name} is not the class of a prior")
+        return kind.from_state(value["prior"])
     if isinstance(value, dict) and "model" in value:
         return SSP.from_rows(**value["model"])
     return value
-
-
-def prior_class(kind: str) -> type[Prior]:
-    """Return the class of a prior by its kind."""
-    from goalward.beliefs.dirichlet import Dirichlet
-    from goalward.beliefs.finite import FinitePrior
-    from goalward.beliefs.tied import TiedDirichlet
-
-    kinds: dict[str, type[Prior]] = {prior.kind: prior for prior in (Dirichlet, FinitePrior, TiedDirichlet)}
-    if kind not in kinds:
-        raise ValueError(f"there is no prior of kind {kind!r}")
-    return kinds[kind]

@@ -38,12 +38,11 @@ The operators
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from goalward._jit import exercise, kernel
-from goalward.agents.base import Plan, Steps, Task
+from goalward.agents.base import Plan, Steps, Task, register
 from goalward.agents.optimist import Optimist, at_least_one
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.settings import checked_integer
@@ -51,14 +50,13 @@ from goalward.settings import checked_integer
 __all__ = ["UCSSP", "Ball", "extended_value_iteration", "minimise", "perturbation", "pivot_horizon", "radius"]
 
 
+@register("uc-ssp")
 @dataclass(eq=False, kw_only=True)
 class UCSSP(Optimist):
     """Optimism in L1 balls; it is told the costs and needs neither B*, T* nor K."""
 
     max_horizon: int = 10_000_000
     """Where the search for the pivot horizon of line 15 ends; how often it did is in the notes of the run."""
-
-    name: ClassVar[str] = "uc-ssp"
 
     def __post_init__(self) -> None:
         super().__post_init__()

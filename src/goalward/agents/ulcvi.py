@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goalward._jit import exercise, kernel
-from goalward.agents.base import Plan, Steps, Task
+from goalward.agents.base import Plan, Steps, Task, register
 from goalward.agents.optimist import Optimist, at_least_one, check_fact
 from goalward.agents.ties import break_ties, least
 from goalward.arrays import Bools, Floats, Int32s, Int64s
@@ -52,6 +52,7 @@ __all__ = ["ULCVI", "blend", "constant", "horizon", "log_term", "spread", "termi
 LARGEST = 1 << 31
 
 
+@register("ulcvi")
 @dataclass(eq=False, kw_only=True)
 class ULCVI(Optimist):
     """Optimism by bonuses over a finite horizon; it must be told B* and T*."""
@@ -62,7 +63,6 @@ class ULCVI(Optimist):
     T_star: float
     """T*, the largest expected number of steps of the optimal policy."""
 
-    name: ClassVar[str] = "ulcvi"
     # The term with H³ is above 1e10 where the others are of the size of the values.
     scales: ClassVar[tuple[float, ...]] = (1.0, *(10.0 ** (-step / 4) for step in range(32, 53)))
     needs: ClassVar[tuple[str, ...]] = ("B_star", "T_star")

@@ -23,12 +23,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from goalward._jit import exercise, kernel
-from goalward.agents.base import StepAgent, Steps, Task
+from goalward.agents.base import StepAgent, Steps, Task, register
 from goalward.agents.optimist import Optimist
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
@@ -42,11 +42,10 @@ C1, C2 = 6.0, 72.0
 """The constants of line 6, chosen: the paper only asks for 2 c_1² <= c_2 and both large enough."""
 
 
+@register("vi-ssp")
 @dataclass(eq=False, kw_only=True)
 class VISSP(Optimist, StepAgent):
     """Optimism by bonuses, updated at every step; it needs no parameter but delta."""
-
-    name: ClassVar[str] = "vi-ssp"
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from goalward.errors import BeliefError, StateError, UnreachableGoalError
 from goalward.model.ssp import SSP
 from goalward.model.structure import structure
 from goalward.model.task import Steps, Task
+from goalward.registry import Builder, Registry, Schema, signature_schema
 
 __all__ = [
     "FLOOR",
@@ -34,6 +36,8 @@ __all__ = [
     "excluded",
     "find_entry",
     "locate",
+    "register",
+    "registry",
 ]
 
 FLOOR = 1e-300
@@ -49,9 +53,14 @@ class Marginals(NamedTuple):
 
 
 class Prior(ABC):
-    """What is believed about a kernel before anything is seen."""
+    """What is believed about a kernel before anything is seen.
+
+    A prior below ``@register("name")`` is known to studies, the command line and saved agents. Its settings there are
+    the parameters of its constructor. `python_only` says why they cannot be written as plain data, if that is so.
+    """
 
     kind: ClassVar[str]
+    python_only: ClassVar[str] = ""
 
     @abstractmethod
     def belief(self, task: Task) -> Belief:
@@ -69,6 +78,41 @@ class Prior(ABC):
     @abstractmethod
     def from_state(cls, state: dict[str, Any]) -> Prior:
         """Make the prior again from what `to_state` gave; what is wrong with it is said as if it were typed in."""
+
+    @classmethod
+    def schema(cls) -> Schema:
+        """Return the settings that a study can give."""
+        return signature_schema(f"the {cls.kind} prior", cls, cls.python_only)
+
+    @classmethod
+    def complete(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all settings as plain data."""
+        return cls.schema().complete(settings)
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any], world: SSP) -> Prior:
+        """Build the prior of plain settings for a world."""
+        return cls(**settings)
+
+
+class NamedPrior(Builder):
+    """A registered function that builds a prior for a world."""
+
+    def schema(self) -> Schema:
+        """Return the settings of the function."""
+        return signature_schema(f"the {self.name} prior", self.build)
+
+
+def enter(name: str, thing: type[Prior] | Callable[..., Prior]) -> type[Prior] | NamedPrior:
+    """Return the entry of a prior's class, or of a function that builds a prior."""
+    if isinstance(thing, type) and issubclass(thing, Prior):
+        thing.kind = name
+        return thing
+    return NamedPrior(name, thing)
+
+
+registry: Registry[type[Prior] | NamedPrior] = Registry("prior", "goalward.beliefs", enter)
+register = registry.register
 
 
 class Belief(ABC):

@@ -22,13 +22,23 @@ Sampling
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.beliefs.base import FLOOR, CountedBelief, Marginals, Prior, check_reachable, excluded, find_entry
+from goalward.beliefs.base import (
+    FLOOR,
+    CountedBelief,
+    Marginals,
+    Prior,
+    check_reachable,
+    excluded,
+    find_entry,
+    register,
+)
 from goalward.errors import SettingError, ShapeError
 from goalward.model.build import canonical_rows, dense_to_rows
 from goalward.model.ssp import SSP
@@ -47,6 +57,7 @@ def checked_concentration(concentration: object) -> float:
     return float(number)
 
 
+@register("dirichlet")
 class Dirichlet(Prior):
     """Independent Dirichlet rows with one concentration.
 
@@ -65,8 +76,6 @@ class Dirichlet(Prior):
     >>> gw.Dirichlet(0.1), gw.Dirichlet(1.0, support=world)
     (Dirichlet(0.1), Dirichlet(1.0, support of 164 transitions))
     """
-
-    kind: ClassVar[str] = "dirichlet"
 
     def __init__(self, concentration: float = 0.1, support: SSP | Bools | None = None):
         self.concentration = checked_concentration(concentration)
@@ -108,6 +117,14 @@ class Dirichlet(Prior):
             rows = canonical_rows(given["indptr"], given["successors"], weights, np.ones(shape), normalize=True)
             prior.support = (rows[0], rows[1], shape)
         return prior
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any], world: SSP) -> Dirichlet:
+        """Build the prior of plain settings; ``support="world"`` takes the successors of the true world."""
+        support = settings.get("support")
+        if support not in (None, "world"):
+            raise SettingError(f'support is {support!r}; it must be "world", the successors of the true world')
+        return cls(**{**settings, "support": None if support is None else world})
 
     def __repr__(self) -> str:
         known = "" if self.support is None else f", support of {len(self.support[1])} transitions"

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from goalward.arrays import Floats
-from goalward.beliefs.base import Belief, Marginals, Prior, check_reachable, excluded, locate
+from goalward.beliefs.base import Belief, Marginals, Prior, check_reachable, excluded, locate, register
 from goalward.errors import SettingError, ShapeError
 from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
@@ -26,6 +26,7 @@ from goalward.model.task import Steps, Task
 __all__ = ["FiniteBelief", "FinitePrior"]
 
 
+@register("finite")
 class FinitePrior(Prior):
     """A handful of candidate models.
 
@@ -43,7 +44,7 @@ class FinitePrior(Prior):
     FinitePrior(3 models)
     """
 
-    kind: ClassVar[str] = "finite"
+    python_only: ClassVar[str] = "it holds models, which a study cannot list; use gw.FinitePrior(models)"
 
     def __init__(self, models: Sequence[SSP], weights: ArrayLike | None = None):
         if isinstance(models, str) or not isinstance(models, Iterable):

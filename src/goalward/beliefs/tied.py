@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.beliefs.base import FLOOR, CountedBelief, Marginals, Prior, check_reachable, excluded, locate
+from goalward.beliefs.base import FLOOR, CountedBelief, Marginals, Prior, check_reachable, excluded, locate, register
 from goalward.beliefs.dirichlet import checked_concentration
 from goalward.errors import SettingError, ShapeError
 from goalward.model.build import numbers
@@ -46,6 +46,7 @@ CHAINS = 2000
 TINY = float(np.finfo(np.float64).tiny)
 
 
+@register("tied")
 class TiedDirichlet(Prior):
     """Rows that share unknown distributions over outcomes.
 
@@ -69,7 +70,7 @@ class TiedDirichlet(Prior):
     TiedDirichlet(1 group of 4 outcomes, 44 pairs, concentration=0.1)
     """
 
-    kind: ClassVar[str] = "tied"
+    python_only: ClassVar[str] = "it holds a table of outcomes; use gw.TiedDirichlet(outcomes)"
 
     def __init__(
         self, outcomes: ArrayLike, groups: ArrayLike | None = None, concentration: float = 0.1, sweeps: int = 50
@@ -147,6 +148,12 @@ class TiedDirichlet(Prior):
             f"TiedDirichlet({count} group{'s' * (count > 1)} of {self.outcomes.shape[2]} outcomes, {pairs} pairs, "
             f"concentration={self.concentration!r})"
         )
+
+
+@register("slip")
+def slip_prior(world: SSP, concentration: float = 0.1) -> TiedDirichlet:
+    """One unknown distribution of slips for all cells of a grid."""
+    return TiedDirichlet.slip(world, concentration)
 
 
 class TiedBelief(CountedBelief):

@@ -124,15 +124,9 @@ def make(name: str, ssp: SSP, episodes: int, pairs: list[str]) -> Agent:
     """Make an agent that knows of the world what its algorithm must be told."""
     from goalward import agents
     from goalward.settings import checked_integer
-    from goalward.studies.factory import make_prior, plain_prior
 
     checked_integer("episodes", episodes, 1)
-    kind = agents.find(name)
-    settings = kind.checked_settings(read_values(pairs))
-    if "prior" in settings:
-        given = settings["prior"]
-        settings["prior"] = make_prior(plain_prior({"kind": given} if isinstance(given, str) else given), ssp)
-    return kind.from_world(ssp, episodes=episodes, **settings)
+    return agents.find(name).from_settings(read_values(pairs), ssp, episodes)
 
 
 def read_values(pairs: list[str]) -> dict[str, Any]:

@@ -1,32 +1,33 @@
-"""The algorithms as a table."""
+"""What a registry holds, as a table."""
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
-from collections.abc import Iterable
+from typing import Any
 
-from goalward.agents.base import Agent
+from goalward.registry import MISSING, Registry, Setting, summary
 from goalward.report.tables import columns
 
-__all__ = ["agents_table"]
+__all__ = ["registry_table"]
 
 
-def agents_table(agents: Iterable[type[Agent]]) -> str:
-    """Write what there is to choose from, each algorithm with its settings."""
+def registry_table(registry: Registry[Any]) -> str:
+    """Write what there is to choose from, each entry with its settings."""
     entries = []
-    for agent in agents:
-        summary = (inspect.getdoc(agent) or "").partition("\n")[0]
-        settings = [(field.name, default_of(agent, field)) for field in dataclasses.fields(agent) if field.init]  # type: ignore[arg-type]
-        table = f"\n{columns(settings, indent='    ')}" if settings else ""
-        entries.append(f"{agent.name}\n  {summary}{table}")
+    for name, entry in registry:
+        schema = entry.schema()
+        lines = [name, f"  {summary(entry)}"]
+        if schema.python_only:
+            lines.append(f"    in Python only: {schema.python_only}")
+        elif schema.settings:
+            rows = [(setting, default_text(each)) for setting, each in schema.settings.items()]
+            lines.append(columns(rows, indent="    "))
+        entries.append("\n".join(lines))
     return "\n\n".join(entries)
 
 
-def default_of(agent: type[Agent], field: dataclasses.Field[object]) -> str:
-    """Write the default of a setting; a study may leave out what is read off the true world."""
-    if field.default_factory is not dataclasses.MISSING:
-        return repr(field.default_factory())
-    if field.default is not dataclasses.MISSING:
-        return "none" if field.default is None else str(field.default)
-    return "read off the true world" if field.name in agent.needs else "must be given"
+def default_text(setting: Setting) -> str:
+    """Write the default of a setting, a text of several lines by its beginning."""
+    if setting.default is MISSING:
+        return "read off the true world" if setting.from_world else "must be given"
+    first, _, rest = ("none" if setting.default is None else str(setting.default)).partition("\n")
+    return f"{first} ..." if rest else first

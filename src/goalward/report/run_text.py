@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from goalward.agents.base import plain
 from goalward.learning.rollout import Ended
 from goalward.learning.run import Run
 from goalward.number_format import number
 from goalward.report.tables import columns
+from goalward.settings import plain
 
 __all__ = ["run_document", "run_table"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from goalward.planning.hardness import Hardness
 from goalward.planning.solve import Solution
 from goalward.report.labels import state_label
 from goalward.report.tables import Rows, columns
-from goalward.worlds import World
 
 __all__ = [
     "hardness_facts",
@@ -25,7 +23,6 @@ __all__ = [
     "solution_facts",
     "solution_table",
     "structure_facts",
-    "worlds_table",
 ]
 
 
@@ -130,18 +127,3 @@ def solution_document(ssp: SSP, solution: Solution) -> dict[str, Any]:
         "upper": solution.upper.tolist(),
         "policy": solution.policy.tolist(),
     }
-
-
-def worlds_table(worlds: Iterable[World]) -> str:
-    """Write what there is to choose from, each world with its settings."""
-    entries = []
-    for world in worlds:
-        settings = [(name, shown(default)) for name, default in world.settings.items()]
-        entries.append(f"{world.id}\n  {world.summary}\n{columns(settings, indent='    ')}")
-    return "\n\n".join(entries)
-
-
-def shown(default: object) -> str:
-    """Write the default of a setting, a text of several lines by its beginning."""
-    first, _, rest = str(default).partition("\n")
-    return f"{first} ..." if rest else first

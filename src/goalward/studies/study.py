@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import itertools
 import math
 import sys
@@ -16,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from goalward import agents, worlds
-from goalward.agents.base import Agent, Task, plain
+from goalward.agents.base import Agent, Task
 from goalward.errors import GoalwardError, SettingError, UnknownNameError
 from goalward.model.ssp import SSP
 from goalward.settings import check_names
 from goalward.studies.agent_files import AgentFile, is_reference, load_class, read_agent_file
 from goalward.studies.design import Cell, Design, StudyAgent, StudyWorld
-from goalward.studies.factory import Attachments, make_agent, make_world, plain_prior
+from goalward.studies.factory import Attachments, make_agent, make_world
 from goalward.studies.run_spec import canonical
 from goalward.studies.spec import AgentSpec, Source, StudySpec, WorldSpec, load_spec
 from goalward.studies.toml_text import Place
@@ -225,13 +224,8 @@ def world_identity(
         if "text" in settings:
             raise SettingError(f"{entry.world} is the map; text cannot be set as well")
         settings = {"text": read_map(folder / entry.world)} | settings
-    check_names(world.id, settings, world.settings)
-    full = {
-        name: as_default(settings.get(name, default), default)
-        for name, default in world.settings.items()
-        if name != entry.draw
-    }
-    return {"id": world.id, "settings": full}
+    full = world.complete(settings)
+    return {"id": world.id, "settings": {name: value for name, value in full.items() if name != entry.draw}}
 
 
 def registered(name: str) -> worlds.World:
@@ -244,14 +238,10 @@ def check_draw(spec: WorldSpec, settings: Mapping[str, Any]) -> None:
     if spec.draw is None:
         return
     world = registered(spec.world)
-    check_names(world.id, [spec.draw], world.settings)
-    if spec.draw in settings or type(world.settings[spec.draw]) is not int:
+    defaults = world.schema().defaults
+    check_names(world.id, [spec.draw], defaults)
+    if spec.draw in settings or type(defaults[spec.draw]) is not int:
         raise SettingError(f"draw is {spec.draw!r}; it must be an integer setting of {world.id} that is not set")
-
-
-def as_default(value: Any, default: Any) -> Any:
-    """Return an integer as a number where the default is one, so that 1 and 1.0 make the same key."""
-    return float(value) if type(default) is float and type(value) is int else value
 
 
 def agent_class(spec: AgentSpec, folder: Path, attachments: Attachments) -> tuple[type[Agent], dict[str, Any]]:
@@ -265,24 +255,9 @@ def agent_class(spec: AgentSpec, folder: Path, attachments: Attachments) -> tupl
 
 def agent_settings(kind: type[Agent], settings: dict[str, Any]) -> dict[str, Any]:
     """Return all settings of an agent as plain data, but for those that are read off the true world."""
-    kind.checked_settings(settings)
-    full: dict[str, Any] = {}
-    for each in dataclasses.fields(kind):  # type: ignore[arg-type]
-        if not each.init:
-            continue
-        default = each.default
-        if each.default_factory is not dataclasses.MISSING:
-            default = each.default_factory()
-        if each.name in settings:
-            value = as_default(settings[each.name], default)
-            full[each.name] = plain_prior(value) if each.name == "prior" else value
-        elif each.name in kind.needs:
-            continue
-        elif default is not dataclasses.MISSING:
-            full[each.name] = plain(default)
-        else:
-            raise SettingError(f"{kind.name} needs {each.name}; add it to its settings")
-        check_key(each.name, full[each.name])
+    full = kind.complete(settings)
+    for name, value in full.items():
+        check_key(name, value)
     return full
 
 

@@ -16,7 +16,7 @@ from goalward.errors import SettingError
 from goalward.model.layout import GridLayout
 from goalward.model.ssp import SSP
 from goalward.settings import checked_integer, checked_number
-from goalward.worlds.registry import register
+from goalward.worlds.base import register
 
 __all__ = ["DIRECTIONS", "grid_map", "grid_world"]
 

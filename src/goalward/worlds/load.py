@@ -8,7 +8,7 @@ from pathlib import Path
 from goalward.errors import FileError, SettingError
 from goalward.model.ssp import SSP
 from goalward.settings import read_settings
-from goalward.worlds.registry import find
+from goalward.worlds.base import find
 
 __all__ = ["load"]
 
@@ -23,14 +23,14 @@ def load(name: str, settings: Iterable[str] = ()) -> SSP:
     pairs = list(settings)
     if path.suffix == ".txt":
         world = find("grid-map")
-        defaults = {key: default for key, default in world.settings.items() if key != "text"}
+        defaults = {key: default for key, default in world.schema().defaults.items() if key != "text"}
         return world.build(text=read_map(path), **read_settings(name, pairs, defaults))
     if path.suffix or path.name != name:
         if pairs:
             raise SettingError(f"{name} is a file and has no settings to change; {pairs[0]!r} was given")
         return SSP.load(path)
     world = find(name)
-    return world.build(**read_settings(world.id, pairs, world.settings))
+    return world.build(**read_settings(world.id, pairs, world.schema().defaults))
 
 
 def read_map(path: Path) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from goalward.errors import SettingError
 from goalward.model.ssp import SSP
 from goalward.settings import checked_integer, checked_number
-from goalward.worlds.registry import register
+from goalward.worlds.base import register
 
 __all__ = ["PUBLISHED_SEED", "random_mdp"]
 

@@ -1,0 +1,68 @@
+"""Worlds by name.
+
+An id ends in its version, ``grid-world-v0``; the version moves when results on the world may. An id without a version
+means the newest one. A world is registered by one line above its function::
+
+    @register("sand-pit-v0")
+    def sand_pit(depth: int = 3) -> SSP: ...
+
+The parameters of the function, all with defaults, are the settings of the world. The tests run over the registry, so
+a world is tested by being registered.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from goalward.model.ssp import SSP
+from goalward.registry import VERSION, Builder, Registry, version
+
+__all__ = ["World", "find", "known", "make", "register", "registry"]
+
+
+@dataclass(frozen=True)
+class World(Builder):
+    """A registered world: its id, and the function that builds it from its settings."""
+
+    build: Callable[..., SSP]
+
+    def __post_init__(self) -> None:
+        parameters = inspect.signature(self.build).parameters
+        bare = [name for name in parameters if name not in self.schema().settings]
+        if not VERSION.search(self.name):
+            raise ValueError(f"{self.name!r} cannot be the id of a world; it must end in a version: '{self.name}-v0'")
+        if bare or not inspect.getdoc(self.build):
+            raise ValueError(f"{self.name!r}: every setting needs a default, the function a docstring; missing: {bare}")
+
+    @property
+    def id(self) -> str:
+        """The name with its version."""
+        return self.name
+
+    @property
+    def family(self) -> str:
+        """The id without its version."""
+        return VERSION.sub("", self.name)
+
+    @property
+    def version(self) -> int:
+        """The version, the number at the end of the id."""
+        return version(self.name)
+
+
+registry: Registry[World] = Registry("world", "goalward.worlds", World)
+find, known, register = registry.find, registry.known, registry.register
+
+
+def make(id: str, /, **settings: Any) -> SSP:
+    """Build a world by its id.
+
+    >>> from goalward import worlds
+    >>> worlds.make("grid-world-v0", success=1.0)
+    SSP(states=11, actions=4, transitions=44, costs=1, initial_state=0)
+    """
+    world: SSP = registry.find(id).from_settings(settings)
+    return world
