@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from goalward.execution.pools import InProcess
@@ -32,10 +34,10 @@ agent = "uniform"
 agent = "psrl"
 """
 
-SLOW_STUDY = """\
-name = "slow"
+HELD_STUDY = """\
+name = "held"
 runs = 6
-episodes = 400
+episodes = 50
 
 [[worlds]]
 world = "grid-world"
@@ -44,18 +46,24 @@ world = "grid-world"
 agent = "psrl"
 
 [[agents]]
-agent = "slow_agent.py:Slow"
+agent = "held_agent.py:Held"
 """
 
-SLOW_AGENT = '''
-import time
+HELD_AGENT = '''
+import os, time
+from pathlib import Path
 from goalward.agents import PSRL
 
-class Slow(PSRL):
-    """Takes its time: almost a second for a run of 400 episodes."""
+HOLD = Path({hold!r})
+
+class Held(PSRL):
+    """Plans as PSRL-SSP does, but waits as long as a file is there, and says so with another file."""
 
     def plan(self, state):
-        time.sleep(0.015)
+        if HOLD.exists():
+            HOLD.with_name(f"waiting-{{os.getpid()}}").touch()
+        while HOLD.exists():
+            time.sleep(0.01)
         return super().plan(state)
 '''
 
@@ -100,12 +108,36 @@ def folder(tmp_path):
     return tmp_path
 
 
+class HeldStudy:
+    """A study of twelve runs; six of them wait, wherever they are carried out, until they are released."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.hold = folder, folder / "hold"
+        self.hold.touch()
+        (folder / "held.toml").write_text(HELD_STUDY)
+        (folder / "held_agent.py").write_text(HELD_AGENT.format(hold=str(self.hold)))
+
+    def stored(self) -> int:
+        return len(list(self.folder.glob("results/runs/*/*.parquet")))
+
+    def waiting(self) -> set[int]:
+        """Return the processes in which a run waits, or waited."""
+        return {int(path.name.partition("-")[2]) for path in self.folder.glob("waiting-*")}
+
+    def forget_waiting(self) -> None:
+        for path in self.folder.glob("waiting-*"):
+            path.unlink()
+
+    def release(self) -> None:
+        self.hold.unlink(missing_ok=True)
+
+
 @pytest.fixture
-def slow(folder):
-    """Return a folder with a study that takes long enough to be killed half-way."""
-    (folder / "slow.toml").write_text(SLOW_STUDY)
-    (folder / "slow_agent.py").write_text(SLOW_AGENT)
-    return folder
+def held(folder):
+    """Return a study that does not end before it is released: it can be killed half-way at leisure."""
+    made = HeldStudy(folder)
+    yield made
+    made.release()
 
 
 @pytest.fixture

@@ -5,13 +5,14 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from goalward.errors import SettingError
 from goalward.execution.pools import Dask
 from goalward.results.store import Store
+from goalward.studies.study import load
+from processes import start_goalward, start_python, wait_until
 
 pytest.importorskip("distributed")
 
@@ -36,13 +37,9 @@ class Cluster:
         return self.start(name, "worker", self.address, "--name", name, *options)
 
     def wait_for(self, name, pattern):
-        """Wait for a line that must come; the limit only keeps a broken test from hanging."""
-        for _ in range(1200):
-            found = re.search(pattern, (self.folder / f"{name}.log").read_text())
-            if found:
-                return found[1] if found.groups() else found[0]
-            time.sleep(0.1)
-        pytest.fail((self.folder / f"{name}.log").read_text())
+        log = self.folder / f"{name}.log"
+        wait_until(lambda: re.search(pattern, log.read_text()))
+        return re.search(pattern, log.read_text())[1]
 
     def stop(self):
         for process in self.processes:
@@ -57,39 +54,35 @@ def cluster(tmp_path_factory):
     made.stop()
 
 
-def goalward(folder, *arguments):
-    command = [sys.executable, "-m", "goalward", "run", "slow.toml", *arguments]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def test_a_killed_worker_changes_no_bit(slow, cluster, digests):
+def test_a_killed_worker_changes_no_bit(held, cluster, run_here, digests):
     workers = [cluster.worker(name) for name in ("one", "two")]
     for name in ("one", "two"):
-        cluster.wait_for(name, "Registered to")
-    run = goalward(slow, "--dask", cluster.address, "--out", "cluster")
-    for _ in range(1200):
-        if len(list(slow.glob("cluster/runs/*/*.parquet"))) >= 3 or run.poll() is not None:
-            break
-        time.sleep(0.1)
-    assert run.poll() is None, run.communicate()
+        cluster.wait_for(name, "(Registered to)")
+    run = start_goalward(held.folder, "run", "held.toml", "--dask", cluster.address, "--out", "results")
+    wait_until(lambda: held.stored() >= 3 and workers[0].pid in held.waiting(), run)
     os.kill(workers[0].pid, signal.SIGKILL)
+    held.release()
     out, err = run.communicate(timeout=300)
     assert run.returncode == 0, err
-    assert "12 of 12 runs are stored in cluster" in out
-    alone = goalward(slow, "--workers", "1", "--out", "alone")
-    out, err = alone.communicate()
-    assert alone.returncode == 0, err
-    assert digests(Store.open(slow / "cluster")) == digests(Store.open(slow / "alone"))
+    assert "12 of 12 runs are stored in results" in out
+    _, alone = run_here(load(held.folder / "held.toml"), "alone")
+    assert digests(Store.open(held.folder / "results")) == digests(alone)
 
 
-def test_a_lost_scheduler_ends_the_study(slow, cluster):
+RUN_IMPATIENTLY = """
+from goalward.cli import main
+from goalward.execution import pools, runner
+
+pools.CONNECT_SECONDS, runner.CHECK_SECONDS = 3, 0.1
+main(["run", "held.toml", "--dask", {address!r}, "--out", "results"])
+"""
+
+
+def test_a_lost_scheduler_ends_the_study(held, cluster):
     cluster.worker("one")
-    cluster.wait_for("one", "Registered to")
-    run = goalward(slow, "--dask", cluster.address, "--out", "cluster")
-    for _ in range(1200):
-        if list(slow.glob("cluster/runs/*/*.parquet")) or run.poll() is not None:
-            break
-        time.sleep(0.1)
+    cluster.wait_for("one", "(Registered to)")
+    run = start_python(held.folder, "-c", RUN_IMPATIENTLY.format(address=cluster.address))
+    wait_until(lambda: held.stored() and held.waiting(), run)
     cluster.processes[0].kill()
     out, err = run.communicate(timeout=120)
     assert (run.returncode, "stopped: the scheduler cannot be reached any more" in out + err) == (1, True), out + err
@@ -103,14 +96,17 @@ def test_a_cluster_without_workers_is_refused(cluster):
     assert f"the Dask cluster at {cluster.address} has no workers; start some: dask worker" in done.stderr
 
 
-def test_nobody_at_the_address():
-    done = subprocess.run(
-        [sys.executable, "-c", "from goalward.execution.pools import Dask; Dask('tcp://127.0.0.1:1')"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "no Dask scheduler answers at 'tcp://127.0.0.1:1'" in done.stderr
+CONNECT_TO_NOBODY = """
+from goalward.execution import pools
+
+pools.CONNECT_SECONDS = 0.5
+pools.Dask("tcp://127.0.0.1:1")
+"""
+
+
+def test_nobody_at_the_address(tmp_path):
+    done = start_python(tmp_path, "-c", CONNECT_TO_NOBODY)
+    assert "no Dask scheduler answers at 'tcp://127.0.0.1:1'" in done.communicate()[1]
 
 
 def test_dask_may_be_missing(monkeypatch):

@@ -23,6 +23,8 @@ from goalward.execution.thread_limits import use_one_thread
 
 __all__ = ["Dask", "InProcess", "Pool", "Processes", "cores", "open_pool"]
 
+CONNECT_SECONDS = 10.0  # how long to try to reach a Dask scheduler, at the start and when it is lost
+
 
 class Pool(Protocol):
     """What the runner needs of an executor."""
@@ -172,7 +174,7 @@ class Dask:
         except ImportError:
             raise SettingError("Dask is not installed; pip install 'goalward[dask]'") from None
         try:
-            self.client: Any = distributed.Client(address, timeout="10s", set_as_default=False)
+            self.client: Any = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
             raise SettingError(
                 f"no Dask scheduler answers at {address!r} ({error}); start it: dask scheduler"
