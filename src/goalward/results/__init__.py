@@ -1,0 +1,1 @@
+"""Stored runs: how they are kept, read, averaged and summed up."""
