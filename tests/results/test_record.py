@@ -1,9 +1,12 @@
 """Runs as files: everything comes back, nothing damaged passes."""
 
 import hashlib
+import io
 import json
+import math
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -16,7 +19,11 @@ from goalward.results.record import decode, encode, recorded, verify
 from goalward.studies.run_spec import RunSpec
 
 SPEC = RunSpec({"id": "grid-world-v0", "settings": {}}, {"name": "psrl", "settings": {}}, 40, None, seed=3)
-TIMING = {"seconds": 1.0}
+TIMING = {"cpu_seconds": 1.0}
+
+
+def with_checksum(content):
+    return content.replace(record.BLANK, record.MARK + hashlib.sha256(content).hexdigest().encode())
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +64,7 @@ def test_other_tools_read_it(run, file, tmp_path):
 
 
 def test_the_data_does_not_depend_on_the_document(run, file):
-    other = encode(run, SPEC, {"seconds": 3.0})
+    other = encode(run, SPEC, {"cpu_seconds": 3.0})
     assert other != file
     assert decode(other).document["data_sha256"] == decode(file).document["data_sha256"]
 
@@ -132,11 +139,50 @@ def test_another_format_is_named(run, monkeypatch):
 
 
 def test_what_is_no_run_is_refused():
-    def checked(content):
-        return content.replace(record.BLANK, record.MARK + hashlib.sha256(content).hexdigest().encode())
+    with pytest.raises(FileError, match="not a run of goalward's"):
+        decode(with_checksum(b"no parquet " + record.BLANK))
 
-    with pytest.raises(FileError, match="no run of goalward's"):
-        decode(checked(b"no parquet " + record.BLANK))
+
+def forged(file, change):
+    """Return a file with another document and a checksum that fits it."""
+    table = pq.ParquetFile(pa.BufferReader(file))
+    document = json.loads(table.metadata.metadata[b"goalward"])
+    data = change(document, table.read()) or table.read()
+    sink = io.BytesIO()
+    with pq.ParquetWriter(sink, data.schema, store_schema=False) as writer:
+        writer.write_table(data)
+        writer.add_key_value_metadata({"goalward": json.dumps(document), "goalward.checksum": record.BLANK.decode()})
+    return with_checksum(sink.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda document, _: document.pop("outcome"), "no outcome.episodes"),
+        (lambda document, _: document["outcome"].pop("ended_by"), "no outcome.ended_by"),
+        (lambda document, _: document.update(timing=3), "no timing.cpu_seconds"),
+        (lambda document, _: document["outcome"].update(truncated=0), "outcome.truncated, or not as bool"),
+        (lambda document, _: document["outcome"].update(episodes=True), "outcome.episodes, or not as int"),
+        (lambda document, _: document["content"].update(seed=4), "its key is not that of its content"),
+        (lambda document, _: document["content"].update(seed=math.nan), "its key is not that of its content"),
+        (lambda document, _: document.update(key="ab" * 16), "its key is not that of its content"),
+        (lambda _, table: table.drop_columns(["gap_regret"]), "gap_regret do not fit a run of 40 episodes"),
+        (lambda _, table: pa.concat_tables([table, table]), "it has 2 rows; a run has one"),
+        (lambda document, _: document["outcome"].update(episodes=7), "do not fit a run of 7 episodes"),
+        (
+            lambda _, table: table.set_column(table.column_names.index("steps"), "steps", pa.array([[1, 2]])),
+            "do not fit a run of 40 episodes",
+        ),
+    ],
+)
+def test_a_file_is_used_only_if_all_of_it_is_there(file, change, message):
+    def changed(document, table):
+        made = change(document, table)
+        return made if isinstance(made, pa.Table) else None
+
+    assert decode(forged(file, lambda *_: None)).key == SPEC.key
+    with pytest.raises(FileError, match=message):
+        decode(forged(file, changed))
 
 
 def test_the_document_is_strict_json(file):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from goalward.errors import FileError, SettingError, UnknownNameError
+from goalward.execution.rerun import rerun
 from goalward.results import record
 from goalward.results import results as results_module
-from goalward.studies.study import load
-from goalward.execution.rerun import rerun
 from goalward.results.results import checked_measure, curve_points, load_results, named
+from goalward.studies.study import load
 
 
 def test_curves_are_those_of_the_runs(folder, run_here):

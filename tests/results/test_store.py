@@ -6,10 +6,14 @@ import time
 
 import pytest
 
+from goalward import agents, learn, worlds
 from goalward.errors import FileError, UnknownNameError
+from goalward.results import record
 from goalward.results import store as store_module
+from goalward.results.record import encode
+from goalward.results.results import load_results
+from goalward.results.store import MARKER, NoRun, Store
 from goalward.studies.study import load
-from goalward.results.store import MARKER, Store
 
 
 @pytest.fixture
@@ -62,6 +66,51 @@ def test_damage_is_found_and_set_aside(filled):
     assert not store.has(cut)
 
 
+def test_a_file_under_another_name_is_not_that_run(filled):
+    study, store = filled
+    first, second = keys(study)[:2]
+    copied = store.path(first).read_bytes()
+    store.path(second).write_bytes(copied)
+    with pytest.raises(FileError, match=f"it holds the run {first} under another name"):
+        store.read(second)
+    (moved,) = store.set_damaged_aside(keys(study))
+    assert moved[1] == f"it holds the run {first} under another name"
+    assert store.find(second) == NoRun("missing")
+    assert store.read(first).key == first
+
+
+def test_another_format_is_the_same_to_everybody(filled, run_here, monkeypatch):
+    study, store = filled
+    key = keys(study)[0]
+    spec = store.read(key).spec
+    assert spec == study.design.spec(study.design.cells[0], 0)
+    monkeypatch.setattr(record, "FORMAT_VERSION", 0)
+    older = encode(learn(agents.make("uniform"), worlds.grid_world(2, 2), 30, seed=0), spec, {"cpu_seconds": 0.1})
+    monkeypatch.undo()
+    store.path(key).write_bytes(older)
+    reason = "it has format 0; this goalward reads format 1"
+    assert store.find(key) == NoRun("damaged", reason)
+    assert load_results(store, study.design).cells[0].damaged == [0]
+    report, _ = run_here(study)
+    assert [why for _, why in report.damaged] == [reason]
+    assert (report.stored, report.done, report.complete) == (11, 1, True)
+    assert load_results(store, study.design).cells[0].damaged == []
+
+
+def test_what_cannot_be_set_aside_is_named(filled, monkeypatch):
+    study, store = filled
+    key = keys(study)[0]
+    store.path(key).write_bytes(b"rubbish")
+
+    def refuse(source, target):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(store_module.os, "replace", refuse)
+    ((path, reason),) = store.set_damaged_aside(keys(study))
+    assert path == store.path(key)
+    assert reason.endswith("; cannot be set aside: Read-only file system")
+
+
 def test_a_failed_write_harms_nothing(filled, monkeypatch):
     study, store = filled
     key = keys(study)[0]
@@ -94,7 +143,7 @@ def test_failures_are_kept_until_the_run_succeeds(filled):
     assert store.failure(key) is None
     store.add_failure(key, {"error": "ValueError: x"})
     assert store.failure(key) == {"error": "ValueError: x"}
-    store.add(key, store.content(key))
+    store.add(key, store.path(key).read_bytes())
     assert store.failure(key) is None
     store.failure_path(key).write_text("{")
     assert store.failure(key)["error"] == "its record cannot be read"

@@ -127,7 +127,8 @@ def run_study(
     jobs = jobs_of(study.design, shard)
     store.sweep()
     damaged = store.set_damaged_aside(job.key for job in jobs)
-    missing = [job for job in jobs if not store.has(job.key)]
+    unusable = {path for path, _ in damaged}
+    missing = [job for job in jobs if not store.has(job.key) or store.path(job.key) in unusable]
     if missing:
         study.check()
         store.check_room(sum(size_of(job) for job in missing))

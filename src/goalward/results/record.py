@@ -39,7 +39,7 @@ from goalward.arrays import Floats, Int64s
 from goalward.errors import FileError
 from goalward.learning.rollout import Ended
 from goalward.learning.run import Epochs, Run
-from goalward.studies.run_spec import RunSpec
+from goalward.studies.run_spec import RunSpec, key_of
 
 __all__ = ["FORMAT_VERSION", "StoredRun", "decode", "encode", "recorded", "verify"]
 
@@ -48,6 +48,20 @@ MOST_EPISODES = 20_000
 GRID_POINTS = 2_000
 EPISODE_COLUMNS = ("episode", "cost", "steps", "regret", "gap_regret")
 EPOCH_COLUMNS = ("epoch", "epoch_start_step", "epoch_start_episode", "epoch_steps", "epoch_goals", "epoch_ended")
+# What every document has, so that whoever reads a run need not look.
+FIELDS = {
+    "key": str,
+    "content": dict,
+    "data_sha256": str,
+    "timing.cpu_seconds": float,
+    "outcome.episodes": int,
+    "outcome.episodes_done": int,
+    "outcome.truncated": bool,
+    "outcome.ended": str,
+    "outcome.total_steps": int,
+    "outcome.total_epochs": int,
+    "outcome.ended_by": dict,
+}
 MARK = b"sha256:"
 BLANK = MARK + b"0" * 64
 
@@ -155,14 +169,27 @@ class StoredRun:
     file: Any
 
     @property
+    def key(self) -> str:
+        """The key of the run."""
+        return str(self.document["key"])
+
+    @property
+    def spec(self) -> RunSpec:
+        """What decided the run; raises FileError if that was another version of the results."""
+        return RunSpec.from_document(self.document["content"])
+
+    @property
     def outcome(self) -> dict[str, Any]:
         """How the run ended; numbers that are not finite are None."""
         outcome: dict[str, Any] = self.document["outcome"]
         return outcome
 
     def columns(self, *names: str) -> list[NDArray[Any]]:
-        """Return some list columns."""
-        table = self.file.read(columns=[f"{name}.list.element" for name in names], use_threads=False)
+        """Return some list columns; raises FileError with the reason if they cannot be read."""
+        try:
+            table = self.file.read(columns=[f"{name}.list.element" for name in names], use_threads=False)
+        except (pa.ArrowException, OSError) as error:
+            raise FileError(f"its columns cannot be read ({error})") from None
         return [np.asarray(table.column(name).chunk(0).values) for name in names]
 
     def column(self, name: str) -> NDArray[Any]:
@@ -188,7 +215,7 @@ def verify(content: bytes) -> None:
     place = content.rfind(MARK)
     end = place + len(BLANK)
     if place < 0:
-        raise FileError("it has no checksum: cut short, or no run of goalward's")
+        raise FileError("it has no checksum: cut short, or not a run of goalward's")
     digest = hashlib.sha256(memoryview(content)[:place])
     digest.update(BLANK)
     digest.update(memoryview(content)[end:])
@@ -197,17 +224,47 @@ def verify(content: bytes) -> None:
 
 
 def decode(content: bytes) -> StoredRun:
-    """Return the run in a Parquet file; raises FileError with the reason if the file is damaged."""
+    """Return the run in a Parquet file; raises FileError with the reason if it cannot be used as the run it says."""
     verify(content)
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         document = json.loads(file.metadata.metadata[b"goalward"])
         version = document["format"]
-    except (pa.ArrowException, ValueError, TypeError, KeyError) as error:
-        raise FileError(f"it is no run of goalward's ({error})") from None
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise FileError(f"it is not a run of goalward's ({error})") from None
     if version != FORMAT_VERSION:
-        raise FileError(f"it has format {version}; this goalward reads format {FORMAT_VERSION}")
+        raise FileError(f"it has format {version!r}; this goalward reads format {FORMAT_VERSION}")
+    check_document(document)
+    check_columns(file.metadata, document["outcome"]["episodes"])
     return StoredRun(document, file)
+
+
+def check_document(document: dict[str, Any]) -> None:
+    """Raise FileError if the document lacks what every run says, or if its key is not that of its content."""
+    for path, kind in FIELDS.items():
+        value: Any = document
+        for name in path.split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise FileError(f"its document has no {path}, or not as {kind.__name__}")
+    try:
+        key = key_of(document["content"])
+    except (ValueError, RecursionError):
+        key = None
+    if document["key"] != key:
+        raise FileError("its key is not that of its content: it was changed after it was written")
+
+
+def check_columns(metadata: Any, episodes: int) -> None:
+    """Raise FileError if list columns are missing or do not have the same length."""
+    if metadata.num_rows != 1 or metadata.num_row_groups != 1:
+        raise FileError(f"it has {metadata.num_rows} rows; a run has one")
+    columns = [metadata.row_group(0).column(place) for place in range(metadata.num_columns)]
+    lengths = {column.path_in_schema: column.num_values for column in columns}
+    for names, most in ((EPISODE_COLUMNS, episodes), (EPOCH_COLUMNS, math.inf)):
+        found = {lengths.get(f"{name}.list.element", -1) for name in names}
+        if len(found) > 1 or not 0 <= max(found) <= max(most, 1):
+            raise FileError(f"its columns {', '.join(names)} do not fit a run of {episodes} episodes")
 
 
 def finite(value: Any) -> Any:

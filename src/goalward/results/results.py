@@ -16,9 +16,9 @@ import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError, SettingError, UnknownNameError
-from goalward.studies.design import Cell, Design
 from goalward.results.record import MOST_EPISODES, recorded
-from goalward.results.store import Store
+from goalward.results.store import NoRun, Store
+from goalward.studies.design import Cell, Design
 
 __all__ = ["MEASURES", "CellResults", "Results", "checked_measure", "load_results", "named", "world_name"]
 
@@ -120,6 +120,7 @@ def load_cell(store: Store, design: Design, cell: Cell, threads: Executor) -> Ce
     points = curve_points(cell.episodes)
     found = list(threads.map(lambda key: read_run(store, key, points), design.keys(cell)))
     stored = [(run, each) for run, each in enumerate(found) if isinstance(each, OneRun)]
+    absent = [(run, each.state) for run, each in enumerate(found) if isinstance(each, NoRun)]
     curves = {
         measure: np.array([each.curves[place] for _, each in stored]).reshape(len(stored), len(points))
         for place, measure in enumerate(MEASURES)
@@ -138,9 +139,9 @@ def load_cell(store: Store, design: Design, cell: Cell, threads: Executor) -> Ce
         curves=curves,
         finals={measure: curve[:, -1] for measure, curve in curves.items()},
         ended_by=ended_by,
-        missing=[run for run, each in enumerate(found) if each == "missing"],
-        failed=[run for run, each in enumerate(found) if each == "failed"],
-        damaged=[run for run, each in enumerate(found) if each == "damaged"],
+        missing=[run for run, state in absent if state == "missing"],
+        failed=[run for run, state in absent if state == "failed"],
+        damaged=[run for run, state in absent if state == "damaged"],
     )
 
 
@@ -155,19 +156,19 @@ class OneRun(NamedTuple):
     curves: list[Floats]
 
 
-def read_run(store: Store, key: str, points: Int64s) -> OneRun | str:
-    """Read a run, or say why there is none."""
-    if not store.has(key):
-        return "missing" if store.failure(key) is None else "failed"
-    try:
-        stored = store.read(key)
-    except FileError:
-        return "damaged"
+def read_run(store: Store, key: str, points: Int64s) -> OneRun | NoRun:
+    """Return what is kept of a run, or why there is none."""
+    stored = store.find(key)
+    if isinstance(stored, NoRun):
+        return stored
     outcome = stored.outcome
-    curves = stored.columns(*MEASURES)
     # Of short runs every episode is recorded, and the column that says which need not be read.
     short = points[-1] <= MOST_EPISODES
-    episodes = np.arange(1, len(curves[0]) + 1) if short else stored.episodes
+    try:
+        curves = stored.columns(*MEASURES)
+        episodes = np.arange(1, len(curves[0]) + 1) if short else stored.episodes
+    except FileError as error:
+        return NoRun("damaged", str(error))
     finished = int(np.searchsorted(episodes, outcome["episodes_done"], side="right"))
     return OneRun(
         outcome["truncated"],

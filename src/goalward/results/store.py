@@ -8,7 +8,7 @@
       studies/NAME.toml             the study as its author wrote it
       runs/ab/ab12...parquet        one file for each run, named by its key (see `record` and `studies.run_spec`)
       failed/ab12...json            what went wrong in runs that failed
-      damaged/                      files that did not match their checksum, set aside
+      damaged/                      files that cannot be used as the run of their name, set aside
 
 Every file is written under another name and then renamed into place, so a file that is there is whole, whatever was
 killed when. Two processes that write the same run write the same data; the last one stays.
@@ -23,20 +23,28 @@ import shutil
 import time
 import uuid
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from goalward.errors import FileError, UnknownNameError
+from goalward.results.record import StoredRun, decode
 from goalward.studies.design import Design
-from goalward.results.record import StoredRun, decode, verify
 
-__all__ = ["LAYOUT_VERSION", "Store"]
+__all__ = ["LAYOUT_VERSION", "NoRun", "Store"]
 
 LAYOUT_VERSION = 1
 MARKER = "goalward-results.json"
 TEMPORARY = ".part"
 # A temporary file as old as this belongs to nobody any more.
 STALE_SECONDS = 3600.0
+
+
+class NoRun(NamedTuple):
+    """Why there is no run to read: it is ``missing``, it ``failed``, or its file is ``damaged``, with the reason."""
+
+    state: str
+    reason: str = ""
 
 
 class Store:
@@ -120,34 +128,52 @@ class Store:
         self.write(self.path(key), content)
         self.failure_path(key).unlink(missing_ok=True)
 
-    def read(self, key: str) -> StoredRun:
-        """Return a stored run; raises FileError with the reason if its file is damaged."""
-        try:
-            return decode(self.content(key))
-        except FileError as error:
-            raise FileError(f"{self.path(key)}: {error}; goalward status sets it aside") from None
+    def find(self, key: str) -> StoredRun | NoRun:
+        """Return a stored run, or why there is none. Everybody asks here, so every verb gives the same answer.
 
-    def content(self, key: str) -> bytes:
-        """Return the bytes of a stored run."""
+        A file is used only as the run it is: its checksum, its format, its content and its name must agree.
+        """
         try:
-            return self.path(key).read_bytes()
+            stored = decode(self.path(key).read_bytes())
+            if stored.key != key:
+                raise FileError(f"it holds the run {stored.key} under another name")
+        except FileNotFoundError:
+            failure = self.failure(key)
+            return NoRun("missing") if failure is None else NoRun("failed", str(failure.get("error")))
         except OSError as error:
-            raise FileError(f"it cannot be read ({error.strerror or error})") from None
+            return NoRun("damaged", f"it cannot be read ({error.strerror or error})")
+        except FileError as error:
+            return NoRun("damaged", str(error))
+        return stored
+
+    def read(self, key: str) -> StoredRun:
+        """Return a stored run; raises FileError with the reason if there is none, or if its file is damaged."""
+        found = self.find(key)
+        if isinstance(found, NoRun):
+            remedy = "goalward status sets it aside" if found.state == "damaged" else "goalward run makes it"
+            raise FileError(f"{self.path(key)}: {found.reason or 'no such run'}; {remedy}")
+        return found
 
     def set_damaged_aside(self, keys: Iterable[str]) -> list[tuple[Path, str]]:
-        """Check the stored runs among some; move damaged ones aside and return where they are now and why."""
-        moved = []
-        for key in keys:
-            if not self.has(key):
-                continue
-            try:
-                verify(self.content(key))
-            except FileError as error:
-                aside = self.folder / "damaged" / f"{key}-{time.time_ns()}.parquet"
-                aside.parent.mkdir(exist_ok=True)
-                os.replace(self.path(key), aside)
-                moved.append((aside, str(error)))
-        return moved
+        """Check some runs and move damaged files to ``damaged/``, so that these runs count as missing from then on.
+
+        Returns where the files are now, and what is wrong with them.
+        """
+        wanted = list(dict.fromkeys(keys))
+        # Checking is hashing and decompression, which other threads can do at the same time.
+        with ThreadPoolExecutor() as threads:
+            found = list(threads.map(self.find, wanted))
+        damaged = []
+        for key, each in zip(wanted, found, strict=True):
+            if isinstance(each, NoRun) and each.state == "damaged":
+                aside, reason = self.folder / "damaged" / f"{key}-{time.time_ns()}.parquet", each.reason
+                try:
+                    aside.parent.mkdir(exist_ok=True)
+                    os.replace(self.path(key), aside)
+                except OSError as error:
+                    aside, reason = self.path(key), f"{reason}; cannot be set aside: {error.strerror or error}"
+                damaged.append((aside, reason))
+        return damaged
 
     def sweep(self) -> None:
         """Remove what killed processes have left half-written."""
