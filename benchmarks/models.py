@@ -13,7 +13,6 @@ successors increasing within a row, the goal is S. Only NumPy is needed, so ever
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +99,23 @@ def dense(states: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).dirichlet(np.ones(states + 1), size=(states, ACTIONS))
 
 
+def from_entries(
+    rows: np.ndarray, successors: np.ndarray, probabilities: np.ndarray, costs: np.ndarray, start: int = 0
+) -> Model:
+    """Make a model of entries in any order; those of one row and successor are added up, zeros are left out."""
+    states, actions = costs.shape
+    place = rows.astype(np.int64) * (states + 1) + successors
+    order = np.argsort(place, kind="stable")
+    order = order[probabilities[order] > 0.0]
+    place = place[order]
+    first = np.flatnonzero(np.diff(place, prepend=-1))
+    merged = np.add.reduceat(probabilities[order], first)
+    row, successor = np.divmod(place[first], states + 1)
+    indptr = np.zeros(states * actions + 1, dtype=np.int64)
+    np.cumsum(np.bincount(row, minlength=states * actions), out=indptr[1:])
+    return _model(indptr, successor, merged, costs, start)
+
+
 def _model(
     indptr: np.ndarray, successors: np.ndarray, probabilities: np.ndarray, costs: np.ndarray, start: int = 0
 ) -> Model:
@@ -110,17 +126,6 @@ def _model(
         "costs": costs,
         "initial_state": np.array(start),
     }
-
-
-MAKERS: dict[str, Callable[[], Model]] = {
-    "g100": lambda: grid(100),
-    "g300": lambda: grid(300),
-    "g300s": lambda: shuffled(grid(300), seed=0),
-    "g1000": lambda: grid(1000),
-    "r1e4": lambda: random_sparse(10**4, 0.02, seed=1),
-    "r1e5": lambda: random_sparse(10**5, 0.02, seed=2),
-    "r1e5h": lambda: random_sparse(10**5, 0.002, seed=3),
-}
 
 
 def save(model: Model, path: Path) -> None:
