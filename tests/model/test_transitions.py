@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from goalward import SSP
 from goalward.errors import CostError, ModelError, ProbabilityError, ShapeError, StateError
@@ -78,6 +81,86 @@ def test_normalize_weighs_the_costs_by_the_rescaled_probabilities() -> None:
 def test_equal_transitions_add_up_and_zeros_vanish() -> None:
     table = [("a", "x", "g", 0.5, 1.0), ("a", "x", "g", 0.5, 1.0), ("a", "x", "a", 0.0, 1.0)]
     assert SSP.from_transitions(table, goals=["g"]) == SSP.from_dense([[[0.0, 1.0]]], [[1.0]])
+
+
+def plainly(table: list[Any], goals: list[Hashable]) -> tuple[SSP, tuple[str, ...], tuple[str, ...]]:
+    """Make the model tuple by tuple."""
+    kept = [entry for entry in table if entry[0] not in goals]
+    states = list(dict.fromkeys(entry[0] for entry in kept))
+    actions = list(dict.fromkeys(entry[1] for entry in kept))
+    kernel = np.zeros((len(states), len(actions), len(states) + 1))
+    costs = np.zeros((len(states), len(actions)))
+    for state, action, successor, probability, cost in kept:
+        place = states.index(state), actions.index(action)
+        kernel[place][states.index(successor) if successor in states else len(states)] += probability
+        costs[place] += probability * cost
+    return SSP.from_dense(kernel, costs), tuple(map(str, states)), tuple(map(str, actions))
+
+
+@given(st.data())
+def test_columns_say_what_tuples_say(data: st.DataObject) -> None:
+    """Weights and prices are powers of two, so that sums are exact in any order."""
+    names: list[Hashable] = ["a", "b", 3, (4, "x"), None, 2.5]
+    goals: list[Hashable] = [names[0], names[5]]
+    table = []
+    for state in data.draw(st.permutations(names)):
+        for action in data.draw(st.lists(st.sampled_from(["x", 1, (2,)]), unique=True, min_size=1)):
+            weights = data.draw(st.sampled_from([(1.0,), (0.5, 0.5), (0.25, 0.5, 0.25), (0.5, 0.0, 0.5)]))
+            table += [
+                (state, action, data.draw(st.sampled_from(names)), weight, data.draw(st.sampled_from([0.0, 1.0, 4.0])))
+                for weight in weights
+            ]
+    table = data.draw(st.permutations([*table, ("b", "out", "a", 0.5, 1.0), ("b", "out", 2.5, 0.5, 2.0)]))
+    ssp = SSP.from_transitions(table, goals=goals)
+    assert (ssp, ssp.state_names, ssp.action_names) == plainly(table, goals)
+
+
+def test_tables_of_many_batches() -> None:
+    """A long walk, from a generator, with tuples, lists and named tuples."""
+
+    class Move(NamedTuple):
+        state: int
+        action: str
+        successor: int
+        probability: float
+        cost: int
+
+    def walk() -> Iterator[Any]:
+        for state in range(9_999):
+            kind = (tuple, list, lambda entry: Move(*entry))[state % 3]
+            yield kind((state, "go", state + 1, 0.75, state))
+            yield kind((state, "go", state, 0.25, state))
+
+    ssp = SSP.from_transitions(walk(), goals=[9_999])
+    assert (ssp.states, ssp.actions, ssp.state_names[4321] if ssp.state_names else None) == (9_999, 1, "4321")
+    assert np.array_equal(ssp.successors, np.repeat(np.arange(10_000), 2)[1:-1])
+    assert np.array_equal(ssp.probabilities, np.tile([0.25, 0.75], 9_999))
+    assert np.array_equal(ssp.costs[:, 0], np.arange(9_999))
+
+
+def test_a_fault_after_many_batches_is_named() -> None:
+    table: list[Any] = [(state, "go", state + 1, 1.0, 1.0) for state in range(9_000)]
+    for number, entry, error, message in (
+        (8_000, (8_000, "go", 8_001, 1.0), ShapeError, "transition 8000 is"),
+        (8_000, (8_000, ["go"], 8_001, 1.0, 1.0), StateError, r"transition 8000 plays \['go'\], a list"),
+        (8_000, (8_000, "go", 8_001, 1.0, -3), CostError, r"transition \(8000, 'go', 8001, 1\.0, -3\.0\) has cost -3"),
+        (8_000, (8_000, "go", 8_001, 1.0, "3"), ShapeError, "the column of costs has dtype"),
+    ):
+        with pytest.raises(error, match=message):
+            SSP.from_transitions([*table[:number], entry, *table[number + 1 :]], goals=[9_000])
+
+
+def test_what_a_goal_says_of_itself_is_not_read() -> None:
+    table = [("g", "y", "g", None, "nothing"), ("a", "x", "g", 1.0, 2.0), ("a", "y", "g", 1.0, 3.0)]
+    ssp = SSP.from_transitions(table, goals=["g"])
+    assert ssp.action_names == ("x", "y")
+    assert ssp.costs.tolist() == [[2.0, 3.0]]
+
+
+def test_too_many_pairs_are_refused_before_they_take_memory() -> None:
+    table = [(state, f"to {state}", "g", 1.0, 1.0) for state in range(20_000)]
+    with pytest.raises(ShapeError, match="20000 states and 20000 actions, 400000000 pairs; the most is"):
+        SSP.from_transitions(table, goals=["g"])
 
 
 @pytest.mark.parametrize(

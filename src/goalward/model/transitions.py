@@ -1,29 +1,65 @@
 """From a table of transitions with names of any kind to compressed rows.
 
-Complaints about single tuples name the tuple, complaints about rows name state and action as the table does.
+A table is kept as columns: names as numbers in order of appearance, probabilities and costs as floats. `encode` makes
+columns of tuples batch by batch, so that a generator of millions of tuples is never held as a whole; `model/tables.py`
+makes them of files. `rows_of` checks columns of either kind and sorts them into rows.
+
+Messages about single transitions name the transition. Messages about rows name state and action as the table does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import count, islice
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import sparse
 
+from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import CostError, ProbabilityError, ShapeError, StateError
 from goalward.model.build import ROW_SUM_TOLERANCE, CompressedRows, numbers
 
-__all__ = ["Table", "Transition", "read_transitions"]
+__all__ = ["Columns", "Table", "Transition", "encode", "read_transitions", "rows_of"]
 
 Transition = tuple[Hashable, Hashable, Hashable, float, float]
+BATCH = 2048  # tuples that stay in a processor's cache while their columns are read one after the other
+LARGEST_PAIRS = 1 << 27
+
+
+class Columns(NamedTuple):
+    """A table of transitions as columns; `state_names[states[i]]` is where transition i starts."""
+
+    states: Int64s
+    actions: Int64s
+    next_states: Int64s
+    probabilities: Floats
+    costs: Floats
+    state_names: Sequence[Hashable]
+    action_names: Sequence[Hashable]
+
+    def entry(self, number: int) -> Transition:
+        """Return a transition as a tuple."""
+        return (
+            self.state_names[self.states[number]],
+            self.action_names[self.actions[number]],
+            self.state_names[self.next_states[number]],
+            float(self.probabilities[number]),
+            float(self.costs[number]),
+        )
+
+    def part(self, kept: Bools) -> Columns:
+        """Return the transitions under a mask."""
+        return self._replace(**{name: getattr(self, name)[kept] for name in self._fields[:5]})
 
 
 class Table(NamedTuple):
-    """What a table of transitions says: checked tuple by tuple, states and actions numbered."""
+    """What a table of transitions says: checked, states and actions numbered."""
 
     rows: CompressedRows
-    costs: NDArray[np.float64]
+    costs: Floats
     initial_state: int
     state_names: tuple[str, ...]
     action_names: tuple[str, ...]
@@ -32,84 +68,82 @@ class Table(NamedTuple):
 def read_transitions(
     transitions: Iterable[Transition], goals: Iterable[Hashable], initial_state: Hashable | None, normalize: bool
 ) -> Table:
-    """Give the states and actions of a table of transitions numbers and sort it into rows."""
-    table = list(transitions)
-    goal_set = checked_table(table, goals)
+    """Give the states and actions of a table of tuples numbers and sort it into rows."""
+    if isinstance(goals, str) or not isinstance(goals, Iterable):
+        raise StateError(f"goals is {goals!r}; pass a list of states, even for one goal")
+    wanted = list(goals)
+    columns, number = encode(transitions, wanted)
+    for goal in wanted:
+        check_name(goal, "goals holds")
     check_name(initial_state, "initial_state is")
-    states: dict[Hashable, int] = {}
-    actions: dict[Hashable, int] = {}
-    for state, action, *_ in table:
-        if state not in goal_set:
-            states.setdefault(state, len(states))
-            actions.setdefault(action, len(actions))
-    stranger = next((entry for entry in table if entry[2] not in states and entry[2] not in goal_set), None)
-    if stranger is not None:
-        raise StateError(
-            f"state {stranger[2]!r}, reached from {stranger[0]!r} by {stranger[1]!r}, has no transitions of its own"
-            " and is no goal; add it to goals or give it an action"
-        )
-    if not states:
-        raise ShapeError("every state of the table is a goal; give transitions that start somewhere else")
-    start = next(iter(states)) if initial_state is None else initial_state
-    if start not in states:
-        raise StateError(
-            f"initial_state {start!r} is not a non-goal state of the table; it has {', '.join(map(repr, states))}"
-        )
-
-    entries = [entry for entry in table if entry[0] not in goal_set]
-    S, A = len(states), len(actions)
-    rows = np.array([states[entry[0]] * A + actions[entry[1]] for entry in entries], dtype=np.int64)
-    successors = np.array([states.get(entry[2], S) for entry in entries], dtype=np.int64)
-    probabilities = numbers("the column of probabilities", [entry[3] for entry in entries])
-    paid = numbers("the column of costs", [entry[4] for entry in entries])
-    check_numbers(entries, probabilities, paid)
-    mass = np.asarray(np.bincount(rows, weights=probabilities, minlength=S * A), dtype=np.float64)
-    off = np.flatnonzero((mass[rows] == 0.0) | ((np.abs(mass[rows] - 1.0) > ROW_SUM_TOLERANCE) & (not normalize)))
-    if len(off):
-        state, action = entries[off[0]][:2]
-        remedy = "pass normalize=True to rescale" if mass[rows[off[0]]] else "leave out what cannot happen"
-        raise ProbabilityError(
-            f"the transitions of (state {state!r}, action {action!r}) sum to {mass[rows[off[0]]]:.12g};"
-            f" probabilities must sum to 1 within {ROW_SUM_TOLERANCE:g}: {remedy}"
-        )
-    order = np.argsort(rows, kind="stable")
-    indptr = np.zeros(S * A + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows, minlength=S * A), out=indptr[1:])
-    return Table(
-        (indptr, successors[order], probabilities[order]),
-        mean_costs(rows, probabilities, paid, mass).reshape(S, A),
-        states[start],
-        tuple(map(str, states)),
-        tuple(map(str, actions)),
-    )
+    reached = np.zeros(len(number), dtype=np.bool_)
+    reached[columns.next_states] = True
+    missing = next((goal for goal in wanted if goal not in number or not reached[number[goal]]), None)
+    if not wanted or missing is not None:
+        found = "goals is empty" if not wanted else f"goal {missing!r} is never a next state"
+        raise StateError(f"{found}; name goals that some transition leads to")
+    is_goal = np.zeros(len(number), dtype=np.bool_)
+    is_goal[[number[goal] for goal in wanted]] = True
+    start = -1 if initial_state is None else number.get(initial_state, len(number))
+    return rows_of(columns, is_goal, start, initial_state, normalize, lambda _, entry: f"transition {entry!r}")
 
 
-def checked_table(table: list[Transition], goals: Iterable[Hashable]) -> set[Hashable]:
-    """Check that a table consists of transitions, some of which lead to each goal; return the goals."""
-    if not table:
+def encode(transitions: Iterable[Transition], goals: Sequence[Hashable]) -> tuple[Columns, dict[Hashable, int]]:
+    """Make columns of tuples; also return the number of each state's name.
+
+    Probabilities and costs of goals mean nothing, so they may be anything.
+    """
+    states: dict[Hashable, int] = defaultdict(count().__next__)
+    actions: dict[Hashable, int] = defaultdict(count().__next__)
+    parts: list[list[Any]] = [[], [], [], [], []]
+    remaining = iter(transitions)
+    seen = 0
+    while batch := list(islice(remaining, BATCH)):
+        if not set(map(type, batch)) <= {tuple, list} or set(map(len, batch)) != {5}:
+            check_tuples(batch, seen)
+        try:
+            for column, names in enumerate((states, actions, states)):
+                codes = map(names.__getitem__, map(itemgetter(column), batch))
+                parts[column].append(np.fromiter(codes, np.int64, len(batch)))
+        except TypeError:
+            check_names(batch, seen)
+            raise
+        for column, name in ((3, "probabilities"), (4, "costs")):
+            parts[column].append(float_column(batch, column, f"the column of {name}", goals))
+        seen += len(batch)
+    if not seen:
         raise ShapeError("there are no transitions; give tuples (state, action, next state, probability, cost)")
-    for number, entry in enumerate(table):
+    start, played, end, probabilities, costs = (np.concatenate(part) for part in parts)
+    return Columns(start, played, end, probabilities, costs, list(states), list(actions)), states
+
+
+def float_column(batch: list[Transition], column: int, name: str, goals: Sequence[Hashable]) -> Floats:
+    """Return a column of numbers; NaN where the transition starts in a goal and has none."""
+    try:
+        return numbers(name, list(map(itemgetter(column), batch)))
+    except ShapeError:
+        kept = [entry[0] not in goals for entry in batch]
+        values = np.full(len(batch), np.nan)
+        given: list[Any] = [entry[column] for entry, wanted in zip(batch, kept, strict=True) if wanted]
+        values[kept] = numbers(name, given)
+        return values
+
+
+def check_tuples(batch: list[Transition], first: int) -> None:
+    for number, entry in enumerate(batch, first):
         if not isinstance(entry, tuple | list) or len(entry) != 5:
             raise ShapeError(
                 f"transition {number} is {entry!r}; it must be (state, action, next state, probability, cost)"
             )
+
+
+def check_names(batch: list[Transition], first: int) -> None:
+    for number, entry in enumerate(batch, first):
         for name, does in zip(entry, ("starts in", "plays", "leads to"), strict=False):
             check_name(name, f"transition {number} {does}")
-    if isinstance(goals, str) or not isinstance(goals, Iterable):
-        raise StateError(f"goals is {goals!r}; pass a list of states, even for one goal")
-    wanted = list(goals)
-    for goal in wanted:
-        check_name(goal, "goals holds")
-    reached = {entry[2] for entry in table}
-    missing = [goal for goal in wanted if goal not in reached]
-    if not wanted or missing:
-        found = f"goal {missing[0]!r} is never a next state" if missing else "goals is empty"
-        raise StateError(f"{found}; name goals that some transition leads to")
-    return set(wanted)
 
 
 def check_name(name: object, found: str) -> None:
-    """Check that something can name a state or an action; lists and arrays cannot."""
     try:
         hash(name)
     except TypeError:
@@ -119,24 +153,106 @@ def check_name(name: object, found: str) -> None:
         ) from None
 
 
-def check_numbers(entries: list[Transition], probabilities: NDArray[np.float64], paid: NDArray[np.float64]) -> None:
-    """Check the probability and the cost of every transition on its own, before averages can hide a fault."""
-    bad = np.flatnonzero(~((probabilities >= 0.0) & (probabilities <= 1.0 + ROW_SUM_TOLERANCE)))
-    if len(bad):
-        raise ProbabilityError(
-            f"transition {entries[bad[0]]!r} has probability {probabilities[bad[0]]:g}; probabilities lie in [0, 1]"
+def rows_of(
+    columns: Columns,
+    is_goal: Bools,
+    start: int,
+    start_name: object,
+    normalize: bool,
+    tell: Callable[[int, Transition], str],
+) -> Table:
+    """Check columns and sort them into rows.
+
+    `is_goal` is a mask over `state_names`. `start` is a number among these, -1 for the first state that is no goal, or
+    beyond them for a name that the table does not have. `tell` names a transition by its number and its content.
+    """
+    origin: Int64s | None = None
+    if is_goal[columns.states].any():
+        kept = ~is_goal[columns.states]
+        origin, columns = np.flatnonzero(kept), columns.part(kept)
+
+    def told(entry: int) -> str:
+        return tell(entry if origin is None else int(origin[entry]), columns.entry(entry))
+
+    states, old_states = by_appearance(columns.states, len(columns.state_names))
+    actions, old_actions = by_appearance(columns.actions, len(columns.action_names))
+    S, A = len(old_states), len(old_actions)
+    if not S:
+        raise ShapeError("every state of the table is a goal; give transitions that start somewhere else")
+    states[is_goal] = S
+    next_states = states[columns.next_states]
+    if next_states.min() < 0:
+        state, action, stranger, *_ = columns.entry(int(np.argmin(next_states)))
+        raise StateError(
+            f"state {stranger!r}, reached from {state!r} by {action!r}, has no transitions of its own"
+            " and is no goal; add it to goals or give it an action"
         )
-    bad = np.flatnonzero(~((paid >= 0.0) & (paid < np.inf)))
-    if len(bad):
+    initial_state = 0 if start < 0 else int(states[start]) if start < len(states) else -1
+    if not 0 <= initial_state < S:
+        raise StateError(
+            f"initial_state {start_name!r} is not a non-goal state of the table; {listed(columns, old_states)}"
+        )
+    if S * A > LARGEST_PAIRS:
+        raise ShapeError(
+            f"the table has {S} states and {A} actions, {S * A} pairs; the most is {LARGEST_PAIRS}:"
+            " call actions alike where different states have different names for them"
+        )
+    rows = states[columns.states] * A + actions[columns.actions]
+    mass = check_numbers(columns, rows, S * A, normalize, told)
+    matrix = sparse.coo_array((columns.probabilities, (rows, next_states)), shape=(S * A, S + 1)).tocsr()
+    return Table(
+        (matrix.indptr, matrix.indices, matrix.data),
+        mean_costs(rows, columns.probabilities, columns.costs, mass).reshape(S, A),
+        initial_state,
+        tuple(str(columns.state_names[number]) for number in old_states),
+        tuple(str(columns.action_names[number]) for number in old_actions),
+    )
+
+
+def by_appearance(codes: Int64s, size: int) -> tuple[Int64s, Int64s]:
+    """Give codes numbers in order of appearance: the number of each code (-1 if it is absent) and the reverse."""
+    first = np.full(size, len(codes), dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    old = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(codes))]
+    new = np.full(size, -1, dtype=np.int64)
+    new[old] = np.arange(len(old))
+    return new, old
+
+
+def listed(columns: Columns, numbers: Int64s) -> str:
+    names = ", ".join(repr(columns.state_names[number]) for number in numbers[:20])
+    return f"it has {names}" + (f" and {len(numbers) - 20} more" if len(numbers) > 20 else "")
+
+
+def check_numbers(columns: Columns, rows: Int64s, size: int, normalize: bool, told: Callable[[int], str]) -> Floats:
+    """Check each probability and cost on its own, before averages can hide a fault; return the sum of each row."""
+    probabilities, costs = columns.probabilities, columns.costs
+    bad = ~((probabilities >= 0.0) & (probabilities <= 1.0 + ROW_SUM_TOLERANCE))
+    if bad.any():
+        entry = int(np.argmax(bad))
+        raise ProbabilityError(f"{told(entry)} has probability {probabilities[entry]:g}; probabilities lie in [0, 1]")
+    bad = ~((costs >= 0.0) & (costs < np.inf))
+    if bad.any():
+        entry = int(np.argmax(bad))
         raise CostError(
-            f"transition {entries[bad[0]]!r} has cost {paid[bad[0]]:g}; costs must be finite and not negative:"
+            f"{told(entry)} has cost {costs[entry]:g}; costs must be finite and not negative:"
             " to forbid an action, leave its transitions out"
         )
+    mass: Floats = np.bincount(rows, weights=probabilities, minlength=size).astype(np.float64, copy=False)
+    sums = mass[rows]
+    off = (sums == 0.0) | ((np.abs(sums - 1.0) > ROW_SUM_TOLERANCE) & (not normalize))
+    if off.any():
+        entry = int(np.argmax(off))
+        state, action, *_ = columns.entry(entry)
+        remedy = "pass normalize=True to rescale" if sums[entry] else "leave out what cannot happen"
+        raise ProbabilityError(
+            f"the transitions of (state {state!r}, action {action!r}) sum to {sums[entry]:.12g};"
+            f" probabilities must sum to 1 within {ROW_SUM_TOLERANCE:g}: {remedy}"
+        )
+    return mass
 
 
-def mean_costs(
-    rows: NDArray[np.int64], probabilities: NDArray[np.float64], paid: NDArray[np.float64], mass: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def mean_costs(rows: Int64s, probabilities: Floats, paid: Floats, mass: Floats) -> Floats:
     """Return each row's mean cost; where all its transitions name one price, exactly that."""
     price = np.zeros(len(mass))
     price[rows] = paid
