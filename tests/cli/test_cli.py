@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from PIL import Image
 
 import goalward
 from goalward.cli import main
@@ -129,7 +130,8 @@ def test_show_writes_a_png(run, tmp_path):
     code, out, _ = run("show", "grid-world", "--png", str(path))
     assert code == 0
     assert out.endswith(f"written: {path}\n")
-    assert path.read_bytes().startswith(b"\x89PNG")
+    with Image.open(path) as image:
+        assert (image.format, image.size) == ("PNG", (756, 564))
 
 
 def test_plain_characters_where_others_cannot_be_printed():

@@ -177,10 +177,13 @@ def test_plots(run, folder):
     run("run", "small.toml", "--workers", "1")
     assert run("plot", "results/small")[1].count("written: results/small/small-regret.") == 3
     assert run("plot", "results/small", "--axes", "log", "--out", "a.svg")[1] == "written: a.svg\n"
+    drawn = (folder / "a.svg").read_text()
+    assert all(f"<!-- {label} -->" in drawn for label in ("grid", "drawn", "uniform", "psrl", "regret"))
     assert run("plot", "results/small", "--kind", "causes", "--out", "b.png")[1] == "written: b.png\n"
     code, out, _ = run("plot", "results/small", "--kind", "grid", "--agent", "uniform", "--run", "2", "--out", "c.png")
     assert (code, out) == (0, "written: c.png\n")
-    assert (folder / "c.png").read_bytes().startswith(b"\x89PNG")
+    assert (code, run("plot", "results/small", "--out", "y.jpg")[1]) == (0, "written: y.jpg\n")
+    assert {path.name for path in folder.glob("*.??g")} == {"a.svg", "b.png", "c.png", "y.jpg"}
 
 
 def test_plots_that_cannot_be(run):
@@ -191,6 +194,7 @@ def test_plots_that_cannot_be(run):
         (["--kind", "grid", "--world", "gird"], "no world of small is called 'gird'; did you mean 'grid'?"),
         (["--kind", "grid", "--agent", "psl"], "no agent of small is called 'psl'; did you mean 'psrl'?"),
         (["--kind", "causes", "--run", "3"], "run is 3; the study has the runs 0 to 2"),
+        (["--out", "y.bmp"], "y.bmp: figures are not written as .bmp; the ending must be one of .png, .pdf, .svg"),
         (["--axes", "polar"], "axes is 'polar'; it must be one of linear, log"),
     ):
         code, _, err = run("plot", "results/small", *arguments)

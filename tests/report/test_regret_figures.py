@@ -2,12 +2,8 @@
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
 
-from goalward import worlds
-from goalward.errors import FileError, SettingError
-from goalward.report.figure_style import COLOURS, line_style, save_figure
-from goalward.report.plan_figure import causes_figure, shown_shares, visits_figure
+from goalward.errors import SettingError
 from goalward.report.regret_figures import band, growth_figure, regret_figure
 from goalward.results.statistics import mean_interval
 from goalward.results.summary import sweep_rows
@@ -52,19 +48,23 @@ def test_cells_without_runs_leave_no_line():
 
 
 @pytest.mark.parametrize("axes", ["linear", "log"])
-def test_worlds_without_runs_say_so(axes, tmp_path):
+def test_worlds_without_runs_say_so(axes):
     figure = regret_figure(study(cell_results("one", "a", 2.0), cell_results("two", "a", 2.0, runs=0)), axes=axes)
     assert [[text.get_text() for text in panel.texts] for panel in figure.axes] == [[], ["no runs yet"]]
-    assert save_figure(figure, tmp_path / "figure", ("png",))
+    figure.canvas.draw()
 
 
 @pytest.mark.parametrize("axes", ["linear", "log"])
 @pytest.mark.filterwarnings("error")
-def test_infinite_regret_can_be_drawn(axes, tmp_path):
+def test_infinite_regret_can_be_drawn(axes):
     lost, dead = cell_results("one", "a", 2.0), cell_results("two", "a", 2.0)
     lost.curves["gap_regret"][:, 60:] = np.inf
     dead.curves["gap_regret"][:] = np.inf
-    assert save_figure(regret_figure(study(lost, dead), "gap_regret", axes), tmp_path / "figure", ("png",))
+    figure = regret_figure(study(lost, dead), "gap_regret", axes)
+    figure.canvas.draw()
+    finite = [np.isfinite(panel.lines[0].get_ydata()) for panel in figure.axes]
+    assert finite[0].tolist() == [True] * 60 + [False] * 40
+    assert not finite[1].any()
 
 
 @pytest.mark.parametrize(("axes", "scale"), [("linear", "linear"), ("log", "log")])
@@ -78,26 +78,6 @@ def test_axes(axes, scale):
 def test_seven_worlds_fill_three_rows():
     figure = regret_figure(study(*(cell_results(f"world {n}", "a", 1.0) for n in range(7))))
     assert [panel.get_visible() for panel in figure.axes] == [True] * 7 + [False] * 2
-
-
-def test_styles_do_not_repeat_soon():
-    styles = [line_style(number) for number in range(35)]
-    assert len({(style.colour, style.dashes) for style in styles}) == 35
-
-
-def test_colours_stay_apart_for_the_colour_blind():
-    # Linear RGB to the cones, one kind missing, back (Viénot, Brettel and Mollon 1999); luminance is kept. Neighbours
-    # in the order of use must differ visibly for protanopes and deuteranopes.
-    to_cones = np.array([[17.8824, 43.5161, 4.11935], [3.45565, 27.1554, 3.86714], [0.0299566, 0.184309, 1.46709]])
-    missing = {
-        "protan": np.array([[0, 2.02344, -2.52581], [0, 1, 0], [0, 0, 1]]),
-        "deutan": np.array([[1, 0, 0], [0.494207, 0, 1.24827], [0, 0, 1]]),
-    }
-    linear = np.array([to_rgb(colour) for colour in COLOURS]) ** 2.2
-    for matrix in missing.values():
-        seen = (linear @ to_cones.T @ matrix.T @ np.linalg.inv(to_cones).T).clip(0, 1) ** (1 / 2.2)
-        apart = np.linalg.norm(seen[:, np.newaxis] - seen, axis=2)[np.triu_indices(len(COLOURS), 1)]
-        assert apart.min() > 0.1
 
 
 def test_growth_across_a_sweep():
@@ -114,7 +94,7 @@ def test_growth_across_a_sweep():
 
 
 @pytest.mark.filterwarnings("error")
-def test_growth_of_an_unfinished_sweep(tmp_path):
+def test_growth_of_an_unfinished_sweep():
     def swept(*runs):
         return study(
             *(
@@ -130,47 +110,4 @@ def test_growth_of_an_unfinished_sweep(tmp_path):
         assert [text.get_text() for text in panel.texts] == said
         drawn = [line for line in panel.lines if len(line.get_xdata()) == 3 and line.get_marker() == "None"]
         assert sum(bool(np.isfinite(line.get_ydata()).all()) for line in drawn) == lines
-        assert save_figure(figure, tmp_path / "figure", ("png",))
-
-
-def test_visits_stand_where_they_happened():
-    world = worlds.grid_world(2, 3)
-    visits = np.zeros((5, 4), dtype=np.int64)
-    visits[:, 1] = [100, 20, 3, 0, 12_345]
-    figure = visits_figure(world, np.arange(1.0, 6.0), np.full(5, 3), visits, "a title")
-    left, right = figure.axes[:2]
-    assert [text.get_text() for text in right.texts] == ["100", "20", "3", "0", "12k"]
-    assert [text.get_text() for text in left.texts] == ["1.000", "2.000", "3.000", "4.000", "5.000"]
-    assert len(right.collections[0].U) == 4
-    assert figure.get_suptitle() == "a title"
-
-
-def test_shares_of_causes():
-    assert shown_shares({"a": 1.0, "b": 3.0}) == {"a": 0.25, "b": 0.75}
-    assert shown_shares({"a": 0.0}) == {}
-    small = shown_shares({"a": 1000.0, **{f"c{n}": 4.0 for n in range(3)}})
-    assert list(small) == ["a", "something else"]
-    assert sum(small.values()) == pytest.approx(1.0)
-    figure = causes_figure({"one": {"x": {"a": 1.0, "b": 3.0}, "y": {"b": 2.0}}, "two": {"x": {"c": 0.0}}})
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b"]
-    assert [bar.get_width() for bar in figure.axes[0].patches] == [0.25, 0.75, 1.0]
-    assert [text.get_text() for text in figure.axes[0].texts] == ["4", "2"]
-
-
-def test_files_are_the_same_each_time(tmp_path):
-    results = study(cell_results("one", "a", 2.0))
-    for name in ("first", "second"):
-        assert len(save_figure(regret_figure(results), tmp_path / name)) == 3
-    for ending, magic in (("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")):
-        content = (tmp_path / f"first.{ending}").read_bytes()
-        assert content.startswith(magic)
-        assert content == (tmp_path / f"second.{ending}").read_bytes()
-
-
-def test_files_that_cannot_be_written(tmp_path):
-    figure = regret_figure(study(cell_results("one", "a", 2.0)))
-    (tmp_path / "file").write_text("")
-    with pytest.raises(FileError, match="choose a place that can be written"):
-        save_figure(figure, tmp_path / "file" / "figure")
-    with pytest.raises(SettingError, match="the format is 'bmp'; it must be one of png, pdf, svg"):
-        save_figure(figure, tmp_path / "figure", ("bmp",))
+        figure.canvas.draw()

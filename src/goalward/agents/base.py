@@ -254,6 +254,10 @@ class StepAgent(Agent):
         """Step agents have no plans."""
         raise NotImplementedError(f"{self.name} decides step by step; the loop calls choose or advance")
 
+    def values(self) -> Floats | None:
+        """Return the cost that the agent expects from each state, ``[S]``; None if it has no such estimate."""
+        return None
+
     def advance(self, world: Dynamics, state: int, goals: int, luck: Floats, chances: Floats, steps: Steps) -> int:
         """Act and learn until all of `luck` is used or the goal was reached `goals` times; return the number of steps.
 

@@ -77,6 +77,10 @@ class VISSP(Optimist, StepAgent):
                 return int(cursor[2])
             self.make_room(full)
 
+    def values(self) -> Floats:
+        """Return V of line 9."""
+        return self.V[:-1].copy()
+
     def make_room(self, row: int) -> None:
         """See to it that a row can take one more successor."""
         counts = self.counts

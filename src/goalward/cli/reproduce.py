@@ -31,6 +31,7 @@ def reproduce(
     """Make the paper's figure: run, table, figure, summary."""
     use_one_thread()
     from goalward.cli import running
+    from goalward.report.publication import publish
     from goalward.report.status_text import report_text
     from goalward.results.store import Store
     from goalward.studies.shipped import find_study
@@ -48,6 +49,6 @@ def reproduce(
     say(report_text(report, folder))
     if not report.done and not report.stored:
         raise typer.Exit(1)
-    say("", running.publish(read(Store.open(folder), spec.name), folder, regime))
+    say("", publish(read(Store.open(folder), spec.name), folder, regime))
     if report.failures or report.stopped:
         raise typer.Exit(1)

@@ -11,8 +11,6 @@ from goalward.cli.app import app, say, say_json
 from goalward.cli.studies import Folder, Json, Level, StudyName, read
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from goalward.results.results import Results
 
 __all__ = ["compare", "plot"]
@@ -20,7 +18,6 @@ __all__ = ["compare", "plot"]
 Measure = Annotated[
     str, typer.Option(help="regret: costs paid minus the optimum; gap_regret: sum of gaps, less noise.")
 ]
-KINDS = ("regret", "growth", "causes", "grid")
 
 
 @app.command()
@@ -31,7 +28,10 @@ def plot(
     ] = "regret",
     study: StudyName = None,
     out: Annotated[
-        Path | None, typer.Option(help="The file; its ending is the format, without one png, pdf and svg are made.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Ends in .png, .pdf, .svg or .jpg; without an ending the first three are written."
+        ),
     ] = None,
     measure: Measure = "regret",
     axes: Annotated[str, typer.Option(help="linear or log.")] = "linear",
@@ -42,8 +42,8 @@ def plot(
 ) -> None:
     """Draw the results of a study."""
     from goalward.errors import UnknownNameError
-    from goalward.report import plots
-    from goalward.report.figure_style import FORMATS, save_figure
+    from goalward.report.figure_style import FORMATS, figure_files, save_figure
+    from goalward.report.plots import KINDS, draw_study
     from goalward.results.results import checked_measure
     from goalward.results.statistics import checked_level
     from goalward.results.store import Store
@@ -52,21 +52,14 @@ def plot(
         raise UnknownNameError("kind of plot", kind, KINDS)
     checked_measure(measure)
     checked_level(level)
-    store = Store.open(folder)
-    results = read(store, study)
-    figure: Figure
-    if kind == "causes":
-        figure = plots.causes(results, number)
-    elif kind == "grid":
-        figure = plots.grid(results, agent, world, number)
-    else:
-        figure = plots.curves(results, kind, measure, axes, level)
-    stem = out or folder / f"{results.design.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"
-    formats: tuple[str, ...] = FORMATS
-    if stem.suffix.removeprefix(".") in FORMATS:
-        stem, formats = stem.with_suffix(""), (stem.suffix.removeprefix("."),)
-    for path in save_figure(figure, stem, formats):
-        say(f"written: {path}")
+    files = [] if out is None else figure_files(out)
+    results = read(Store.open(folder), study)
+    if out is None:
+        name = f"{results.design.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"
+        files = [folder / f"{name}.{ending}" for ending in FORMATS]
+    figure = draw_study(results, kind, measure=measure, axes=axes, level=level, agent=agent, world=world, run=number)
+    save_figure(figure, files)
+    say(*(f"written: {path}" for path in files))
 
 
 @app.command()

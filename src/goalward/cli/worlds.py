@@ -79,7 +79,8 @@ def show(
     picture = grid_text.grid_text(ssp, solution.values, solution.policy, width=width, glyphs=glyphs())
     say("", picture or "The grid is too large to be drawn as text; --png FILE draws it as an image.")
     if png is not None:
-        from goalward.report.grid_figure import grid_figure, save_png
+        from goalward.report.figure_style import save_png
+        from goalward.report.grid_figure import grid_figure
 
         save_png(grid_figure(ssp, solution.values, solution.policy, world), png)
         say("", f"written: {png}")

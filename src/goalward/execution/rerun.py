@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from goalward.agents.base import StepAgent
 from goalward.arrays import Floats, Int64s
 from goalward.errors import SettingError
 from goalward.learning.loop import learn
@@ -21,12 +22,23 @@ from goalward.studies.factory import Attachments, make_agent, make_world
 
 __all__ = ["Final", "final_plan", "regret_by_cause", "rerun", "visits"]
 
+CHANCES = 60
+"""How many random numbers show which actions a step agent chooses among; enough for ties of up to six actions."""
+
 
 @dataclass(frozen=True, eq=False)
 class Final:
-    """What an agent believes at the end of a run: the policy of its last plan, and the values it expects."""
+    """What an agent would do at the end of a run, and what it expects.
 
-    policy: Int64s
+    Attributes
+    ----------
+    shares
+        ``shares[s, a]``: the probability of playing a in s; a state without any action has zeros.
+    values
+        The cost that the agent expects from each state; None if it has no such estimate.
+    """
+
+    shares: Floats
     values: Floats | None
 
 
@@ -44,16 +56,22 @@ def rerun(design: Design, cell: Cell, run: int = 0, attachments: Attachments | N
 
 
 def final_plan(run: Run) -> Final | None:
-    """Return what the last plan of a run says; None for agents that have no plans."""
+    """Return what the agent would do after the run: its last plan, or what a step agent chooses now.
+
+    None if the run kept no plan.
+    """
+    agent, actions = run.agent, np.arange(run.agent.task.actions)
+    if isinstance(agent, StepAgent):
+        chances = (np.arange(CHANCES) + 0.5) / CHANCES
+        chosen = np.array([[agent.choose(state, chance) for chance in chances] for state in range(agent.task.states)])
+        return Final((chosen[:, :, np.newaxis] == actions).mean(axis=1), agent.values())
     if not run.plans:
         return None
-    last = run.plans[-1]
-    policy = np.asarray(last.policy)
+    policy, values = np.asarray(run.plans[-1].policy), run.plans[-1].values
     if policy.dtype.kind == "f":
-        policy = policy.argmax(axis=1)
-    elif policy.ndim == 2:
-        policy = policy[0]
-    return Final(policy.astype(np.int64), last.values)
+        return Final(policy, values)
+    first = policy[0] if policy.ndim == 2 else policy
+    return Final((first[:, np.newaxis] == actions).astype(np.float64), values)
 
 
 def visits(world: SSP, run: Run) -> Int64s:

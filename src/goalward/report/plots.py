@@ -1,4 +1,4 @@
-"""What `goalward plot` draws: from stored runs, or from runs carried out again for what is not stored."""
+"""What `goalward plot` draws: stored results, or runs carried out again for what is not stored."""
 
 from __future__ import annotations
 
@@ -6,25 +6,55 @@ from matplotlib.figure import Figure
 
 from goalward.errors import SettingError, UnknownNameError
 from goalward.execution.rerun import final_plan, regret_by_cause, rerun, visits
-from goalward.planning.solve import solve_all
-from goalward.report.plan_figure import causes_figure, visits_figure
+from goalward.report.causes_figure import causes_figure
+from goalward.report.plan_figure import plan_figure
 from goalward.report.regret_figures import growth_figure, regret_figure
 from goalward.results.results import Results, world_name
 from goalward.results.summary import sweep_rows
 from goalward.studies.design import Cell
 
-__all__ = ["causes", "curves", "grid"]
+__all__ = ["KINDS", "draw_study"]
+
+KINDS = ("regret", "growth", "causes", "grid")
 
 
-def curves(results: Results, kind: str, measure: str, axes: str, level: float) -> Figure:
-    """Draw regret along the episodes, or across a sweep."""
+def draw_study(
+    results: Results,
+    kind: str = "regret",
+    *,
+    measure: str = "regret",
+    axes: str = "linear",
+    level: float = 0.95,
+    agent: str | None = None,
+    world: str | None = None,
+    run: int = 0,
+) -> Figure:
+    """Draw one figure of a study.
+
+    Parameters
+    ----------
+    kind
+        ``regret`` along the episodes; ``growth`` across a swept setting; ``causes`` of the epochs in which regret was
+        paid; ``grid``: what an agent has learnt, and its visits.
+    measure, axes, level
+        For regret: which regret, ``linear`` or ``log`` axes, and the level of the intervals (also for growth).
+    agent, world
+        For a grid: which ones; by default the last agent in the first grid.
+    run
+        For causes and grids: which run, counted from 0.
+    """
+    if kind == "regret":
+        return regret_figure(results, measure, axes, level)
     if kind == "growth":
         return growth_figure(results, sweep_rows(results, level), level)
-    return regret_figure(results, measure, axes, level)
+    if kind == "causes":
+        return draw_causes(results, run)
+    if kind == "grid":
+        return draw_grid(results, agent, world, run)
+    raise UnknownNameError("kind of plot", kind, KINDS)
 
 
-def causes(results: Results, number: int) -> Figure:
-    """Draw what ended the epochs in which regret was paid, for one run of each agent in each world."""
+def draw_causes(results: Results, number: int) -> Figure:
     found: dict[str, dict[str, dict[str, float]]] = {}
     for cell in results.design.cells:
         world, run = rerun(results.design, cell, number)
@@ -32,31 +62,25 @@ def causes(results: Results, number: int) -> Figure:
     return causes_figure(found)
 
 
-def grid(results: Results, agent: str | None, world: str | None, number: int) -> Figure:
-    """Draw what an agent has come to believe on a grid, and where it went."""
+def draw_grid(results: Results, agent: str | None, world: str | None, number: int) -> Figure:
     cell = chosen_cell(results, agent, world)
     model, run = rerun(results.design, cell, number)
     if model.layout is None:
         raise SettingError(f"{cell.world.label} is no grid and cannot be drawn; choose another with --world")
-    plan = final_plan(run)
-    optimal = solve_all(model)
-    policy = optimal.policy if plan is None else plan.policy
-    values = optimal.values if plan is None or plan.values is None else plan.values
     title = f"{cell.agent.label} in {cell.world.label}, run {number}: {cell.episodes:,} episodes"
-    return visits_figure(model, values, policy, visits(model, run), title)
+    return plan_figure(model, final_plan(run), visits(model, run), title)
 
 
 def chosen_cell(results: Results, agent: str | None, world: str | None) -> Cell:
-    """Return the cell that was asked for."""
+    """Return the cell of the agent and the world; by default the last agent in the first grid."""
     cells = list(results.design.cells)
     if world is None:
         cells = [cell for cell in cells if str(cell.world.identity.get("id", "")).startswith("grid")] or cells
     else:
+        known = {cell.world.label for cell in cells}
         cells = [cell for cell in cells if cell.world.label == world]
         if not cells:
-            raise UnknownNameError(
-                f"world of {results.design.name}", world, {c.world.label for c in results.design.cells}
-            )
+            raise UnknownNameError(f"world of {results.design.name}", world, known)
     if agent is not None:
         known = {cell.agent.label for cell in cells}
         cells = [cell for cell in cells if cell.agent.label == agent]

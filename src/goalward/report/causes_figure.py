@@ -1,0 +1,66 @@
+"""What ended the epochs in which an agent paid its regret."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from goalward.report.figure_style import COLOURS, finish_axes, new_figure
+
+__all__ = ["causes_figure"]
+
+SMALLEST_SHARE = 0.005
+HATCHES = ("", "//", "..", "xx", "\\\\", "--", "++")
+
+
+def causes_figure(worlds: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
+    """Draw, for each world and agent, the share of the regret paid in epochs by what ended them; the sum beside it."""
+    shares = {
+        world: {agent: shown_shares(parts) for agent, parts in agents.items()} for world, agents in worlds.items()
+    }
+    causes = list(dict.fromkeys(cause for agents in shares.values() for parts in agents.values() for cause in parts))
+    looks = {cause: bar_look(number) for number, cause in enumerate(causes)}
+    bars = max(len(agents) for agents in worlds.values())
+    figure = new_figure(1.5 + 4.8 * len(worlds), 1.6 + 0.42 * bars)
+    panels = figure.subplots(1, len(worlds), squeeze=False).ravel()
+    for panel, (world, agents) in zip(panels, shares.items(), strict=True):
+        for row, (agent, parts) in enumerate(agents.items()):
+            start = 0.0
+            for cause, share in parts.items():
+                panel.barh(row, share, left=start, height=0.7, **looks[cause])
+                start += share
+            panel.text(1.02, row, f"{math.fsum(worlds[world][agent].values()):,.0f}", va="center", fontsize=9)
+        panel.set_yticks(range(len(agents)), list(agents))
+        panel.invert_yaxis()
+        panel.set_xlim(0.0, 1.25)
+        panel.set_xticks([0.0, 0.25, 0.5, 0.75, 1.0], ["0", "25 %", "50 %", "75 %", "100 %"])
+        panel.set_xlabel("share of the gap regret; its sum at the right")
+        panel.set_title(world)
+        finish_axes(panel)
+        panel.grid(visible=False, axis="y")
+    handles = [Patch(label=cause, **looks[cause]) for cause in causes]
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=max(1, min(3, len(handles))), frameon=False,
+        title="the epoch was ended by", fontsize=9, title_fontsize=9,
+    )  # fmt: skip
+    return figure
+
+
+def shown_shares(parts: Mapping[str, float]) -> dict[str, float]:
+    """Return the share of each cause, those too small to be seen as one."""
+    total = math.fsum(parts.values())
+    if total <= 0.0:
+        return {}
+    shares = {cause: part / total for cause, part in parts.items() if part >= SMALLEST_SHARE * total}
+    rest = 1.0 - math.fsum(shares.values())
+    return shares | ({"something else": rest} if rest >= SMALLEST_SHARE else {})
+
+
+def bar_look(number: int) -> dict[str, Any]:
+    """Return how the bars of a cause are told from the others: by colour and by hatching."""
+    hatch = HATCHES[number % len(HATCHES)]
+    return {"facecolor": COLOURS[number % len(COLOURS)], "hatch": hatch, "edgecolor": "white", "linewidth": 0.5}

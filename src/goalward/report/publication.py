@@ -1,0 +1,46 @@
+"""The tables and figures of a reproduction of the paper's experiment, written beside its results."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from goalward import __version__
+from goalward.report.documents import write_text
+from goalward.report.figure_style import figure_files, save_figure
+from goalward.report.paper_values import published_table
+from goalward.report.summary_text import csv_text, markdown_text, summary_text
+from goalward.report.tables import columns
+from goalward.results.results import Results
+from goalward.results.summary import summarise
+
+__all__ = ["publish"]
+
+FIGURES = {"linear": "regret", "log": "regret-log"}
+
+
+def publish(results: Results, folder: Path, regime: str) -> str:
+    """Write the tables and figures of a study; return the tables and the names of the files as text.
+
+    Drawing takes longer than everything else if the results have not changed, so figures are drawn only if the stamp
+    beside them does not match the results.
+    """
+    summary = summarise(results)
+    tables = {"summary.csv": csv_text(summary), "summary.md": markdown_text(summary)}
+    for name, text in tables.items():
+        write_text(folder / name, text)
+    stamp = hashlib.sha256((__version__ + tables["summary.csv"]).encode()).hexdigest()
+    figures = {axes: figure_files(folder / name) for axes, name in FIGURES.items()}
+    files = [path for paths in figures.values() for path in paths]
+    marker = folder / "figures.stamp"
+    if not (all(path.exists() for path in files) and marker.exists() and marker.read_text() == stamp):
+        from goalward.report.regret_figures import regret_figure
+
+        for axes, paths in figures.items():
+            save_figure(regret_figure(results, axes=axes), paths)
+        write_text(marker, stamp)
+    places = [*files, folder / "summary.csv", folder / "summary.md", folder]
+    names = ["figure", "", "", "logarithmic", "", "", "summary", "", "results"]
+    where = [(name, str(place)) for name, place in zip(names, places, strict=True)]
+    parts = [summary_text(summary), published_table(summary, regime), columns(where, indent="")]
+    return "\n\n".join(part for part in parts if part)
