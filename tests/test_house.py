@@ -15,7 +15,8 @@ PACKAGE = Path(goalward.__file__).parent
 # Parts in one line stand side by side and do not know each other.
 HOUSE = [
     {"errors"},
-    {"arrays", "_jit", "seeds", "archive", "settings", "number_format"},
+    {"settings"},
+    {"arrays", "_jit", "seeds", "archive", "number_format"},
     {"registry"},
     {"model"},
     {"planning"},

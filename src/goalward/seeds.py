@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from goalward.errors import SettingError
+from goalward.settings import checked_integer
 
 __all__ = ["Streams", "checked_seed", "generator", "run_seed", "streams"]
 
@@ -34,10 +34,8 @@ class Streams(NamedTuple):
 
 
 def checked_seed(seed: object) -> int:
-    """Return a seed, or say why it is none."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise SettingError(f"seed is {seed!r}; it must be an integer of at least 0")
-    return int(seed)
+    """Return a seed; raises SettingError."""
+    return checked_integer("seed", seed, 0)
 
 
 def streams(seed: int) -> Streams:

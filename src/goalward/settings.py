@@ -3,40 +3,71 @@
 from __future__ import annotations
 
 import math
+import numbers
 import operator
-from collections.abc import Iterable, Mapping
+import tomllib
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from goalward.errors import SettingError, UnknownNameError
 
-__all__ = ["check_names", "checked_integer", "checked_number", "plain", "read_settings"]
+__all__ = ["check_names", "checked_choice", "checked_integer", "checked_number", "plain", "read_settings"]
+
+# What Python prints is read as well as what TOML says.
+WORDS = {"True": True, "False": False, "None": None}
 
 
 def checked_integer(name: str, value: object, low: int, high: int | None = None) -> int:
-    """Return an integer setting, or say why it is none."""
-    allowed = f"an integer of at least {low}" if high is None else f"an integer in {low}..{high}"
+    """Return an integer setting in ``low..high``; raises SettingError."""
     try:
-        number = operator.index(value)  # type: ignore[arg-type]
+        number = None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         number = None
-    if number is None or isinstance(value, bool) or number < low or (high is not None and number > high):
+    if number is None or number < low or (high is not None and number > high):
+        allowed = f"an integer of at least {low}" if high is None else f"an integer in {low}..{high}"
         raise SettingError(f"{name} is {value!r}; it must be {allowed}")
     return number
 
 
-def checked_number(name: str, value: Any, low: float, high: float) -> float:
-    """Return a real setting in the closed interval, or say why it is none."""
+def checked_number(
+    name: str, value: object, low: float = 0.0, high: float = math.inf, *, open: bool = False, note: str = ""
+) -> float:
+    """Return a finite number from `low` to `high`, both excluded if the interval is open; raises SettingError.
+
+    `note` is added to the message.
+
+    >>> checked_number("delta", 1, high=1.0, open=True, note=", such as 0.1")
+    Traceback (most recent call last):
+    goalward.errors.SettingError: delta is 1; it must be a number between 0 and 1, both excluded, such as 0.1
+    """
     try:
-        number = math.nan if isinstance(value, str | bytes | bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not low <= number <= high:
-        raise SettingError(f"{name} is {value!r}; it must be a number from {low:g} to {high:g}")
+        number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
+    except OverflowError:
+        number = math.inf
+    if math.isinf(number) or not (low < number < high if open else low <= number <= high):
+        allowed = interval_text(low, high, open)
+        # Why a number that seems large enough is refused.
+        finite = allowed.replace("number", "finite number") if math.isinf(number) and math.isinf(high) else allowed
+        raise SettingError(f"{name} is {value!r}; it must be {finite}{note}")
     return number
 
 
+def interval_text(low: float, high: float, open: bool) -> str:
+    if math.isinf(high):
+        return ("a positive number" if low == 0.0 else f"a number above {low:g}") if open else f"a number from {low:g}"
+    return f"a number between {low:g} and {high:g}, both excluded" if open else f"a number from {low:g} to {high:g}"
+
+
+def checked_choice(name: str, value: Any, choices: Collection[Any]) -> Any:
+    """Return a setting that is one of some values; raises SettingError."""
+    # 1 is equal to True, but it is not one of True and False.
+    if not any(type(value) is type(choice) and value == choice for choice in choices):
+        raise SettingError(f"{name} is {value!r}; it must be {' or '.join(map(repr, choices))}")
+    return value
+
+
 def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse names that are no settings of their owner, with the nearest one that is."""
+    """Raise UnknownNameError if a name is not a setting of its owner."""
     names = list(known)
     for name in given:
         if name not in names:
@@ -53,27 +84,35 @@ def plain(value: Any) -> Any:
     return described() if callable(described) else value
 
 
-def read_settings(owner: str, pairs: Iterable[str], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Read texts like ``rows=5``; a value is read as what the default of that setting is."""
+def read_settings(pairs: Iterable[str]) -> dict[str, Any]:
+    """Read texts like ``rows=5``.
+
+    A value is read as TOML, and as a text if it is not TOML. ``True``, ``False`` and ``None`` are read as in Python.
+
+    >>> read_settings(["rows=5", "ties=first", "known_costs=false", "prior={kind='slip', concentration=1.0}"])
+    {'rows': 5, 'ties': 'first', 'known_costs': False, 'prior': {'kind': 'slip', 'concentration': 1.0}}
+    """
     settings: dict[str, Any] = {}
     for pair in pairs:
-        name, equals, text = pair.partition("=")
-        name, text = name.strip(), text.strip()
+        name, equals, text = (part.strip() for part in pair.partition("="))
         if not equals or not name:
-            raise SettingError(f"{pair!r} sets nothing; write name=value, such as rows=5")
-        check_names(owner, [name], defaults)
+            raise SettingError(f"{pair!r} sets nothing; write name=value, such as {name or 'rows'}=5")
         if name in settings:
             raise SettingError(f"{name} is set twice; keep one of {settings[name]!r} and {text!r}")
-        settings[name] = read_value(name, text, defaults[name])
+        settings[name] = read_value(text)
     return settings
 
 
-def read_value(name: str, text: str, default: object) -> object:
-    """Read one value as an integer, a number or a text, whichever the default is."""
-    if isinstance(default, str):
-        return text
-    kind, wanted = (int, "an integer") if isinstance(default, int) else (float, "a number")
+def read_value(text: str) -> Any:
+    if text in WORDS:
+        return WORDS[text]
     try:
-        return kind(text)
+        found = tomllib.loads(f"value = {text}")
+        if found.keys() == {"value"} and isinstance(found["value"], str | int | float | list | dict):
+            return found["value"]
+    except tomllib.TOMLDecodeError:
+        pass
+    try:
+        return float(text)  # such as .5, which is not TOML
     except ValueError:
-        raise SettingError(f"{name} is {text!r}; it must be {wanted}") from None
+        return text

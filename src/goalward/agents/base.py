@@ -19,7 +19,6 @@ bring a compiled `advance` when that must be fast.
 from __future__ import annotations
 
 import dataclasses
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -38,7 +37,7 @@ from goalward.model.task import Steps, Task
 from goalward.registry import MISSING, Registry, Schema, Setting
 from goalward.settings import plain
 
-__all__ = ["NEVER", "Agent", "Plan", "StepAgent", "Steps", "Task", "real", "register", "registry"]
+__all__ = ["NEVER", "Agent", "Plan", "StepAgent", "Steps", "Task", "register", "registry"]
 
 NEVER = np.iinfo(np.int64).max
 """In a table of visit limits: this pair ends no plan."""
@@ -224,16 +223,6 @@ def enter(name: str, agent: type[Agent]) -> type[Agent]:
 
 registry: Registry[type[Agent]] = Registry("agent", "goalward.agents", enter)
 register = registry.register
-
-
-def real(value: object) -> float:
-    """Return a setting as a number, or nan, which no range holds, where it is none; texts and booleans are none."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
 
 
 class StepAgent(Agent):

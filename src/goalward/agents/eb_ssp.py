@@ -45,7 +45,7 @@ from goalward.agents.base import Plan, Steps, Task, register
 from goalward.agents.optimist import Optimist, at_least_one, check_fact
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import Counts, mean, variance
-from goalward.errors import SettingError
+from goalward.settings import checked_choice
 
 __all__ = ["C1", "C2", "C3", "C4", "EBSSP", "Bonus", "bonus", "iota", "least_bound", "perturbation", "visgo"]
 
@@ -81,8 +81,7 @@ class EBSSP(Optimist):
         super().__post_init__()
         check_fact(self.name, "B_star", self.B_star)
         check_fact(self.name, "T_star", self.T_star)
-        if not isinstance(self.known_costs, bool):
-            raise SettingError(f"known_costs is {self.known_costs!r}; it must be True or False")
+        checked_choice("known_costs", self.known_costs, (True, False))
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""

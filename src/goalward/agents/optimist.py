@@ -12,12 +12,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from goalward.agents.base import Agent, Steps, Task, real
+from goalward.agents.base import Agent, Steps, Task
 from goalward.agents.ties import RULES, checked_order, pick_all, shares
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.counts import Counts
-from goalward.errors import ConvergenceError, CostError, SettingError, StateError
-from goalward.settings import checked_integer
+from goalward.errors import ConvergenceError, CostError, StateError
+from goalward.settings import checked_choice, checked_integer, checked_number
 
 __all__ = ["Optimist", "at_least_one", "check_fact"]
 
@@ -45,12 +45,9 @@ class Optimist(Agent):
     """The scales that `goalward.tune` tries: from the theory's down by four powers of ten, four steps each."""
 
     def __post_init__(self) -> None:
-        if not 0.0 < real(self.delta) < 1.0:
-            raise SettingError(f"delta is {self.delta!r}; it must lie between 0 and 1, both excluded")
-        if not 0.0 < real(self.scale) < np.inf:
-            raise SettingError(f"scale is {self.scale!r}; it must be a positive number, 1 for the theory's widths")
-        if self.ties not in RULES:
-            raise SettingError(f"ties is {self.ties!r}; it must be one of {', '.join(map(repr, RULES))}")
+        checked_number("delta", self.delta, high=1.0, open=True)
+        checked_number("scale", self.scale, open=True, note=", 1 for the theory's widths")
+        checked_choice("ties", self.ties, RULES)
         checked_integer("max_sweeps", self.max_sweeps, 1)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
@@ -108,9 +105,9 @@ def check_task(name: str, task: Task) -> None:
 
 
 def check_fact(name: str, fact: str, value: float | None) -> None:
-    """Refuse a fact about the true model that cannot be one."""
-    if value is not None and not 0.0 < real(value) < np.inf:
-        raise SettingError(f"{fact} is {value!r}; {name} needs a positive number: see gw.hardness(world)")
+    """Raise SettingError if a fact about the true model is given and is not a positive number."""
+    if value is not None:
+        checked_number(fact, value, open=True, note=f" for {name}: see gw.hardness(world)")
 
 
 def at_least_one(visits: Int64s) -> Floats:

@@ -37,14 +37,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from goalward._jit import exercise, kernel
-from goalward.agents.base import Agent, Plan, Steps, Task, real, register
+from goalward.agents.base import Agent, Plan, Steps, Task, register
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import Prior
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.errors import SettingError
 from goalward.model.ssp import SSP
 from goalward.planning.replan import Planned, Replanner
-from goalward.settings import checked_integer
+from goalward.settings import checked_integer, checked_number
 
 __all__ = ["PSRL", "perturbation"]
 
@@ -69,10 +69,10 @@ class PSRL(Agent):
     def __post_init__(self) -> None:
         if not isinstance(self.prior, Prior):
             raise SettingError(f"prior is {self.prior!r}; it must be a prior, such as Dirichlet(0.1)")
-        if not isinstance(self.perturb_costs, bool) and not 0.0 <= real(self.perturb_costs) < np.inf:
-            raise SettingError(f"perturb_costs is {self.perturb_costs!r}; it must be True, False or a number from 0")
-        if self.value_limit is not None and not 0.0 < real(self.value_limit) < np.inf:
-            raise SettingError(f"value_limit is {self.value_limit!r}; it must be a positive finite number or None")
+        if not isinstance(self.perturb_costs, bool):
+            checked_number("perturb_costs", self.perturb_costs, note=", True or False")
+        if self.value_limit is not None:
+            checked_number("value_limit", self.value_limit, open=True, note=" or None")
         checked_integer("max_rejections", self.max_rejections, 0)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:

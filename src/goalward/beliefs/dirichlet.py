@@ -21,7 +21,6 @@ Sampling
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,18 +42,11 @@ from goalward.errors import SettingError, ShapeError
 from goalward.model.build import canonical_rows, dense_to_rows
 from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
+from goalward.settings import checked_number
 
-__all__ = ["Dirichlet", "DirichletBelief", "checked_concentration", "dirichlet_rows"]
+__all__ = ["Dirichlet", "DirichletBelief", "dirichlet_rows"]
 
 LARGEST = 1 << 28
-
-
-def checked_concentration(concentration: object) -> float:
-    """Return a concentration, or say why it is none."""
-    number = concentration if isinstance(concentration, int | float | np.number) else math.nan
-    if isinstance(concentration, bool) or not 0.0 < float(number) < math.inf:
-        raise SettingError(f"concentration is {concentration!r}; it must be a positive number, such as 0.1")
-    return float(number)
 
 
 @register("dirichlet")
@@ -78,7 +70,7 @@ class Dirichlet(Prior):
     """
 
     def __init__(self, concentration: float = 0.1, support: SSP | Bools | None = None):
-        self.concentration = checked_concentration(concentration)
+        self.concentration = checked_number("concentration", concentration, open=True, note=", such as 0.1")
         self.support = None if support is None else support_rows(support)
 
     def belief(self, task: Task) -> DirichletBelief:

@@ -32,13 +32,12 @@ from numpy.typing import ArrayLike
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.base import FLOOR, CountedBelief, Marginals, Prior, check_reachable, excluded, locate, register
-from goalward.beliefs.dirichlet import checked_concentration
 from goalward.errors import SettingError, ShapeError
 from goalward.model.build import numbers
 from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
 from goalward.seeds import generator
-from goalward.settings import checked_integer
+from goalward.settings import checked_integer, checked_number
 
 __all__ = ["TiedBelief", "TiedDirichlet"]
 
@@ -78,7 +77,7 @@ class TiedDirichlet(Prior):
         self.outcomes = whole("outcomes", outcomes, 3)
         S, A, _ = self.outcomes.shape
         self.groups = np.zeros((S, A), dtype=np.int64) if groups is None else whole("groups", groups, 2)
-        self.concentration = checked_concentration(concentration)
+        self.concentration = checked_number("concentration", concentration, open=True, note=", such as 0.1")
         self.sweeps = checked_integer("sweeps", sweeps, 1)
         if self.groups.shape != (S, A) or (self.groups < 0).any():
             raise ShapeError(f"groups has shape {self.groups.shape}; it must be ({S}, {A}), with entries from 0")

@@ -123,28 +123,10 @@ def check_place(path: Path) -> None:
 def make(name: str, ssp: SSP, episodes: int, pairs: list[str]) -> Agent:
     """Make an agent that knows of the world what its algorithm must be told."""
     from goalward import agents
-    from goalward.settings import checked_integer
+    from goalward.settings import checked_integer, read_settings
 
     checked_integer("episodes", episodes, 1)
-    return agents.find(name).from_settings(read_values(pairs), ssp, episodes)
-
-
-def read_values(pairs: list[str]) -> dict[str, Any]:
-    """Read texts like ``delta=0.1``; a value is read as TOML, and as a text if it is not TOML."""
-    import tomllib
-
-    values: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, text = (part.strip() for part in pair.partition("="))
-        if not equals or not name:
-            raise SettingError(f"{pair!r} sets nothing; write name=value, such as delta=0.1")
-        if name in values:
-            raise SettingError(f"{name} is set twice; keep one of {values[name]!r} and {text!r}")
-        try:
-            values[name] = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            values[name] = text
-    return values
+    return agents.find(name).from_settings(read_settings(pairs), ssp, episodes)
 
 
 @contextmanager

@@ -29,5 +29,5 @@ def default_text(setting: Setting) -> str:
     """Write the default of a setting, a text of several lines by its beginning."""
     if setting.default is MISSING:
         return "read off the true world" if setting.from_world else "must be given"
-    first, _, rest = ("none" if setting.default is None else str(setting.default)).partition("\n")
+    first, _, rest = str(setting.default).partition("\n")
     return f"{first} ..." if rest else first

@@ -8,7 +8,7 @@ from pathlib import Path
 from goalward.errors import FileError, SettingError
 from goalward.model.ssp import SSP
 from goalward.settings import read_settings
-from goalward.worlds.base import find
+from goalward.worlds.base import make
 
 __all__ = ["load"]
 
@@ -20,17 +20,16 @@ def load(name: str, settings: Iterable[str] = ()) -> SSP:
     ``.txt`` are maps as `grid_map` reads them.
     """
     path = Path(name)
-    pairs = list(settings)
+    given = read_settings(settings)
     if path.suffix == ".txt":
-        world = find("grid-map")
-        defaults = {key: default for key, default in world.schema().defaults.items() if key != "text"}
-        return world.build(text=read_map(path), **read_settings(name, pairs, defaults))
+        if "text" in given:
+            raise SettingError(f"{name} is the map; text cannot be set as well")
+        return make("grid-map", text=read_map(path), **given)
     if path.suffix or path.name != name:
-        if pairs:
-            raise SettingError(f"{name} is a file and has no settings to change; {pairs[0]!r} was given")
+        if given:
+            raise SettingError(f"{name} is a file and has no settings to change; {next(iter(given))!r} was given")
         return SSP.load(path)
-    world = find(name)
-    return world.build(**read_settings(world.id, pairs, world.schema().defaults))
+    return make(name, **given)
 
 
 def read_map(path: Path) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from goalward.errors import SettingError
 from goalward.model.ssp import SSP
-from goalward.settings import checked_integer, checked_number
+from goalward.settings import checked_choice, checked_integer, checked_number
 from goalward.worlds.base import register
 
 __all__ = ["PUBLISHED_SEED", "random_mdp"]
@@ -64,12 +63,8 @@ def random_mdp(
     A = checked_integer("actions", actions, 1)
     floor = checked_number("cost_min", cost_min, 0.0, 1.0)
     rng = np.random.default_rng(checked_integer("seed", seed, 0))
-    if rows == "uniform":
-        P = rng.random((S, A, S + 1))
-    elif rows == "dirichlet":
-        P = rng.standard_exponential((S, A, S + 1))
-    else:
-        raise SettingError(f"rows is {rows!r}; it must be 'uniform' or 'dirichlet'")
+    checked_choice("rows", rows, ("uniform", "dirichlet"))
+    P = rng.random((S, A, S + 1)) if rows == "uniform" else rng.standard_exponential((S, A, S + 1))
     P /= P.sum(axis=2, keepdims=True)
     costs = floor + (1.0 - floor) * rng.random((S, A))
     return SSP.from_dense(P, costs)
