@@ -6,7 +6,8 @@ CORE_STAMP := .venv/.core-installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PEERS_STAMP := .venv-peers/.installed
 
-.PHONY: install reproduce test lint types tests bench-planner bench-learning bench-rivals bench-experiments clean
+.PHONY: install reproduce test lint types tests bench \
+	bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup clean
 
 install: $(STAMP)
 
@@ -42,18 +43,15 @@ $(PEERS_STAMP): benchmarks/peers.txt
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/peers.txt
 	touch $(PEERS_STAMP)
 
-# MODELS="g100 r1e5" measures only these, and writes no results.
+# All tables of benchmarks/results, each from fresh processes; about two hours on a quiet machine.
+bench: bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup
+
+# MODELS="g100 r1e5" measures only these, and writes no results; benchmarks/families.py lists them.
 bench-planner: install $(PEERS_STAMP)
 	$(BIN)/python benchmarks/planner.py $(MODELS)
 
-bench-learning: install
-	$(BIN)/python benchmarks/learning.py
-
-bench-rivals: install
-	$(BIN)/python benchmarks/rivals.py
-
-bench-experiments: install
-	$(BIN)/python benchmarks/experiments.py
+bench-learning bench-sizes bench-rivals bench-experiments bench-startup: install
+	$(BIN)/python benchmarks/$(@:bench-%=%).py
 
 clean:
 	rm -rf .venv .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

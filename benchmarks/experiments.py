@@ -1,4 +1,4 @@
-"""What experiments cost: `python benchmarks/experiments.py [--quick]`.
+"""What experiments cost: `make bench-experiments`.
 
     reproduce       the paper's comparison in full, with a cold kernel cache, with a warm one, and when it is complete
     overhead        processor time of everything but learning, in a study of runs of about a second
@@ -16,14 +16,12 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from importlib import metadata
 from pathlib import Path
 
 import goalward as gw
@@ -32,6 +30,7 @@ from goalward.results.store import Store
 from goalward.studies.design import Design
 from goalward.studies.spec import parse_spec
 from goalward.studies.study import make_study
+from processes import machine, table
 
 RESULTS = Path(__file__).resolve().parent / "results" / "experiments.md"
 TICK = os.sysconf("SC_CLK_TCK")
@@ -174,14 +173,6 @@ def row(name: str, wall: float, processor: float, cores: int, peak: float) -> tu
     return name, f"{wall:.1f} s", f"{processor:.1f} s", f"{processor / cores:.1f} s", f"{peak:.0f} MB"
 
 
-def machine() -> str:
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
-    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("goalward", "numpy", "numba", "pyarrow"))
-    load = f"load {os.getloadavg()[0]:.1f} when this began"
-    return f"{model}, {os.cpu_count()} cores, {load}; Python {platform.python_version()}, {versions}."
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="small studies, and no file")
@@ -190,9 +181,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rows = [*reproduce(folder, quick), *overhead(folder, quick), *summary(folder, quick)]
-    heads = [("what", "wall clock", "processor", "alone", "peak memory", "asked"), ("---",) * 6]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in [*heads, *rows])
-    text = f"# Experiments\n\n{intro} Written by benchmarks/experiments.py.\n\n{table}\n"
+    heads = ["what", "wall clock", "processor", "alone", "peak memory", "asked"]
+    found = table(heads, [list(one) for one in rows])
+    text = f"# Experiments\n\nWritten by `make bench-experiments`. {intro}\n\n{found}\n"
     print(text)
     if not quick:
         RESULTS.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Learning against its yardstick and its budgets: `python benchmarks/learning.py [--quick]`.
+"""Learning against its yardstick and its budgets: `make bench-learning`.
 
 Times are CPU times of one core. goalward and the NumPy yardstick take turns in the same process; the smallest of the
 repetitions counts, the median stands beside it. Compile times and memory come from fresh processes. The tables go to
@@ -10,20 +10,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 
 import goalward as gw
 from numpy_psrl import psrl
+from processes import machine, table
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "learning.md"
@@ -45,33 +44,12 @@ def main() -> None:
         ("Steps of a fixed policy, five successors", growth_table()),
         ("Budgets", budget_table()),
     ]
-    text = "# Learning\n\n" + machine() + "".join(f"\n\n## {title}\n\n{body}" for title, body in sections) + "\n"
+    body = "".join(f"\n\n## {title}\n\n{part}" for title, part in sections)
+    text = f"# Learning\n\nWritten by `make bench-learning`. {machine()}{body}\n"
     print(text)
     if not arguments.quick:
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(text, encoding="utf-8")
-
-
-def machine() -> str:
-    model = next((line.split(":")[1].strip() for line in cpu_lines() if line.startswith("model name")), "")
-    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("goalward", "numpy", "scipy", "numba"))
-    load = os.getloadavg()[0]
-    return (
-        f"{model or platform.processor()}, {os.cpu_count()} cores, load {load:.1f} when this began; Python"
-        f" {platform.python_version()}, {versions}. Written by benchmarks/learning.py."
-    )
-
-
-def cpu_lines() -> list[str]:
-    try:
-        return Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
-
-
-def table(heading: list[str], rows: list[list[str]]) -> str:
-    lines = [heading, ["---"] * len(heading), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def regret_table(seeds: int) -> str:

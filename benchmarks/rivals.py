@@ -1,4 +1,4 @@
-"""The rivals on GridWorld and on a model of the mountain car's size: `python benchmarks/rivals.py [--quick]`.
+"""The rivals on GridWorld and on a model of the mountain car's size: `make bench-rivals`.
 
 Regrets are means over seeds, with the standard error of the mean. Times are CPU seconds of one core: the agents take
 turns, the smallest of the repetitions counts and the median stands beside it; wall-clock times are given too, because
@@ -9,13 +9,10 @@ first table. The tables go to the terminal and to benchmarks/results/rivals.md; 
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import statistics
 import time
 from collections.abc import Callable
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +21,7 @@ import goalward as gw
 from goalward.agents.uc_ssp import radius
 from mountain_car import mountain_car
 from numpy_evi import evi_ssp
+from processes import machine, table
 
 RESULTS = Path(__file__).resolve().parent / "results" / "rivals.md"
 RIVALS = ("bernstein-ssp", "eb-ssp", "uc-ssp", "ulcvi", "vi-ssp")
@@ -53,7 +51,7 @@ def main() -> None:
         ("UC-SSP's planner against NumPy", lambda: planner_table(world)),
         (f"126 states and 3 actions, 2,000 episodes, {theory}", large_table),
     ]
-    text = "# The rivals\n\n" + machine() + "\n"
+    text = f"# The rivals\n\nWritten by `make bench-rivals`. {machine()}\n"
     for title, make_body in sections:
         section = f"\n## {title}\n\n{make_body()}\n"
         print(section, flush=True)
@@ -61,20 +59,6 @@ def main() -> None:
     if not quick:
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(text, encoding="utf-8")
-
-
-def machine() -> str:
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
-    model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
-    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("goalward", "numpy", "scipy", "numba"))
-    return (
-        f"{model}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} when this began; Python"
-        f" {platform.python_version()}, {versions}. Written by benchmarks/rivals.py."
-    )
-
-
-def table(heading: list[str], rows: list[list[str]]) -> str:
-    return "\n".join("| " + " | ".join(line) + " |" for line in [heading, ["---"] * len(heading), *rows])
 
 
 def make(name: str, world: gw.SSP, episodes: int = EPISODES, **settings: object) -> gw.agents.Agent:

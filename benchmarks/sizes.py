@@ -1,0 +1,188 @@
+"""Learning and rivals by the size of the world: `make bench-sizes`.
+
+Every case runs in a process of its own for some CPU seconds, after the kernels are loaded and the world is solved.
+An epoch is one plan and the steps taken by it: its cost is the CPU time of the run over the number of its epochs. Where
+the belief is Dirichlet, the floor is the CPU time of drawing one gamma variate for each of its entries with NumPy, at
+the shapes that the belief had in the end. The tables go to the terminal and to benchmarks/results/sizes.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import goalward as gw
+import models
+from budgets import peak_megabytes
+from mountain_car import mountain_car
+from processes import CutShortError, duration, exponent, machine, one_core, records, say, table
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "sizes.md"
+SECONDS, QUICK_SECONDS = 20.0, 2.0
+LIMIT = 600.0  # for what comes before the clock starts as well
+ENDLESS = 10**7
+RIVALS = ("psrl", "bernstein-ssp", "eb-ssp", "uc-ssp", "ulcvi", "vi-ssp")
+
+
+def grid(side: int) -> gw.SSP:
+    return gw.worlds.grid_world(side, side) if side > 3 else gw.worlds.grid_world()
+
+
+def dense_world(states: int) -> gw.SSP:
+    costs = np.random.default_rng(1).uniform(0.5, 1.5, (states, models.ACTIONS))
+    return gw.SSP.from_dense(models.dense(states, 0), costs)
+
+
+PRIORS: dict[str, Callable[[gw.SSP], gw.beliefs.Prior]] = {
+    "dense Dirichlet(0.1), the default": lambda world: gw.Dirichlet(0.1),
+    "Dirichlet(0.1) on a known support": lambda world: gw.Dirichlet(0.1, support=world),
+    "tied slips": lambda world: gw.TiedDirichlet.slip(world),
+}
+# name: (world, prior, the world)
+LEARNING: dict[str, tuple[str, str, Callable[[], gw.SSP]]] = {
+    f"{prior.split()[0].lower()}-{side}": (
+        "3 x 4 grid" if side == 3 else f"{side} x {side} grid",
+        prior,
+        lambda side=side: grid(side),
+    )
+    for prior, sides in zip(PRIORS, [(3, 5, 10, 20, 30), (3, 10, 30, 100), (3, 10, 30, 100, 316)], strict=True)
+    for side in sides
+}
+LEARNING["random-200"] = ("random, 200 dense states", next(iter(PRIORS)), lambda: dense_world(200))
+WORLDS: dict[str, Callable[[], gw.SSP]] = {
+    "3 x 4 grid": lambda: grid(3),
+    "6 x 6 grid": lambda: grid(6),
+    "10 x 10 grid": lambda: grid(10),
+    "mountain car": mountain_car,
+}
+
+
+def timed_run(agent: gw.agents.Agent, world: gw.SSP, seconds: float) -> tuple[gw.Run, float]:
+    """Learn for some CPU seconds; return the run and the CPU seconds of everything after its first step."""
+    gw.learn(agent, world, 1, max_steps=1)
+    print(json.dumps({"begin": True}), flush=True)
+    began = time.process_time()
+    gw.learn(agent, world, 1, max_steps=1)
+    first = time.process_time() - began
+    began = time.process_time()
+    run = gw.learn(agent, world, ENDLESS, watch=lambda *_: time.process_time() - began < seconds)
+    return run, max(time.process_time() - began - first, 1e-9)
+
+
+def learning_case(name: str, seconds: float) -> dict[str, float]:
+    _, prior, make = LEARNING[name]
+    world = make()
+    run, spent = timed_run(gw.agents.PSRL(prior=PRIORS[prior](world)), world, seconds)
+    found = {
+        "states": world.states,
+        "steps": run.total_steps / spent,
+        "epochs": len(run.epochs),
+        "epoch": spent / len(run.epochs),
+        "peak": peak_megabytes(),
+    }
+    shapes = getattr(run.agent.belief, "alpha", None)
+    if shapes is not None:
+        rng = np.random.default_rng(0)
+        draws = []
+        for _ in range(5):
+            began = time.process_time()
+            rng.standard_gamma(shapes)
+            draws.append(time.process_time() - began)
+        found |= {"variates": np.size(shapes), "floor": min(draws)}
+    return found
+
+
+def rival_case(name: str, world_name: str, seconds: float) -> dict[str, float]:
+    world = WORLDS[world_name]()
+    agent = gw.agents.find(name).from_world(world, episodes=10_000)
+    run, spent = timed_run(agent, world, seconds)
+    epochs = len(run.epochs)
+    return {"states": world.states, "step": spent / run.total_steps, "epoch": spent / epochs if epochs else 0.0}
+
+
+def case(*arguments: str) -> dict[str, float] | None:
+    """Run one case in a process of its own; None if it reached the limit."""
+    try:
+        found = records([sys.executable, str(Path(__file__).resolve()), "--case", *arguments], LIMIT)[-1]
+    except CutShortError:
+        say(f"  {' '.join(arguments)}: more than {LIMIT:.0f} s")
+        return None
+    say(f"  {' '.join(arguments)}: {found}")
+    return found
+
+
+def learning_table(seconds: float) -> str:
+    found = {name: case("learning", name, f"{seconds}") for name in LEARNING}
+    rows = []
+    for name, (world, prior, _) in LEARNING.items():
+        one = found[name]
+        if one is None:
+            rows.append([prior, world, "", f"no epoch in {LIMIT:.0f} s", *[""] * 5])
+            continue
+        floor = [duration(one["floor"]), f"{one['epoch'] / one['floor']:.2g}"] if "floor" in one else ["", ""]
+        size = [f"{one['states']:,}", duration(one["epoch"]), *floor]
+        rows.append([prior, world, *size, f"{one['steps']:,.0f}", f"{one['epochs']:,}", f"{one['peak']:.0f} MB"])
+    heading = ["prior", "world", "states", "epoch", "floor", "epoch / floor", "steps/s", "epochs", "peak memory"]
+    growth = []
+    for prior in PRIORS:
+        points = [one for name, one in found.items() if one and LEARNING[name][1] == prior and one["states"] > 50]
+        fitted = exponent([one["states"] for one in points], [one["epoch"] for one in points])
+        growth.append([prior, "" if fitted is None else f"{fitted:.2f}"])
+    exponents = table(["prior", "exponent of an epoch in S, from 50 states on"], growth)
+    return f"{table(heading, rows)}\n\n{exponents}"
+
+
+def rivals_table(seconds: float) -> str:
+    rows = []
+    for name in RIVALS:
+        found = {world: case("rival", name, world, f"{seconds}") for world in WORLDS}
+        answered = [one for one in found.values() if one]
+        fitted = exponent([one["states"] for one in answered], [one["step"] for one in answered])
+        cells = ["" if one is None else f"{duration(one['step'])} ({duration(one['epoch'])})" for one in found.values()]
+        rows.append([name, *cells, "" if fitted is None else f"{fitted:.2f}"])
+    return table(["agent", *WORLDS, "exponent of a step in S"], rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="less time for each case, and no file")
+    parser.add_argument("--case", nargs="+", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.case:
+        kind, *which, seconds = given.case
+        gw.warm_up()
+        print(json.dumps({"learning": learning_case, "rival": rival_case}[kind](*which, float(seconds))))
+        return
+    one_core()
+    seconds = QUICK_SECONDS if given.quick else SECONDS
+    text = f"""# Learning by size
+
+Written by `make bench-sizes`. {machine()}
+
+## PSRL-SSP by prior and size
+
+CPU time on one core, for {seconds:.0f} s of learning each. The floor is the time of drawing the gamma variates of one
+epoch.
+
+{learning_table(seconds)}
+
+## Rivals by size
+
+CPU time of a step, learning included, and in brackets of an epoch; theory's constants, {seconds / 2:.0f} s each.
+
+{rivals_table(seconds / 2)}
+"""
+    print(text)
+    if not given.quick:
+        RESULTS.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
