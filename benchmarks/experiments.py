@@ -154,7 +154,7 @@ def filled_store(folder: Path, runs: int) -> tuple[Store, Design]:
     text = f'name = "many"\nruns = {runs // 10}\nepisodes = 10_000\n{world}[[agents]]\nagent = "uniform"\n'
     study = make_study(*parse_spec(text, folder / "many.toml"))
     store = Store.open(folder / "many", create=True)
-    store.save_study(study.design, text)
+    store.save_study(study.design, text, study.attachments)
     run = gw.learn(gw.agents.make("psrl"), gw.worlds.grid_world(), 10_000, seed=0)
     for cell in study.design.cells:
         for spec in study.design.specs(cell):

@@ -22,7 +22,7 @@ def test_curves_are_those_of_the_runs(folder, run_here):
     for cell in found.cells:
         assert cell.points.tolist() == list(range(1, 31))
         for run in range(3):
-            _, again = rerun(study.design, cell.cell, run)
+            _, again = rerun(study.design.spec(cell.cell, run))
             assert np.array_equal(cell.curves["regret"][run], again.regret)
             assert np.array_equal(cell.curves["gap_regret"][run], again.gap_regret)
             assert cell.finals["regret"][run] == again.regret[-1]
@@ -38,7 +38,7 @@ def test_long_runs_are_read_where_they_were_recorded(folder, run_here, monkeypat
     _, store = run_here(study)
     cell = load_results(store, study.design).cells[0]
     assert 5 < len(cell.points) <= 12
-    _, again = rerun(study.design, cell.cell, 0)
+    _, again = rerun(study.design.spec(cell.cell, 0))
     assert np.array_equal(cell.curves["regret"][0], again.regret[cell.points - 1])
 
 

@@ -16,7 +16,8 @@ from goalward.planning.hardness import hardness
 from goalward.results.results import Results, load_results
 from goalward.results.statistics import Interval, mean_interval
 from goalward.results.store import Store
-from goalward.studies.factory import Attachments, make_world
+from goalward.studies.attachments import Attachments
+from goalward.studies.factory import make_world
 from goalward.theory.bounds import theorem_1
 
 __all__ = ["RegretRow", "regret_rows", "stored_regret_rows"]

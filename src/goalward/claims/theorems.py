@@ -33,7 +33,8 @@ from goalward.planning.hardness import hardness
 from goalward.results.results import CellResults, Results
 from goalward.results.statistics import Interval, compare_pairs, growth_along, mean_interval
 from goalward.seeds import generator, run_seed
-from goalward.studies.factory import Attachments, make_world
+from goalward.studies.attachments import Attachments
+from goalward.studies.factory import make_world
 from goalward.studies.run_spec import RunSpec
 from goalward.theory.bounds import theorem_1, theorem_2
 from goalward.theory.epochs import all_there, count_epochs

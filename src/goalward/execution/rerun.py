@@ -11,14 +11,14 @@ import numpy as np
 
 from goalward.agents.base import StepAgent
 from goalward.arrays import Floats, Int64s
-from goalward.errors import SettingError
 from goalward.learning.loop import learn
 from goalward.learning.regret import optimum
 from goalward.learning.rollout import Ended
 from goalward.learning.run import Run
 from goalward.model.ssp import SSP
-from goalward.studies.design import Cell, Design
-from goalward.studies.factory import Attachments, make_agent, make_world
+from goalward.studies.attachments import Attachments
+from goalward.studies.factory import make_agent, make_world
+from goalward.studies.run_spec import RunSpec
 
 __all__ = ["Final", "final_plan", "regret_by_cause", "rerun", "visits"]
 
@@ -42,11 +42,11 @@ class Final:
     values: Floats | None
 
 
-def rerun(design: Design, cell: Cell, run: int = 0, attachments: Attachments | None = None) -> tuple[SSP, Run]:
-    """Return the world and the run with its plans and steps; the agent must be one of the registry."""
-    if not 0 <= run < design.runs:
-        raise SettingError(f"run is {run}; the study has the runs 0 to {design.runs - 1}")
-    spec = design.spec(cell, run)
+def rerun(spec: RunSpec, attachments: Attachments | None = None) -> tuple[SSP, Run]:
+    """Return the world and the run with its plans and steps; if the agent is in a user's file, this executes the file.
+
+    The attachments of a results folder, `Store.attachments`, have what its runs need.
+    """
     needed = attachments or Attachments()
     world = make_world(spec.world, needed)
     agent = make_agent(spec.agent, world, spec.episodes, needed)

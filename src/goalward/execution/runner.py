@@ -27,8 +27,8 @@ from goalward.execution.pools import Pool, open_pool
 from goalward.execution.worker import Job, Outcome, carry_out, failure_of
 from goalward.results.record import GRID_POINTS, MOST_EPISODES
 from goalward.results.store import Store
+from goalward.studies.attachments import Attachments
 from goalward.studies.design import Design
-from goalward.studies.factory import Attachments
 from goalward.studies.study import Study
 
 __all__ = ["Failure", "Progress", "Report", "jobs_of", "run_in_folder", "run_study"]
@@ -132,7 +132,7 @@ def run_study(
     if missing:
         study.check()
         store.check_room(sum(size_of(job) for job in missing))
-    store.save_study(study.design, study.source.text)
+    store.save_study(study.design, study.source.text, study.attachments)
     session = Session(study.design, study.attachments, store, missing, len(jobs), watch)
     if missing:
         session.carry_out(opened())
@@ -248,12 +248,7 @@ class Session:
 
     def submit(self, pool: Pool, jobs: list[Job]) -> None:
         """Hand out a batch with what its runs need."""
-        models = {job.spec.model_digest for job in jobs}
-        files = {job.spec.agent_source for job in jobs}
-        needed = Attachments(
-            {digest: model for digest, model in self.attachments.models.items() if digest in models},
-            {digest: file for digest, file in self.attachments.files.items() if digest in files},
-        )
+        needed = self.attachments.needed_by(job.spec for job in jobs)
         try:
             future = pool.submit(carry_out, jobs, needed)
         except BrokenExecutor:

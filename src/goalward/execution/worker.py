@@ -21,7 +21,8 @@ from goalward.agents.base import Agent
 from goalward.learning.loop import learn
 from goalward.model.ssp import SSP
 from goalward.results.record import encode
-from goalward.studies.factory import Attachments, make_agent, make_world
+from goalward.studies.attachments import Attachments
+from goalward.studies.factory import make_agent, make_world
 from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, canonical
 
 __all__ = ["Job", "Outcome", "carry_out", "exercises", "identity", "warm"]

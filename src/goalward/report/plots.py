@@ -57,14 +57,14 @@ def draw_study(
 def draw_causes(results: Results, number: int) -> Figure:
     found: dict[str, dict[str, dict[str, float]]] = {}
     for cell in results.design.cells:
-        world, run = rerun(results.design, cell, number)
+        world, run = rerun(results.design.spec(cell, number), results.attachments)
         found.setdefault(world_name(results.design, cell), {})[cell.agent.label] = regret_by_cause(world, run)
     return causes_figure(found)
 
 
 def draw_grid(results: Results, agent: str | None, world: str | None, number: int) -> Figure:
     cell = chosen_cell(results, agent, world)
-    model, run = rerun(results.design, cell, number)
+    model, run = rerun(results.design.spec(cell, number), results.attachments)
     if model.layout is None:
         raise SettingError(f"{cell.world.label} is no grid and cannot be drawn; choose another with --world")
     title = f"{cell.agent.label} in {cell.world.label}, run {number}: {cell.episodes:,} episodes"

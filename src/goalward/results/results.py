@@ -18,6 +18,7 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.results.record import MOST_EPISODES, recorded
 from goalward.results.store import NoRun, Store
+from goalward.studies.attachments import Attachments
 from goalward.studies.design import Cell, Design
 
 __all__ = ["MEASURES", "CellResults", "Results", "checked_measure", "load_results", "named", "world_name"]
@@ -74,6 +75,8 @@ class Results:
 
     design: Design
     cells: list[CellResults]
+    attachments: Attachments = field(default_factory=Attachments)
+    """The models and agent files of the results folder, for runs that are carried out again."""
 
     def worlds(self) -> dict[str, list[CellResults]]:
         """Return the cells of each world, by its name."""
@@ -112,7 +115,7 @@ def load_results(store: Store, design: Design) -> Results:
     """Read the stored runs of a study."""
     # Reading is decompression and hashing, which other threads can do at the same time.
     with ThreadPoolExecutor() as threads:
-        return Results(design, [load_cell(store, design, cell, threads) for cell in design.cells])
+        return Results(design, [load_cell(store, design, cell, threads) for cell in design.cells], store.attachments)
 
 
 def load_cell(store: Store, design: Design, cell: Cell, threads: Executor) -> CellResults:

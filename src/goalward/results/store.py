@@ -7,6 +7,7 @@
       studies/NAME.json             the design of each study that was run here
       studies/NAME.toml             the study as its author wrote it
       runs/ab/ab12...parquet        one file for each run, named by its key (see `record` and `studies.run_spec`)
+      attachments/                  models and agent files that runs need, named by their SHA-256
       failed/ab12...json            what went wrong in runs that failed
       damaged/                      files that cannot be used as the run of their name, set aside
 
@@ -29,6 +30,7 @@ from typing import Any, NamedTuple
 
 from goalward.errors import FileError, UnknownNameError
 from goalward.results.record import StoredRun, decode
+from goalward.studies.attachments import Attachments
 from goalward.studies.design import Design
 
 __all__ = ["LAYOUT_VERSION", "NoRun", "Store"]
@@ -206,8 +208,15 @@ class Store:
 
     # Studies
 
-    def save_study(self, design: Design, text: str) -> None:
-        """Keep the design of a study and the study as it was written."""
+    @property
+    def attachments(self) -> Attachments:
+        """The models and agent files that the runs here need, read and verified when they are asked for."""
+        return Attachments(folder=self.folder / "attachments")
+
+    def save_study(self, design: Design, text: str, attachments: Attachments) -> None:
+        """Keep the design of a study, the study as it was written, and the files that its runs need."""
+        for name, content in attachments.files_beyond(self.attachments):
+            self.write(self.folder / "attachments" / name, content)
         folder = self.folder / "studies"
         self.write(folder / f"{design.name}.toml", text.encode())
         self.write(folder / f"{design.name}.json", json.dumps(design.document(), indent=1).encode())

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from goalward.errors import FileError
+from goalward.errors import FileError, SettingError
 from goalward.seeds import run_seed
 from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, canonical, check_results_version
 
@@ -74,6 +74,8 @@ class Design:
 
     def spec(self, cell: Cell, run: int) -> RunSpec:
         """Return run number `run` of a cell, counted from 0."""
+        if not 0 <= run < self.runs:
+            raise SettingError(f"run is {run}; the study has the runs 0 to {self.runs - 1}")
         seed = run_seed(self.seed, "run", canonical(cell.world.identity), run)
         return RunSpec(cell.world.drawn(self.seed, run), cell.agent.identity, cell.episodes, self.max_steps, seed)
 

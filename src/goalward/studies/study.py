@@ -20,8 +20,9 @@ from goalward.errors import GoalwardError, SettingError, UnknownNameError
 from goalward.model.ssp import SSP
 from goalward.settings import check_names
 from goalward.studies.agent_files import AgentFile, is_reference, load_class, read_agent_file
+from goalward.studies.attachments import Attachments
 from goalward.studies.design import Cell, Design, StudyAgent, StudyWorld
-from goalward.studies.factory import Attachments, make_agent, make_world
+from goalward.studies.factory import make_agent, make_world
 from goalward.studies.run_spec import canonical
 from goalward.studies.spec import AgentSpec, Source, StudySpec, WorldSpec, load_spec
 from goalward.studies.toml_text import Place
