@@ -1,0 +1,55 @@
+"""The golden runs. ``python tests/agents/golden_runs.py`` writes their digests anew."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from goalward import SSP, Dirichlet, TiedDirichlet, agents, learn, worlds
+from goalward.agents import Agent
+from goalward.studies.run_spec import RESULTS_VERSION
+
+FILE = Path(__file__).with_name("golden_runs.json")
+WORLDS = ("grid-world-v0", "random-mdp-v0")
+EPISODES, MAX_STEPS = 100, 20_000
+# Scales at which something is learnt within the episodes: with the theory's, several agents act at random throughout.
+SCALES = {"bernstein-ssp": 0.01, "eb-ssp": 0.002, "uc-ssp": 0.05, "ulcvi": 1e-9, "vi-ssp": 0.004}
+OTHERS: dict[str, tuple[Callable[[SSP], Agent], str]] = {
+    "psrl, slip prior": (lambda world: agents.PSRL(prior=TiedDirichlet.slip(world)), WORLDS[0]),
+    "psrl, known support": (lambda world: agents.PSRL(prior=Dirichlet(0.1, support=world)), WORLDS[0]),
+    "psrl, raised costs": (lambda world: agents.PSRL(perturb_costs=0.5), WORLDS[1]),
+    "psrl, limited values": (lambda world: agents.PSRL(value_limit=6.0), WORLDS[1]),
+}
+
+
+def told(name: str, **settings: object) -> Callable[[SSP], Agent]:
+    return lambda world: agents.find(name).from_world(world, episodes=EPISODES, **settings)
+
+
+AGENTS: dict[str, Callable[[SSP], Agent]] = {name: told(name) for name in agents.known()}
+for name, scale in SCALES.items():
+    AGENTS[f"{name}, scaled"] = told(name, scale=scale)
+    AGENTS[f"{name}, first ties"] = told(name, scale=scale, ties="first")
+RUNS = {f"{agent} in {world}": (make, world) for world in WORLDS for agent, make in AGENTS.items()}
+RUNS |= {f"{agent} in {world}": (make, world) for agent, (make, world) in OTHERS.items()}
+
+
+def outcome(run_name: str) -> list[int | str]:
+    """Steps, epochs, and a digest of every step and every epoch: integers alone, which no other rounding moves."""
+    make, world = RUNS[run_name]
+    ssp = worlds.make(world)
+    run = learn(make(ssp), ssp, EPISODES, seed=0, max_steps=MAX_STEPS, keep_steps=True)
+    steps = run.trajectory
+    assert steps is not None
+    digest = hashlib.sha256()
+    for column in (steps.states, steps.actions, steps.next_states, run.epochs.steps, run.epochs.ended):
+        digest.update(column.astype("<i8").tobytes())
+    return [run.total_steps, len(run.epochs), digest.hexdigest()[:20]]
+
+
+if __name__ == "__main__":
+    outcomes = {name: outcome(name) for name in sorted(RUNS)}
+    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in outcomes.items())
+    FILE.write_text(f'{{"results_version": {RESULTS_VERSION}, "runs": {{\n{lines}\n}}}}\n', encoding="utf-8")
