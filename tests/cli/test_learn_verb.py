@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from goalward import agents, learn, worlds
-from goalward.cli import learning, main
+from goalward.cli import main
 from goalward.errors import FileError
+from goalward.report import progress
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -169,7 +170,7 @@ class TestInterruption:
 
     def interrupt(self, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
         """Send real signals from inside the run, once it has done a piece of its work."""
-        watch = learning.progress
+        watch = progress.open_episode_display
 
         class Interrupting:
             def __init__(self, episodes: int):
@@ -191,7 +192,7 @@ class TestInterruption:
             def __exit__(self, *error: object) -> None:
                 self.inner.__exit__(None, None, None)
 
-        monkeypatch.setattr(learning, "progress", Interrupting)
+        monkeypatch.setattr(progress, "open_episode_display", Interrupting)
 
     def test_what_was_learnt_is_kept(self, run: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         handler = signal.getsignal(signal.SIGINT)
@@ -214,7 +215,7 @@ class TestInterruption:
 
 def test_bar_on_a_terminal(run: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr(learning.time, "monotonic", iter(range(10**9)).__next__)
+    monkeypatch.setattr(progress.time, "monotonic", iter(range(10**9)).__next__)
     code, out, err = run("grid-world", "--episodes", 500)
     assert code == 0
     assert "500 episodes" in err or "/500" in err

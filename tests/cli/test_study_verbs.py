@@ -225,7 +225,7 @@ def test_damaged_runs_count_as_missing(run, folder):
 
 
 def test_mistakes_in_goalward_are_owned_up_to(run, monkeypatch):
-    monkeypatch.setattr("goalward.report.doctor_text.facts", lambda: 1 / 0)
+    monkeypatch.setattr("goalward.execution.doctor.facts", lambda: 1 / 0)
     code, _, err = run("doctor")
     assert code == 70
     assert err == (

@@ -6,12 +6,12 @@ from collections import Counter
 from rich.console import Console
 
 from goalward.execution.runner import Progress
-from goalward.report.progress import BarDisplay, LineDisplay
+from goalward.report.progress import show_bars, show_lines
 
 
 def test_lines_come_at_the_start_and_at_the_end():
     stream = io.StringIO()
-    with LineDisplay(stream) as display:
+    with show_lines(stream) as display:
         progress = Progress(10, 4, wanted=Counter(a=6))
         display(progress)
         for done in range(1, 7):
@@ -22,7 +22,7 @@ def test_lines_come_at_the_start_and_at_the_end():
 
 def test_bars_show_every_agent():
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    with BarDisplay(console) as display:
+    with show_bars(console) as display:
         progress = Progress(5, 0, wanted=Counter({"one": 2, "another": 3}))
         display(progress)
         progress.done.update({"one": 2, "another": 3})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from goalward.errors import FileError, GoalwardError, SettingError
 from goalward.model.ssp import SSP
 from goalward.seeds import generator
 
-__all__ = ["load", "read", "save"]
+__all__ = ["check_place", "load", "read", "save"]
 
 FORMAT, VERSION = "goalward-agent", 1
 MODEL = ("indptr", "successors", "probabilities", "costs", "initial_state")
@@ -64,6 +65,22 @@ def read(path: str | Path) -> tuple[Agent, dict[str, Any]]:
         return agent, tree["about"]
     except (GoalwardError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise FileError(f"{path}: the saved agent cannot be made again ({error})") from None
+
+
+def check_place(path: Path) -> None:
+    """Raise FileError if an agent could not be saved there, so that this is known before it has learnt."""
+    folder = path.absolute().parent
+    try:
+        if path.is_dir():
+            raise FileError(f"{path}: is a folder; name a file to keep the agent in, such as {path / 'agent.npz'}")
+        if not folder.is_dir():
+            raise FileError(f"{path}: there is no folder {folder} to keep the agent in; make it first")
+        with NamedTemporaryFile(dir=folder, prefix=path.name, suffix=".part"):
+            pass
+    except OSError as error:
+        raise FileError(
+            f"{path}: the agent cannot be kept there ({error.strerror or error}); name a file that can be written"
+        ) from None
 
 
 def encode(value: Any) -> Any:

@@ -1,6 +1,6 @@
-"""The command line: verbs, no logic. Each module holds the verbs of one kind; `app` is what they share.
+"""The command line. Each module holds the verbs about one thing; `app` and `options` hold what they share.
 
-Errors of goalward's need no care in a verb: `main` turns them into one line.
+Verbs do not handle the errors of goalward: `main` prints them in one line.
 """
 
 from __future__ import annotations
@@ -9,15 +9,13 @@ import io
 import sys
 from collections.abc import Sequence
 
-# Importing a module enters its verbs; --help shows them in this order.
-from goalward.cli import reproduce  # noqa: F401  isort: skip
+# Importing a module registers its verbs; --help lists them in this order.
 from goalward.cli import studies  # noqa: F401  isort: skip
 from goalward.cli import results  # noqa: F401  isort: skip
+from goalward.cli import paper  # noqa: F401  isort: skip
 from goalward.cli import worlds  # noqa: F401  isort: skip
-from goalward.cli import learning  # noqa: F401  isort: skip
-from goalward.cli import listing  # noqa: F401  isort: skip
-from goalward.cli import doctor  # noqa: F401  isort: skip
-from goalward.cli import claims  # noqa: F401  isort: skip
+from goalward.cli import agents  # noqa: F401  isort: skip
+from goalward.cli import installation  # noqa: F401  isort: skip
 from goalward.cli.app import app
 from goalward.errors import GoalwardError
 
@@ -25,14 +23,14 @@ __all__ = ["app", "main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; an error of goalward's is one line on stderr and exit code 2."""
+    """Run the command line; a GoalwardError becomes one line on stderr and exit code 2."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # Names of states may hold characters that a narrow terminal cannot print.
+        # Names of states may hold characters that the terminal cannot print.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        # --debug is welcome behind the verb as well, where people add it once something has failed.
+        # --debug also works after the verb, where people add it once something has failed.
         app(args=[argument for argument in given if argument != "--debug"], prog_name="goalward")
     except GoalwardError as error:
         if debug:

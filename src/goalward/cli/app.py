@@ -1,12 +1,16 @@
-"""What the verbs share: the application they belong to, and how they speak.
+"""What the verbs share: the application, how they print, and how they leave when interrupted.
 
-A new verb is one function with ``@app.command()`` in a module of this package that `goalward.cli` imports. Whatever is
-heavy is imported inside the verb, so that ``--help`` and ``--version`` answer at once.
+A new verb is one function with ``@app.command()`` in a module of this package that `goalward.cli` imports. It parses
+its arguments, makes one call and prints the answer. It imports what is heavy inside the function, so that ``--help``
+and ``--version`` answer at once.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,7 +20,7 @@ from goalward import __version__
 if TYPE_CHECKING:
     from goalward.report.labels import Glyphs
 
-__all__ = ["app", "glyphs", "say", "say_json"]
+__all__ = ["app", "exit_if_interrupted", "glyphs", "say", "say_json", "terminal_width"]
 
 app = typer.Typer(
     name="goalward",
@@ -29,7 +33,6 @@ app = typer.Typer(
 
 
 def print_version(wanted: bool) -> None:
-    """Print the version and leave."""
     if wanted:
         typer.echo(f"goalward {__version__}")
         raise typer.Exit
@@ -40,13 +43,15 @@ def common(
     version: Annotated[
         bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error. Works before and after the verb.")
+    ] = False,
 ) -> None:
-    """Hold the options that all verbs share."""
+    """Declare the options that all verbs share; `main` reads ``--debug``."""
 
 
 def say(*lines: str) -> None:
-    """Print some lines, in plain characters where others cannot be printed."""
+    """Print some lines; a ± becomes +- where the terminal cannot show it."""
     text = "\n".join(lines)
     try:
         text.encode(sys.stdout.encoding or "ascii")
@@ -62,8 +67,13 @@ def say_json(document: object) -> None:
     say(json_text(document))
 
 
+def terminal_width() -> int:
+    """Return how many characters fit a line."""
+    return shutil.get_terminal_size(fallback=(120, 50)).columns
+
+
 def glyphs() -> Glyphs:
-    """Return the characters that standard output can take."""
+    """Return the characters that standard output can show."""
     from goalward.report.labels import ASCII, UNICODE
 
     try:
@@ -71,3 +81,15 @@ def glyphs() -> Glyphs:
     except UnicodeEncodeError:
         return ASCII
     return UNICODE
+
+
+@contextmanager
+def exit_if_interrupted() -> Iterator[None]:
+    """Exit with the code of the signal, and say what is kept, if a signal stops a study inside."""
+    from goalward.execution.interrupts import Interrupted
+
+    try:
+        yield
+    except Interrupted as stop:
+        typer.echo(f"\n{stop}", err=True)
+        raise typer.Exit(stop.exit_code) from None

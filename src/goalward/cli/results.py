@@ -1,59 +1,84 @@
-"""Verbs about results: draw them, compare two agents."""
+"""The verbs about results: print them, draw them, compare two agents."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from goalward.cli.app import app, say, say_json
-from goalward.cli.studies import Folder, Json, Level, StudyName, read
+from goalward.cli.options import Folder, Json, Level, MarkdownFile, Measure, StudyName
 
-if TYPE_CHECKING:
-    from goalward.results.results import Results
+__all__ = ["compare", "plot", "summary"]
 
-__all__ = ["compare", "plot"]
 
-Measure = Annotated[
-    str, typer.Option(help="regret: costs paid minus the optimum; gap_regret: sum of gaps, less noise.")
-]
+@app.command()
+def summary(
+    folder: Folder,
+    study: StudyName = None,
+    level: Level = 0.95,
+    bootstrap: Annotated[bool, typer.Option("--bootstrap", help="Bootstrap intervals instead of t-intervals.")] = False,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the numbers as CSV.")] = None,
+    markdown: MarkdownFile = None,
+    json: Json = False,
+) -> None:
+    """Print the numbers of a study: means, intervals, exponents."""
+    from goalward.report.documents import write_text
+    from goalward.report.summary_text import csv_text, markdown_text, summary_document, summary_text
+    from goalward.results.results import open_results
+    from goalward.results.statistics import checked_level
+    from goalward.results.summary import summarise
+
+    checked_level(level)
+    found = summarise(open_results(folder, study), level, bootstrap)
+    if csv is not None:
+        write_text(csv, csv_text(found))
+    if markdown is not None:
+        write_text(markdown, markdown_text(found))
+    if json:
+        say_json(summary_document(found))
+        return
+    say(summary_text(found))
+    for written in (csv, markdown):
+        if written is not None:
+            say("", f"written: {written}")
 
 
 @app.command()
 def plot(
     folder: Folder,
     kind: Annotated[
-        str, typer.Option(help="regret, growth (across a sweep), causes (of epochs) or grid (policy and visits).")
+        str,
+        typer.Option(
+            help="regret, growth (across a sweep), causes (what ended the epochs) or grid (last plan and visits)."
+        ),
     ] = "regret",
     study: StudyName = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Ends in .png, .pdf, .svg or .jpg; without an ending the first three are written."
+            metavar="FILE", help="A name that ends in .png, .pdf, .svg or .jpg. Without an ending, the first three."
         ),
     ] = None,
     measure: Measure = "regret",
     axes: Annotated[str, typer.Option(help="linear or log.")] = "linear",
     level: Level = 0.95,
-    agent: Annotated[str | None, typer.Option(help="For a grid: which agent; the last, if not given.")] = None,
-    world: Annotated[str | None, typer.Option(help="For a grid: which world; the first grid, if not given.")] = None,
+    agent: Annotated[str | None, typer.Option(help="For a grid: which agent. The default is the last.")] = None,
+    world: Annotated[str | None, typer.Option(help="For a grid: which world. The default is the first grid.")] = None,
     number: Annotated[int, typer.Option("--run", min=0, help="For causes and grids: which run.")] = 0,
 ) -> None:
     """Draw the results of a study."""
-    from goalward.errors import UnknownNameError
     from goalward.report.figure_style import FORMATS, figure_files, save_figure
-    from goalward.report.plots import KINDS, draw_study
-    from goalward.results.results import checked_measure
+    from goalward.report.plots import checked_kind, draw_study
+    from goalward.results.results import checked_measure, open_results
     from goalward.results.statistics import checked_level
-    from goalward.results.store import Store
 
-    if kind not in KINDS:
-        raise UnknownNameError("kind of plot", kind, KINDS)
+    checked_kind(kind)
     checked_measure(measure)
     checked_level(level)
     files = [] if out is None else figure_files(out)
-    results = read(Store.open(folder), study)
+    results = open_results(folder, study)
     if out is None:
         name = f"{results.design.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"
         files = [folder / f"{name}.{ending}" for ending in FORMATS]
@@ -66,7 +91,7 @@ def plot(
 def compare(
     folder: Folder,
     first: Annotated[str, typer.Argument(metavar="A", help="The label of an agent.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="The label of another one.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="The label of another agent.")],
     study: StudyName = None,
     measure: Measure = "gap_regret",
     level: Level = 0.95,
@@ -75,14 +100,13 @@ def compare(
     """Compare two agents run by run."""
     from goalward.errors import SettingError
     from goalward.report.comparison_text import comparison_document, comparison_text
-    from goalward.results.results import checked_measure, named
+    from goalward.results.results import checked_measure, named, open_results
     from goalward.results.statistics import checked_level
-    from goalward.results.store import Store
     from goalward.results.summary import compare as compare_agents
 
     checked_measure(measure)
     checked_level(level)
-    results: Results = read(Store.open(folder), study)
+    results = open_results(folder, study)
     found = compare_agents(results, named(results, first), named(results, second), measure, level)
     if not found:
         raise SettingError(f"{first} and {second} share no world in {results.design.name}; there is nothing to compare")

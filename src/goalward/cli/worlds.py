@@ -1,27 +1,16 @@
-"""Verbs about one world: solve it, show it."""
+"""The verbs about one world: solve it, describe it."""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from goalward.cli.app import app, glyphs, say, say_json
+from goalward.cli.app import app, glyphs, say, say_json, terminal_width
+from goalward.cli.options import Json, Settings, World
 
 __all__ = ["show", "solve"]
-
-World = Annotated[
-    str,
-    typer.Argument(
-        metavar="WORLD", help="A world's id (see: goalward list worlds), a model in .npz or .json, or a map in .txt."
-    ),
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the world, such as rows=5; may be repeated."),
-]
 
 
 @app.command()
@@ -29,10 +18,10 @@ def solve(
     world: World,
     settings: Settings = None,
     tolerance: Annotated[
-        float, typer.Option(help="How far apart the proved bounds of a value may be, relative to it.")
+        float, typer.Option(help="The largest relative distance between the proved bounds of a value.")
     ] = 1e-6,
-    limit: Annotated[int, typer.Option(min=0, help="The most states to print.")] = 20,
-    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON; infinite values are null.")] = False,
+    limit: Annotated[int, typer.Option(min=0, help="Print at most this many states.")] = 20,
+    json: Json = False,
 ) -> None:
     """Solve a world: optimal costs, proved bounds, best actions."""
     from goalward import worlds
@@ -56,7 +45,7 @@ def solve(
 def show(
     world: World,
     settings: Settings = None,
-    png: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the grid into a PNG file.")] = None,
+    png: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the grid, as a PNG file.")] = None,
 ) -> None:
     """Describe a world: structure, hardness, picture."""
     from goalward import worlds
@@ -75,8 +64,7 @@ def show(
     if ssp.layout is None:
         return
     solution = solve_all(ssp)
-    width = shutil.get_terminal_size(fallback=(120, 50)).columns
-    picture = grid_text.grid_text(ssp, solution.values, solution.policy, width=width, glyphs=glyphs())
+    picture = grid_text.grid_text(ssp, solution.values, solution.policy, width=terminal_width(), glyphs=glyphs())
     say("", picture or "The grid is too large to be drawn as text; --png FILE draws it as an image.")
     if png is not None:
         from goalward.report.figure_style import save_png

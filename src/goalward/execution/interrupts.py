@@ -1,14 +1,14 @@
-"""The signals that stop a study: SIGINT (Ctrl-C), and SIGTERM, by which the schedulers of clusters end jobs."""
+"""The signals that stop a study or a run: SIGINT (Ctrl-C), and SIGTERM, by which schedulers of clusters end jobs."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["Interrupted", "interruptible"]
+__all__ = ["Interrupted", "interruptible", "stop_requests"]
 
 
 class Interrupted(KeyboardInterrupt):
@@ -54,3 +54,20 @@ def interruptible(folder: Path) -> Iterator[None]:
     finally:
         if in_main:
             signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
+
+
+@contextmanager
+def stop_requests() -> Iterator[Callable[[], bool]]:
+    """Take the first Ctrl-C as a request to stop; the function says whether it came. A second one raises at once."""
+    asked = False
+
+    def ask(number: int, frame: object) -> None:
+        nonlocal asked
+        asked = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)

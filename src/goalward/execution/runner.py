@@ -12,6 +12,7 @@ died is run alone, and if the worker dies again, the run is what kills it, and i
 from __future__ import annotations
 
 import math
+import re
 import time
 import traceback
 from collections import Counter, deque
@@ -26,29 +27,19 @@ from goalward.execution.interrupts import interruptible
 from goalward.execution.pools import Pool, open_pool
 from goalward.execution.worker import Job, Outcome, carry_out, failure_of
 from goalward.results.record import GRID_POINTS, MOST_EPISODES
+from goalward.results.status import Failure
 from goalward.results.store import Store
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import Design
 from goalward.studies.study import Study
 
-__all__ = ["Failure", "Progress", "Report", "jobs_of", "run_in_folder", "run_study"]
+__all__ = ["Progress", "Report", "jobs_of", "run_in_folder", "run_study"]
 
 BATCH_SECONDS = 0.5
 CHECK_SECONDS = 5.0  # how often to look whether there still are workers to wait for
 MOST_ATTEMPTS = 3
 BYTES_PER_EPISODE = 32
 BYTES_PER_RUN = 16_384
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A run that failed."""
-
-    world: str
-    agent: str
-    run: int
-    error: str
-    path: Path
 
 
 @dataclass
@@ -103,6 +94,14 @@ def jobs_of(design: Design, shard: tuple[int, int] = (1, 1)) -> list[Job]:
         for run, spec in enumerate(design.specs(cell)):
             jobs.setdefault(spec.key, Job(spec, index, run))
     return list(jobs.values())[number - 1 :: shards]
+
+
+def read_shard(text: str | None) -> tuple[int, int]:
+    """Read a shard such as ``3/16``; None is the whole study."""
+    parts = re.fullmatch(r"\s*([0-9]{1,9})\s*/\s*([0-9]{1,9})\s*", "1/1" if text is None else text)
+    if parts is None:
+        raise SettingError(f"shard is {text!r}; it must be i/n with i from 1 to n, such as 3/16")
+    return int(parts[1]), int(parts[2])
 
 
 def run_study(

@@ -1,18 +1,18 @@
-"""What the doctor says."""
+"""What `goalward doctor` prints."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from goalward.execution.doctor import Check, facts, run_checks
+from goalward.execution.doctor import Check
 from goalward.report.tables import columns
 
-__all__ = ["document", "facts", "run_checks", "text"]
+__all__ = ["doctor_document", "doctor_text"]
 
 
-def text(found: list[tuple[str, str]], checks: list[Check]) -> str:
-    """Write facts and tests for a terminal."""
-    parts = [columns([(name, value) for name, value in found], indent="")]
+def doctor_text(facts: list[tuple[str, str]], checks: list[Check]) -> str:
+    """Write facts about the installation and the results of its tests."""
+    parts = [columns(facts, indent="")]
     if checks:
         rows = [("ok" if check.passed else "FAILED", f"{check.seconds:.1f} s", check.name) for check in checks]
         parts.append(columns(rows, right="1", indent=""))
@@ -22,6 +22,6 @@ def text(found: list[tuple[str, str]], checks: list[Check]) -> str:
     return "\n\n".join(parts)
 
 
-def document(found: list[tuple[str, str]], checks: list[Check]) -> dict[str, Any]:
+def doctor_document(facts: list[tuple[str, str]], checks: list[Check]) -> dict[str, Any]:
     """Return facts and tests as plain data."""
-    return {"facts": dict(found), "checks": [vars(check) for check in checks]}
+    return {"facts": dict(facts), "checks": [vars(check) for check in checks]}

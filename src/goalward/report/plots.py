@@ -13,7 +13,7 @@ from goalward.results.results import Results, world_name
 from goalward.results.summary import sweep_rows
 from goalward.studies.design import Cell
 
-__all__ = ["KINDS", "draw_study"]
+__all__ = ["checked_kind", "draw_study"]
 
 KINDS = ("regret", "growth", "causes", "grid")
 
@@ -43,15 +43,21 @@ def draw_study(
     run
         For causes and grids: which run, counted from 0.
     """
+    checked_kind(kind)
     if kind == "regret":
         return regret_figure(results, measure, axes, level)
     if kind == "growth":
         return growth_figure(results, sweep_rows(results, level), level)
     if kind == "causes":
         return draw_causes(results, run)
-    if kind == "grid":
-        return draw_grid(results, agent, world, run)
-    raise UnknownNameError("kind of plot", kind, KINDS)
+    return draw_grid(results, agent, world, run)
+
+
+def checked_kind(kind: str) -> str:
+    """Return the kind of a figure; raise UnknownNameError if there is none of this name."""
+    if kind not in KINDS:
+        raise UnknownNameError("kind of plot", kind, KINDS)
+    return kind
 
 
 def draw_causes(results: Results, number: int) -> Figure:

@@ -1,30 +1,83 @@
-"""How a study that is being run shows itself: bars on a terminal, a line now and then elsewhere; always on stderr."""
+"""How far a study or a run is while it goes on: bars on a terminal, lines elsewhere, always on stderr."""
 
 from __future__ import annotations
 
 import sys
 import time
-from types import TracebackType
-from typing import Self, TextIO
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
 from goalward.execution.runner import Progress
-from goalward.number_format import duration
+from goalward.number_format import duration, number
 
-__all__ = ["BarDisplay", "LineDisplay", "open_display"]
+__all__ = ["open_display", "open_episode_display"]
 
 SECONDS_BETWEEN_LINES = 10.0
+SECONDS_BETWEEN_UPDATES = 0.1
+Show = Callable[[Progress], None]
+
+
+def open_display() -> AbstractContextManager[Show]:
+    """Show the progress of a study: a bar for each agent if stderr is a terminal, a line now and then otherwise."""
+    console = Console(stderr=True)
+    return show_bars(console) if console.is_terminal else show_lines(sys.stderr)
+
+
+@contextmanager
+def show_lines(stream: TextIO) -> Iterator[Show]:
+    """Print a line at the start, every ten seconds and at the end."""
+    last: float | None = None
+
+    def show(progress: Progress) -> None:
+        nonlocal last
+        done, wanted = progress.done.total(), progress.wanted.total()
+        now = time.monotonic()
+        if last is None:
+            stored = f", {progress.stored:,} are stored already" if progress.stored else ""
+            print(f"{wanted:,} runs to make{stored}", file=stream, flush=True)
+        elif now - last >= SECONDS_BETWEEN_LINES or done == wanted:
+            print(summary_line(progress), file=stream, flush=True)
+        else:
+            return
+        last = now
+
+    yield show
+
+
+@contextmanager
+def show_bars(console: Console) -> Iterator[Show]:
+    """Draw a bar for each agent and one for all."""
+    fields = (TextColumn("{task.description}"), BarColumn(30), MofNCompleteColumn(), TextColumn("{task.fields[note]}"))
+    tasks: dict[str, TaskID] = {}
+    total: TaskID | None = None
+    with Bars(*fields, console=console, refresh_per_second=5) as bars:
+
+        def show(progress: Progress) -> None:
+            nonlocal total
+            if total is None:
+                for label, wanted in progress.wanted.items():
+                    tasks[label] = bars.add_task(label, total=wanted, note="")
+                note = "loading the kernels; the first time they are compiled"
+                total = bars.add_task("all", total=progress.wanted.total(), note=note)
+                return
+            for label, task in tasks.items():
+                bars.update(task, completed=progress.done[label])
+            note = summary_line(progress).partition(", ")[2]
+            bars.update(total, completed=progress.done.total(), note=note)
+
+        yield show
 
 
 def summary_line(progress: Progress) -> str:
-    """Say how far a study is."""
     done, wanted = progress.done.total(), progress.wanted.total()
     parts = [f"{done:,} of {wanted:,} runs", duration(progress.seconds)]
     if done and progress.seconds > 0:
-        parts.append(f"{done / progress.seconds:.3g} runs/s")
+        parts.append(f"{number(done / progress.seconds)} runs/s")
     if progress.failed:
         parts.append(f"{progress.failed:,} failed")
     if progress.seconds_left is not None and done < wanted:
@@ -32,74 +85,27 @@ def summary_line(progress: Progress) -> str:
     return ", ".join(parts)
 
 
-class LineDisplay:
-    """Prints a line at the start, every ten seconds and at the end."""
+@contextmanager
+def open_episode_display(episodes: int) -> Iterator[Callable[[int, int], bool]]:
+    """Show the progress of a run: a bar if stderr is a terminal, nothing otherwise.
 
-    def __init__(self, stream: TextIO):
-        self.stream = stream
-        self.last: float | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stream.flush()
-
-    def __call__(self, progress: Progress) -> None:
-        """Show the progress."""
-        done, wanted = progress.done.total(), progress.wanted.total()
-        now = time.monotonic()
-        if self.last is None:
-            stored = f", {progress.stored:,} are stored already" if progress.stored else ""
-            print(f"{wanted:,} runs to make{stored}", file=self.stream, flush=True)
-        elif now - self.last >= SECONDS_BETWEEN_LINES or done == wanted:
-            print(summary_line(progress), file=self.stream, flush=True)
-        else:
-            return
-        self.last = now
-
-
-class BarDisplay:
-    """Draws a bar for every agent."""
-
-    def __init__(self, console: Console):
-        self.bars = Bars(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=30),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[note]}"),
-            console=console,
-            refresh_per_second=5,
-        )
-        self.tasks: dict[str, TaskID] = {}
-        self.total: TaskID | None = None
-
-    def __enter__(self) -> Self:
-        self.bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.bars.stop()
-
-    def __call__(self, progress: Progress) -> None:
-        """Show the progress."""
-        if self.total is None:
-            for label, number in progress.wanted.items():
-                self.tasks[label] = self.bars.add_task(label, total=number, note="")
-            note = "loading the kernels; the first time they are compiled"
-            self.total = self.bars.add_task("all", total=progress.wanted.total(), note=note)
-            return
-        for label, task in self.tasks.items():
-            self.bars.update(task, completed=progress.done[label])
-        note = summary_line(progress).partition(", ")[2]
-        self.bars.update(self.total, completed=progress.done.total(), note=note)
-
-
-def open_display() -> BarDisplay | LineDisplay:
-    """Return bars if stderr is a terminal, lines otherwise."""
+    The function takes the episodes and the steps done so far and returns True: go on.
+    """
     console = Console(stderr=True)
-    return BarDisplay(console) if console.is_terminal else LineDisplay(sys.stderr)
+    if not console.is_terminal:
+        yield lambda done, steps: True
+        return
+    fields = (BarColumn(40), MofNCompleteColumn(), TextColumn("episodes, {task.fields[steps]:,} steps"))
+    with Bars(*fields, TimeRemainingColumn(), console=console, transient=True, refresh_per_second=5) as bar:
+        task = bar.add_task("", total=episodes, steps=0)
+        last = time.monotonic()
+
+        def show(done: int, steps: int) -> bool:
+            nonlocal last
+            now = time.monotonic()
+            if now - last > SECONDS_BETWEEN_UPDATES:
+                bar.update(task, completed=done, steps=steps)
+                last = now
+            return True
+
+        yield show

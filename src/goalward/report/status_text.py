@@ -6,33 +6,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from goalward.execution.runner import Failure, Report
+from goalward.execution.runner import Report
 from goalward.number_format import duration
 from goalward.report.tables import Rows, columns
-from goalward.results.results import Results, world_name
-from goalward.results.store import Store
+from goalward.results.results import world_name
+from goalward.results.status import Failure, Status
 
-__all__ = ["report_document", "report_text", "status_document", "status_text", "stored_failures"]
+__all__ = ["report_document", "report_text", "status_document", "status_text"]
 
 MOST_LINES = 20
 LONGEST_ERROR = 120
-Damaged = Sequence[tuple[Path, str]]
 
 
-def stored_failures(store: Store, results: Results) -> list[Failure]:
-    """Return the failed runs of a study, as the results folder records them."""
-    found = []
-    for cell in results.cells:
-        keys = results.design.keys(cell.cell)
-        for run in cell.failed:
-            error = (store.failure(keys[run]) or {}).get("error", "unknown")
-            path = store.failure_path(keys[run])
-            found.append(Failure(world_name(results.design, cell.cell), cell.cell.agent.label, run, error, path))
-    return found
-
-
-def status_text(results: Results, failures: Sequence[Failure] = (), damaged: Damaged = ()) -> str:
+def status_text(status: Status) -> str:
     """Write how far a study is, which runs failed and which files are damaged."""
+    results = status.results
     rows: Rows = [("world", "agent", "stored", "cut off", "failed", "missing")]
     for cell in results.cells:
         counts = (len(cell.runs), int(cell.truncated.sum()), len(cell.failed), len(cell.missing))
@@ -41,14 +29,15 @@ def status_text(results: Results, failures: Sequence[Failure] = (), damaged: Dam
     to_go = size - stored
     lines = [columns(rows, right="2345"), "", f"{stored:,} of {size:,} runs stored and sound"]
     lines[-1] += f"; goalward run makes the other {to_go:,}" if to_go else ": complete"
-    if failures:
-        lines += ["", failures_text(failures)]
-    lines += shortened([f"damaged, set aside: {path} ({reason})" for path, reason in damaged])
+    if status.failures:
+        lines += ["", failures_text(status.failures)]
+    lines += shortened([f"damaged, set aside: {path} ({reason})" for path, reason in status.damaged])
     return "\n".join(lines)
 
 
-def status_document(results: Results, failures: Sequence[Failure] = (), damaged: Damaged = ()) -> dict[str, Any]:
+def status_document(status: Status) -> dict[str, Any]:
     """Return how far a study is as plain data."""
+    results = status.results
     cells = [
         {
             "world": world_name(results.design, cell.cell),
@@ -66,7 +55,7 @@ def status_document(results: Results, failures: Sequence[Failure] = (), damaged:
         "runs": results.design.size,
         "stored": sum(len(cell.runs) for cell in results.cells),
         "cells": cells,
-        **problems_document(failures, damaged),
+        **problems_document(status.failures, status.damaged),
     }
 
 
@@ -115,7 +104,7 @@ def shortened(lines: list[str]) -> list[str]:
     return lines if rest <= 0 else [*lines[:MOST_LINES], f"and {rest:,} more files"]
 
 
-def problems_document(failures: Sequence[Failure], damaged: Damaged) -> dict[str, Any]:
+def problems_document(failures: Sequence[Failure], damaged: Sequence[tuple[Path, str]]) -> dict[str, Any]:
     return {
         "failures": [
             {"world": f.world, "agent": f.agent, "run": f.run, "error": f.error, "record": str(f.path)}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,16 @@ from goalward.results.store import NoRun, Store
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import Cell, Design
 
-__all__ = ["MEASURES", "CellResults", "Results", "checked_measure", "load_results", "named", "world_name"]
+__all__ = [
+    "MEASURES",
+    "CellResults",
+    "Results",
+    "checked_measure",
+    "load_results",
+    "named",
+    "open_results",
+    "world_name",
+]
 
 MEASURES = ("regret", "gap_regret")
 CURVE_POINTS = 400
@@ -109,6 +119,12 @@ def checked_measure(measure: str) -> str:
     if measure not in MEASURES:
         raise SettingError(f"measure is {measure!r}; it must be one of {', '.join(MEASURES)}")
     return measure
+
+
+def open_results(folder: Path, study: str | None = None) -> Results:
+    """Read the results of a study from a folder; without a name, of its only study."""
+    store = Store.open(folder)
+    return load_results(store, store.design(study))
 
 
 def load_results(store: Store, design: Design) -> Results:

@@ -1,4 +1,4 @@
-"""The verb that lists what there is."""
+"""The verbs about what is installed: list it, check it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from goalward.cli.app import app, say
+from goalward.cli.app import app, say, say_json
+from goalward.cli.options import Json
 from goalward.errors import UnknownNameError
 from goalward.registry import Registry
 
-__all__ = ["list_things"]
+__all__ = ["doctor", "list_things"]
 
 KINDS = ("agents", "priors", "studies", "worlds")
 
@@ -19,7 +20,7 @@ KINDS = ("agents", "priors", "studies", "worlds")
 def list_things(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="agents, priors, studies or worlds.")],
 ) -> None:
-    """List what there is to choose from."""
+    """List the agents, priors, studies or worlds by name."""
     if kind not in KINDS:
         raise UnknownNameError("list", kind, KINDS)
     if kind == "studies":
@@ -35,3 +36,22 @@ def list_things(
 
     registries: dict[str, Registry[Any]] = {"agents": agents, "priors": priors, "worlds": worlds}
     say(registry_table(registries[kind]))
+
+
+@app.command()
+def doctor(
+    test: Annotated[bool, typer.Option("--test/--no-test", help="Also test it, which takes some ten seconds.")] = True,
+    json: Json = False,
+) -> None:
+    """Print what is installed and whether it works."""
+    from goalward.execution import doctor as checks
+    from goalward.report.doctor_text import doctor_document, doctor_text
+
+    facts = checks.facts()
+    done = checks.run_checks() if test else []
+    if json:
+        say_json(doctor_document(facts, done))
+    else:
+        say(doctor_text(facts, done))
+    if not all(check.passed for check in done):
+        raise typer.Exit(1)

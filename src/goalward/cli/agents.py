@@ -1,0 +1,78 @@
+"""The verb about agents: let one learn in a world."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from goalward.cli.app import app, say, say_json
+from goalward.cli.options import WORLD_HELP, Json, Settings
+from goalward.errors import SettingError
+
+__all__ = ["learn"]
+
+INTERRUPTED = 130
+
+
+@app.command()
+def learn(
+    world: Annotated[str | None, typer.Argument(metavar="[WORLD]", help=WORLD_HELP)] = None,
+    settings: Settings = None,
+    agent: Annotated[
+        str | None, typer.Option(help="The name of an algorithm: goalward list agents.  [default: psrl]")
+    ] = None,
+    agent_settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent-set",
+            metavar="NAME=VALUE",
+            help="A setting of the agent, as in a study: delta=0.1, prior={kind='slip'}. Can be repeated.",
+        ),
+    ] = None,
+    episodes: Annotated[int, typer.Option(help="How many episodes to run.")] = 1000,
+    seed: Annotated[int | None, typer.Option(help="The seed of all random draws.  [default: 0]")] = None,
+    max_steps: Annotated[int | None, typer.Option(help="End the run after this many steps.")] = None,
+    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the agent in a file after the run.")] = None,
+    resume: Annotated[Path | None, typer.Option(metavar="FILE", help="Go on with the agent in a file.")] = None,
+    json: Json = False,
+) -> None:
+    """Let an agent learn in a world, and print what it cost."""
+    from goalward.agents.storage import check_place
+    from goalward.execution.interrupts import stop_requests
+    from goalward.execution.single_run import run_once
+    from goalward.report.progress import open_episode_display
+    from goalward.report.run_text import run_document, run_table
+
+    if resume is not None and (agent is not None or agent_settings):
+        raise SettingError("--resume brings its agent with it; leave --agent and --agent-set out")
+    if save is not None:
+        check_place(save)
+    with open_episode_display(episodes) as show, stop_requests() as stopped:
+        found = run_once(
+            world,
+            settings or [],
+            agent=agent or "psrl",
+            agent_settings=agent_settings or [],
+            episodes=episodes,
+            seed=seed,
+            max_steps=max_steps,
+            resume=resume,
+            watch=lambda done, steps: show(done, steps) and not stopped(),
+        )
+    # The table is printed even if the agent cannot be kept, for example because the disk is full.
+    if not json:
+        say(f"{found.run.agent.name} in {found.world}, seed {found.run.seed}", run_table(found.run, found.seconds))
+    kept = None
+    try:
+        if save is not None:
+            found.keep(save)
+            kept = str(save)
+    finally:
+        if json:
+            say_json({"world": found.world, **run_document(found.run, found.seconds), "saved": kept})
+    if kept is not None and not json:
+        say("", f"kept: {kept}; goalward learn --resume {kept} goes on")
+    if stopped():
+        raise typer.Exit(INTERRUPTED)

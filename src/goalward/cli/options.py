@@ -1,0 +1,49 @@
+"""Arguments and options that several verbs have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = [
+    "DaskAddress",
+    "Folder",
+    "Json",
+    "Level",
+    "MarkdownFile",
+    "Measure",
+    "Settings",
+    "StudyName",
+    "Workers",
+    "World",
+]
+
+WORLD_HELP = "The name of a world (goalward list worlds), a model in .npz or .json, or a map in .txt."
+
+World = Annotated[str, typer.Argument(metavar="WORLD", help=WORLD_HELP)]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the world, such as rows=5. Can be repeated."),
+]
+Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
+StudyName = Annotated[str | None, typer.Option("--study", help="Which study, if the folder holds several.")]
+Workers = Annotated[
+    int | None, typer.Option(help="How many processes to use; 1 means only this one. The default is one for each core.")
+]
+DaskAddress = Annotated[
+    str | None,
+    typer.Option("--dask", metavar="ADDRESS", help="Run on the Dask cluster at this address: tcp://host:8786."),
+]
+Level = Annotated[float, typer.Option(help="The confidence level of the intervals.")]
+Measure = Annotated[
+    str,
+    typer.Option(
+        help="regret: costs paid minus the optimal cost. gap_regret: the sum of optimality gaps, which varies less."
+    ),
+]
+MarkdownFile = Annotated[
+    Path | None, typer.Option("--markdown", metavar="FILE", help="Also write the tables as Markdown.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON; infinite numbers are null.")]

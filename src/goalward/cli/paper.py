@@ -1,0 +1,95 @@
+"""The verbs about the paper: reproduce its figure, test its claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from goalward.cli.app import app, exit_if_interrupted, say, say_json, terminal_width
+from goalward.cli.options import DaskAddress, Json, MarkdownFile, Workers
+from goalward.errors import UnknownNameError
+from goalward.execution.thread_limits import use_one_thread
+
+__all__ = ["claims", "reproduce"]
+
+REGIMES = ("theory", "tuned")
+
+
+@app.command()
+def reproduce(
+    regime: Annotated[
+        str, typer.Option(help="theory: confidence widths as proved. tuned: widths scaled down for each world.")
+    ] = "theory",
+    episodes: Annotated[int | None, typer.Option(min=1, help="Episodes of each run. The paper has 10,000.")] = None,
+    runs: Annotated[int | None, typer.Option(min=1, help="Runs of each agent in each world. The paper has 10.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The results folder. The default is results/paper-REGIME.")] = None,
+    workers: Workers = None,
+    dask: DaskAddress = None,
+) -> None:
+    """Reproduce the paper's figure: runs, tables, figures."""
+    use_one_thread()
+    from goalward.execution.runner import run_in_folder
+    from goalward.report.progress import open_display
+    from goalward.report.publication import publish
+    from goalward.report.status_text import report_text
+    from goalward.results.results import open_results
+    from goalward.studies.shipped import find_study
+    from goalward.studies.spec import load_spec
+    from goalward.studies.study import make_study
+
+    if regime not in REGIMES:
+        raise UnknownNameError("regime", regime, REGIMES)
+    spec, source = load_spec(find_study(f"paper-{regime}"))
+    given = {"episodes": episodes, "runs": runs}
+    spec = spec.model_copy(update={name: value for name, value in given.items() if value is not None})
+    folder = out or Path("results") / spec.name
+    with exit_if_interrupted(), open_display() as display:
+        report = run_in_folder(make_study(spec, source), folder, workers=workers, dask=dask, watch=display)
+    say(report_text(report, folder))
+    if not report.done and not report.stored:
+        raise typer.Exit(1)
+    say("", publish(open_results(folder, spec.name), folder, regime))
+    if report.failures or report.stopped:
+        raise typer.Exit(1)
+
+
+@app.command()
+def claims(
+    quick: Annotated[bool, typer.Option("--quick", help="Take about a minute: fewer runs, wider intervals.")] = False,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="TEST", help="Run this test. Can be repeated.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The results folder. Runs that it holds are not run again.")] = Path(
+        "results/claims"
+    ),
+    workers: Workers = None,
+    markdown: MarkdownFile = None,
+    bounds: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write the regrets beside the terms of Theorem 1, as Markdown."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Test the claims of the paper and print a verdict on each."""
+    from goalward.claims.catalogue import check_claims
+    from goalward.claims.regret_table import stored_regret_rows
+    from goalward.report.claims_text import claims_document, claims_markdown, claims_text, regret_markdown
+    from goalward.report.documents import write_text
+    from goalward.results.store import Store
+
+    found = check_claims(
+        out, quick=quick, only=only, workers=workers, watch=lambda name: typer.echo(f"testing: {name}", err=True)
+    )
+    if markdown is not None:
+        write_text(markdown, claims_markdown(found))
+    if bounds is not None:
+        write_text(bounds, regret_markdown(stored_regret_rows(Store.open(out))))
+    if json:
+        say_json(claims_document(found))
+        return
+    say(claims_text(found, terminal_width()))
+    for written in (markdown, bounds):
+        if written is not None:
+            say("", f"written: {written}")

@@ -1,0 +1,89 @@
+"""One run by itself, of an agent that can be kept in a file and learn on later."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from goalward import agents, worlds
+from goalward.agents import storage
+from goalward.errors import SettingError
+from goalward.learning.loop import learn
+from goalward.learning.run import Run
+from goalward.seeds import run_seed
+from goalward.settings import checked_integer, read_settings
+
+__all__ = ["SingleRun", "run_once"]
+
+
+@dataclass(frozen=True, eq=False)
+class SingleRun:
+    """A run, how long it took, and what a file of its agent says about where the agent comes from."""
+
+    run: Run
+    seconds: float
+    origin: Mapping[str, Any]
+
+    @property
+    def world(self) -> str:
+        """The name of the world."""
+        return str(self.origin["world"])
+
+    def keep(self, path: Path) -> None:
+        """Write the agent to a file."""
+        storage.save(self.run.agent, path, self.origin)
+
+
+def run_once(
+    world: str | None,
+    settings: Sequence[str] = (),
+    *,
+    agent: str = "psrl",
+    agent_settings: Sequence[str] = (),
+    episodes: int = 1000,
+    seed: int | None = None,
+    max_steps: int | None = None,
+    resume: Path | None = None,
+    watch: Callable[[int, int], bool] | None = None,
+) -> SingleRun:
+    """Let an agent learn in a world.
+
+    Parameters
+    ----------
+    world, settings
+        As `goalward.worlds.load` takes them. An agent from a file knows its world, so it may be None there.
+    agent, agent_settings
+        The name of an algorithm and its settings, such as ``delta=0.1``; an agent from a file has its own.
+    seed
+        By default 0, or a new one for an agent from a file, so that its luck is not that of earlier runs.
+    resume
+        The file of an agent that goes on.
+    watch
+        Called with the episodes and steps done so far; it ends the run by returning False.
+    """
+    checked_integer("episodes", episodes, 1)
+    origin: dict[str, Any] = {"seed": 0, "episodes": 0}
+    learner = None
+    if resume is not None:
+        learner, known = storage.read(resume)
+        origin |= known
+    if world is not None:
+        origin |= {"world": world, "settings": list(settings)}
+    if origin.get("world") is None:
+        raise SettingError("which world? Name one: goalward list worlds")
+    ssp = worlds.load(origin["world"], origin["settings"])
+    if learner is None:
+        learner = agents.find(agent).from_settings(read_settings(agent_settings), ssp, episodes)
+        origin["seed"] = seed = seed or 0
+    elif seed is None:
+        seed = run_seed(origin["seed"], "resume", origin["episodes"])
+    resumes = resume is not None
+    # A run of two steps comes first, so that the time is not that of compiling. It changes nothing.
+    learn(learner, ssp, episodes, seed, max_steps=2, resume=resumes)
+    began = time.perf_counter()
+    run = learn(learner, ssp, episodes, seed, max_steps=max_steps, resume=resumes, watch=watch)
+    seconds = time.perf_counter() - began
+    return SingleRun(run, seconds, origin | {"episodes": origin["episodes"] + len(run.costs)})
