@@ -5,8 +5,9 @@ STAMP := .venv/.installed
 CORE_STAMP := .venv/.core-installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PEERS_STAMP := .venv-peers/.installed
+LOWEST_STAMP := .venv-lowest/.installed
 
-.PHONY: install reproduce test lint types tests bench \
+.PHONY: install reproduce test lint types tests test-lowest dist bench \
 	bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup clean
 
 install: $(STAMP)
@@ -36,7 +37,26 @@ types: install
 	$(BIN)/mypy
 
 tests: install
-	$(BIN)/pytest --cov --cov-report=term --numprocesses=auto
+	$(BIN)/pytest --cov --cov-report=term --numprocesses=auto --dist=worksteal
+
+# The oldest versions that pyproject.toml allows. Not part of `make test`: run it when a lower bound changes.
+$(LOWEST_STAMP): pyproject.toml
+	$(PYTHON) -m venv .venv-lowest
+	$(PYTHON) -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	    groups = [project["dependencies"], *project["optional-dependencies"].values()]; \
+	    print(*[name.replace(">=", "==") for group in groups for name in group if ">=" in name], sep="\n")' \
+	    > .venv-lowest/lowest.txt
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv-lowest/lowest.txt \
+	    --editable '.[test]'
+	touch $(LOWEST_STAMP)
+
+test-lowest: $(LOWEST_STAMP)
+	.venv-lowest/bin/pytest --numprocesses=auto --dist=worksteal
+
+# A source archive and a wheel, in dist/.
+dist: install
+	$(PIP) build
+	$(BIN)/python -m build
 
 $(PEERS_STAMP): benchmarks/peers.txt
 	$(PYTHON) -m venv .venv-peers
@@ -54,4 +74,4 @@ bench-learning bench-sizes bench-rivals bench-experiments bench-startup: install
 	$(BIN)/python benchmarks/$(@:bench-%=%).py
 
 clean:
-	rm -rf .venv .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv .venv-peers .venv-lowest dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
