@@ -28,8 +28,7 @@ import goalward as gw
 from goalward.results.record import encode
 from goalward.results.store import Store
 from goalward.studies.design import Design
-from goalward.studies.spec import parse_spec
-from goalward.studies.study import make_study
+from goalward.studies.study import Study
 from processes import machine, table
 
 RESULTS = Path(__file__).resolve().parent / "results" / "experiments.md"
@@ -150,11 +149,17 @@ def learning_time(folder: Path) -> float:
 
 def filled_store(folder: Path, runs: int) -> tuple[Store, Design]:
     """Store the same run under the keys of a large study: reading does not care."""
-    world = '[[worlds]]\nworld = "grid-world"\nsweep = { columns = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11] }\n'
-    text = f'name = "many"\nruns = {runs // 10}\nepisodes = 10_000\n{world}[[agents]]\nagent = "uniform"\n'
-    study = make_study(*parse_spec(text, folder / "many.toml"))
+    worlds = [{"world": "grid-world", "sweep": {"columns": list(range(2, 12))}}]
+    document = {
+        "name": "many",
+        "runs": runs // 10,
+        "episodes": 10_000,
+        "worlds": worlds,
+        "agents": [{"agent": "uniform"}],
+    }
+    study = Study.from_dict(document)
     store = Store.open(folder / "many", create=True)
-    store.save_study(study.design, text, study.attachments)
+    store.save_study(study.design, study.text, study.attachments)
     run = gw.learn(gw.agents.make("psrl"), gw.worlds.grid_world(), 10_000, seed=0)
     for cell in study.design.cells:
         for spec in study.design.specs(cell):

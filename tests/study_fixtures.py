@@ -9,7 +9,7 @@ import pytest
 from goalward.execution.pools import InProcess
 from goalward.execution.runner import run_study
 from goalward.results.store import Store
-from goalward.studies.study import load
+from goalward.studies.study import Study
 
 STUDY = """\
 name = "small"
@@ -149,7 +149,7 @@ def write_study(folder):
         world = '[[worlds]]\nworld = "grid-world"\nlabel = "grid"\nsettings = { rows = 2, columns = 2 }\n'
         path = folder / f"{name}.toml"
         path.write_text(f'name = "{name}"\nruns = 2\nepisodes = 5\n{extra}\n{world}{entries}')
-        return load(path)
+        return Study.load(path)
 
     return write
 

@@ -59,7 +59,7 @@ USE_THEM = """
 import json, sys, tempfile
 import goalward as gw
 from goalward.cli import main
-from goalward.studies.study import load
+from goalward.studies.study import Study
 study = tempfile.NamedTemporaryFile("w", suffix=".toml")
 study.write('''name = "x"
 episodes = 5
@@ -73,7 +73,7 @@ settings.prior = "flat"
 agent = "dizzy"
 ''')
 study.flush()
-load(study.name).check()
+Study.load(study.name).check()
 run = gw.learn(gw.agents.PSRL.from_settings({"prior": "flat"}, gw.worlds.corridor(), 5), gw.worlds.corridor(), 5)
 gw.agents.save(run.agent, study.name + ".npz")
 kept = gw.agents.load(study.name + ".npz")

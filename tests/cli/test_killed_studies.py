@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from goalward.results.store import Store
-from goalward.studies.study import load
+from goalward.studies.study import Study
 from processes import alive, descendants, start_goalward, wait_until
 
 RUN = ("run", "held.toml", "--out", "results", "--workers")
@@ -42,7 +42,7 @@ def test_killed_at_two_moments_a_study_goes_on_and_ends_the_same(held, run_here,
     out, err = process.communicate()
     assert process.returncode == 0, err
     assert "12 of 12 runs are stored" in out
-    _, whole = run_here(load(held.folder / "held.toml"), "whole")
+    _, whole = run_here(Study.load(held.folder / "held.toml"), "whole")
     assert digests(Store.open(held.folder / "results")) == digests(whole)
 
 

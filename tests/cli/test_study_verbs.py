@@ -9,8 +9,7 @@ from goalward.cli import main
 from goalward.execution import doctor as checkup
 from goalward.report.paper_values import PUBLISHED
 from goalward.results.store import Store
-from goalward.studies.shipped import find_study
-from goalward.studies.study import load
+from goalward.studies.study import Study
 
 
 @pytest.fixture
@@ -163,7 +162,7 @@ def test_reproduce_ends_with_table_and_paths(run, folder):
 
 @pytest.mark.parametrize("regime", ["theory", "tuned"])
 def test_the_paper_is_the_paper(regime):
-    study = load(find_study(f"paper-{regime}"))
+    study = Study.load(f"paper-{regime}")
     study.check()
     design = study.design
     assert (design.runs, design.size, {cell.episodes for cell in design.cells}) == (10, 100, {10_000})

@@ -11,7 +11,7 @@ import pytest
 from goalward.errors import SettingError
 from goalward.execution.pools import Dask
 from goalward.results.store import Store
-from goalward.studies.study import load
+from goalward.studies.study import Study
 from processes import start_goalward, start_python, wait_until
 
 pytest.importorskip("distributed")
@@ -65,7 +65,7 @@ def test_a_killed_worker_changes_no_bit(held, cluster, run_here, digests):
     out, err = run.communicate(timeout=300)
     assert run.returncode == 0, err
     assert "12 of 12 runs are stored in results" in out
-    _, alone = run_here(load(held.folder / "held.toml"), "alone")
+    _, alone = run_here(Study.load(held.folder / "held.toml"), "alone")
     assert digests(Store.open(held.folder / "results")) == digests(alone)
 
 

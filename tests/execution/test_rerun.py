@@ -12,7 +12,7 @@ from goalward.errors import FileError, SettingError
 from goalward.execution.rerun import final_plan, regret_by_cause, rerun, visits
 from goalward.learning.regret import optimum
 from goalward.studies.attachments import Attachments
-from goalward.studies.study import load
+from goalward.studies.study import Study
 from goalward.worlds import grid_world
 
 
@@ -52,7 +52,7 @@ def test_the_first_step_of_a_plan_in_steps_is_shown():
 
 
 def test_regret_is_split_at_the_epochs(folder):
-    study = load(folder / "small.toml")
+    study = Study.load(folder / "small.toml")
     cell = next(cell for cell in study.design.cells if cell.agent.label == "psrl")
     world, run = rerun(study.design.spec(cell, 0))
     gaps = optimum(world).gaps

@@ -10,8 +10,7 @@ from goalward.execution import worker as work
 from goalward.execution.pools import InProcess, Processes, open_pool
 from goalward.execution.runner import Session, jobs_of, run_study
 from goalward.results.store import Store
-from goalward.studies.shipped import find_study
-from goalward.studies.study import load
+from goalward.studies.study import Study
 
 
 def counting(pool=InProcess):
@@ -27,7 +26,7 @@ def counting(pool=InProcess):
 
 
 def test_a_study_is_carried_out_once(folder, digests):
-    study = load(folder / "small.toml")
+    study = Study.load(folder / "small.toml")
     store = Store.open(folder / "results", create=True)
     opened, handed = counting()
     report = run_study(study, store, opened)
@@ -56,7 +55,7 @@ sweep = { columns = [2, 3] }
 [[agents]]
 agent = "uniform"
 """)
-    study = load(folder / "shared.toml")
+    study = Study.load(folder / "shared.toml")
     store = Store.open(folder / "results", create=True)
     opened, handed = counting()
     report = run_study(study, store, opened)
@@ -68,7 +67,7 @@ agent = "uniform"
 
 
 def test_no_shipped_study_hands_out_a_run_twice():
-    design = load(find_study("claims-theorem")).design
+    design = Study.load("claims-theorem").design
     jobs = jobs_of(design)
     assert (len(jobs), len({job.key for job in jobs}), design.size) == (280, 280, 320)
     shards = [job.key for number in (1, 2, 3) for job in jobs_of(design, (number, 3))]
@@ -76,33 +75,33 @@ def test_no_shipped_study_hands_out_a_run_twice():
 
 
 def test_adding_an_agent_changes_no_other_result(folder, digests, run_here):
-    report, store = run_here(load(folder / "small.toml"))
+    report, store = run_here(Study.load(folder / "small.toml"))
     before = digests(store)
     text = (folder / "small.toml").read_text()
     (folder / "small.toml").write_text(text.replace("[[agents]]", '[[agents]]\nagent = "tsde"\n\n[[agents]]', 1))
-    report, store = run_here(load(folder / "small.toml"))
+    report, store = run_here(Study.load(folder / "small.toml"))
     assert (report.stored, report.done) == (12, 6)
     after = digests(store)
     assert len(after) == 18
     assert after.items() >= before.items()
     alone = (folder / "small.toml").read_text().replace('[[agents]]\nagent = "uniform"\n', "")
     (folder / "alone.toml").write_text(alone)
-    _, other = run_here(load(folder / "alone.toml"), "alone")
+    _, other = run_here(Study.load(folder / "alone.toml"), "alone")
     assert digests(other).items() <= after.items()
 
 
 def test_runs_depend_on_the_seed_of_the_study_and_on_nothing_else(folder, digests, run_here):
-    _, store = run_here(load(folder / "small.toml"))
+    _, store = run_here(Study.load(folder / "small.toml"))
     (folder / "more.toml").write_text((folder / "small.toml").read_text().replace("runs = 3", "runs = 4"))
-    _, more = run_here(load(folder / "more.toml"), "more")
+    _, more = run_here(Study.load(folder / "more.toml"), "more")
     assert digests(more).items() > digests(store).items()
     (folder / "seed.toml").write_text((folder / "small.toml").read_text().replace("runs = 3", "runs = 3\nseed = 1"))
-    _, seed = run_here(load(folder / "seed.toml"), "seed")
+    _, seed = run_here(Study.load(folder / "seed.toml"), "seed")
     assert not set(digests(seed).values()) & set(digests(store).values())
 
 
 def test_agents_face_the_same_luck_and_drawn_worlds_differ(folder):
-    design = load(folder / "small.toml").design
+    design = Study.load(folder / "small.toml").design
     by_label = {(cell.world.label, cell.agent.label): design.specs(cell) for cell in design.cells}
     for world in ("grid", "drawn"):
         uniform, psrl = by_label[world, "uniform"], by_label[world, "psrl"]
@@ -112,7 +111,7 @@ def test_agents_face_the_same_luck_and_drawn_worlds_differ(folder):
 
 
 def test_two_workers_make_the_same_bits(folder, digests, run_here):
-    study = load(folder / "small.toml")
+    study = Study.load(folder / "small.toml")
     _, alone = run_here(study)
     store = Store.open(folder / "two", create=True)
     report = run_study(study, store, lambda: open_pool(2))
@@ -121,7 +120,7 @@ def test_two_workers_make_the_same_bits(folder, digests, run_here):
 
 
 def test_shards_make_up_the_study(folder, digests, run_here):
-    study = load(folder / "small.toml")
+    study = Study.load(folder / "small.toml")
     _, whole = run_here(study)
     for number in (3, 1, 2):
         report, shared = run_here(study, "shards", shard=(number, 3))
@@ -135,7 +134,7 @@ def test_shards_make_up_the_study(folder, digests, run_here):
 
 
 def test_damaged_files_are_run_again(folder, digests, run_here):
-    study = load(folder / "small.toml")
+    study = Study.load(folder / "small.toml")
     _, store = run_here(study)
     before = digests(store)
     key = jobs_of(study.design)[5].key
@@ -163,7 +162,7 @@ def test_failures_do_not_stop_the_others(write_study, folder, workers):
     # Once the file is mended, only its own runs are made.
     path = folder / "agents.py"
     path.write_text(path.read_text().replace('raise ValueError("no idea")', "return super().plan(state)"))
-    mended = load(folder / "own.toml")
+    mended = Study.load(folder / "own.toml")
     again = run_study(mended, store, InProcess)
     assert again.stored == 2
     assert {failure.agent for failure in again.failures} == {"Leaves"}
@@ -179,7 +178,7 @@ def test_a_run_that_kills_its_worker_is_found_out(write_study, folder, digests):
 
 
 def test_a_worker_that_dies_between_two_batches_costs_nothing(folder, digests, run_here):
-    study = load(folder / "small.toml")
+    study = Study.load(folder / "small.toml")
     _, whole = run_here(study)
 
     class Breaks(InProcess):
@@ -205,7 +204,7 @@ def test_a_worker_that_dies_between_two_batches_costs_nothing(folder, digests, r
 
 
 def test_a_suspect_runs_alone(folder):
-    study = load(folder / "small.toml")
+    study = Study.load(folder / "small.toml")
     suspect, other, *rest = jobs_of(study.design)
     store = Store.open(folder / "results", create=True)
     session = Session(study.design, study.attachments, store, rest, 12, None)
@@ -229,7 +228,7 @@ def test_a_suspect_runs_alone(folder):
 
 
 def test_threads_may_share_what_is_made(folder):
-    study = load(folder / "small.toml")
+    study = Study.load(folder / "small.toml")
     jobs = jobs_of(study.design)
     with ThreadPoolExecutor(8) as threads:
         outcomes = list(threads.map(lambda job: work.made(job.spec, study.attachments), jobs * 40))
@@ -238,7 +237,7 @@ def test_threads_may_share_what_is_made(folder):
 
 
 def test_a_disk_that_fills_up(folder, monkeypatch):
-    study = load(folder / "small.toml")
+    study = Study.load(folder / "small.toml")
     store = Store.open(folder / "results", create=True)
     add, added = store.add, []
 
@@ -258,7 +257,9 @@ def test_a_disk_that_fills_up(folder, monkeypatch):
 
 def test_progress_is_reported(folder, run_here):
     seen = []
-    run_here(load(folder / "small.toml"), watch=lambda progress: seen.append((dict(progress.done), progress.failed)))
+    run_here(
+        Study.load(folder / "small.toml"), watch=lambda progress: seen.append((dict(progress.done), progress.failed))
+    )
     assert seen[0] == ({}, 0)
     assert seen[-1] == ({"uniform": 6, "psrl": 6}, 0)
 
@@ -274,7 +275,7 @@ def test_interrupts_stop_everything(folder):
             Interrupted.stopped = True
 
     with pytest.raises(KeyboardInterrupt):
-        run_study(load(folder / "small.toml"), Store.open(folder / "results", create=True), Interrupted)
+        run_study(Study.load(folder / "small.toml"), Store.open(folder / "results", create=True), Interrupted)
     assert Interrupted.stopped
 
 
@@ -282,7 +283,7 @@ def test_wrong_values_are_found_before_the_first_run(folder, run_here):
     text = (folder / "small.toml").read_text()
     (folder / "wrong.toml").write_text(text + "settings = { max_rejections = -1 }\n")
     with pytest.raises(FileError, match="max_rejections is -1"):
-        run_here(load(folder / "wrong.toml"))
+        run_here(Study.load(folder / "wrong.toml"))
     assert not (folder / "results" / "runs").exists()
 
 

@@ -10,11 +10,11 @@ from goalward.execution.rerun import rerun
 from goalward.results import record
 from goalward.results import results as results_module
 from goalward.results.results import checked_measure, curve_points, load_results, named
-from goalward.studies.study import load
+from goalward.studies.study import Study
 
 
 def test_curves_are_those_of_the_runs(folder, run_here):
-    study = load(folder / "small.toml")
+    study = Study.load(folder / "small.toml")
     _, store = run_here(study)
     found = load_results(store, study.design)
     assert found.agents() == ["uniform", "psrl"]
@@ -34,7 +34,7 @@ def test_long_runs_are_read_where_they_were_recorded(folder, run_here, monkeypat
     for module in (record, results_module):
         monkeypatch.setattr(module, "MOST_EPISODES", 20)
     monkeypatch.setattr(record, "GRID_POINTS", 12)
-    study = load(folder / "small.toml")
+    study = Study.load(folder / "small.toml")
     _, store = run_here(study)
     cell = load_results(store, study.design).cells[0]
     assert 5 < len(cell.points) <= 12
@@ -84,14 +84,14 @@ def test_points_of_curves(episodes):
 def test_lengths_tell_worlds_apart(folder, run_here):
     path = folder / "small.toml"
     path.write_text(path.read_text().replace("episodes = 30", "episodes = [3, 6]"))
-    study = load(path)
+    study = Study.load(path)
     _, store = run_here(study)
     worlds = load_results(store, study.design).worlds()
     assert list(worlds) == ["grid, 3 episodes", "grid, 6 episodes", "drawn, 3 episodes", "drawn, 6 episodes"]
 
 
 def test_names_that_are_none(folder, run_here):
-    study = load(folder / "small.toml")
+    study = Study.load(folder / "small.toml")
     _, store = run_here(study)
     found = load_results(store, study.design)
     assert named(found, "psrl") == "psrl"
@@ -113,4 +113,4 @@ def test_studies_without_results_or_with_the_same_twice_are_refused(tmp_path, ex
     lines += ["[[agents]]", 'agent = "uniform"', agent_extra]
     (tmp_path / "none.toml").write_text("\n".join(lines) + "\n")
     with pytest.raises(FileError, match=re.escape(message)):
-        load(tmp_path / "none.toml")
+        Study.load(tmp_path / "none.toml")

@@ -13,12 +13,12 @@ from goalward.results import store as store_module
 from goalward.results.record import encode
 from goalward.results.results import load_results
 from goalward.results.store import MARKER, NoRun, Store
-from goalward.studies.study import load
+from goalward.studies.study import Study
 
 
 @pytest.fixture
 def filled(folder, run_here):
-    study = load(folder / "small.toml")
+    study = Study.load(folder / "small.toml")
     return study, run_here(study)[1]
 
 
@@ -30,7 +30,7 @@ def test_a_study_is_kept_as_it_was_run(filled):
     study, store = filled
     assert list(store.studies()) == ["small"]
     assert store.design() == store.design("small") == study.design
-    assert (store.folder / "studies" / "small.toml").read_text() == study.source.text
+    assert (store.folder / "studies" / "small.toml").read_text() == study.text
 
 
 def test_only_whole_files_are_there(filled):

@@ -7,8 +7,7 @@ import pytest
 
 from goalward.errors import FileError
 from goalward.studies.run_spec import RunSpec, key_of
-from goalward.studies.shipped import find_study
-from goalward.studies.study import load
+from goalward.studies.study import Study
 
 SPEC = RunSpec(
     {"id": "grid-world-v0", "settings": {"rows": 3}}, {"name": "psrl", "settings": {"scale": 0.5}}, 10, None, seed=1
@@ -30,16 +29,16 @@ FIRST_KEYS = {
 
 
 def test_the_keys_of_the_paper_s_study_stay():
-    design = load(find_study("paper-theory")).design
+    design = Study.load("paper-theory").design
     keys = {(cell.world.label, cell.agent.label): design.keys(cell) for cell in design.cells}
     assert {labels: each[0] for labels, each in keys.items()} == FIRST_KEYS
     assert keys["GridWorld", "PSRL-SSP"][-1] == "974ea43ec00e534f955a00e347684e7f"
 
 
 def test_the_keys_of_drawn_worlds_and_other_priors_stay():
-    design = load(find_study("claims-theorem")).design
+    design = Study.load("claims-theorem").design
     assert design.keys(design.cells[0])[0] == "bb0dfc324bbd02d3db7e245d3985579e"
-    design = load(find_study("claims-priors")).design
+    design = Study.load("claims-priors").design
     assert [design.keys(cell)[0] for cell in design.cells] == [
         "4c023f0b3aa353617cb465967bfbfd87",
         "6b4ca52c9e8b8a93db03216c0d7610ff",

@@ -13,8 +13,7 @@ from goalward.results.store import Store
 from goalward.results.summary import summarise
 from goalward.studies import shipped
 from goalward.studies.shipped import find_study, shipped_folder, shipped_studies
-from goalward.studies.spec import load_spec
-from goalward.studies.study import load, make_study
+from goalward.studies.study import Study
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in (ROOT / "studies").glob("*.toml"))
@@ -22,13 +21,12 @@ NAMES = sorted(path.stem for path in (ROOT / "studies").glob("*.toml"))
 
 def small(path, **changes):
     """Return a study with fewer runs and episodes."""
-    spec, source = load_spec(path)
-    return make_study(spec.model_copy(update={"runs": 2, "episodes": 5} | changes), source)
+    return Study.load(path).replace(**{"runs": 2, "episodes": 5} | changes)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_study_is_right_and_named_like_its_file(name):
-    study = load(find_study(name))
+    study = Study.load(name)
     study.check()
     assert study.design.name == name
     assert study.spec.description
@@ -36,7 +34,7 @@ def test_every_study_is_right_and_named_like_its_file(name):
 
 @pytest.mark.parametrize("name", ["bayesian-regret", "growth", "paper-theory", "paper-tuned", "ulcvi-80000"])
 def test_the_studies_of_the_paper_run(name, tmp_path):
-    study = small(find_study(name))
+    study = small(name)
     store = Store.open(tmp_path, create=True)
     report = run_study(study, store, InProcess)
     assert report.complete, report.failures

@@ -15,9 +15,7 @@ from goalward.execution.pools import Pool
 from goalward.execution.runner import run_study
 from goalward.results.results import CellResults, Results, load_results
 from goalward.results.store import Store
-from goalward.studies.shipped import find_study
-from goalward.studies.spec import load_spec
-from goalward.studies.study import make_study
+from goalward.studies.study import Study
 
 __all__ = ["RunSource", "cell_of"]
 
@@ -83,10 +81,9 @@ class RunSource:
 
     def results(self, name: str, *, runs: int, episodes: int) -> Results:
         """Carry out a study that comes with goalward, with so many runs and episodes, and return its results."""
-        spec, source = load_spec(find_study(name))
         # Under a name of its own: the folder may hold the study as its author wants it.
-        changes = {"name": f"claims-{spec.name}-{episodes}", "runs": runs, "episodes": episodes}
-        study = make_study(spec.model_copy(update=changes), source)
+        written = Study.load(name)
+        study = written.replace(name=f"claims-{written.spec.name}-{episodes}", runs=runs, episodes=episodes)
         report = run_study(study, self.store, lambda: self.pool)
         if not report.complete:
             failed = [f"{f.agent} in {f.world}: {f.error}" for f in report.failures] or [str(report.stopped)]

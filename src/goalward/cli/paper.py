@@ -35,22 +35,19 @@ def reproduce(
     from goalward.report.publication import publish
     from goalward.report.status_text import report_text
     from goalward.results.results import open_results
-    from goalward.studies.shipped import find_study
-    from goalward.studies.spec import load_spec
-    from goalward.studies.study import make_study
+    from goalward.studies.study import Study
 
     if regime not in REGIMES:
         raise UnknownNameError("regime", regime, REGIMES)
-    spec, source = load_spec(find_study(f"paper-{regime}"))
     given = {"episodes": episodes, "runs": runs}
-    spec = spec.model_copy(update={name: value for name, value in given.items() if value is not None})
-    folder = out or Path("results") / spec.name
+    study = Study.load(f"paper-{regime}").replace(**{name: value for name, value in given.items() if value is not None})
+    folder = out or Path("results") / study.design.name
     with exit_if_interrupted(), open_display() as display:
-        report = run_in_folder(make_study(spec, source), folder, workers=workers, dask=dask, watch=display)
+        report = run_in_folder(study, folder, workers=workers, dask=dask, watch=display)
     say(report_text(report, folder))
     if not report.done and not report.stored:
         raise typer.Exit(1)
-    say("", publish(open_results(folder, spec.name), folder, regime))
+    say("", publish(open_results(folder, study.design.name), folder, regime))
     if report.failures or report.stopped:
         raise typer.Exit(1)
 

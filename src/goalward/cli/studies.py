@@ -37,10 +37,9 @@ def run(
     from goalward.report.progress import open_display
     from goalward.report.status_text import report_document, report_text
     from goalward.studies.full_text import full_text
-    from goalward.studies.shipped import find_study
-    from goalward.studies.study import load
+    from goalward.studies.study import Study
 
-    loaded = load(find_study(study))
+    loaded = Study.load(study)
     if show:
         loaded.check()
         say(full_text(loaded))

@@ -21,8 +21,7 @@ from goalward.execution.runner import run_study
 from goalward.planning.solve import solve
 from goalward.results.record import host
 from goalward.results.store import Store
-from goalward.studies.spec import parse_spec
-from goalward.studies.study import Study, make_study
+from goalward.studies.study import Study
 from goalward.worlds import grid_world
 
 __all__ = ["Check", "cache_state", "facts", "run_checks"]
@@ -30,17 +29,13 @@ __all__ = ["Check", "cache_state", "facts", "run_checks"]
 PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "pydantic", "matplotlib", "typer", "rich", "distributed", "gymnasium")
 # V* of the start of the UC-SSP paper's grid, as printed there, with the decimals of our own planner.
 PUBLISHED_VALUE = 5.3014
-STUDY = """
-name = "checkup"
-runs = 2
-episodes = 200
-[[worlds]]
-world = "grid-world-v0"
-[[agents]]
-agent = "psrl"
-[[agents]]
-agent = "uniform"
-"""
+STUDY = {
+    "name": "doctor",
+    "runs": 2,
+    "episodes": 200,
+    "worlds": [{"world": "grid-world-v0"}],
+    "agents": [{"agent": "psrl"}, {"agent": "uniform"}],
+}
 
 
 @dataclass(frozen=True)
@@ -112,7 +107,7 @@ def check_planner() -> str:
 
 def check_runs() -> str:
     """Run a small study twice here and once in two processes, and compare the files."""
-    study = make_study(*parse_spec(STUDY, Path("checkup.toml")))
+    study = Study.from_dict(STUDY)
     with tempfile.TemporaryDirectory() as folder:
         found = []
         for name, pool in (("one", InProcess), ("two", InProcess), ("three", lambda: Processes(2))):

@@ -131,7 +131,7 @@ def run_study(
     if missing:
         study.check()
         store.check_room(sum(size_of(job) for job in missing))
-    store.save_study(study.design, study.source.text, study.attachments)
+    store.save_study(study.design, study.text, study.attachments)
     session = Session(study.design, study.attachments, store, missing, len(jobs), watch)
     if missing:
         session.carry_out(opened())

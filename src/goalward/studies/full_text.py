@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import tomli_w
+
 from goalward.studies.design import Cell
+from goalward.studies.designer import is_file
 from goalward.studies.run_spec import canonical
-from goalward.studies.study import Study, is_file
-from goalward.studies.toml_text import written
+from goalward.studies.study import Study
 
 __all__ = ["full_text"]
 
@@ -13,44 +17,42 @@ __all__ = ["full_text"]
 def full_text(study: Study) -> str:
     """Return a study as TOML with every setting there is; it can be run as it stands."""
     spec, design = study.spec, study.design
-    lines = [f"# {design.size:,} runs: {len(design.cells):,} cells of {design.runs:,}"]
-    for name in ("name", "description", "seed", "runs", "episodes", "max_steps"):
-        value = getattr(spec, name)
-        lines.append(f"# no {name}" if value is None else f"{name} = {written(value)}")
-    for cell in {cell.world.label: cell for cell in design.cells}.values():
-        lines += world_lines(study, cell)
+    worlds = {cell.world.label: cell for cell in design.cells}
     agents: dict[str, list[Cell]] = {}
     for cell in design.cells:
         agents.setdefault(canonical([cell.agent.label, cell.agent.identity]), []).append(cell)
-    for cells in agents.values():
-        lines += agent_lines(study, cells)
-    return "\n".join(lines)
+    document = {name: getattr(spec, name) for name in ("name", "description", "seed", "runs", "episodes", "max_steps")}
+    document["worlds"] = [world_entry(study, cell) for cell in worlds.values()]
+    document["agents"] = [agent_entry(study, cells) for cells in agents.values()]
+    head = f"# {design.size:,} runs: {len(design.cells):,} cells of {design.runs:,}"
+    limit = "# no max_steps\n" if spec.max_steps is None else ""
+    return f"{head}\n{limit}{tomli_w.dumps(without_none(document))}".rstrip()
 
 
-def world_lines(study: Study, cell: Cell) -> list[str]:
-    """Return the entry of the world of a cell."""
-    name = study.spec.worlds[entry_number(study, cell.world.label)].world
-    settings = {
-        setting: value
-        for setting, value in cell.world.identity.get("settings", {}).items()
-        if not (setting == "text" and is_file(name))
-    }
-    lines = ["", "[[worlds]]", f"world = {written(name)}", f"label = {written(cell.world.label)}"]
-    lines += [f"settings = {written(settings)}"] if settings else []
-    return lines + ([f"draw = {written(cell.world.draw)}"] if cell.world.draw else [])
+def world_entry(study: Study, cell: Cell) -> dict[str, Any]:
+    world = cell.world
+    name = study.spec.worlds[entry_number(study, world.label)].world
+    settings = world.identity.get("settings", {})
+    # The text of a map is in its file.
+    settings = {setting: value for setting, value in settings.items() if not (setting == "text" and is_file(name))}
+    return {"world": name, "label": world.label, "settings": settings, "draw": world.draw}
 
 
-def agent_lines(study: Study, cells: list[Cell]) -> list[str]:
+def agent_entry(study: Study, cells: list[Cell]) -> dict[str, Any]:
     """Return the entry of the agent that some cells share."""
-    first = cells[0]
-    name = study.spec.agents[entry_number(study, first.world.label, first.agent.label)].agent
-    lines = ["", "[[agents]]", f"agent = {written(name)}", f"label = {written(first.agent.label)}"]
-    settings = first.agent.identity["settings"]
-    lines += [f"settings = {written(settings)}"] if settings else []
+    world, agent = cells[0].world, cells[0].agent
+    name = study.spec.agents[entry_number(study, world.label, agent.label)].agent
     worlds = list(dict.fromkeys(cell.world.label for cell in cells))
-    return [*lines, f"worlds = {written(worlds)}"]
+    return {"agent": name, "label": agent.label, "settings": agent.identity["settings"], "worlds": worlds}
 
 
 def entry_number(study: Study, *labels: str) -> int:
     """Return which entry of the study has these labels."""
     return int(study.places[labels][1])
+
+
+def without_none(value: Any) -> Any:
+    """Return plain data without what TOML cannot say; these settings have None as their default."""
+    if isinstance(value, dict):
+        return {name: without_none(entry) for name, entry in value.items() if entry is not None}
+    return [without_none(entry) for entry in value] if isinstance(value, list | tuple) else value

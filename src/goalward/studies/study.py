@@ -1,46 +1,87 @@
-"""From a study to its cells: every name looked up, every default filled in, every mistake named with its line."""
+"""A study that can be run, from a file or from a dict."""
 
 from __future__ import annotations
 
 import contextlib
-import itertools
-import math
+import copy
 import sys
-import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tomli_w
 
-from goalward import agents, worlds
-from goalward.agents.base import Agent, Task
-from goalward.errors import GoalwardError, SettingError, UnknownNameError
-from goalward.model.ssp import SSP
-from goalward.settings import check_names
-from goalward.studies.agent_files import AgentFile, is_reference, load_class, read_agent_file
+from goalward.errors import SettingError
+from goalward.model.task import Task
 from goalward.studies.attachments import Attachments
-from goalward.studies.design import Cell, Design, StudyAgent, StudyWorld
+from goalward.studies.design import Design
+from goalward.studies.designer import Designer, blaming, located
 from goalward.studies.factory import make_agent, make_world
-from goalward.studies.run_spec import canonical
-from goalward.studies.spec import AgentSpec, Source, StudySpec, WorldSpec, load_spec
-from goalward.studies.toml_text import Place
-from goalward.worlds.load import read_map
+from goalward.studies.shipped import find_study
+from goalward.studies.study_spec import Source, StudySpec, load_spec, validated
+from goalward.studies.toml_lines import Place
 
-__all__ = ["Study", "load", "make_study"]
+__all__ = ["Study"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Study:
-    """A study that can be run: its design, and what its runs need beside it."""
+    """Which agents learn in which worlds, how often and for how long.
+
+    `Study.load` reads one from a TOML file, `Study.from_dict` from plain data; `goalward.run` carries it out.
+
+    Attributes
+    ----------
+    spec
+        What the study says.
+    source
+        Where it was read from.
+    design
+        The runs it means, with every default filled in.
+    attachments
+        The models and agent files that its runs need.
+    places
+        Where the worlds stand in the study, by their label, and the agents, by the world's and their own.
+    """
 
     spec: StudySpec
     source: Source
     design: Design
     attachments: Attachments
     places: dict[tuple[str, ...], Place]
-    """Where the worlds stand, by their label, and the agents, by the world's and their own."""
+
+    @classmethod
+    def load(cls, path: str | Path) -> Study:
+        """Read a study from a TOML file, or one that comes with goalward by its name."""
+        return cls.from_spec(*load_spec(find_study(str(path))))
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any], folder: str | Path = ".") -> Study:
+        """Return the study of a dict that has what a TOML file would have; its file names are relative to `folder`."""
+        if not isinstance(document, Mapping):
+            raise SettingError(f"a study is a dict such as a TOML file gives; this is {document!r}")
+        spec = validated(copy.deepcopy(dict(document)), Source("", Path(folder)))
+        return cls.from_spec(spec, Source(f"study {spec.name}", Path(folder)))
+
+    @classmethod
+    def from_spec(cls, spec: StudySpec, source: Source) -> Study:
+        """Return the study of a specification."""
+        designer = Designer(spec, source)
+        return cls(spec, source, designer.design, designer.attachments, designer.places)
+
+    def replace(self, **changes: Any) -> Study:
+        """Return the study with other values at its top: ``study.replace(runs=3, episodes=100)``."""
+        spec = validated(self.spec.model_dump(exclude_unset=True) | changes, Source("", self.source.folder))
+        return Study.from_spec(spec, self.source)
+
+    @property
+    def text(self) -> str:
+        """The study as TOML: as it was read, or written out if it came from a dict."""
+        if self.source.text is not None:
+            return self.source.text
+        return tomli_w.dumps(self.spec.model_dump(exclude_none=True, exclude_defaults=True))
 
     def check(self) -> None:
         """Build every world, and every agent up to its first plan, so that wrong values are found before any run."""
@@ -51,222 +92,10 @@ class Study:
             place = self.places[cell.world.label, cell.agent.label]
             file = self.attachments.files.get(run.agent_source or "")
             # What an agent prints must not get between the lines of a document on standard output.
-            with located(self.source, place), naming(file), contextlib.redirect_stdout(sys.stderr):
+            with located(self.source, place), blaming(file), contextlib.redirect_stdout(sys.stderr):
                 agent = make_agent(run.agent, world, cell.episodes, self.attachments)
                 agent.begin(Task.of(world, cell.episodes), np.random.default_rng(0))
 
-
-def load(path: str | Path) -> Study:
-    """Read a study from a TOML file and look up everything it names."""
-    return make_study(*load_spec(path))
-
-
-def make_study(spec: StudySpec, source: Source) -> Study:
-    """Return the study of a specification."""
-    planner = Planner(spec, source)
-    for number, world in enumerate(spec.worlds):
-        planner.add_worlds(("worlds", number), world)
-    for number, agent in enumerate(spec.agents):
-        planner.add_agents(("agents", number), agent)
-    return planner.study()
-
-
-class Planner:
-    """A study on its way from a specification to cells."""
-
-    def __init__(self, spec: StudySpec, source: Source):
-        self.spec, self.source = spec, source
-        self.attachments = Attachments()
-        self.places: dict[tuple[str, ...], Place] = {}
-        self.worlds: list[StudyWorld] = []
-        self.entries: dict[str, list[StudyWorld]] = {}
-        self.cells: list[Cell] = []
-
-    def add_worlds(self, place: Place, entry: WorldSpec) -> None:
-        """Add the worlds of an entry."""
-        source = self.source
-        with located(source, (*place, "world")):
-            usual = world_label(entry.world)
-        family = entry.label or usual
-        for settings, swept in combinations(source, place, entry):
-            label = labelled(family, swept)
-            if (label,) in self.places:
-                raise source.error(place, f"two worlds are called {label!r}; give one another label")
-            self.places[label,] = (*place, "settings")
-            with located(source, (*place, "settings")):
-                identity = world_identity(entry, settings, source.path.parent, self.attachments)
-            with located(source, (*place, "draw")):
-                check_draw(entry, settings)
-            cell = StudyWorld(label, identity, entry.draw, swept)
-            self.worlds.append(cell)
-            for name in {family, label}:
-                self.entries.setdefault(name, []).append(cell)
-
-    def add_agents(self, place: Place, entry: AgentSpec) -> None:
-        """Add the agents of an entry, each in its worlds."""
-        source = self.source
-        with located(source, (*place, "agent")):
-            kind, identity = agent_class(entry, source.path.parent, self.attachments)
-        worlds = self.chosen(place, entry)
-        for settings, swept in combinations(source, place, entry):
-            with located(source, (*place, "settings")), naming(self.attachments.files.get(identity.get("source", ""))):
-                full = agent_settings(kind, settings)
-            label = labelled(entry.label or kind.name, swept)
-            agent = StudyAgent(label, identity | {"settings": full}, swept)
-            for world in worlds:
-                if (world.label, label) in self.places:
-                    message = f"two agents are called {label!r} in {world.label}; give one another label"
-                    raise source.error(place, message)
-                self.places[world.label, label] = place
-                self.cells += [Cell(world, agent, episodes) for episodes in self.spec.lengths]
-
-    def chosen(self, place: Place, entry: AgentSpec) -> list[StudyWorld]:
-        """Return the worlds in which the agents of an entry learn."""
-        if entry.worlds is None:
-            return self.worlds
-        chosen: list[StudyWorld] = []
-        for label in entry.worlds:
-            with located(self.source, (*place, "worlds")):
-                if label not in self.entries:
-                    raise UnknownNameError("world of this study", label, self.entries)
-            chosen += [cell for cell in self.entries[label] if cell not in chosen]
-        return chosen
-
-    def study(self) -> Study:
-        """Return the study, its cells world by world, as the tables show them."""
-        spec = self.spec
-        order = {world.label: position for position, world in enumerate(self.worlds)}
-        cells = sorted(self.cells, key=lambda cell: (order[cell.world.label], cell.episodes))
-        design = Design(spec.name, spec.description, spec.seed, spec.runs, spec.max_steps, tuple(cells))
-        return Study(spec, self.source, design, self.attachments, self.places)
-
-
-@contextlib.contextmanager
-def located(source: Source, place: Place) -> Iterator[None]:
-    """Give whatever goes wrong inside the line of a place of the study."""
-    try:
-        yield
-    except GoalwardError as error:
-        raise source.error(place, str(error)) from error.__cause__
-
-
-@contextlib.contextmanager
-def naming(file: AgentFile | None) -> Iterator[None]:
-    """Turn what an agent makes of a wrong setting into an error of ours; whatever fails in a user's file is one."""
-    try:
-        yield
-    except GoalwardError:
-        raise
-    except (Exception, SystemExit) as error:
-        what = f"{type(error).__name__}: {error}"
-        if file is not None:
-            lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file.path]
-            where = f"{file.path}, line {lines[-1]}" if lines else file.path
-            raise SettingError(f"the agent cannot be made ({where}: {what})") from error
-        if not isinstance(error, TypeError | ValueError | OverflowError):
-            raise
-        raise SettingError(f"the agent cannot be made ({what})") from error
-
-
-def combinations(
-    source: Source, place: Place, entry: WorldSpec | AgentSpec
-) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return the settings of an entry for each combination of its sweep, with the swept ones apart."""
-    for name in entry.sweep:
-        if name in entry.settings:
-            raise source.error((*place, "sweep", name), f"{name} is both set and swept; keep one")
-    for values in itertools.product(*entry.sweep.values()):
-        swept = dict(zip(entry.sweep, values, strict=True))
-        settings = {**entry.settings, **swept}
-        for name, value in settings.items():
-            where = "sweep" if name in swept else "settings"
-            if not is_plain(value):
-                message = f"{name} is {value!r}; it must be a finite number, a text, true or false, a list or a table"
-                raise source.error((*place, where, name), message)
-        yield settings, swept
-
-
-def is_plain(value: object) -> bool:
-    """Return whether a value can be part of a key: TOML also knows dates, times, infinity and NaN."""
-    if isinstance(value, dict):
-        return all(is_plain(entry) for entry in value.values())
-    if isinstance(value, list):
-        return all(is_plain(entry) for entry in value)
-    return isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
-
-
-def labelled(label: str, swept: Mapping[str, Any]) -> str:
-    """Return a label with the swept settings behind it."""
-    return " ".join([label, *(f"{name}={value}" for name, value in swept.items())])
-
-
-def world_label(name: str) -> str:
-    """Return what a world is called if the study does not say."""
-    return Path(name).stem if is_file(name) else worlds.find(name).family
-
-
-def is_file(name: str) -> bool:
-    """Return whether a world's name means a file."""
-    return bool(Path(name).suffix) or Path(name).name != name
-
-
-def world_identity(
-    entry: WorldSpec, settings: dict[str, Any], folder: Path, attachments: Attachments
-) -> dict[str, Any]:
-    """Return what decides a world: its id with all its settings, or the digest of a model from a file."""
-    if is_file(entry.world) and not entry.world.endswith(".txt"):
-        if settings or entry.draw:
-            raise SettingError(f"{entry.world} is a model in a file and has no settings to change")
-        model = SSP.load(folder / entry.world)
-        attachments.models[model.digest] = model
-        return {"digest": model.digest}
-    world = registered(entry.world)
-    if is_file(entry.world):
-        if "text" in settings:
-            raise SettingError(f"{entry.world} is the map; text cannot be set as well")
-        settings = {"text": read_map(folder / entry.world)} | settings
-    full = world.complete(settings)
-    return {"id": world.id, "settings": {name: value for name, value in full.items() if name != entry.draw}}
-
-
-def registered(name: str) -> worlds.World:
-    """Return the world of an id; a file that comes here is a map."""
-    return worlds.find("grid-map" if is_file(name) else name)
-
-
-def check_draw(spec: WorldSpec, settings: Mapping[str, Any]) -> None:
-    """Refuse to draw what is no seed."""
-    if spec.draw is None:
-        return
-    world = registered(spec.world)
-    defaults = world.schema().defaults
-    check_names(world.id, [spec.draw], defaults)
-    if spec.draw in settings or type(defaults[spec.draw]) is not int:
-        raise SettingError(f"draw is {spec.draw!r}; it must be an integer setting of {world.id} that is not set")
-
-
-def agent_class(spec: AgentSpec, folder: Path, attachments: Attachments) -> tuple[type[Agent], dict[str, Any]]:
-    """Return the class of an agent, and its identity as far as that goes."""
-    if not is_reference(spec.agent):
-        return agents.find(spec.agent), {"name": spec.agent}
-    file = read_agent_file(spec.agent, folder)
-    attachments.files[file.digest] = file
-    return load_class(file), {"name": file.member, "source": file.digest}
-
-
-def agent_settings(kind: type[Agent], settings: dict[str, Any]) -> dict[str, Any]:
-    """Return all settings of an agent as plain data, but for those that are read off the true world."""
-    full = kind.complete(settings)
-    for name, value in full.items():
-        check_key(name, value)
-    return full
-
-
-def check_key(name: str, value: object) -> None:
-    """Refuse a default that cannot be part of a key."""
-    try:
-        canonical(value)
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        raise SettingError(
-            f"{name} is {value!r}; it must be a finite number, a text, true or false, None, a list or a table"
-        ) from None
+    def __repr__(self) -> str:
+        design = self.design
+        return f"Study({design.name!r}: {len(design.cells):,} cells of {design.runs:,} runs)"

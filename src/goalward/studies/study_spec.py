@@ -24,15 +24,18 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
-from goalward.errors import FileError
-from goalward.studies.toml_text import Place, line_of
+from goalward.errors import FileError, GoalwardError, SettingError
+from goalward.studies.toml_lines import Place, line_of
 
-__all__ = ["AgentSpec", "Source", "StudySpec", "WorldSpec", "load_spec", "parse_spec"]
+__all__ = ["AgentSpec", "Source", "StudySpec", "WorldSpec", "load_spec", "parse_spec", "validated"]
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Label = Annotated[str, Field(min_length=1)]
@@ -40,11 +43,12 @@ Positive = Annotated[int, Field(ge=1)]
 Sweep = dict[str, Annotated[list[Any], Field(min_length=1)]]
 
 
-def all_different(values: list[int]) -> list[int]:
-    """Return a list, or refuse it if it names anything twice."""
-    if len(set(values)) < len(values):
-        raise ValueError("Input should have each entry once")
-    return values
+def check_lengths(given: object) -> object:
+    """Refuse whatever is not a positive integer or a list of such, each once."""
+    values = given if isinstance(given, list) else [given]
+    if not values or any(type(value) is not int or value < 1 for value in values) or len({*values}) < len(values):
+        raise PydanticCustomError("lengths", "not a number of episodes")
+    return given
 
 
 class Section(BaseModel):
@@ -94,7 +98,7 @@ class StudySpec(Section):
     """Decides every random draw of the study."""
     runs: Positive = 10
     """Runs of each agent in each world."""
-    episodes: Positive | Annotated[list[Positive], Field(min_length=1), AfterValidator(all_different)] = 10_000
+    episodes: Annotated[int | list[int], PlainValidator(check_lengths)] = 10_000
     """Episodes of each run; a list makes runs of each length."""
     max_steps: Positive | None = None
     """Cut a run off after so many steps; no limit, if not given. Runs that were cut are marked in every result."""
@@ -109,15 +113,23 @@ class StudySpec(Section):
         return self.episodes if isinstance(self.episodes, list) else [self.episodes]
 
 
+@dataclass(frozen=True)
 class Source:
-    """Where a study was read from: it gives errors their file and line."""
+    """Where a study comes from: it gives errors their place, and file names their folder.
 
-    def __init__(self, path: Path, text: str):
-        self.path, self.text = path, text
+    `text` is the TOML it was read from; without it, as for a study from a dict, errors name keys instead of lines.
+    """
 
-    def error(self, place: Place, message: str) -> FileError:
+    name: str
+    folder: Path
+    text: str | None = None
+
+    def error(self, place: Place, message: str) -> GoalwardError:
         """Return an error at a place of the study."""
-        return FileError(f"{self.path}, line {line_of(self.text, place)}: {message}")
+        if self.text is not None:
+            return FileError(f"{self.name}, line {line_of(self.text, place)}: {message}")
+        keys = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+        return SettingError(": ".join(part for part in (self.name, keys.removeprefix("."), message) if part))
 
 
 def load_spec(path: str | Path) -> tuple[StudySpec, Source]:
@@ -134,28 +146,43 @@ def load_spec(path: str | Path) -> tuple[StudySpec, Source]:
 
 def parse_spec(text: str, path: Path) -> tuple[StudySpec, Source]:
     """Read a study from the text of a TOML file."""
-    source = Source(path, text)
+    source = Source(str(path), path.parent, text)
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise FileError(f"{path}: no TOML: {error}") from None
+        raise FileError(f"{path}: not TOML: {error}") from None
+    return validated(document, source), source
+
+
+def validated(document: Mapping[str, Any], source: Source) -> StudySpec:
+    """Return the specification in a document, or raise an error that names the place of the first mistake."""
     try:
-        return StudySpec.model_validate(document), source
+        return StudySpec.model_validate(document)
     except ValidationError as error:
         details = error.errors(include_url=False)
         # A misspelt key is both unknown and missing; the misspelling is what helps.
         first = next((detail for detail in details if detail["type"] == "extra_forbidden"), details[0])
-        place = tuple(part for part in first["loc"] if not is_type_name(part))
-        raise source.error(place, explained(place, first["type"], first["msg"], first["input"])) from None
+        raise source.error(first["loc"], explained(first)) from None
 
 
-def is_type_name(part: str | int) -> bool:
-    """Return whether a part of a place is one of Pydantic's names for the members of a union, not a key."""
-    return isinstance(part, str) and (part == "constrained-int" or part == "int" or part.startswith("list["))
+# What must be the case, by the type of Pydantic's error and with its context.
+REQUIREMENTS = {
+    "int_type": "be a valid integer",
+    "string_type": "be a valid string",
+    "list_type": "be a valid list",
+    "dict_type": "be a valid table",
+    "model_type": "be a valid table",
+    "greater_than_equal": "be greater than or equal to {ge}",
+    "too_short": "have at least {min_length} item",
+    "string_too_short": "have at least {min_length} character",
+    "string_pattern_mismatch": "be made of letters, digits, '.', '_' and '-', for it names a folder",
+    "lengths": "be an integer of at least 1, or a list of such, each once",
+}
 
 
-def explained(place: Place, kind: str, message: str, given: object) -> str:
-    """Say what is wrong at a place: what was found and what is allowed."""
+def explained(mistake: ErrorDetails) -> str:
+    """Say what was found at a place and what is allowed there."""
+    place, kind = mistake["loc"], mistake["type"]
     name = next((part for part in reversed(place) if isinstance(part, str)), "the study")
     if kind == "extra_forbidden":
         allowed = list(section_of(place).model_fields)
@@ -165,13 +192,9 @@ def explained(place: Place, kind: str, message: str, given: object) -> str:
     if kind == "missing":
         example = {"worlds": "[[worlds]]", "agents": "[[agents]]"}.get(name, f'{name} = "..."')
         return f"{name} is missing; add {example}"
-    if name == "episodes":
-        message = "Input should be an integer of at least 1, or a list of such, each once"
-    elif kind == "string_pattern_mismatch":
-        message = "Input should be made of letters, digits, '.', '_' and '-', for it names a folder"
-    # Pydantic writes "Input should be a valid integer" and "List should have at least 1 item after validation ...".
-    allowed_text = message.partition(" should ")[2].partition(" after validation")[0]
-    return f"{name} is {given!r}; it must {allowed_text}"
+    if kind not in REQUIREMENTS:
+        return f"{name} is {mistake['input']!r}: {mistake['msg']}"
+    return f"{name} is {mistake['input']!r}; it must {REQUIREMENTS[kind].format(**mistake.get('ctx', {}))}"
 
 
 def section_of(place: Place) -> type[Section]:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from goalward.errors import FileError
+from goalward.errors import FileError, SettingError
 from goalward.studies.full_text import full_text
-from goalward.studies.spec import parse_spec
-from goalward.studies.study import load, make_study
-from goalward.studies.toml_text import line_of, written
+from goalward.studies.study import Study
+from goalward.studies.study_spec import parse_spec
+from goalward.studies.toml_lines import line_of
 from goalward.worlds import grid_world, random_mdp
 
 STUDY = """\
@@ -41,7 +41,7 @@ worlds = ["GridWorld"]
 
 
 def study(text=STUDY, path="folder/study.toml"):
-    return make_study(*parse_spec(text, Path(path)))
+    return Study.from_spec(*parse_spec(text, Path(path)))
 
 
 def labels(design):
@@ -96,7 +96,7 @@ def test_worlds_in_files(tmp_path):
     (tmp_path / "maze.txt").write_text("S.\n.G\n")
     entries = '[[worlds]]\nworld = "model.npz"\n[[worlds]]\nworld = "maze.txt"\nsettings = { success = 1 }\n'
     (tmp_path / "study.toml").write_text(f'name = "files"\n{entries}[[agents]]\nagent = "uniform"\n')
-    loaded = load(tmp_path / "study.toml")
+    loaded = Study.load(tmp_path / "study.toml")
     loaded.check()
     assert [cell.world.label for cell in loaded.design.cells] == ["model", "maze"]
     digest = random_mdp(seed=3).digest
@@ -158,16 +158,16 @@ def test_mistakes_are_named_with_their_line(found, put, line, message):
 
 
 def test_text_that_is_no_toml():
-    with pytest.raises(FileError, match=r"study.toml: no TOML: .*line 2, column"):
+    with pytest.raises(FileError, match=r"study.toml: not TOML: .*line 2, column"):
         study("name = 'a'\nruns = = 3")
 
 
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(FileError, match=r"missing\.toml: No such file or directory"):
-        load(tmp_path / "missing.toml")
+        Study.load(tmp_path / "missing.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(FileError, match="not a text file"):
-        load(tmp_path / "binary.toml")
+        Study.load(tmp_path / "binary.toml")
 
 
 def test_models_in_files_have_no_settings(tmp_path):
@@ -212,8 +212,119 @@ settings.prior = 3
     assert line_of(text, place) == line
 
 
-@pytest.mark.parametrize("value", [True, 3, 0.1, 1e-300, 'a "b" \\ \n é', [1, [2.5]], {"a": {"b": [1]}}, {}, []])
-def test_values_are_written_as_toml(value):
-    import tomllib
+@pytest.mark.parametrize(
+    "comment",
+    [
+        '# """',
+        "# '''",
+        'text = "#" # """',
+        'text = """a # \n"""  # [x]',
+        "list = [\n  '''[worlds]''', # ]\n  \"[\",\n]",
+    ],
+)
+def test_what_looks_like_toml_inside_comments_and_texts_is_none(comment):
+    text = f"first = 1\n{comment}\nwrong = 3\n[[worlds]]\nworld = 'a'\n"
+    lines = text.split("\n")
+    assert line_of(text, ("wrong",)) == lines.index("wrong = 3") + 1
+    assert line_of(text, ("worlds", 0, "world")) == lines.index("world = 'a'") + 1
 
-    assert tomllib.loads(f"value = {written(value)}") == {"value": value}
+
+def test_keys_of_every_kind_have_their_line():
+    text = '"a b".c = 1\r\n\'d.e\' = 2\r\n[x."y z"]\r\n"k\\u00e9" = 3\r\nlist = [{ q = 1 },\r\n { r = 2 }]\r\n'
+    assert line_of(text, ("a b", "c")) == 1
+    assert line_of(text, ("d.e",)) == 2
+    assert line_of(text, ("x", "y z", "k\u00e9")) == 4
+    assert line_of(text, ("x", "y z", "list", 1, "r")) == 5
+
+
+def test_a_mistake_after_a_comment_with_quotes_has_its_line(folder):
+    with pytest.raises(FileError, match=r"line 4: no key is called 'rns' here; did you mean 'runs'"):
+        study('name = "x"  # """\nepisodes = 3 # \'\'\'\n# """\nrns = 3\n[[worlds]]\nworld = "grid-world"\n')
+
+
+@pytest.mark.parametrize(
+    "value", [True, 3, 0.1, 1e-300, 'a "b" \\ \n é', [1, [2.5]], {"a b": {'"': [1]}}, {}, [], None]
+)
+def test_settings_of_every_kind_are_written_in_full(folder, value):
+    (folder / "own.py").write_text(
+        "from dataclasses import dataclass, field\nfrom goalward.agents import PSRL\n"
+        f"@dataclass(eq=False)\nclass Own(PSRL):\n    extra: object = field(default_factory=lambda: {value!r})\n"
+    )
+    (folder / "own.toml").write_text(STUDY.replace('"uniform"', '"own.py:Own"'))
+    first = Study.load(folder / "own.toml")
+    (folder / "full.toml").write_text(full_text(first))
+    again = Study.load(folder / "full.toml")
+    assert [again.design.keys(c) for c in again.design.cells] == [first.design.keys(c) for c in first.design.cells]
+    assert again.design.cells[0].agent.identity["settings"]["extra"] == value
+
+
+DOCUMENT = {
+    "name": "small",
+    "runs": 2,
+    "episodes": 5,
+    "worlds": [{"world": "grid-world", "settings": {"rows": 2}, "sweep": {"columns": [2, 3]}}],
+    "agents": [{"agent": "psrl", "label": 'a "label"'}],
+}
+
+
+def test_a_study_from_a_dict_is_that_of_the_same_toml(tmp_path):
+    made = Study.from_dict(DOCUMENT)
+    (tmp_path / "small.toml").write_text(made.text)
+    read = Study.load(tmp_path / "small.toml")
+    assert read.design == made.design
+    assert repr(made) == "Study('small': 2 cells of 2 runs)"
+    DOCUMENT["worlds"][0]["settings"]["rows"] = 2
+    assert made.spec.worlds[0].settings is not DOCUMENT["worlds"][0]["settings"]
+
+
+def test_files_of_a_study_from_a_dict_are_in_its_folder(tmp_path):
+    grid_world().save(tmp_path / "grid.npz")
+    document = {"name": "x", "worlds": [{"world": "grid.npz"}], "agents": [{"agent": "psrl"}]}
+    assert Study.from_dict(document, tmp_path).design.cells[0].world.identity == {"digest": grid_world().digest}
+    with pytest.raises(SettingError, match=r"study x: worlds\[0\].settings: grid.npz: No such file or directory"):
+        Study.from_dict(document)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"runs": 0}, "runs: runs is 0; it must be greater than or equal to 1"),
+        (
+            {"agents": [{"agent": "prsl"}]},
+            "small: agents[0].agent: no agent is called 'prsl'; did you mean 'psrl'?",
+        ),
+        (
+            {"worlds": [{"world": "grid-world", "settings": {"rows": None}}]},
+            "[0].settings.rows: rows is None; it",
+        ),
+        (
+            {"worlds": ({"world": "grid-world"},)},
+            "worlds: worlds is ({'world': 'grid-world'},); it must be a valid list",
+        ),
+        ({"worlds": [3]}, "worlds[0]: worlds is 3; it must be a valid table"),
+        ({"worlds": [{"world": "grid-world", "settings": 3}]}, "settings: settings is 3; it must be a valid table"),
+        ({"worlds": [{"world": "grid-world", "label": ""}]}, "label: label is ''; it must have at least 1 character"),
+    ],
+)
+def test_mistakes_in_a_dict_are_named_with_their_key(change, message):
+    with pytest.raises(SettingError) as raised:
+        Study.from_dict(DOCUMENT | change).check()
+    assert message in str(raised.value)
+
+
+def test_wrong_values_in_a_dict_are_found_by_check():
+    document = DOCUMENT | {"agents": [{"agent": "psrl", "settings": {"max_rejections": -1}}]}
+    with pytest.raises(SettingError, match=r"study small: agents\[0\]: max_rejections is -1"):
+        Study.from_dict(document).check()
+    with pytest.raises(SettingError, match="a study is a dict such as a TOML file gives; this is 3"):
+        Study.from_dict(3)
+
+
+def test_changes_replace_what_a_study_says():
+    growth = Study.load("growth")
+    assert (growth.replace(runs=2).design.runs, growth.design.runs) == (2, 20)
+    assert growth.replace(runs=20).design == growth.design
+    with pytest.raises(SettingError, match=r"^runs: runs is 0; it must be greater than or equal to 1"):
+        growth.replace(runs=0)
+    with pytest.raises(SettingError, match="no key is called 'run' here; did you mean 'runs'"):
+        growth.replace(run=2)
