@@ -1,0 +1,16 @@
+"""The attacks, briefly: fixed seeds, some hundred cases each. `make attack` goes on for ten minutes with others."""
+
+from __future__ import annotations
+
+import pytest
+from harness import ATTACKS, run_attack
+
+CASES = {"saved_agents": 300}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_attack(attack: str) -> None:
+    report = run_attack(attack, range(CASES[attack]))
+    assert report.failures == []
+    assert report.cases == CASES[attack]
+    assert min(report.outcomes["refused"], report.outcomes["used"]) > 0, "the attack does not reach both answers"
