@@ -1,6 +1,35 @@
-"""``python -m goalward`` is ``goalward``."""
+"""The program: ``goalward`` and ``python -m goalward``."""
 
-from goalward.cli import main
+import os
+import sys
+
+from goalward.execution.interrupts import Interrupted, catch_signals, ignore_signals, received
+
+
+def entry() -> None:
+    """Run the command line; a signal ends it with one line and the exit code that shells expect."""
+    catch_signals()
+    try:
+        from goalward.cli import main
+
+        main()
+    except Interrupted as stop:
+        ignore_signals()
+        print(f"\ngoalward: {stop}", file=sys.stderr)
+        leave(stop.exit_code)
+    except SystemExit as end:
+        ignore_signals()
+        if received():
+            leave(end.code if isinstance(end.code, int) else 1)
+        raise
+
+
+def leave(code: int) -> None:
+    """End the process without waiting for threads of a pool whose workers were killed."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
 
 if __name__ == "__main__":
-    main()
+    entry()

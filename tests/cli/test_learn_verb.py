@@ -13,6 +13,7 @@ import pytest
 from goalward import agents, learn, worlds
 from goalward.cli import main
 from goalward.errors import FileError
+from goalward.execution.interrupts import Interrupted
 from goalward.report import progress
 
 Call = Callable[..., tuple[int, str, str]]
@@ -208,9 +209,9 @@ class TestInterruption:
 
     def test_a_second_one_ends_at_once(self, run: Call, monkeypatch: pytest.MonkeyPatch) -> None:
         self.interrupt(monkeypatch, times=2)
-        code, out, _ = run("grid-world", "--episodes", 10**6)
-        assert code == 130
-        assert out == ""
+        with pytest.raises(Interrupted) as stop:
+            run("grid-world", "--episodes", 10**6)
+        assert stop.value.exit_code == 130
 
 
 def test_bar_on_a_terminal(run: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ def attack(rng: random.Random, folder: Path) -> str:
         path = folder / "model.json"
         data = saved(rng.choice(["grid-world", "random-mdp"]), ".json")
         path.write_bytes(forge(rng, data) if kind == 2 else mutate_bytes(rng, data))
-    code, out, err = call("solve", str(path))
+    code, _, err = call("solve", str(path))
     assert code in (0, 2), (code, err)
     assert len(err.strip().splitlines()) <= 1, err
     try:

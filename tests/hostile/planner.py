@@ -7,10 +7,10 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from oracles import Exact
 
 from goalward import SSP, evaluate, solve
 from goalward.errors import GoalwardError, PrecisionError
+from oracles import Exact
 
 
 def random_ssp(rng: random.Random) -> SSP:

@@ -13,8 +13,6 @@ from goalward.errors import SettingError
 
 __all__ = ["learn"]
 
-INTERRUPTED = 130
-
 
 @app.command()
 def learn(
@@ -75,4 +73,4 @@ def learn(
     if kept is not None and not json:
         say("", f"kept: {kept}; goalward learn --resume {kept} goes on")
     if stopped():
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(128 + stopped())

@@ -1,4 +1,4 @@
-"""What the verbs share: the application, how they print, and how they leave when interrupted.
+"""What the verbs share: the application and how they print.
 
 A new verb is one function with ``@app.command()`` in a module of this package that `goalward.cli` imports. It parses
 its arguments, makes one call and prints the answer. It imports what is heavy inside the function, so that ``--help``
@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,7 +18,7 @@ from goalward import __version__
 if TYPE_CHECKING:
     from goalward.report.labels import Glyphs
 
-__all__ = ["app", "exit_if_interrupted", "glyphs", "say", "say_json", "terminal_width"]
+__all__ = ["app", "glyphs", "say", "say_json", "terminal_width"]
 
 app = typer.Typer(
     name="goalward",
@@ -81,15 +79,3 @@ def glyphs() -> Glyphs:
     except UnicodeEncodeError:
         return ASCII
     return UNICODE
-
-
-@contextmanager
-def exit_if_interrupted() -> Iterator[None]:
-    """Exit with the code of the signal, and say what is kept, if a signal stops a study inside."""
-    from goalward.execution.interrupts import Interrupted
-
-    try:
-        yield
-    except Interrupted as stop:
-        typer.echo(f"\n{stop}", err=True)
-        raise typer.Exit(stop.exit_code) from None

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from goalward.cli.app import app, exit_if_interrupted, say, say_json, terminal_width
+from goalward.cli.app import app, say, say_json, terminal_width
 from goalward.cli.options import DaskAddress, Json, MarkdownFile, Workers
 from goalward.errors import UnknownNameError
 from goalward.execution.thread_limits import use_one_thread
@@ -42,7 +42,7 @@ def reproduce(
     given = {"episodes": episodes, "runs": runs}
     study = Study.load(f"paper-{regime}").replace(**{name: value for name, value in given.items() if value is not None})
     folder = out or Path("results") / study.design.name
-    with exit_if_interrupted(), open_display() as display:
+    with open_display() as display:
         report = run_in_folder(study, folder, workers=workers, dask=dask, watch=display)
     say(report_text(report, folder))
     if not report.done and not report.stored:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from goalward.cli.app import app, exit_if_interrupted, say, say_json
+from goalward.cli.app import app, say, say_json
 from goalward.cli.options import DaskAddress, Folder, Json, StudyName, Workers
 from goalward.execution.thread_limits import use_one_thread
 
@@ -46,7 +46,7 @@ def run(
         return
     folder = out or Path("results") / loaded.design.name
     part = read_shard(shard)
-    with exit_if_interrupted(), open_display() as display:
+    with open_display() as display:
         report = run_in_folder(loaded, folder, workers=workers, dask=dask, shard=part, watch=display)
     if json:
         say_json(report_document(report, folder))

@@ -1,25 +1,38 @@
-"""The signals that stop a study or a run: SIGINT (Ctrl-C), and SIGTERM, by which schedulers of clusters end jobs."""
+"""The signals that stop goalward: SIGINT (Ctrl-C), and SIGTERM, by which schedulers of clusters end jobs.
+
+The first signal raises `Interrupted` in the main thread, wherever that is. An exception can be lost, for example in a
+destructor, so long loops also call `check_interrupt`, which raises it again. Later signals do not disturb the leaving;
+the third one ends the process at once.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import Any
 
-__all__ = ["Interrupted", "interruptible", "stop_requests"]
+__all__ = [
+    "Interrupted", "catch_signals", "check_interrupt", "ignore_signals", "keeping", "received", "stop_requests",
+]  # fmt: skip
+
+MOST_SIGNALS = 3
+_received: list[int] = []
 
 
-class Interrupted(KeyboardInterrupt):
-    """A signal stopped a study. Unlike the SystemExit of an agent, this is not a failed run.
+class Interrupted(BaseException):
+    """A signal stopped the process. Not an Exception: no run has failed, and nothing handles it but the command line.
 
     `exit_code` is what shells expect of a process that a signal ended.
     """
 
-    def __init__(self, number: int, folder: Path):
-        super().__init__(number, folder)
-        self.number, self.folder = number, folder
+    def __init__(self, number: int):
+        super().__init__(number)
+        self.number = number
+        self.kept = ""
+        """What is kept and how to go on, if anything is."""
 
     @property
     def exit_code(self) -> int:
@@ -28,46 +41,76 @@ class Interrupted(KeyboardInterrupt):
 
     def __str__(self) -> str:
         what = "interrupted" if self.number == signal.SIGINT else "terminated"
-        return f"{what}; what is done is stored in {self.folder}, and the same command goes on there"
+        return f"{what} ({signal.Signals(self.number).name}); {self.kept or 'nothing was changed'}"
+
+
+def receive(number: int, frame: object) -> None:
+    _received.append(number)
+    if len(_received) >= MOST_SIGNALS:
+        os._exit(128 + number)
+    if len(_received) == 1:
+        raise Interrupted(number)
+
+
+def set_handlers(handler: Any) -> dict[int, Any]:
+    """Handle both signals; return what handled them before.
+
+    One that the process was told to ignore, as in the background of a shell, stays ignored. Python can set handlers in
+    the main thread only; in other threads this does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    wanted = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) != signal.SIG_IGN]
+    return {number: signal.signal(number, handler) for number in wanted}
+
+
+def catch_signals() -> None:
+    """Raise `Interrupted` when the first signal comes, from now on."""
+    set_handlers(receive)
+
+
+def ignore_signals() -> None:
+    """Let no signal disturb the leaving."""
+    set_handlers(signal.SIG_IGN)
+
+
+def received() -> int:
+    """Return the number of the first signal that has come; 0 if none has."""
+    return _received[0] if _received else 0
+
+
+def check_interrupt() -> None:
+    """Raise `Interrupted` if a signal has come."""
+    if _received:
+        raise Interrupted(_received[0])
 
 
 @contextmanager
-def interruptible(folder: Path) -> Iterator[None]:
-    """Raise `Interrupted` where the block stands when SIGINT or SIGTERM comes; the first one counts.
-
-    Python can set signal handlers in the main thread only; in others SIGTERM keeps its usual meaning.
-    """
-
-    def leave(number: int, frame: object) -> None:
-        # A second signal must not disturb the workers' leaving.
-        signal.signal(number, signal.SIG_IGN)
-        raise Interrupted(number, folder)
-
-    in_main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, leave) if in_main else None
+def keeping(kept: str) -> Iterator[None]:
+    """Let an interrupt that leaves the block say what is kept and how to go on."""
     try:
         yield
-    except Interrupted:
+    except KeyboardInterrupt as stop:  # where nobody has called `catch_signals`, as in a notebook
+        stop.add_note(kept)
         raise
-    except KeyboardInterrupt:
-        raise Interrupted(signal.SIGINT, folder) from None
-    finally:
-        if in_main:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
+    except Interrupted as stop:
+        stop.kept = stop.kept or kept
+        raise
 
 
 @contextmanager
-def stop_requests() -> Iterator[Callable[[], bool]]:
-    """Take the first Ctrl-C as a request to stop; the function says whether it came. A second one raises at once."""
-    asked = False
+def stop_requests() -> Iterator[Callable[[], int]]:
+    """Take the first signal as a request to stop; the function returns its number, 0 before. A second one raises."""
 
     def ask(number: int, frame: object) -> None:
-        nonlocal asked
-        asked = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _received.append(number)
+        if len(_received) > 1:
+            raise Interrupted(number)
 
-    before = signal.signal(signal.SIGINT, ask)
+    _received.clear()
+    before = set_handlers(ask)
     try:
-        yield lambda: asked
+        yield received
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from goalward.errors import FileError, SettingError
-from goalward.execution.interrupts import interruptible
+from goalward.execution.interrupts import check_interrupt, keeping
 from goalward.execution.pools import Pool, open_pool
 from goalward.execution.worker import Job, Outcome, carry_out, failure_of
 from goalward.results.record import GRID_POINTS, MOST_EPISODES
@@ -36,7 +36,7 @@ from goalward.studies.study import Study
 __all__ = ["Progress", "Report", "jobs_of", "run_in_folder", "run_study"]
 
 BATCH_SECONDS = 0.5
-CHECK_SECONDS = 5.0  # how often to look whether there still are workers to wait for
+CHECK_SECONDS = 1.0  # how often to look whether there still are workers to wait for
 MOST_ATTEMPTS = 3
 BYTES_PER_EPISODE = 32
 BYTES_PER_RUN = 16_384
@@ -162,7 +162,7 @@ def run_in_folder(
         The address of a Dask scheduler, instead of processes on this machine.
     """
     store = Store.open(folder, create=True)
-    with interruptible(folder):
+    with keeping(f"what is done is stored in {folder}, and the same command goes on there"):
         return run_study(study, store, lambda: open_pool(workers, dask), shard=shard, watch=watch)
 
 
@@ -221,6 +221,7 @@ class Session:
             while self.in_flight or (self.waiting and self.stopped is None):
                 self.hand_out(pool)
                 ended, _ = wait(self.in_flight, CHECK_SECONDS, FIRST_COMPLETED)
+                check_interrupt()
                 if pool.gone:
                     self.stopped = "the scheduler cannot be reached any more; what is stored is not run again"
                     break
