@@ -1,14 +1,14 @@
-"""How numbers are written for people, in every table, figure and message."""
+"""How numbers are written: for people in every table, figure and message, for programs in JSON."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from goalward.results.statistics import Interval
 
-__all__ = ["duration", "number", "short_count", "with_margin", "with_range"]
+__all__ = ["duration", "finite", "number", "short_count", "with_margin", "with_range"]
 
 
 def number(value: float, digits: int = 3, *, zeros: bool = False, infinity: str = "inf") -> str:
@@ -87,3 +87,16 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def finite(data: Any) -> Any:
+    """Return plain data with None for every infinite or undefined number, which JSON does not have.
+
+    >>> finite({"values": [1.0, math.inf], "p": math.nan})
+    {'values': [1.0, None], 'p': None}
+    """
+    if isinstance(data, dict):
+        return {name: finite(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [finite(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data

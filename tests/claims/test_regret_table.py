@@ -1,4 +1,4 @@
-"""The grid of regrets and bounds, on a small study."""
+"""Regrets beside the bound of Theorem 1, on a small study."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ agent = "psrl"
 """
 
 
-def test_the_grid(tmp_path: Path) -> None:
+def test_rows_hold_regret_and_both_terms(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(STUDY)
     source = RunSource(Store.open(tmp_path / "results", create=True), InProcess(), quick=True)
     results = source.results(str(tmp_path / "small.toml"), runs=3, episodes=60)
@@ -51,7 +51,7 @@ def test_the_grid(tmp_path: Path) -> None:
     assert "K < S² A" in text[5]
 
 
-def test_the_grid_of_a_folder(tmp_path: Path) -> None:
+def test_the_longest_runs_of_a_folder(tmp_path: Path) -> None:
     store = Store.open(tmp_path / "results", create=True)
     with pytest.raises(TheoryError, match="no runs of Theorem 1; goalward claims --only theorem-1 makes them"):
         stored_regret_rows(store)

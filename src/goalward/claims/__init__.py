@@ -1,1 +1,1 @@
-"""The claims of the paper, each tested by runs."""
+"""The claims of the paper, tested by runs."""

@@ -1,7 +1,6 @@
-"""The claims of the paper, one row each, tested by running what they are about.
+"""The tests of the paper's claims by name, and the function that runs them.
 
-`check_claims` runs what is not stored yet and returns the rows. `tests` names them in the order of the table; one test
-may answer several claims that need the same runs.
+A test makes the runs it needs and returns a finding for each claim; claims that need the same runs share a test.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ Test = Callable[[RunSource], list[Finding]]
 
 
 def single(test: Callable[[RunSource], Finding], source: RunSource) -> list[Finding]:
-    """Return the one finding of a test as a list."""
     return [test(source)]
 
 
@@ -40,7 +38,7 @@ TESTS: dict[str, Test] = {
     "lemmas": lemmas.lemma_findings,
     "posterior": partial(single, lemmas.posterior_finding),
 }
-"""The tests by name, in the order of the table."""
+"""In the order of the table."""
 
 
 def check_claims(
@@ -56,13 +54,13 @@ def check_claims(
     Parameters
     ----------
     folder
-        A results folder; runs that it holds are not made again.
+        A results folder; runs that it holds are not run again.
     quick
-        Run as much as a minute allows: fewer runs and episodes, wider intervals.
+        Run only as much as a minute allows: fewer runs and episodes, wider intervals.
     only
-        The names of the tests to make; see `TESTS`. All, if not given.
+        The names of tests in `TESTS`; by default all of them.
     workers
-        The number of processes; one for each core, if not given.
+        The number of processes; by default one for each core.
     watch
         Called with the name of each test before it begins.
     """

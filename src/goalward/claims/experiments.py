@@ -1,21 +1,19 @@
 """The claims of the paper's experiments, tested on stored runs.
 
-Regret is the sum of the optimality gaps along the path, which has the expectation of the realised regret and far less
-variance. Agents are compared run by run, on the same luck. In the comparisons with
-the rivals, tuned or not, and in that of the priors, the intervals that decide are widened (Bonferroni) so that all of
-a claim's hold together with probability 0.95. The two of ULCVI, one for each world, are not.
+Regret is the sum of the optimality gaps along the path. It has the expectation of the realised regret and far less
+variance. Agents are compared run by run, with the same random numbers. Where a claim compares PSRL-SSP with several
+rivals or priors, the intervals are widened (Bonferroni), so that all of them hold together with probability 0.95. The
+two intervals of ULCVI, one for each world, are not widened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from goalward import agents, worlds
+from goalward import agents
 from goalward.arrays import Floats
-from goalward.claims.run_source import RunSource, cell_of
-from goalward.claims.verdicts import Finding, Verdict, above, all_of, below, share, within
+from goalward.claims.run_source import OURS, PAPER_WORLDS, RunSource, cell_of
+from goalward.claims.verdicts import Finding, Verdict, above, all_of, below, certain, share, within
 from goalward.learning.loop import learn
 from goalward.model.ssp import SSP
 from goalward.model.task import Task
@@ -31,21 +29,19 @@ __all__ = [
     "withheld_finding", "without_model",
 ]  # fmt: skip
 
-OURS = "PSRL-SSP"
 RIVALS = ("UC-SSP", "Bernstein-SSP", "ULCVI", "EB-SSP")
-WORLDS: dict[str, Callable[[], SSP]] = {"GridWorld": worlds.grid_world, "RandomMDP": worlds.random_mdp}
-QUALITY = 1.5  # "of the quality of" is read as: at most this many times the regret
+QUALITY = 1.5  # "of the quality of" is taken to mean: at most this many times the regret
 CLAIMED_EPISODES = 80_000
-CHANGE = 0.05  # a regret per episode that changes by less than this shows no learning
+CHANGE = 0.05  # a regret per episode that changes by less than this share shows no learning
 
 
 def finals(results: Results, world: str, agent: str) -> Floats:
-    """Return the gap regret at the end of each run; NaN where it was cut off."""
+    """Return the gap regret at the end of each run; NaN if the run was cut off."""
     return cell_of(results, world, agent).finals["gap_regret"]
 
 
 def level_for(count: int) -> float:
-    """Return the level at which so many intervals hold together with probability 0.95."""
+    """Return the level of each of `count` intervals that hold together with probability 0.95."""
     return 1.0 - 0.05 / count
 
 
@@ -53,11 +49,12 @@ def rival_findings(source: RunSource) -> list[Finding]:
     """Test whether PSRL-SSP beats every rival on both worlds, and by more on GridWorld."""
     runs, episodes = source.choose(8, 10), source.choose(3_000, 10_000)
     results = source.results("paper-theory", runs=runs, episodes=episodes)
-    ran = f"{OURS} and {', '.join(RIVALS)}; {' and '.join(WORLDS)}; {runs} runs, K={episodes:,}, widths of the theory"
-    level = level_for(len(WORLDS) * len(RIVALS))
+    where = f"{' and '.join(PAPER_WORLDS)}; {runs} runs, K={episodes:,}"
+    ran = f"{OURS} and {', '.join(RIVALS)}; {where}, widths of the theory"
+    level = level_for(len(PAPER_WORLDS) * len(RIVALS))
     verdicts, parts = [], []
     excess: dict[str, dict[str, Floats]] = {}
-    for world, build in WORLDS.items():
+    for world, build in PAPER_WORLDS.items():
         ours = finals(results, world, OURS)
         optimal = solve(build()).values[build().initial_state] * episodes
         compared = {rival: compare_pairs(finals(results, world, rival), ours, level) for rival in RIVALS}
@@ -73,7 +70,6 @@ def rival_findings(source: RunSource) -> list[Finding]:
 
 
 def gap_finding(excess: dict[str, dict[str, Floats]], ran: str) -> Finding:
-    """Test whether the gap is larger on GridWorld, in units of the optimal cost."""
     grid, random = excess["GridWorld"], excess["RandomMDP"]
     level = level_for(len(RIVALS))
     differences = {rival: mean_interval(grid[rival] - random[rival], level) for rival in RIVALS}
@@ -92,7 +88,7 @@ def ulcvi_finding(source: RunSource) -> Finding:
     runs, episodes = source.choose(3, 4), source.choose(3_000, CLAIMED_EPISODES)
     results = source.results("claims-ulcvi", runs=runs, episodes=episodes)
     verdicts, parts = [], []
-    for world, build in WORLDS.items():
+    for world, build in PAPER_WORLDS.items():
         cell = cell_of(results, world, "ULCVI")
         at = [np.searchsorted(cell.points, share * episodes) for share in (0.1, 0.9)]
         curve = cell.curves["gap_regret"]
@@ -107,12 +103,12 @@ def ulcvi_finding(source: RunSource) -> Finding:
     verdict, note = all_of(*verdicts), ""
     if episodes < CLAIMED_EPISODES:
         verdict, note = Verdict.OPEN, f"the claim is about {CLAIMED_EPISODES:,} episodes; run without --quick"
-    ran = f"ULCVI with true B* and T*, random ties; {' and '.join(WORLDS)}; {runs} runs, K={episodes:,}"
+    ran = f"ULCVI with true B* and T*, random ties; {' and '.join(PAPER_WORLDS)}; {runs} runs, K={episodes:,}"
     return Finding("ulcvi", "ULCVI shows no learning after 80,000 episodes", ran, "; ".join(parts), verdict, note)
 
 
 def uniform_gap(world: SSP) -> float:
-    """Return what the uniformly random policy loses in an episode."""
+    """Return the expected regret of the uniformly random policy in one episode."""
     uniform = world.available / world.available.sum(axis=1, keepdims=True)
     return float(evaluate(world, uniform).costs[world.initial_state] - solve(world).values[world.initial_state])
 
@@ -121,9 +117,9 @@ def tuned_finding(source: RunSource) -> Finding:
     """Test untuned PSRL-SSP against rivals whose confidence widths were tuned to the world."""
     runs, episodes = source.choose(6, 10), source.choose(1_000, 10_000)
     results = source.results("paper-tuned", runs=runs, episodes=episodes)
-    level = level_for(len(WORLDS) * len(RIVALS))
+    level = level_for(len(PAPER_WORLDS) * len(RIVALS))
     verdicts, parts = [], []
-    for world in WORLDS:
+    for world in PAPER_WORLDS:
         ours = finals(results, world, OURS)
         theirs = {rival: finals(results, world, rival) for rival in RIVALS}
         verdicts += [below(mean_interval(ours - QUALITY * each, level), 0.0) for each in theirs.values()]
@@ -131,14 +127,14 @@ def tuned_finding(source: RunSource) -> Finding:
         listed = ", ".join(f"{rival} {with_range(mean_interval(each))}" for rival, each in theirs.items())
         times = f"{ours.mean() / theirs[best].mean():.1f} times {best}, the best"
         parts.append(f"{world}: {OURS} {with_range(mean_interval(ours))}, {times}; {listed}")
-    ran = f"{OURS} as it is, rivals with tuned scales; {' and '.join(WORLDS)}; {runs} runs, K={episodes:,}"
+    ran = f"{OURS} as it is, rivals with tuned scales; {' and '.join(PAPER_WORLDS)}; {runs} runs, K={episodes:,}"
     note = f"read as: at most {QUALITY:g} times the regret of each; the scales were tuned on other luck"
     claim = "Untuned PSRL-SSP is of the quality of tuned rivals"
     return Finding("tuned", claim, ran, "; ".join(parts), all_of(*verdicts), note)
 
 
 class Withheld:
-    """A world behind ``reset`` and ``step`` that gives nothing else away."""
+    """A world that can only be used through ``reset`` and ``step``: its model is hidden."""
 
     def __init__(self, ssp: SSP):
         self._ssp = ssp
@@ -161,8 +157,8 @@ class Withheld:
 
 
 def without_model(name: str, episodes: int, seed: int) -> bool:
-    """Return whether PSRL-SSP does the same where the model is withheld as where it could be looked at."""
-    world = WORLDS[name]()
+    """Return whether PSRL-SSP has the same run with the model withheld as with the model at hand."""
+    world = PAPER_WORLDS[name]()
     agent = agents.make("psrl")
     open_run = learn(agent, world, episodes, seed)
     closed_run = learn(agent, Withheld(world), episodes, seed, task=Task.of(world, episodes))
@@ -172,16 +168,16 @@ def without_model(name: str, episodes: int, seed: int) -> bool:
 def withheld_finding(source: RunSource) -> Finding:
     """Test that PSRL-SSP needs neither B* nor T*."""
     runs, episodes = source.choose(2, 5), source.choose(300, 3_000)
-    tasks = [(name, episodes, run_seed(seed, "withheld")) for name in WORLDS for seed in range(runs)]
+    tasks = [(name, episodes, run_seed(seed, "withheld")) for name in PAPER_WORLDS for seed in range(runs)]
     same = source.map(without_model, tasks)
     needs = {name: agents.find(name).needs for name in ("psrl", "uc-ssp", "bernstein-ssp", "ulcvi", "eb-ssp")}
     told = ", ".join(f"{name} {' and '.join(needs[name]) or 'nothing'}" for name in needs)
     true = all(same) and not needs["psrl"]
-    ran = f"PSRL-SSP behind an interface of steps only; {' and '.join(WORLDS)}; {runs} runs, K={episodes:,}"
+    ran = f"PSRL-SSP behind an interface of steps only; {' and '.join(PAPER_WORLDS)}; {runs} runs, K={episodes:,}"
     figure = (
         f"{sum(same)} of {len(same)} runs the same, episode by episode, as with the model at hand; must be told: {told}"
     )
-    return Finding("withheld", "PSRL-SSP needs no B* and no T*", ran, figure, Verdict.HOLDS if true else Verdict.FAILS)
+    return Finding("withheld", "PSRL-SSP needs no B* and no T*", ran, figure, certain(true))
 
 
 def prior_finding(source: RunSource) -> Finding:
@@ -207,7 +203,7 @@ def resampling_finding(source: RunSource) -> Finding:
     stuck = {agent: cell_of(results, world, agent).truncated for agent in (OURS, "at episode starts")}
     shares: dict[str, Interval] = {agent: share(int(cut.sum()), len(cut)) for agent, cut in stuck.items()}
     theirs, ours = shares["at episode starts"], shares[OURS]
-    verdict = all_of(above(theirs, 1e-9), Verdict.HOLDS if ours.value == 0.0 else Verdict.FAILS)
+    verdict = all_of(above(theirs, 1e-9), certain(ours.value == 0.0))
     figure = f"stuck for good: {with_range(theirs)} of the runs at episode starts, {with_range(ours)} of {OURS}'s"
     ran = f"{world}; {runs} runs of 100 episodes, cut off after 1,000,000 steps"
     claim = "Resampling only at episode starts can fail where PSRL-SSP does not"

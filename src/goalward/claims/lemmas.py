@@ -1,24 +1,21 @@
-"""The lemmas of the analysis, held against runs that were recorded in full.
+"""The lemmas of the analysis, tested on runs that were recorded in full.
 
 The lemmas on R2, on the sampled kernels and on posterior sampling are about worlds drawn from the prior: here Dirichlet
 rows of concentration 1, five states, two actions and costs between 0.2 and 1, where large values are very rare. The
-others are about every run and are also held against the paper's two worlds with its prior, Dirichlet(0.1).
+other lemmas are about every run. They are also tested on the paper's two worlds with its prior, Dirichlet(0.1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from goalward import worlds
 from goalward.agents.psrl import PSRL
 from goalward.beliefs.dirichlet import Dirichlet
-from goalward.claims.run_source import RunSource
-from goalward.claims.verdicts import Finding, Verdict, all_of, at_most, below
+from goalward.claims.run_source import PAPER_WORLDS, RunSource
+from goalward.claims.verdicts import Finding, all_of, at_most, below, certain
 from goalward.learning.loop import learn
-from goalward.model.ssp import SSP
 from goalward.model.task import Task
 from goalward.number_format import number, with_range
 from goalward.results.statistics import Interval, mean_interval
@@ -34,7 +31,6 @@ __all__ = ["COSTS", "Examination", "examine", "lemma_findings", "posterior_findi
 
 COSTS = np.linspace(0.2, 1.0, 10).reshape(5, 2)
 PRIOR = Dirichlet(1.0)
-FIXED: dict[str, Callable[[], SSP]] = {"GridWorld": worlds.grid_world, "RandomMDP": worlds.random_mdp}
 DELTA = 0.1
 LOOSE_VISITS = 100
 EXACT_COUNTS = (10, 100, 1_000, 3_000, 10_000, 30_000)
@@ -42,7 +38,7 @@ EXACT_COUNTS = (10, 100, 1_000, 3_000, 10_000, 30_000)
 
 @dataclass(frozen=True, eq=False)
 class Examination:
-    """What one run has to say about the lemmas."""
+    """What the lemmas are about, measured on one run."""
 
     terms: Decomposition
     count: EpochCount
@@ -50,19 +46,19 @@ class Examination:
     cover: Coverage
     intervals: Intervals
     loose: Intervals
-    """With pairs that are known after `LOOSE_VISITS` visits."""
+    """The same with pairs that are known after `LOOSE_VISITS` visits."""
     third: float
     """The bound on R3."""
 
 
 def examine(name: str | None, episodes: int, seed: int) -> Examination:
-    """Record a run of PSRL-SSP in one of the paper's worlds, or in one drawn from the prior, and look at it."""
+    """Record a run of PSRL-SSP, in one of the paper's worlds or in one drawn from the prior, and measure it."""
     if name is None:
         prior = PRIOR
         world = draw_world(prior, Task(COSTS, 0, episodes), generator(run_seed(seed, "drawn")))
     else:
         prior = Dirichlet()
-        world = FIXED[name]()
+        world = PAPER_WORLDS[name]()
     run = learn(PSRL(prior), world, episodes, run_seed(seed, "examined"), keep_plans=True, keep_steps=True)
     terms, cut = decompose(run, world), cut_into_intervals(run, world)
     S, A = world.costs.shape
@@ -79,15 +75,15 @@ def examine(name: str | None, episodes: int, seed: int) -> Examination:
 
 
 def lemma_findings(source: RunSource) -> list[Finding]:
-    """Test all lemmas but that of posterior sampling."""
+    """Test all lemmas except that on posterior sampling."""
     drawn_runs, fixed_runs = source.choose(30, 200), source.choose(2, 10)
     drawn_K, fixed_K = source.choose(500, 2_000), source.choose(1_000, 10_000)
     tasks: list[tuple[str | None, int, int]] = [(None, drawn_K, seed) for seed in range(drawn_runs)]
-    tasks += [(name, fixed_K, seed) for name in FIXED for seed in range(fixed_runs)]
+    tasks += [(name, fixed_K, seed) for name in PAPER_WORLDS for seed in range(fixed_runs)]
     found = source.map(examine, tasks)
     drawn = found[:drawn_runs]
     where = f"{drawn_runs} worlds drawn from the prior, K={drawn_K:,}"
-    everywhere = f"{where}; {' and '.join(FIXED)}, {fixed_runs} runs each, K={fixed_K:,}"
+    everywhere = f"{where}; {' and '.join(PAPER_WORLDS)}, {fixed_runs} runs each, K={fixed_K:,}"
     return [
         decomposition_finding(found, everywhere),
         first_term_finding(found, everywhere),
@@ -99,23 +95,18 @@ def lemma_findings(source: RunSource) -> list[Finding]:
     ]
 
 
-def decided(true: bool) -> Verdict:
-    """Return the verdict on a statement about every path."""
-    return Verdict.HOLDS if true else Verdict.FAILS
-
-
 def decomposition_finding(found: list[Examination], ran: str) -> Finding:
     """Test that regret is the sum of three terms, path by path."""
     worst = max(abs(each.terms.sum - each.terms.regret) / each.terms.total_cost for each in found)
     claim = "Section 4: regret is R1 + R2 + R3"
-    return Finding("decomposition", claim, ran, f"largest relative error {worst:.1e}", decided(worst < 1e-6))
+    return Finding("decomposition", claim, ran, f"largest relative error {worst:.1e}", certain(worst < 1e-6))
 
 
 def first_term_finding(found: list[Examination], ran: str) -> Finding:
     """Test R1 <= B L on every path."""
     worst = max(each.terms.R1 / each.terms.bound for each in found)
     claim = "Lemma: R1 <= B L"
-    return Finding("first-term", claim, ran, f"largest R1 / (B L) is {worst:.3g}", decided(worst <= 1.0))
+    return Finding("first-term", claim, ran, f"largest R1 / (B L) is {worst:.3g}", certain(worst <= 1.0))
 
 
 def second_term_finding(drawn: list[Examination], ran: str) -> Finding:
@@ -146,7 +137,7 @@ def epochs_finding(found: list[Examination], ran: str) -> Finding:
     figure = f"largest L / bound is {worst:.3g}, macro-epochs {macro:.3g} of theirs; all invariants checked"
     note = "with log to base 2; with the natural logarithm the lemma is false, see goalward.theory.epochs"
     claim = "Lemma: L <= sqrt(2 S A K log T) + S A log T; K_l <= K_{l-1} + 1; visits at most double"
-    return Finding("epochs", claim, ran, figure, decided(true), note)
+    return Finding("epochs", claim, ran, figure, certain(true), note)
 
 
 def coverage_finding(found: list[Examination], drawn: list[Examination], ran: str) -> Finding:
@@ -156,15 +147,15 @@ def coverage_finding(found: list[Examination], drawn: list[Examination], ran: st
         total += each.cover
     fixed_misses = sum(each.cover.true_misses for each in found) - total.true_misses
     worst = 0.0
-    for build in FIXED.values():
+    for build in PAPER_WORLDS.values():
         world = build()
         for n in EXACT_COUNTS:
             allowed = promise(n, world.states, world.actions, DELTA)
             worst = max(worst, float(miss_probabilities(world, n, DELTA).max() / allowed))
     misses = total.true_misses + total.sampled_misses + fixed_misses
-    # Markov: as many misses as these have at most this probability if the promise is kept.
+    # Markov's inequality: if the lemma holds, this many misses have at most this probability.
     chance = 1.0 if misses == 0 else min(1.0, 2.0 * sum(each.cover.promised for each in found) / misses)
-    verdict = all_of(decided(worst <= 1.0), Verdict.HOLDS if chance > 0.05 else Verdict.FAILS)
+    verdict = certain(worst <= 1.0 and chance > 0.05)
     figure = (
         f"{total.true_misses} misses of theta_* and {total.sampled_misses} of theta_l in {total.checks:,} sets,"
         f" {total.informative:,} of which exclude anything; {total.promised:.3g} are allowed."
@@ -177,12 +168,12 @@ def coverage_finding(found: list[Examination], drawn: list[Examination], ran: st
 
 
 def intervals_finding(found: list[Examination], ran: str) -> Finding:
-    """Test what the analysis says about intervals: their number, their variance, the sum of the rates."""
+    """Test the lemmas on intervals: their number, their variance, and the sum of the rates."""
     both = [(each.intervals, each.loose) for each in found]
     largest = max(cut.M / cut.bound for pair in both for cut in pair)
     rates = max(cut.rates / cut.rates_bound for cut, _ in both)
     strict, loose = (mean_interval(np.array([pair[side].variance_ratio for pair in both])) for side in (0, 1))
-    verdict = all_of(decided(largest <= 1.0 and rates <= 1.0), at_most(strict, 1.0), at_most(loose, 1.0))
+    verdict = all_of(certain(largest <= 1.0 and rates <= 1.0), at_most(strict, 1.0), at_most(loose, 1.0))
     figure = (
         f"largest M / bound {largest:.3g}, sum of A_l / bound {rates:.3g}; mean variance of an interval over 44 B²"
         f" {with_range(strict)}, and {with_range(loose)} if pairs are known after {LOOSE_VISITS} visits"
@@ -194,7 +185,7 @@ def intervals_finding(found: list[Examination], ran: str) -> Finding:
 
 
 def posterior_finding(source: RunSource) -> Finding:
-    """Test that sampled and true models can be exchanged, over worlds of the prior."""
+    """Test that sampled and true models can be exchanged, over worlds drawn from the prior."""
     number_of_worlds, epoch, episodes = source.choose(150, 1_000), 15, 100
     wanted = quantities(Task(COSTS, 0, episodes))
     tasks = [(PSRL(PRIOR), COSTS, epoch, episodes, run_seed(seed, "pair"), wanted) for seed in range(number_of_worlds)]
@@ -210,4 +201,4 @@ def posterior_finding(source: RunSource) -> Finding:
     ran = f"{len(pairs)} worlds drawn from the prior, epoch {epoch} of each; exact tests of {len(found)} quantities"
     figure = f"mean V(s_init; theta_l) - V(s_init; theta_*) {with_range(interval)}; p = {p:.2g} for all tests together"
     note = "rejected at p < 0.01, which a true property is with probability below 0.01"
-    return Finding("posterior", "Lemma: E f(theta_l) = E f(theta_*)", ran, figure, decided(p >= 0.01), note)
+    return Finding("posterior", "Lemma: E f(theta_l) = E f(theta_*)", ran, figure, certain(p >= 0.01), note)

@@ -1,7 +1,8 @@
-"""Measured Bayesian regret beside the terms of Theorem 1, over a grid of K, S and A.
+"""Measured Bayesian regret beside the terms of Theorem 1, for several K, S and A.
 
-The bound's constant is not known, so its terms are to be read along the rows: as K, S or A grows, the regret may not
-grow faster than their sum. B* and the terms are means over the worlds that were drawn, each with its own B* and c_min.
+The constant of the bound is not known, so rows must be compared with each other: as K, S or A grows, the regret must
+not grow faster than the sum of the terms. B* and the terms are means over the drawn worlds, each with its own B* and
+c_min.
 """
 
 from __future__ import annotations
@@ -11,13 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from goalward.claims.run_source import drawn_worlds
 from goalward.errors import TheoryError
 from goalward.planning.hardness import hardness
 from goalward.results.results import Results, load_results
 from goalward.results.statistics import Interval, mean_interval
 from goalward.results.store import Store
-from goalward.studies.attachments import Attachments
-from goalward.studies.factory import make_world
 from goalward.theory.bounds import theorem_1
 
 __all__ = ["RegretRow", "regret_rows", "stored_regret_rows"]
@@ -25,7 +25,7 @@ __all__ = ["RegretRow", "regret_rows", "stored_regret_rows"]
 
 @dataclass(frozen=True)
 class RegretRow:
-    """One setting of the grid: regret after K episodes, and the two terms of the bound, None where K < S² A."""
+    """Regret after K episodes, and the two terms of the bound, which are None if K < S² A."""
 
     S: int
     A: int
@@ -37,14 +37,14 @@ class RegretRow:
 
     @property
     def ratio(self) -> float | None:
-        """The mean regret over the bound without its constant."""
+        """The mean regret divided by the bound without its constant."""
         if self.main is None or self.lower_order is None:
             return None
         return self.regret.value / (self.main + self.lower_order)
 
 
 def stored_regret_rows(store: Store) -> list[RegretRow]:
-    """Return the grid of the runs that tests of Theorem 1 left in a results folder, the longest there are."""
+    """Return the rows of the longest runs that a test of Theorem 1 left in a results folder."""
     designs = [store.design(name) for name in store.studies() if "claims-theorem" in name]
     if not designs:
         raise TheoryError(f"{store.folder}: no runs of Theorem 1; goalward claims --only theorem-1 makes them")
@@ -55,13 +55,13 @@ def stored_regret_rows(store: Store) -> list[RegretRow]:
 
 
 def regret_rows(results: Results, lengths: Sequence[int]) -> list[RegretRow]:
-    """Return the grid of a study whose worlds are drawn anew for each run, after the given numbers of episodes.
+    """Return the rows of a study whose worlds are drawn anew for each run, after each number of episodes in `lengths`.
 
-    Long curves are read at some hundreds of points: where K is none of them the regret is that of the last one before.
+    Long curves have only some hundreds of points. If K is not one of them, the regret is that of the last point before.
     """
     rows = []
     for cell in results.cells:
-        worlds = [make_world(spec.world, Attachments()) for spec in results.design.specs(cell.cell)]
+        worlds = drawn_worlds(results, cell)
         hard = [hardness(world) for world in worlds]
         S, A = worlds[0].costs.shape
         for K in lengths:

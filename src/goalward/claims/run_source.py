@@ -1,45 +1,40 @@
-"""Where claims are tested: a folder of stored runs, workers, and how much to run.
+"""Where the tests of claims get their runs from: a results folder, workers, and how much to run.
 
-Studies are carried out by the experiments' own runner and stay in the folder, so what is there is not run again. Runs
-whose sampled models are looked at are made by the same workers and leave only the numbers read off them.
+Studies stay in the results folder, so their runs are not run again. Runs whose sampled models are needed are not
+stored: the workers return only the numbers read off them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
+from goalward import worlds
 from goalward.errors import TheoryError
 from goalward.execution.pools import Pool
 from goalward.execution.runner import run_study
+from goalward.model.ssp import SSP
 from goalward.results.results import CellResults, Results, load_results
 from goalward.results.store import Store
+from goalward.studies.attachments import Attachments
+from goalward.studies.factory import make_world
 from goalward.studies.study import Study
 
-__all__ = ["RunSource", "cell_of"]
+__all__ = ["OURS", "PAPER_WORLDS", "RunSource", "cell_of", "drawn_worlds"]
 
 Result = TypeVar("Result")
+OURS = "PSRL-SSP"
+PAPER_WORLDS: dict[str, Callable[[], SSP]] = {"GridWorld": worlds.grid_world, "RandomMDP": worlds.random_mdp}
 
 
-class Lasting:
-    """A pool that outlives the study it is lent to."""
-
-    fails_as_one: bool
+class SharedPool:
+    """A pool that is warmed once and that a study does not close, so that the next study can use it."""
 
     def __init__(self, pool: Pool):
-        self.pool = pool
-        self.workers, self.prefetch, self.fails_as_one = pool.workers, pool.prefetch, pool.fails_as_one
-        self.warmed = False
+        self.pool, self.warmed = pool, False
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Hand out a piece of work."""
-        return self.pool.submit(function, *arguments)
-
-    @property
-    def gone(self) -> bool:
-        """Whether no worker can be reached any more."""
-        return self.pool.gone
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.pool, name)
 
     def warm(self) -> None:
         """Compile the kernels, the first time."""
@@ -47,51 +42,34 @@ class Lasting:
             self.pool.warm()
             self.warmed = True
 
-    def restart(self) -> None:
-        """Make a fresh executor after a worker died."""
-        self.pool.restart()
-
     def close(self) -> None:
-        """Stay: there is more to do."""
-
-    def stop(self) -> None:
-        """Leave at once."""
-        self.pool.stop()
+        """Leave the pool open."""
 
 
 class RunSource:
-    """What the tests of claims work with.
-
-    Parameters
-    ----------
-    store
-        Where runs are stored.
-    pool
-        Where they are carried out.
-    quick
-        Whether a minute must do.
-    """
+    """Carries out the runs of a test: in `pool`, stored in `store`; with `quick`, as many as a minute allows."""
 
     def __init__(self, store: Store, pool: Pool, *, quick: bool):
-        self.store, self.pool, self.quick = store, Lasting(pool), quick
+        self.store, self.quick = store, quick
+        self.pool = cast(Pool, SharedPool(pool))
 
     def choose(self, quick: int, full: int) -> int:
-        """Return how much to run."""
+        """Return one of two sizes of a test."""
         return quick if self.quick else full
 
     def results(self, name: str, *, runs: int, episodes: int) -> Results:
-        """Carry out a study that comes with goalward, with so many runs and episodes, and return its results."""
-        # Under a name of its own: the folder may hold the study as its author wants it.
+        """Carry out a shipped study with this many runs and episodes, and return its results."""
+        # It gets a name of its own, because the folder may hold the study in its original size.
         written = Study.load(name)
         study = written.replace(name=f"claims-{written.spec.name}-{episodes}", runs=runs, episodes=episodes)
         report = run_study(study, self.store, lambda: self.pool)
         if not report.complete:
             failed = [f"{f.agent} in {f.world}: {f.error}" for f in report.failures] or [str(report.stopped)]
-            raise TheoryError(f"{len(failed)} runs of {name} failed, so nothing can be said: {failed[0]}")
+            raise TheoryError(f"{len(failed)} runs of {name} failed, so there is no verdict: {failed[0]}")
         return load_results(self.store, study.design)
 
     def map(self, function: Callable[..., Result], tasks: Iterable[Sequence[Any]], size: int = 1) -> list[Result]:
-        """Call a function for each list of arguments, some at a time, and return the answers in order."""
+        """Call a function with each list of arguments, `size` of them in one job, and return the answers in order."""
         self.pool.warm()
         given = list(tasks)
         parts = [given[start : start + size] for start in range(0, len(given), size)]
@@ -100,7 +78,6 @@ class RunSource:
 
 
 def call_each(function: Callable[..., Result], tasks: Iterable[Sequence[Any]]) -> list[Result]:
-    """Call a function for some lists of arguments."""
     return [function(*arguments) for arguments in tasks]
 
 
@@ -110,3 +87,8 @@ def cell_of(results: Results, world: str, agent: str) -> CellResults:
         if (cell.cell.world.label, cell.cell.agent.label) == (world, agent):
             return cell
     raise TheoryError(f"the study {results.design.name} has no {agent} in {world}")
+
+
+def drawn_worlds(results: Results, cell: CellResults) -> list[SSP]:
+    """Return the world of each run of a cell."""
+    return [make_world(spec.world, Attachments()) for spec in results.design.specs(cell.cell)]

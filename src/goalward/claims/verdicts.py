@@ -1,8 +1,8 @@
-"""What became of a claim: what was run, the figure with its interval, and the verdict.
+"""What a test finds out about a claim: what was run, what was measured, and the verdict.
 
-Verdicts follow the interval, never the estimate alone: a claim holds if all of the interval is on its side, does not
-hold if all of it is on the other, and is not decided otherwise. Upper bounds that may be reached, such as exponents,
-hold unless the interval lies above them (`at_most`).
+A verdict follows from the interval, not from the estimate alone. A claim holds if the whole interval is on its side, it
+does not hold if the whole interval is on the other side, and otherwise it is not decided. An upper bound that may be
+reached, such as that on an exponent, holds unless the whole interval lies above it (`at_most`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from scipy import special
 
 from goalward.results.statistics import Interval
 
-__all__ = ["Finding", "Verdict", "above", "all_of", "at_most", "below", "share", "within"]
+__all__ = ["Finding", "Verdict", "above", "all_of", "at_most", "below", "certain", "share", "within"]
 
 
 class Verdict(Enum):
-    """Whether a claim is true of what was measured."""
+    """Whether the measurements agree with a claim."""
 
     HOLDS = "holds"
     FAILS = "does not hold"
@@ -29,7 +29,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One row of the table.
+    """One row of the table of claims.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class Finding:
     figure
         What was measured, with intervals.
     verdict
-        What follows.
+        What follows from it.
     note
-        What else must be known to read the figure.
+        What else a reader must know.
     """
 
     key: str
@@ -83,14 +83,19 @@ def above(interval: Interval, limit: float) -> Verdict:
 
 
 def at_most(interval: Interval, limit: float) -> Verdict:
-    """Decide about an upper bound that may be reached, such as a growth exponent: it holds unless clearly exceeded."""
+    """Decide about an upper bound that may be reached: it holds unless the whole interval lies above it."""
     if math.isnan(interval.low):
         return Verdict.OPEN
     return Verdict.FAILS if interval.low > limit else Verdict.HOLDS
 
 
+def certain(true: bool) -> Verdict:
+    """Return the verdict on a statement that was checked in every single case."""
+    return Verdict.HOLDS if true else Verdict.FAILS
+
+
 def all_of(*verdicts: Verdict) -> Verdict:
-    """Return the verdict on several claims taken together."""
+    """Return the verdict on several claims together: the worst of theirs."""
     for worst in (Verdict.FAILS, Verdict.OPEN):
         if worst in verdicts:
             return worst
@@ -98,7 +103,7 @@ def all_of(*verdicts: Verdict) -> Verdict:
 
 
 def share(count: int, runs: int, level: float = 0.95) -> Interval:
-    """Return a share with the interval of Clopper and Pearson, which holds for every true share.
+    """Return the share of some runs with the interval of Clopper and Pearson.
 
     >>> round(share(0, 20).high, 4), round(share(20, 20).low, 4)
     (0.1684, 0.8316)

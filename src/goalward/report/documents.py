@@ -1,34 +1,21 @@
-"""Documents for other programs: plain data that JSON can hold, and texts in files."""
+"""Documents for other programs: plain data as JSON, and texts in files."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from goalward.errors import FileError
+from goalward.number_format import finite
 
-__all__ = ["finite", "json_text", "write_text", "writing"]
-
-
-def finite(data: Any) -> Any:
-    """Return plain data with None for every infinite or undefined number; JSON has neither.
-
-    >>> finite({"values": [1.0, math.inf], "p": math.nan})
-    {'values': [1.0, None], 'p': None}
-    """
-    if isinstance(data, dict):
-        return {name: finite(value) for name, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [finite(value) for value in data]
-    return None if isinstance(data, float) and not math.isfinite(data) else data
+__all__ = ["json_text", "write_text", "writing"]
 
 
 def json_text(document: Any) -> str:
-    """Write plain data as one line of JSON."""
+    """Write plain data as one line of JSON; infinite and undefined numbers become null."""
     return json.dumps(finite(document), allow_nan=False)
 
 

@@ -39,6 +39,7 @@ from goalward.arrays import Floats, Int64s
 from goalward.errors import FileError
 from goalward.learning.rollout import Ended
 from goalward.learning.run import Epochs, Run
+from goalward.number_format import finite
 from goalward.studies.run_spec import RunSpec, key_of
 
 __all__ = ["FORMAT_VERSION", "StoredRun", "decode", "encode", "recorded", "verify"]
@@ -265,17 +266,6 @@ def check_columns(metadata: Any, episodes: int) -> None:
         found = {lengths.get(f"{name}.list.element", -1) for name in names}
         if len(found) > 1 or not 0 <= max(found) <= max(most, 1):
             raise FileError(f"its columns {', '.join(names)} do not fit a run of {episodes} episodes")
-
-
-def finite(value: Any) -> Any:
-    """Return plain data with None for numbers that JSON does not have."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {name: finite(entry) for name, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(entry) for entry in value]
-    return value
 
 
 @functools.cache
