@@ -61,3 +61,24 @@ def test_links_lead_somewhere(page):
 @pytest.mark.parametrize("id", worlds.known())
 def test_every_world_has_its_paragraph(id):
     assert f"\n## {id}\n" in (ROOT / "docs" / "worlds.md").read_text(encoding="utf-8")
+
+
+PICTURES = sorted((ROOT / "docs").glob("*.svg"))
+
+
+@pytest.mark.parametrize("page", [*PAGES, *PICTURES], ids=lambda page: page.name)
+def test_named_files_are_there(page):
+    """Paths are those of the repository or, shorter, those of the package."""
+    for path in re.findall(r"(?<![\w/.])[a-z][\w-]*(?:/[\w-]+)+\.(?:py|toml)\b", page.read_text(encoding="utf-8")):
+        folders = (ROOT, ROOT / "src" / "goalward")
+        assert any((folder / path).is_file() for folder in folders), f"{page.name} names {path}, which is not there"
+
+
+def test_the_picture_of_the_rooms_has_every_room_and_only_files_that_are_there():
+    picture = (ROOT / "docs" / "rooms.svg").read_text(encoding="utf-8")
+    rooms = re.findall(r'class="title">(\w+)</text>.*?class="file">([^<]+)</text>', picture, flags=re.DOTALL)
+    package = ROOT / "src" / "goalward"
+    assert {room for room, _ in rooms} == {path.parent.name for path in package.glob("*/__init__.py")}
+    for room, files in rooms:
+        for name in files.split(" · "):
+            assert name == "…" or (package / room / f"{name}.py").is_file(), f"{room}/{name}.py is not there"
