@@ -240,9 +240,9 @@ def test_json_without_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["model", "model.txt", "model.NPZ", "model.npy", "model.json.gz"])
 def test_other_endings(tmp_path: Path, name: str) -> None:
     suffix = Path(name).suffix
-    with pytest.raises(FileError, match=rf"{name}: a model is saved as \.npz or \.json; the ending is '{suffix}'"):
+    with pytest.raises(FileError, match=rf"{name}: a model is saved as \.npz, .* or .*; the ending is '{suffix}'"):
         named().save(tmp_path / name)
-    with pytest.raises(FileError, match=rf"{name}: a model is loaded from \.npz or \.json; the ending is '{suffix}'"):
+    with pytest.raises(FileError, match=rf"{name}: a model is loaded from \.npz, .* or .*; the ending is '{suffix}'"):
         SSP.load(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from goalward import SSP
@@ -98,6 +98,7 @@ def plainly(table: list[Any], goals: list[Hashable]) -> tuple[SSP, tuple[str, ..
 
 
 @given(st.data())
+@settings(max_examples=30)
 def test_columns_say_what_tuples_say(data: st.DataObject) -> None:
     """Weights and prices are powers of two, so that sums are exact in any order."""
     names: list[Hashable] = ["a", "b", 3, (4, "x"), None, 2.5]

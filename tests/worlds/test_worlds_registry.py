@@ -10,7 +10,7 @@ import pytest
 import goalward.worlds.base
 import goalward.worlds.grid
 from goalward import SSP, worlds
-from goalward.errors import FileError, SettingError, UnknownNameError
+from goalward.errors import FileError, SettingError, StateError, UnknownNameError
 from goalward.registry import summary
 from goalward.settings import read_settings
 
@@ -170,17 +170,39 @@ def test_settings_that_cannot_be_read(pairs, error, message):
         worlds.load("grid-world", pairs)
 
 
+def test_a_file_starts_where_it_is_told(tmp_path):
+    path = tmp_path / "world.json"
+    ssp = two_stops()
+    ssp.save(path)
+    assert worlds.load(str(path)).initial_state == 0
+    assert worlds.load(str(path), ["start=1"]).initial_state == worlds.load(str(path), start="stop").initial_state == 1
+    with pytest.raises(StateError, match=r"there is no state 2; the model has 0\.\.1"):
+        worlds.load(str(path), start="2")
+    with pytest.raises(UnknownNameError, match="no state is called 'shop'; did you mean 'stop'"):
+        worlds.load(str(path), start="shop")
+
+
+def two_stops():
+    return SSP.from_transitions([("home", "bus", "stop", 1.0, 1.0), ("stop", "bus", "work", 1.0, 1.0)], goals=["work"])
+
+
 def test_files_that_cannot_be_read(tmp_path):
     worlds.grid_world().save(tmp_path / "world.json")
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\x00S")
-    with pytest.raises(SettingError, match="has no settings to change"):
+    with pytest.raises(UnknownNameError, match=r"no setting of .*\.json is called 'rows'"):
         worlds.load(str(tmp_path / "world.json"), ["rows=3"])
+    with pytest.raises(SettingError, match=r"goal cannot be chosen for a \.json file, only start; leave it out"):
+        worlds.load(str(tmp_path / "world.json"), ["goal=3"])
+    with pytest.raises(SettingError, match="start is set twice; keep one of 3 and '4'"):
+        worlds.load(str(tmp_path / "world.json"), ["start=3"], start="4")
+    with pytest.raises(SettingError, match="grid-world is not a model file; --goal is an option of model files alone"):
+        worlds.load("grid-world", goal=["3"])
     with pytest.raises(FileError, match="No such file"):
         worlds.load(str(tmp_path / "missing.txt"))
     with pytest.raises(FileError, match="not a text file"):
         worlds.load(str(tmp_path / "bytes.txt"))
-    with pytest.raises(FileError, match=r"loaded from \.npz or \.json"):
-        worlds.load(str(tmp_path / "world.csv"))
+    with pytest.raises(FileError, match=r"loaded from \.npz, .*; the ending is '\.doc'"):
+        worlds.load(str(tmp_path / "world.doc"))
 
 
 @pytest.mark.parametrize("module", [goalward.worlds, goalward.worlds.grid, goalward.worlds.base])

@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 __all__ = [
+    "Cost",
     "DaskAddress",
     "Folder",
+    "Goal",
     "Json",
     "Level",
     "MarkdownFile",
     "Measure",
+    "Normalize",
     "Settings",
+    "Start",
     "StudyName",
     "Workers",
     "World",
+    "file_options",
 ]
 
-WORLD_HELP = "The name of a world (goalward list worlds), a model in .npz or .json, or a map in .txt."
+WORLD_HELP = "The name of a world (goalward list worlds), a model file (.npz .json .umb .drn), or a map in .txt."
 
 World = Annotated[str, typer.Argument(metavar="WORLD", help=WORLD_HELP)]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A setting of the world, such as rows=5. Can be repeated."),
 ]
+Goal = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Model files: the label or state that is the goal. Can be repeated."),
+]
+Start = Annotated[str | None, typer.Option(metavar="STATE", help="Model files: the state to start in.")]
+Cost = Annotated[
+    str | None,
+    typer.Option(metavar="NAME|NUMBER", help="Model files: the reward that is the cost, or the cost of every step."),
+]
+Normalize = Annotated[bool, typer.Option("--normalize", help="Model files: rescale rows that do not sum to one.")]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
 StudyName = Annotated[str | None, typer.Option("--study", help="Which study, if the folder holds several.")]
 Workers = Annotated[
@@ -47,3 +63,11 @@ MarkdownFile = Annotated[
     Path | None, typer.Option("--markdown", metavar="FILE", help="Also write the tables as Markdown.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON; infinite numbers are null.")]
+
+
+def file_options(**options: Any) -> dict[str, Any]:
+    """Return the options of a model file that were given; a cost that looks like a number is one."""
+    given = {name: value for name, value in options.items() if value not in (None, False, [])}
+    with suppress(ValueError, KeyError):
+        given["cost"] = float(given["cost"])
+    return given

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from goalward.cli.app import app, glyphs, say, say_json, terminal_width
-from goalward.cli.options import Json, Settings, World
+from goalward.cli.options import Cost, Goal, Json, Normalize, Settings, Start, World, file_options
 
 __all__ = ["show", "solve"]
 
@@ -17,6 +17,10 @@ __all__ = ["show", "solve"]
 def solve(
     world: World,
     settings: Settings = None,
+    goal: Goal = None,
+    start: Start = None,
+    cost: Cost = None,
+    normalize: Normalize = False,
     tolerance: Annotated[
         float, typer.Option(help="The largest relative distance between the proved bounds of a value.")
     ] = 1e-6,
@@ -29,7 +33,7 @@ def solve(
     from goalward.report import world_text
     from goalward.report.tables import columns
 
-    ssp = worlds.load(world, settings or ())
+    ssp = worlds.load(world, settings or (), **file_options(goal=goal, start=start, cost=cost, normalize=normalize))
     solution = solve_model(ssp, tolerance)
     if json:
         say_json(world_text.solution_document(ssp, solution))
@@ -45,6 +49,10 @@ def solve(
 def show(
     world: World,
     settings: Settings = None,
+    goal: Goal = None,
+    start: Start = None,
+    cost: Cost = None,
+    normalize: Normalize = False,
     png: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the grid, as a PNG file.")] = None,
 ) -> None:
     """Describe a world: structure, hardness, picture."""
@@ -55,7 +63,7 @@ def show(
     from goalward.report import grid_text, world_text
     from goalward.report.tables import columns
 
-    ssp = worlds.load(world, settings or ())
+    ssp = worlds.load(world, settings or (), **file_options(goal=goal, start=start, cost=cost, normalize=normalize))
     if png is not None:
         grid_text.layout_of(ssp)
     say(world, columns(world_text.model_facts(ssp)))

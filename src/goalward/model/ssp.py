@@ -27,7 +27,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from goalward.errors import FileError, ModelError, StateError
-from goalward.model import build, files
+from goalward.model import build
+from goalward.model.formats import by_ending
+from goalward.model.formats.explicit import Name
 from goalward.model.layout import GridLayout
 from goalward.model.transitions import Transition, read_transitions
 
@@ -185,17 +187,43 @@ class SSP:
         )
 
     @classmethod
-    def load(cls, path: str | Path) -> SSP:
-        """Read a model from ``.npz`` or ``.json``; everything in the file is checked as if it were typed in."""
-        fields = files.read(Path(path))
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        goal: Name | Sequence[Name] | None = None,
+        start: Name | None = None,
+        cost: str | float | None = None,
+        normalize: bool = False,
+    ) -> SSP:
+        """Read a model from a file; everything in it is checked as if it were typed in.
+
+        Parameters
+        ----------
+        path
+            A file that ends in ``.npz``, ``.json``, ``.umb``, ``.drn``, ``.drn.gz`` or ``.drn.xz``.
+        goal
+            For files of other tools: the label or state that is the goal, or several; ``goal`` if not given.
+        start
+            The initial state, by name or number, if not the one that the file names.
+        cost
+            For files of other tools: the reward structure that is the cost, or the cost of every step.
+        normalize
+            For files of other tools: rescale rows that do not sum to one.
+        """
+        fields = by_ending.read(Path(path), goal=goal, start=start, cost=cost, normalize=normalize)
         try:
             return cls.from_rows(**fields)
         except (ModelError, TypeError) as error:
             raise FileError(f"{path}: what it holds is no model: {error}") from None
 
     def save(self, path: str | Path) -> None:
-        """Write the model to ``.npz`` (any size) or ``.json`` (small ones, to be read by people)."""
-        files.write(self, Path(path))
+        """Write the model to a file.
+
+        The ending names the format: ``.npz`` (any size), ``.json`` (small models that people read), ``.umb`` (PRISM,
+        Storm, Modest), ``.drn``, ``.drn.gz`` or ``.drn.xz`` (Storm).
+        """
+        by_ending.write(self, Path(path))
 
     @property
     def states(self) -> int:

@@ -4,31 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from goalward.errors import FileError, SettingError
+from goalward.model.formats.by_ending import OPTIONS
 from goalward.model.ssp import SSP
-from goalward.settings import read_settings
+from goalward.settings import check_names, read_settings
 from goalward.worlds.base import make
 
 __all__ = ["load"]
 
 
-def load(name: str, settings: Iterable[str] = ()) -> SSP:
+def load(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
     """Return the world of an id, with settings such as ``rows=5``, or the model in a file.
 
-    Names that end in ``.npz`` or ``.json`` are models that `SSP.save` wrote; they have no settings. Names that end in
-    ``.txt`` are maps as `grid_map` reads them.
+    Names that end in ``.txt`` are maps as `grid_map` reads them. Other names with an ending are model files. Their
+    settings are the options of `SSP.load`, as texts such as ``goal=done`` or as keywords.
     """
     path = Path(name)
     given = read_settings(settings)
-    if path.suffix == ".txt":
+    if path.suffix == ".txt" and not options:
         if "text" in given:
             raise SettingError(f"{name} is the map; text cannot be set as well")
         return make("grid-map", text=read_map(path), **given)
     if path.suffix or path.name != name:
-        if given:
-            raise SettingError(f"{name} is a file and has no settings to change; {next(iter(given))!r} was given")
-        return SSP.load(path)
+        check_names(name, given, OPTIONS)
+        if doubled := next((option for option in options if option in given), None):
+            raise SettingError(f"{doubled} is set twice; keep one of {given[doubled]!r} and {options[doubled]!r}")
+        return SSP.load(path, **given, **options)
+    if options:
+        raise SettingError(f"{name} is not a model file; --{next(iter(options))} is an option of model files alone")
     return make(name, **given)
 
 

@@ -1,0 +1,56 @@
+"""Files of other tools on the command line: goal, start and cost are options."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from goalward.cli import main
+
+SAMPLES = Path(__file__).parents[1] / "model" / "formats" / "samples"
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, str, str]:
+    with pytest.raises(SystemExit) as leaving:
+        main(arguments)
+    printed = capsys.readouterr()
+    return leaving.value.code, printed.out, printed.err
+
+
+def test_solve_takes_goal_start_and_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(SAMPLES / "walk-named.drn")
+    _, out, _ = run(capsys, "solve", file, "--cost", "cost", "--start", "x=2", "--json")
+    assert json.loads(out)["initial_state"] == 2
+    _, out, _ = run(capsys, "solve", file, "--cost", "2.5", "--goal", "goal", "--goal", "edge", "--json")
+    # V3 = 2.5 / 0.6, V2 = 2.5 + 0.7 V1 + 0.3 V3, V1 = 2.5 + 0.3 V2, by hand.
+    assert json.loads(out)["values"] == pytest.approx([2.5 + 0.3 * 5.5 / 0.79, 5.5 / 0.79, 2.5 / 0.6])
+
+
+def test_show_and_learn_take_them_too(capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(SAMPLES / "walk.umb")
+    code, out, _ = run(capsys, "show", file, "--cost", "1")
+    assert code == 0
+    assert "costs         1\n" in out
+    code, out, _ = run(capsys, "learn", file, "--set", "cost=time", "--episodes", "20")
+    assert (code, "optimal cost      5 per episode" in out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "there are 2 reward structures, cost, time; choose with cost=..."),
+        (("--cost", "cost", "--goal", "edgy"), "no label or state is called 'edgy'; did you mean 'edge'?"),
+        (("--cost", "-1"), "has the reward -1"),
+        (("--cost", "cost", "--start", "4"), "the start, state 4, is a goal"),
+        (("--set", "rows=3"), "is called 'rows'"),
+    ],
+)
+def test_one_line_says_what_is_wrong(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
+    code, out, err = run(capsys, "solve", str(SAMPLES / "walk.umb"), *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1

@@ -1,0 +1,167 @@
+"""DRN files: what is written is read back, and each fault is named with its line."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from mutants import check_mutants
+from test_umb import without_what_files_cannot_say
+
+from goalward import SSP
+from goalward.errors import FileError
+from strategies import models
+
+TEXT = """// made by hand
+@type: MDP
+@value_type: rational
+@parameters
+
+@placeholders
+$half : 1/2
+$price : 2.5
+@reward_models
+time price
+@nr_states
+4
+@nr_choices
+5
+@model
+state 0 [0, 1] init "at home" left
+//[x=1\t& y=0]
+\taction bus [1, $price]
+\t\t1 : $half
+\t\t3 : 1/2
+\taction walk [1,10]
+\t\t3 : 1
+state 1
+\taction walk
+\t\t0 : 0.25
+\t\t0 : 0.25
+\t\t2 : 0.5
+
+state 2 [0, -5] goal
+\taction 0 [0, 0]
+\t\t2 : 1
+state 3 [0] goal "another goal"
+\t\t3 : 1
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "model.drn"
+
+
+def test_a_file_made_by_hand(path: Path) -> None:
+    path.write_text(TEXT)
+    ssp = SSP.load(path, cost="price")
+    assert ssp.state_names == ("x=1 & y=0", "1")
+    assert ssp.action_names == ("bus", "walk")
+    assert ssp.costs.tolist() == [[3.5, 11.0], [np.inf, 0.0]]
+    assert np.array_equal(ssp.to_dense(), [[[0, 0.5, 0.5], [0, 0, 1]], [[0, 0, 0], [0.5, 0, 0.5]]])
+    assert ssp.initial_state == 0
+    assert SSP.load(path, goal="another goal", start="x=1 & y=0", cost="time").states == 3
+    assert SSP.load(path, goal=[2, "another goal"], cost="price") == ssp
+
+
+@pytest.mark.parametrize(("ending", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress)])
+def test_packed_text_is_read(tmp_path: Path, ending: str, pack: Any) -> None:
+    path = tmp_path / f"model.drn{ending}"
+    path.write_bytes(pack(TEXT.encode()))
+    assert SSP.load(path, cost="price").states == 2
+
+
+def test_windows_line_ends(path: Path) -> None:
+    path.write_bytes(TEXT.replace("\n", "\r\n").encode())
+    assert SSP.load(path, cost="price").costs[0, 0] == 3.5
+
+
+@given(ssp=models())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@pytest.mark.parametrize("ending", [".drn", ".drn.gz", ".drn.xz"])
+def test_every_model_survives(ssp: SSP, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"model{ending}"
+    ssp.save(path)
+    assert SSP.load(path) == without_what_files_cannot_say(ssp)
+
+
+def test_names_are_made_fit_for_lines(path: Path) -> None:
+    """Action names lose spaces and stay different; names of states lose line breaks, which would forge a line."""
+    ssp = SSP.from_dense(
+        [[[0.0, 1.0]] * 5],
+        [[1.0, 2.0, 3.0, 4.0, 5.0]],
+        state_names=["here\nstate 1 goal"],
+        action_names=["go on", "go  on", "go_on", "", "\n"],
+    )
+    ssp.save(path)
+    back = SSP.load(path)
+    assert back == ssp
+    assert back.state_names == ("here state 1 goal",)
+    assert back.action_names == ("go_on", "go_on_1", "go_on_2", "", "_")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("@type: MDP", "@type: CTMC", "@type is 'CTMC'; has continuous time; export the embedded DTMC"),
+        ("@type: MDP", "@type: POMDP", "@type is 'POMDP'; has observations; export the underlying MDP"),
+        ("@type: MDP", "@type: Markov Automaton", "export the embedded MDP"),
+        ("@type: MDP", "@type: SMG", "@type is 'SMG'; MDP and DTMC are read"),
+        ("@type: MDP\n", "", "@type is ''"),
+        ("@type: MDP", "@type: MDP\n@type: MDP", "line 3: @type is given twice"),
+        ("rational", "double-interval", "@value_type is 'double-interval'; double and rational are read"),
+        ("@parameters\n", "@parameters\np q", "has parameters; give them values and export the model again"),
+        ("@model", "@modle", "line 15: '@modle' is no line of a DRN header"),
+        ("@nr_states\n4", "@nr_states\n5", "@nr_states says 5, but the file has 4; it is not complete"),
+        ("@nr_choices\n5", "@nr_choices\n9", "@nr_choices says 9, but the file has 5"),
+        ("state 1\n", "state 2\n", "line 23: state '2' is out of order"),
+        ("state 1\n", "state 1 !0.5\n", "line 23: the state has a rate"),
+        ("state 1\n", "state 1 {3}\n", "line 23: the state has an observation"),
+        ("state 0", "action 0\nstate 0", "line 16: an action before the first state"),
+        ("state 0", "1 : 1\nstate 0", "line 16: '1 : 1' is no state, no action and no branch"),
+        ("[1,10]", "[1,10", "line 21: a bracket is not closed"),
+        ("[1,10]", "[1,10] x", "line 21: 'x' follows the action"),
+        ("[1,10]", "[1,ten]", "'ten' is no number; intervals and parameters are not read"),
+        ("[1,10]", "[1,-10]", "choice 1 of state 0 has the reward -10; costs must be finite and not negative"),
+        ("0 : 0.25", "0 : [0.2, 0.3]", r"line 25: '\[0.2, 0.3\]' is no number"),
+        ("0 : 0.25", "0 : 1/0", "line 25: '1/0' is no number"),
+        ("0 : 0.25", "0 : $quarter", "line 25: '\\$quarter' is no number"),
+        ("0 : 0.25", "0 0.25", "line 25: '0 0.25' is no state, no action and no branch"),
+        ("0 : 0.25", "zero : 0.25", "line 25: a branch leads to 'zero'; it must be the number of a state"),
+        ("0 : 0.25", "-1 : 0.25", "line 25: a branch leads to state -1"),
+        ("0 : 0.25", f"{10**30} : 0.25", "line 25: a branch leads to state 1000"),
+        ("0 : 0.25", f"{'9' * 9000} : 0.25", "line 25: a branch leads to '999"),
+        ("0 : 0.25", "4 : 0.25", "a branch leads to state 4; there are 4 states"),
+        ("0 : 0.25", "0 : 0.2", "the branches of choice 0 of state 1 sum to 0.95; .* normalize=True"),
+        ("0 : 0.25", "0 : 1e400", "with probability inf"),
+        ("0 : 0.25", "0 : -0.25", "with probability -0.25"),
+        (" init", "", "0 states are initial; choose one with start="),
+    ],
+)
+def test_lines_that_are_wrong(path: Path, old: str, new: str, message: str) -> None:
+    assert TEXT.count(old) >= 1
+    path.write_text(TEXT.replace(old, new, 1))
+    with pytest.raises(FileError, match=rf"^{path}: .*{message}"):
+        SSP.load(path, cost="price")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe", b"hello", b"@model", b"\n" * 1000, b"\x1f\x8b\x08", b"\xfd7zXZ\0"]
+)
+def test_foreign_files(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=f"^{path}: "):
+        SSP.load(path)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mutants(path: Path, seed: int) -> None:
+    refused, read = check_mutants(path, TEXT.encode(), seed, 1000, cost="price")
+    assert refused > 300
+    assert read > 100
