@@ -17,17 +17,16 @@ killed when. Two processes that write the same run write the same data; the last
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
 import time
-import uuid
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from goalward import files
 from goalward.errors import FileError, UnknownNameError
 from goalward.results.record import StoredRun, decode
 from goalward.studies.attachments import Attachments
@@ -37,7 +36,6 @@ __all__ = ["LAYOUT_VERSION", "NoRun", "Store"]
 
 LAYOUT_VERSION = 1
 MARKER = "goalward-results.json"
-TEMPORARY = ".part"
 # A temporary file as old as this belongs to nobody any more.
 STALE_SECONDS = 3600.0
 
@@ -61,13 +59,15 @@ class Store:
         path = Path(folder)
         store = cls(path)
         marker = path / MARKER
-        try:
-            version = json.loads(marker.read_text(encoding="utf-8"))["version"]
-        except (FileNotFoundError, NotADirectoryError):
+        if not os.path.lexists(marker):
             store.begin(create)
             return store
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise FileError(f"{marker}: cannot be read ({error}); it should hold the version of the folder") from None
+        try:
+            version = store.read_json(marker)["version"]
+        except (FileError, KeyError, TypeError) as error:
+            raise FileError(
+                f'{marker}: cannot be read ({error}); write {{"version": {LAYOUT_VERSION}}} into it if the folder holds results of goalward\'s'
+            ) from None
         if version != LAYOUT_VERSION:
             raise FileError(
                 f"{path}: results of layout version {version}; this goalward reads version {LAYOUT_VERSION}."
@@ -82,7 +82,7 @@ class Store:
             raise FileError(f"{self.folder}: {state}; goalward run makes some")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            strangers = [entry.name for entry in self.folder.iterdir() if not entry.name.endswith(TEMPORARY)]
+            strangers = [entry.name for entry in self.folder.iterdir() if not entry.name.endswith(files.TEMPORARY)]
         except OSError as error:
             raise FileError(f"{self.folder}: {error.strerror or error}; choose a folder that can be written") from None
         # Another shard may have begun the folder a moment ago.
@@ -92,20 +92,15 @@ class Store:
 
     def write(self, path: Path, content: bytes) -> None:
         """Write a file whole, or leave what was there untouched."""
-        temporary = path.with_name(f".{path.name}-{uuid.uuid4().hex}{TEMPORARY}")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_bytes(content)
-            os.replace(temporary, path)
-        except OSError as error:
-            raise FileError(f"{path}: cannot be written ({error.strerror or error})") from None
-        finally:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
+        files.write_bytes(path, content, inside=self.folder)
+
+    def read_json(self, path: Path) -> Any:
+        """Return the plain data in a file of this folder; raises FileError with the reason."""
+        return files.parse_json(path, files.read_bytes(path, inside=self.folder))
 
     def check_room(self, needed: int) -> None:
         """Say so before the first run if the folder cannot be written or has no room for so many bytes."""
-        probe = self.folder / f"probe-{os.getpid()}{TEMPORARY}"
+        probe = self.folder / f"probe-{os.getpid()}{files.TEMPORARY}"
         self.write(probe, b"\0" * 65536)
         probe.unlink(missing_ok=True)
         free = shutil.disk_usage(self.folder).free
@@ -123,7 +118,7 @@ class Store:
 
     def has(self, key: str) -> bool:
         """Return whether a run is stored."""
-        return self.path(key).exists()
+        return os.path.lexists(self.path(key))
 
     def add(self, key: str, content: bytes) -> None:
         """Store a run, and forget that it failed before."""
@@ -135,15 +130,13 @@ class Store:
 
         A file is used only as the run it is: its checksum, its format, its content and its name must agree.
         """
-        try:
-            stored = decode(self.path(key).read_bytes())
-            if stored.key != key:
-                raise FileError(f"it holds the run {stored.key} under another name")
-        except FileNotFoundError:
+        if not self.has(key):
             failure = self.failure(key)
             return NoRun("missing") if failure is None else NoRun("failed", str(failure.get("error")))
-        except OSError as error:
-            return NoRun("damaged", f"it cannot be read ({error.strerror or error})")
+        try:
+            stored = decode(files.read_bytes(self.path(key), inside=self.folder))
+            if stored.key != key:
+                raise FileError(f"it holds the run {stored.key} under another name")
         except FileError as error:
             return NoRun("damaged", str(error))
         return stored
@@ -179,7 +172,7 @@ class Store:
 
     def sweep(self) -> None:
         """Remove what killed processes have left half-written."""
-        for path in self.folder.rglob(f"*{TEMPORARY}"):
+        for path in self.folder.rglob(f"*{files.TEMPORARY}"):
             try:
                 if time.time() - path.stat().st_mtime > STALE_SECONDS:
                     path.unlink(missing_ok=True)
@@ -198,13 +191,14 @@ class Store:
 
     def failure(self, key: str) -> dict[str, Any] | None:
         """Return what went wrong in a run, if it failed."""
-        try:
-            failure: dict[str, Any] = json.loads(self.failure_path(key).read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        path = self.failure_path(key)
+        if not os.path.lexists(path):
             return None
-        except (OSError, ValueError):
-            return {"error": "its record cannot be read", "traceback": ""}
-        return failure
+        try:
+            failure = self.read_json(path)
+        except FileError as error:
+            return {"error": f"its record cannot be read ({error})"}
+        return failure if isinstance(failure, dict) else {"error": "its record is damaged"}
 
     # Studies
 
@@ -237,6 +231,9 @@ class Store:
             raise UnknownNameError(f"study in {self.folder}", name, known)
         path = self.folder / "studies" / f"{name}.json"
         try:
-            return Design.from_document(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, FileError) as error:
+            design = Design.from_document(self.read_json(path))
+        except FileError as error:
             raise FileError(f"{path}: {error}") from None
+        if design.name != name:
+            raise FileError(f"{path}: holds the study {design.name!r} under another name; run the study again")
+        return design

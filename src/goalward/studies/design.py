@@ -6,6 +6,7 @@ and r. All agents of a study share it, so they face the same luck and can be com
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -14,7 +15,10 @@ from goalward.errors import FileError, SettingError
 from goalward.seeds import run_seed
 from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, canonical, check_results_version
 
-__all__ = ["Cell", "Design", "StudyAgent", "StudyWorld"]
+__all__ = ["NAME", "Cell", "Design", "StudyAgent", "StudyWorld"]
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""What a study may be called: its name is part of paths."""
 
 
 @dataclass(frozen=True)
@@ -91,16 +95,31 @@ class Design:
         """Return the design as plain data."""
         return asdict(self) | {"results": RESULTS_VERSION}
 
+    def check_types(self) -> None:
+        """Raise ValueError if a part is not of its kind: a stored design is data from a file, and its name a path."""
+        integers = [self.seed + 1, self.runs, self.max_steps or 1, *(cell.episodes for cell in self.cells)]
+        if not all(type(number) is int and number >= 1 for number in integers):
+            raise ValueError("seed, runs, max_steps and episodes must be positive integers")
+        parts = [part for cell in self.cells for part in (cell.world, cell.agent)]
+        texts = [self.name, self.description, *(part.label for part in parts)]
+        texts += [cell.world.draw or "" for cell in self.cells]
+        if not all(isinstance(text, str) for text in texts) or not NAME.fullmatch(self.name):
+            raise ValueError("the name, the description and labels must be texts, and the name must fit a file")
+        if not all(isinstance(table, dict) for part in parts for table in (part.identity, part.swept)):
+            raise ValueError("the identity and the swept settings of worlds and agents must be tables")
+
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Design:
         """Return the design of plain data; raise FileError if it is damaged or of another version of the results."""
         try:
             check_results_version(document, "the study")
             cells = tuple(
-                Cell(StudyWorld(**cell["world"]), StudyAgent(**cell["agent"]), int(cell["episodes"]))
+                Cell(StudyWorld(**cell["world"]), StudyAgent(**cell["agent"]), cell["episodes"])
                 for cell in document["cells"]
             )
             settings = {name: document[name] for name in ("name", "description", "seed", "runs", "max_steps")}
-            return cls(**settings, cells=cells)
+            design = cls(**settings, cells=cells)
+            design.check_types()
+            return design
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise FileError(f"the stored design of the study is damaged ({error!r}); run the study again") from None

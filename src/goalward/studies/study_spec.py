@@ -33,11 +33,12 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from goalward.errors import FileError, GoalwardError, SettingError
+from goalward.studies.design import NAME
 from goalward.studies.toml_lines import Place, line_of
 
 __all__ = ["AgentSpec", "Source", "StudySpec", "WorldSpec", "load_spec", "parse_spec", "validated"]
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Name = Annotated[str, Field(pattern=f"^{NAME.pattern}$")]
 Label = Annotated[str, Field(min_length=1)]
 Positive = Annotated[int, Field(ge=1)]
 Sweep = dict[str, Annotated[list[Any], Field(min_length=1)]]

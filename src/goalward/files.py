@@ -1,0 +1,89 @@
+"""Reading and writing files, with the errors of goalward.
+
+Reading opens regular files only: a device, a pipe or a folder in the place of a file is refused at once. With `inside`
+a file must lie in that folder, and no symbolic link is followed. Writing puts the content under another name in the
+same folder and renames it, so a file that is there is whole. Modes follow the umask.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import uuid
+from pathlib import Path
+from typing import Any
+
+from goalward.errors import FileError
+
+__all__ = ["TEMPORARY", "parse_json", "read_bytes", "read_text", "reason", "write_bytes"]
+
+TEMPORARY = ".part"
+"""The ending of files that are being written."""
+
+
+def reason(error: OSError) -> str:
+    """Return why the system refused, in its words."""
+    return error.strerror or str(error)
+
+
+def check_inside(path: Path, folder: Path | None) -> None:
+    """Raise FileError if symbolic links lead from a folder to a place outside it."""
+    if folder is not None and not path.parent.resolve().is_relative_to(folder.resolve()):
+        raise FileError(f"{path}: a symbolic link leads out of {folder}; it is not followed")
+
+
+def read_bytes(path: Path, inside: Path | None = None) -> bytes:
+    """Return the content of a file; raise FileError with the reason if it cannot be read."""
+    check_inside(path, inside)
+    # A pipe would block the opening, and a device may have no end.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    flags |= 0 if inside is None else getattr(os, "O_NOFOLLOW", 0)
+    try:
+        descriptor = os.open(path, flags)
+    except OSError as error:
+        if inside is not None and path.is_symlink():
+            raise FileError(f"{path}: is a symbolic link, which is not followed") from None
+        raise FileError(f"{path}: {reason(error)}") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise FileError(f"{path}: is not a file but a folder, a device or a pipe; it is not read")
+    with os.fdopen(descriptor, "rb") as file:
+        try:
+            return file.read()
+        except OSError as error:
+            raise FileError(f"{path}: {reason(error)}") from None
+
+
+def read_text(path: Path, what: str, inside: Path | None = None) -> str:
+    """Return a text in UTF-8; `what` says what such a file should be, for the error."""
+    try:
+        return read_bytes(path, inside).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError:
+        raise FileError(f"{path}: not a text file in UTF-8; {what}") from None
+
+
+def parse_json(path: Path, text: str | bytes) -> Any:
+    """Return the data in a text; raise FileError where it is not JSON, or deeper or larger than Python takes."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise FileError(f"{path}: not JSON of goalward's (nested too deeply)") from None
+    except ValueError as error:
+        raise FileError(f"{path}: not JSON ({error})") from None
+
+
+def write_bytes(path: Path, content: bytes, inside: Path | None = None) -> None:
+    """Write a file whole, or leave what was there untouched; raise FileError with the reason."""
+    check_inside(path, inside)
+    temporary = path.with_name(f".{path.name}-{uuid.uuid4().hex}{TEMPORARY}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written ({reason(error)})") from None
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
