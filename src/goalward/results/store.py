@@ -66,7 +66,8 @@ class Store:
             version = store.read_json(marker)["version"]
         except (FileError, KeyError, TypeError) as error:
             raise FileError(
-                f'{marker}: cannot be read ({error}); write {{"version": {LAYOUT_VERSION}}} into it if the folder holds results of goalward\'s'
+                f"{marker}: cannot be read ({error}); if the folder holds results, write"
+                f' {{"version": {LAYOUT_VERSION}}} into this file'
             ) from None
         if version != LAYOUT_VERSION:
             raise FileError(
