@@ -28,7 +28,8 @@ def sessions(page):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if examples(page)], ids=lambda page: page.name)
-def test_python_examples(page):
+def test_python_examples(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # examples may write results
     text = "\n".join(examples(page))
     example = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
     printed = []

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from goalward.beliefs.finite import FinitePrior as FinitePrior
     from goalward.beliefs.tied import TiedDirichlet as TiedDirichlet
     from goalward.errors import GoalwardError as GoalwardError
+    from goalward.execution.runner import run as run
     from goalward.learning.loop import learn as learn
     from goalward.learning.run import Run as Run
     from goalward.learning.tuning import Tuning as Tuning
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
     from goalward.planning.hardness import hardness as hardness
     from goalward.planning.solve import Solution as Solution
     from goalward.planning.solve import solve as solve
+    from goalward.report.plots import plot as plot
+    from goalward.results.results import Results as Results
+    from goalward.results.results import open_results as open_results
+    from goalward.results.table import Table as Table
+    from goalward.studies.study import Study as Study
 
 _homes = {
     "Dirichlet": "goalward.beliefs.dirichlet",
@@ -54,6 +60,12 @@ _homes = {
     "Solution": "goalward.planning.solve",
     "solve": "goalward.planning.solve",
     "warm_up": "goalward._jit",
+    "Study": "goalward.studies.study",
+    "run": "goalward.execution.runner",
+    "Results": "goalward.results.results",
+    "open_results": "goalward.results.results",
+    "Table": "goalward.results.table",
+    "plot": "goalward.report.plots",
 }
 _packages = ("agents", "errors", "worlds")
 

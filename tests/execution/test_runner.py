@@ -8,7 +8,8 @@ import pytest
 from goalward.errors import FileError, SettingError
 from goalward.execution import worker as work
 from goalward.execution.pools import InProcess, Processes, open_pool
-from goalward.execution.runner import Session, jobs_of, run_study
+from goalward.execution.runner import jobs_of, run_study
+from goalward.execution.session import Session
 from goalward.results.store import Store
 from goalward.studies.study import Study
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 from rich.console import Console
 
-from goalward.execution.runner import Progress
+from goalward.execution.session import Progress
 from goalward.report.progress import show_bars, show_lines
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from goalward.report.comparison_text import comparison_text
 from goalward.report.documents import json_text
-from goalward.report.summary_text import csv_text, markdown_text, summary_document, summary_text
+from goalward.report.summary_text import markdown_text, summary_document, summary_text
 from goalward.results.summary import compare, summarise
 from made_up_results import cell_results, study
 
@@ -51,11 +51,11 @@ def test_markdown(results):
 
 
 def test_csv_holds_every_digit(results):
-    rows = list(csv.DictReader(io.StringIO(csv_text(summarise(results)))))
+    rows = list(csv.DictReader(io.StringIO(summarise(results).table.csv())))
     assert [(row["world"], row["agent"]) for row in rows] == [("one", "a"), ("one", "b"), ("two", "a")]
     assert float(rows[0]["regret_high"]) == summarise(results).rows[0].regret.high
     lonely = study(cell_results("one", "a", 2.0, runs=1))
-    assert next(csv.DictReader(io.StringIO(csv_text(summarise(lonely)))))["regret_low"] == ""
+    assert next(csv.DictReader(io.StringIO(summarise(lonely).table.csv())))["regret_low"] == ""
 
 
 def test_the_document_is_strict_json(results):

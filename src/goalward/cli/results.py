@@ -25,7 +25,7 @@ def summary(
 ) -> None:
     """Print the numbers of a study: means, intervals, exponents."""
     from goalward.report.documents import write_text
-    from goalward.report.summary_text import csv_text, markdown_text, summary_document, summary_text
+    from goalward.report.summary_text import markdown_text, summary_document, summary_text
     from goalward.results.results import open_results
     from goalward.results.statistics import checked_level
     from goalward.results.summary import summarise
@@ -33,7 +33,7 @@ def summary(
     checked_level(level)
     found = summarise(open_results(folder, study), level, bootstrap)
     if csv is not None:
-        write_text(csv, csv_text(found))
+        write_text(csv, found.table.csv())
     if markdown is not None:
         write_text(markdown, markdown_text(found))
     if json:
@@ -70,7 +70,8 @@ def plot(
 ) -> None:
     """Draw the results of a study."""
     from goalward.report.figure_style import FORMATS, figure_files, save_figure
-    from goalward.report.plots import checked_kind, draw_study
+    from goalward.report.plots import checked_kind
+    from goalward.report.plots import plot as draw
     from goalward.results.results import checked_measure, open_results
     from goalward.results.statistics import checked_level
 
@@ -82,7 +83,7 @@ def plot(
     if out is None:
         name = f"{results.design.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"
         files = [folder / f"{name}.{ending}" for ending in FORMATS]
-    figure = draw_study(results, kind, measure=measure, axes=axes, level=level, agent=agent, world=world, run=number)
+    figure = draw(results, kind, measure=measure, axes=axes, level=level, agent=agent, world=world, run=number)
     save_figure(figure, files)
     say(*(f"written: {path}" for path in files))
 

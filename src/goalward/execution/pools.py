@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from multiprocessing.connection import wait
 from typing import Any, Protocol
 
@@ -130,7 +130,13 @@ class Processes:
 
     def warm(self) -> None:
         """Compile the kernels, the parts spread over the workers, and leave them in the cache."""
-        list(self.executor.map(worker.warm, range(worker.exercises())))
+        try:
+            list(self.executor.map(worker.warm, range(worker.exercises())))
+        except BrokenExecutor:
+            raise SettingError(
+                "the worker processes ended as soon as they had started; in a script, call goalward.run below"
+                ' if __name__ == "__main__":, or give workers=1'
+            ) from None
 
     def restart(self) -> None:
         """Start a fresh executor."""

@@ -13,12 +13,12 @@ from goalward.results.results import Results, world_name
 from goalward.results.summary import sweep_rows
 from goalward.studies.design import Cell
 
-__all__ = ["checked_kind", "draw_study"]
+__all__ = ["checked_kind", "plot"]
 
 KINDS = ("regret", "growth", "causes", "grid")
 
 
-def draw_study(
+def plot(
     results: Results,
     kind: str = "regret",
     *,
@@ -29,7 +29,7 @@ def draw_study(
     world: str | None = None,
     run: int = 0,
 ) -> Figure:
-    """Draw one figure of a study.
+    """Draw one figure of a study; ``figure.savefig(path)`` writes it.
 
     Parameters
     ----------

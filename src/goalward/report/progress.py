@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from goalward.execution.runner import Progress
+from goalward.execution.session import Progress
 from goalward.number_format import duration, number
 
 __all__ = ["open_display", "open_episode_display"]

@@ -9,7 +9,7 @@ from goalward import __version__
 from goalward.report.documents import write_text
 from goalward.report.figure_style import figure_files, save_figure
 from goalward.report.paper_values import published_table
-from goalward.report.summary_text import csv_text, markdown_text, summary_text
+from goalward.report.summary_text import markdown_text, summary_text
 from goalward.report.tables import columns
 from goalward.results.results import Results
 from goalward.results.summary import summarise
@@ -26,7 +26,7 @@ def publish(results: Results, folder: Path, regime: str) -> str:
     beside them does not match the results.
     """
     summary = summarise(results)
-    tables = {"summary.csv": csv_text(summary), "summary.md": markdown_text(summary)}
+    tables = {"summary.csv": summary.table.csv(), "summary.md": markdown_text(summary)}
     for name, text in tables.items():
         write_text(folder / name, text)
     stamp = hashlib.sha256((__version__ + tables["summary.csv"]).encode()).hexdigest()

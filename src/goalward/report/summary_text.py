@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 from typing import Any
 
 from goalward.number_format import number, with_margin
 from goalward.report.tables import Rows, columns, escaped, markdown_table
-from goalward.results.statistics import Interval
 from goalward.results.summary import Row, Summary
 
-__all__ = ["csv_text", "markdown_text", "summary_document", "summary_text"]
+__all__ = ["markdown_text", "summary_document", "summary_text"]
 
 HEADINGS = ("agent", "regret", "median", "gap regret", "exponent", "steps", "seconds")
 NUMBERS = "123456"
@@ -79,28 +75,6 @@ def sweep_cells(summary: Summary) -> Rows:
     return [(each.world, each.agent, each.setting, with_margin(each.exponent)) for each in summary.sweeps]
 
 
-def flat(row: Row) -> dict[str, Any]:
-    """Return a row as plain data; an interval becomes three columns."""
-    found: dict[str, Any] = {}
-    for name, value in vars(row).items():
-        if isinstance(value, Interval):
-            found |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
-        else:
-            found[name] = value
-    return found
-
-
-def csv_text(summary: Summary) -> str:
-    """Write the numbers of a study as CSV, with all their digits; NaN is an empty field."""
-    rows = [flat(row) for row in summary.rows]
-    out = io.StringIO()
-    writer = csv.DictWriter(out, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({k: "" if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()})
-    return out.getvalue()
-
-
 def summary_document(summary: Summary) -> dict[str, Any]:
     """Return the numbers of a study as plain data."""
     sweeps = [
@@ -119,7 +93,7 @@ def summary_document(summary: Summary) -> dict[str, Any]:
         "study": summary.name,
         "level": summary.level,
         "intervals": summary.method,
-        "rows": [flat(row) for row in summary.rows],
+        "rows": summary.table.rows,
         "sweeps": sweeps,
         "notes": summary.notes,
     }

@@ -8,10 +8,11 @@ there, and `complete` leaves it out of whatever is said about all episodes.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.results.record import MOST_EPISODES, recorded
 from goalward.results.store import NoRun, Store
+from goalward.results.table import Table
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import Cell, Design
 
@@ -79,7 +81,7 @@ class CellResults:
         return ~self.truncated
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Results:
     """The results of a study."""
 
@@ -98,6 +100,36 @@ class Results:
     def agents(self) -> list[str]:
         """Return the labels of the agents, in the order of the study."""
         return list(dict.fromkeys(cell.cell.agent.label for cell in self.cells))
+
+    def runs(self) -> Table:
+        """Return a table with one row for each stored run; regrets of a run that was cut off are NaN."""
+        return Table([row for each in self.cells for row in run_rows(each)])
+
+    def summary(self, level: float = 0.95, bootstrap: bool = False) -> Table:
+        """Return a table with one row for each agent in each world: means over runs, with their intervals."""
+        from goalward.results.summary import summarise
+
+        return summarise(self, level, bootstrap).table
+
+    def __repr__(self) -> str:
+        stored = sum(len(cell.runs) for cell in self.cells)
+        return f"Results({self.design.name!r}: {stored:,} of {self.design.size:,} runs)"
+
+
+def run_rows(found: CellResults) -> Iterator[dict[str, Any]]:
+    cell = found.cell
+    for place, run in enumerate(found.runs.tolist()):
+        yield {
+            "world": cell.world.label,
+            "agent": cell.agent.label,
+            "episodes": cell.episodes,
+            "run": run,
+            "truncated": bool(found.truncated[place]),
+            "episodes_done": int(found.episodes_done[place]),
+            "steps": int(found.total_steps[place]),
+            "seconds": float(found.seconds[place]),
+            **{measure: float(found.finals[measure][place]) for measure in MEASURES},
+        }
 
 
 def world_name(design: Design, cell: Cell) -> str:

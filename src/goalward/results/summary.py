@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from goalward.results.statistics import (
     growth_along,
     mean_interval,
 )
+from goalward.results.table import Table
 
 __all__ = ["Row", "Summary", "SweepRow", "compare", "notes_on_pairs", "summarise", "sweep_rows"]
 
@@ -55,6 +57,16 @@ class Row:
         """How many runs the study wants."""
         return self.complete + self.truncated + self.failed + self.missing
 
+    def document(self) -> dict[str, Any]:
+        """Return the row as plain data; an interval becomes three columns."""
+        found: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            if isinstance(value, Interval):
+                found |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+            else:
+                found[name] = value
+        return found
+
 
 @dataclass(frozen=True)
 class SweepRow:
@@ -79,6 +91,11 @@ class Summary:
     rows: list[Row]
     sweeps: list[SweepRow]
     notes: list[str]
+
+    @property
+    def table(self) -> Table:
+        """The rows as a table."""
+        return Table([row.document() for row in self.rows])
 
 
 def summarise(results: Results, level: float = 0.95, bootstrap: bool = False) -> Summary:
