@@ -15,7 +15,7 @@ def run():
 def test_the_causes_of_all_epochs_add_up(run):
     """In this run some epochs end by visits and goals at once."""
     found = causes(run)
-    assert found["visits and goals"] > 0
+    assert found["visits of a pair and goals reached"] > 0
     assert sum(found.values()) == len(run.epochs)
     assert run_document(run, 1.0)["epochs_ended_by"] == found
     (line,) = [line for line in run_table(run, 1.0).splitlines() if "epochs ended by" in line]

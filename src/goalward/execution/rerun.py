@@ -13,7 +13,6 @@ from goalward.agents.base import StepAgent
 from goalward.arrays import Floats, Int64s
 from goalward.learning.loop import learn
 from goalward.learning.regret import optimum
-from goalward.learning.rollout import Ended
 from goalward.learning.run import Run
 from goalward.model.ssp import SSP
 from goalward.studies.attachments import Attachments
@@ -81,32 +80,13 @@ def visits(world: SSP, run: Run) -> Int64s:
     return np.bincount(pairs, minlength=world.costs.size).reshape(world.costs.shape)
 
 
-def regret_by_cause(world: SSP, run: Run) -> dict[str, float]:
-    """Return the gap regret of a run by what ended the epoch in which it was paid."""
+def regret_by_cause(world: SSP, run: Run) -> dict[int, float]:
+    """Return the gap regret of a run by what ended the epoch in which it was paid, a sum of `Ended` flags."""
     assert run.trajectory is not None
     gaps = optimum(world).gaps[run.trajectory.states, run.trajectory.actions]
     epochs = run.epochs
     paid = np.add.reduceat(gaps, epochs.start_step) if len(gaps) else np.zeros(len(epochs))
-    causes: dict[str, float] = {}
-    for name, part in zip(map(cause_name, epochs.ended.tolist()), paid.tolist(), strict=True):
-        causes[name] = causes.get(name, 0.0) + part
+    causes: dict[int, float] = {}
+    for ended, part in zip(epochs.ended.tolist(), paid.tolist(), strict=True):
+        causes[ended] = causes.get(ended, 0.0) + part
     return causes
-
-
-def cause_name(ended: int) -> str:
-    """Return the name of what ended an epoch; where several conditions held at once, they are joined."""
-    flags = [flag for flag in Ended if ended & flag]
-    inner = [flag for flag in flags if flag <= Ended.STEPS]
-    return " and ".join(CAUSES[flag] for flag in (inner or flags))
-
-
-CAUSES = {
-    Ended.AFTER_VISITS: "visits of a pair",
-    Ended.BEFORE_VISITS: "visits of the pair to be played",
-    Ended.GOALS: "goals reached",
-    Ended.STEPS: "number of steps",
-    Ended.EPISODES: "end of the run",
-    Ended.MAX_STEPS: "step limit of the run",
-    Ended.STOPPED: "stopped",
-    Ended.DEAD_END: "dead end",
-}

@@ -1,1 +1,1 @@
-"""What people look at: tables, pictures and documents made from results. Nothing here computes a result."""
+"""Tables, figures and documents made from results. Nothing here computes a result."""

@@ -18,7 +18,10 @@ HATCHES = ("", "//", "..", "xx", "\\\\", "--", "++")
 
 
 def causes_figure(worlds: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
-    """Draw, for each world and agent, the share of the regret paid in epochs by what ended them; the sum beside it."""
+    """Draw which causes ended the epochs in which regret was paid, as shares; the regret stands beside each bar.
+
+    ``worlds[world][agent][cause]`` is a regret.
+    """
     shares = {
         world: {agent: shown_shares(parts) for agent, parts in agents.items()} for world, agents in worlds.items()
     }
@@ -51,7 +54,7 @@ def causes_figure(worlds: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Fi
 
 
 def shown_shares(parts: Mapping[str, float]) -> dict[str, float]:
-    """Return the share of each cause, those too small to be seen as one."""
+    """Return the share of each cause; those too small to be seen are added up."""
     total = math.fsum(parts.values())
     if total <= 0.0:
         return {}
@@ -61,6 +64,6 @@ def shown_shares(parts: Mapping[str, float]) -> dict[str, float]:
 
 
 def bar_look(number: int) -> dict[str, Any]:
-    """Return how the bars of a cause are told from the others: by colour and by hatching."""
+    """Return the colour and the hatching of a cause."""
     hatch = HATCHES[number % len(HATCHES)]
     return {"facecolor": COLOURS[number % len(COLOURS)], "hatch": hatch, "edgecolor": "white", "linewidth": 0.5}

@@ -19,13 +19,12 @@ NARROWEST = 60
 
 
 def tally(findings: Sequence[Finding]) -> str:
-    """Say how many claims have which verdict."""
     count = Counter(finding.verdict for finding in findings)
     return ", ".join(f"{count[verdict]} {verdict.value}" for verdict in Verdict if count[verdict])
 
 
 def claims_text(findings: Sequence[Finding], width: int = 120) -> str:
-    """Return the table for a terminal: verdict and claim, under each what was measured and what was run."""
+    """Return the table for a terminal: verdict and claim, below them what was measured and what was run."""
     inside = " " * VERDICT_WIDTH
     wrapper = textwrap.TextWrapper(
         width=max(width, NARROWEST), subsequent_indent=inside + "  ", break_long_words=False, break_on_hyphens=False

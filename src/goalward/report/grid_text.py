@@ -1,4 +1,4 @@
-"""A grid as text: values and arrows in boxes while they fit a line, bare arrows while those fit, otherwise nothing."""
+"""A grid as text: values and arrows in boxes if they fit a line, bare arrows if those fit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Cells = list[list[str]]
 
 
 def layout_of(ssp: SSP) -> GridLayout:
-    """Return the layout of a model, or say that it cannot be drawn."""
+    """Return the layout of a model; raises ShapeError if it has none."""
     if ssp.layout is None:
         raise ShapeError("the model has no grid layout and cannot be drawn; give it one when making it (layout=...)")
     return ssp.layout
@@ -32,12 +32,12 @@ def grid_text(
     width: int = 100,
     glyphs: Glyphs = UNICODE,
 ) -> str | None:
-    """Draw the value and the action of every state where it lies.
+    """Draw the value and the action of every state in its cell.
 
     Parameters
     ----------
     values, policy
-        One number and one action per state; the action -1 is none.
+        One number and one action for each state; the action -1 stands for none.
     width
         How many characters fit a line.
     glyphs
@@ -46,7 +46,7 @@ def grid_text(
     Returns
     -------
     str or None
-        The picture with its legend below, or None where not even bare arrows fit.
+        The picture and its legend, or None if not even bare arrows fit.
     """
     layout = layout_of(ssp)
     if layout.columns > width or layout.rows > MOST_ROWS:
@@ -63,7 +63,7 @@ def grid_text(
 
 
 def arrange(layout: GridLayout, states: list[str], goal: str, wall: str) -> Cells:
-    """Lay one text per state out on the grid, row by row."""
+    """Return the text of every cell, row by row."""
     cells = [wall] * (layout.rows * layout.columns)
     for cell, text in zip(layout.cells, states, strict=True):
         cells[cell] = text
@@ -73,7 +73,7 @@ def arrange(layout: GridLayout, states: list[str], goal: str, wall: str) -> Cell
 
 
 def boxed_cells(ssp: SSP, layout: GridLayout, values: Floats, actions: list[str], glyphs: Glyphs) -> Cells:
-    """Return what stands in each box, all of one width: the mark of the start, the value, the action."""
+    """Return the text of each box, all of one width: the mark of the start, the value, the action."""
     written = [number(value, 4, zeros=True, infinity=glyphs.infinity) for value in values]
     room = max(map(len, written))
     states = [f" {value:>{room}} {action}" for value, action in zip(written, actions, strict=True)]
@@ -82,7 +82,6 @@ def boxed_cells(ssp: SSP, layout: GridLayout, values: Floats, actions: list[str]
 
 
 def draw_boxes(cells: Cells, padding: str, glyphs: Glyphs) -> str:
-    """Draw lines around cells of equal width."""
     bar = glyphs.horizontal * (len(cells[0][0]) + 2 * len(padding))
     top, middle, bottom = (ends[0] + ends[1].join([bar] * len(cells[0])) + ends[2] for ends in glyphs.frame)
     side = glyphs.vertical
@@ -91,7 +90,6 @@ def draw_boxes(cells: Cells, padding: str, glyphs: Glyphs) -> str:
 
 
 def boxed_legend(layout: GridLayout, values: Floats, glyphs: Glyphs) -> str:
-    """Explain the signs of the boxes that are in use."""
     entries = [f"{glyphs.start} start"]
     if has_walls(layout):
         entries.append(f"{glyphs.wall} wall")
@@ -101,14 +99,12 @@ def boxed_legend(layout: GridLayout, values: Floats, glyphs: Glyphs) -> str:
 
 
 def bare_cells(ssp: SSP, layout: GridLayout, actions: list[str], glyphs: Glyphs) -> Cells:
-    """Return one character for each cell."""
     states = ["x" if action == " " else action for action in actions]
     states[ssp.initial_state] = "S"
     return arrange(layout, states, "G", glyphs.wall)
 
 
 def bare_legend(layout: GridLayout, policy: Int64s, glyphs: Glyphs) -> str:
-    """Explain the signs of the bare picture that are in use."""
     entries = ["S start", "G goal"]
     if has_walls(layout):
         entries.append(f"{glyphs.wall} wall")

@@ -1,17 +1,30 @@
-"""How states and actions are written, in Unicode or in plain ASCII."""
+"""How states, actions and the causes of an epoch's end are written, in Unicode or in plain ASCII."""
 
 from __future__ import annotations
 
 import string
 from typing import NamedTuple
 
+from goalward.learning.rollout import Ended
 from goalward.model.ssp import SSP
 
-__all__ = ["ASCII", "UNICODE", "Glyphs", "action_marks", "state_label"]
+__all__ = ["ASCII", "CAUSES", "UNICODE", "Glyphs", "action_marks", "cause_name", "state_label"]
+
+
+CAUSES = {
+    Ended.AFTER_VISITS: "visits of a pair",
+    Ended.BEFORE_VISITS: "visits of the next pair",
+    Ended.GOALS: "goals reached",
+    Ended.STEPS: "number of steps",
+    Ended.EPISODES: "the end of the run",
+    Ended.MAX_STEPS: "the step limit",
+    Ended.STOPPED: "an interruption",
+    Ended.DEAD_END: "a dead end",
+}
 
 
 class Glyphs(NamedTuple):
-    """The characters a picture is made of."""
+    """The characters that a picture is made of."""
 
     arrows: dict[str, str]
     infinity: str
@@ -28,7 +41,7 @@ ASCII = Glyphs({"left": "<", "right": ">", "up": "^", "down": "v"}, "inf", "#", 
 
 
 def state_label(ssp: SSP, state: int) -> str:
-    """Return a state's name, else its place on the grid, else its number."""
+    """Return the name of a state, or its place on the grid if it has no name, or else its number."""
     if ssp.state_names is None and ssp.layout is not None and state < ssp.states:
         row, column = divmod(int(ssp.layout.cells[state]), ssp.layout.columns)
         return f"row {row}, column {column}"
@@ -36,7 +49,7 @@ def state_label(ssp: SSP, state: int) -> str:
 
 
 def action_marks(ssp: SSP, glyphs: Glyphs = UNICODE) -> list[str]:
-    """Return one character for each action: arrows for directions, else initials if they differ, else digits."""
+    """Return one character for each action: arrows for directions, initials if they differ, or else digits."""
     names = [ssp.action_name(action).lower() for action in range(ssp.actions)]
     if all(name in glyphs.arrows for name in names):
         return [glyphs.arrows[name] for name in names]
@@ -45,3 +58,10 @@ def action_marks(ssp: SSP, glyphs: Glyphs = UNICODE) -> list[str]:
         return initials
     digits = string.digits + string.ascii_letters
     return [digits[action] if action < len(digits) else "?" for action in range(ssp.actions)]
+
+
+def cause_name(ended: int) -> str:
+    """Name what ended an epoch: the conditions of its plan that held, or what ended the run if none did."""
+    flags = [flag for flag in Ended if ended & flag]
+    conditions = [flag for flag in flags if flag <= Ended.STEPS]
+    return " and ".join(CAUSES[flag] for flag in conditions or flags)

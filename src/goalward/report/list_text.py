@@ -1,4 +1,4 @@
-"""What a registry holds, as a table."""
+"""The entries of a registry as a table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["registry_table"]
 
 
 def registry_table(registry: Registry[Any]) -> str:
-    """Write what there is to choose from, each entry with its settings."""
+    """Write every entry of a registry with its settings and their defaults."""
     entries = []
     for name, entry in registry:
         schema = entry.schema()
@@ -26,7 +26,7 @@ def registry_table(registry: Registry[Any]) -> str:
 
 
 def default_text(setting: Setting) -> str:
-    """Write the default of a setting, a text of several lines by its beginning."""
+    """Write the default of a setting; of a text of several lines, the first."""
     if setting.default is MISSING:
         return "read off the true world" if setting.from_world else "must be given"
     first, _, rest = str(setting.default).partition("\n")

@@ -1,4 +1,4 @@
-"""What the published figure shows, read off it by eye to about five percent.
+"""The values of the published figure, read off by eye to about five percent.
 
 Figure 1 of the 2023 version of the PSRL-SSP paper (UAI, PMLR 216): regret after 10,000 episodes.
 """
@@ -41,7 +41,7 @@ PUBLISHED: dict[str, dict[tuple[str, str], float]] = {
 
 
 def published_table(summary: Summary, regime: str) -> str | None:
-    """Lay the regret of a summary beside the published one; None where the two cannot be compared."""
+    """Write the regrets of a summary beside the published ones; None if no row can be compared."""
     rows: Rows = [("world", "agent", "here", "published")]
     for row in summary.rows:
         published = PUBLISHED[regime].get((row.world, row.agent))

@@ -7,11 +7,13 @@ from matplotlib.figure import Figure
 from goalward.errors import SettingError, UnknownNameError
 from goalward.execution.rerun import final_plan, regret_by_cause, rerun, visits
 from goalward.report.causes_figure import causes_figure
+from goalward.report.labels import cause_name
 from goalward.report.plan_figure import plan_figure
 from goalward.report.regret_figures import growth_figure, regret_figure
 from goalward.results.results import Results, world_name
 from goalward.results.summary import sweep_rows
 from goalward.studies.design import Cell
+from goalward.studies.factory import make_world
 
 __all__ = ["checked_kind", "plot"]
 
@@ -64,12 +66,15 @@ def draw_causes(results: Results, number: int) -> Figure:
     found: dict[str, dict[str, dict[str, float]]] = {}
     for cell in results.design.cells:
         world, run = rerun(results.design.spec(cell, number), results.attachments)
-        found.setdefault(world_name(results.design, cell), {})[cell.agent.label] = regret_by_cause(world, run)
+        parts: dict[str, float] = {}
+        for ended, part in regret_by_cause(world, run).items():
+            parts[cause_name(ended)] = parts.get(cause_name(ended), 0.0) + part
+        found.setdefault(world_name(results.design, cell), {})[cell.agent.label] = parts
     return causes_figure(found)
 
 
 def draw_grid(results: Results, agent: str | None, world: str | None, number: int) -> Figure:
-    cell = chosen_cell(results, agent, world)
+    cell = chosen_cell(results, agent, world, number)
     model, run = rerun(results.design.spec(cell, number), results.attachments)
     if model.layout is None:
         raise SettingError(f"{cell.world.label} is no grid and cannot be drawn; choose another with --world")
@@ -77,20 +82,17 @@ def draw_grid(results: Results, agent: str | None, world: str | None, number: in
     return plan_figure(model, final_plan(run), visits(model, run), title)
 
 
-def chosen_cell(results: Results, agent: str | None, world: str | None) -> Cell:
+def chosen_cell(results: Results, agent: str | None, world: str | None, number: int) -> Cell:
     """Return the cell of the agent and the world; by default the last agent in the first grid."""
-    cells = list(results.design.cells)
+    design = results.design
+    by_world = {cell.world.label: cell for cell in design.cells}
     if world is None:
-        cells = [cell for cell in cells if str(cell.world.identity.get("id", "")).startswith("grid")] or cells
-    else:
-        known = {cell.world.label for cell in cells}
-        cells = [cell for cell in cells if cell.world.label == world]
-        if not cells:
-            raise UnknownNameError(f"world of {results.design.name}", world, known)
-    if agent is not None:
-        known = {cell.agent.label for cell in cells}
-        cells = [cell for cell in cells if cell.agent.label == agent]
-        if not cells:
-            raise UnknownNameError(f"agent of {results.design.name}", agent, known)
-    first = cells[0].world.label
-    return next(cell for cell in reversed(cells) if cell.world.label == first)
+        models = ((label, make_world(design.spec(cell, number).world, results.attachments))
+                  for label, cell in by_world.items())  # fmt: skip
+        world = next((label for label, model in models if model.layout is not None), next(iter(by_world)))
+    elif world not in by_world:
+        raise UnknownNameError(f"world of {design.name}", world, by_world)
+    by_agent = {cell.agent.label: cell for cell in design.cells if cell.world.label == world}
+    if agent is not None and agent not in by_agent:
+        raise UnknownNameError(f"agent of {design.name}", agent, by_agent)
+    return by_agent[agent if agent is not None else list(by_agent)[-1]]

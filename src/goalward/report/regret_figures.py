@@ -1,13 +1,14 @@
-"""Regret as curves: the figure of the paper, and how regret grows across a sweep.
+"""Regret as curves: along the episodes, as in the paper's figure, and across a sweep.
 
-One panel for each world, one line for each agent: the mean over runs, with a band of pointwise t-intervals. A run that
-was cut off has no regret beyond its end, and the mean of the others would flatter; so the line ends where the first run
-ends, with a cross.
+There is one panel for each world and one line for each agent: the mean over runs, with a band of pointwise t-intervals.
+A run that was cut off has no regret after its end, and the mean of the other runs would be too small. So the line ends
+where the first run ends, with a cross.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -56,14 +57,13 @@ def regret_figure(results: Results, measure: str = "regret", axes: str = "linear
 def draw_panel(
     panel: Axes, cells: list[CellResults], styles: dict[str, LineStyle], measure: str, axes: str, level: float
 ) -> None:
-    """Draw the lines of one world, the largest regret first so that the smaller ones stay visible."""
     for number, cell in enumerate(cells):
         style = styles[cell.cell.agent.label]
         points, mean, reach = band(cell, measure, level)
         if not len(points):
             continue
         if axes == "log":
-            # Where luck dominates, intervals reach below zero and the logarithm has nothing to show.
+            # In the first episodes intervals reach below zero, which a logarithmic axis cannot show.
             points, mean, reach = (each[points >= log_start(points)] for each in (points, mean, reach))
         low = np.maximum(mean - reach, 1e-3 * np.abs(mean)) if axes == "log" else mean - reach
         panel.fill_between(points, low, mean + reach, color=style.colour, alpha=0.2, linewidth=0)
@@ -83,7 +83,7 @@ def draw_panel(
         panel.set_xscale("log")
         means = np.concatenate([np.empty(0), *(np.asarray(line.get_ydata()) for line in panel.lines)])
         means = means[(means > 0.0) & np.isfinite(means)]
-        if len(means):  # without anything to show a logarithmic axis has no limits
+        if len(means):  # an empty logarithmic axis has no limits
             panel.set_yscale("log", nonpositive="mask")
             panel.set_ylim(bottom=0.5 * means.min())
         panel.set_xlim(right=1.05 * longest)
@@ -95,12 +95,11 @@ def draw_panel(
 
 
 def say_empty(panel: Axes, message: str) -> None:
-    """Write into an empty panel why it is empty."""
     panel.text(0.5, 0.5, message, transform=panel.transAxes, ha="center", va="center", color="#444444")
 
 
 def band(cell: CellResults, measure: str, level: float) -> tuple[Floats, Floats, Floats]:
-    """Return the points up to which all runs have come, the mean there and the reach of its interval."""
+    """Return the points that all runs have reached, the mean there and half the width of its interval."""
     curves = cell.curves[measure]
     if not len(curves):
         return np.empty(0), np.empty(0), np.empty(0)
@@ -115,12 +114,11 @@ def band(cell: CellResults, measure: str, level: float) -> tuple[Floats, Floats,
 
 
 def log_start(points: Floats) -> float:
-    """Return where a logarithmic axis begins: the first hundredth of a percent tells nothing."""
     return float(min(10.0, points[-1] / 100.0))
 
 
 def marked_points(points: Floats, number: int, lines: int, axes: str) -> list[int]:
-    """Return the places of a line's markers, apart from those of the other lines."""
+    """Return the points at which a line has markers; those of different lines do not coincide."""
     shares = (np.arange(5) + (number + 0.5) / lines) / 5.0
     first, last = points[0], points[-1]
     wanted = first * (last / first) ** shares if axes == "log" else last * shares
@@ -128,17 +126,8 @@ def marked_points(points: Floats, number: int, lines: int, axes: str) -> list[in
 
 
 def legend_line(label: str, style: LineStyle) -> Line2D:
-    """Return the entry of an agent in the legend."""
-    return Line2D(
-        [],
-        [],
-        color=style.colour,
-        linestyle=style.dashes,
-        marker=style.marker,
-        linewidth=1.8,
-        markersize=5,
-        label=label,
-    )
+    look: dict[str, Any] = {"color": style.colour, "linestyle": style.dashes, "marker": style.marker}
+    return Line2D([], [], linewidth=1.8, markersize=5, label=label, **look)
 
 
 def growth_figure(results: Results, sweeps: list[SweepRow], level: float = 0.95) -> Figure:
@@ -169,7 +158,7 @@ def growth_figure(results: Results, sweeps: list[SweepRow], level: float = 0.95)
 
 
 def draw_growth(panel: Axes, row: SweepRow, style: LineStyle, level: float) -> None:
-    """Draw every run as a dot, their geometric means with intervals, and the fitted power, all three of logarithms."""
+    """Draw every run as a dot, the geometric means with their intervals, and the fitted power."""
     x = np.array(row.values)
     logs = [np.log(finals[finals > 0.0]) for finals in row.finals]
     intervals = [mean_interval(each, level) for each in logs]
@@ -187,7 +176,7 @@ def draw_growth(panel: Axes, row: SweepRow, style: LineStyle, level: float) -> N
     )  # fmt: skip
     if math.isnan(fitted):
         return
-    # Values of the setting without runs say nothing about the height of the line.
+    # Settings without runs do not count for the height of the line.
     known = np.array([len(each) > 0 for each in logs])
     heights = np.log(means[known]) - fitted * np.log(x[known])
     at_one = np.exp(np.average(heights, weights=[len(each) for each in logs if len(each)]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -10,21 +11,11 @@ import numpy as np
 from goalward.learning.rollout import Ended
 from goalward.learning.run import Run
 from goalward.number_format import number
+from goalward.report.labels import CAUSES, cause_name
 from goalward.report.tables import columns
 from goalward.settings import plain
 
 __all__ = ["run_document", "run_table"]
-
-CAUSES = {
-    Ended.AFTER_VISITS: "visits",
-    Ended.BEFORE_VISITS: "visits ahead",
-    Ended.GOALS: "goals",
-    Ended.STEPS: "steps",
-    Ended.EPISODES: "the end of the run",
-    Ended.MAX_STEPS: "the step limit",
-    Ended.STOPPED: "an interruption",
-    Ended.DEAD_END: "a dead end",
-}
 
 
 def checkpoints(run: Run) -> list[int]:
@@ -47,16 +38,8 @@ def curve(run: Run) -> list[dict[str, Any]]:
 
 
 def causes(run: Run) -> dict[str, int]:
-    """Return how many epochs each condition ended; where several held at once, their names are joined.
-
-    The counts add up to the number of epochs.
-    """
-    values, counts = np.unique(run.epochs.ended, return_counts=True)
-    return {cause_name(ended): count for ended, count in zip(values.tolist(), counts.tolist(), strict=True)}
-
-
-def cause_name(ended: int) -> str:
-    return " and ".join(name for flag, name in CAUSES.items() if ended & flag)
+    """Return how many epochs each cause ended; where several conditions held at once, they are one cause."""
+    return dict(Counter(map(cause_name, run.epochs.ended.tolist())).most_common())
 
 
 def run_table(run: Run, seconds: float) -> str:

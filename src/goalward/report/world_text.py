@@ -27,7 +27,7 @@ __all__ = [
 
 
 def model_facts(ssp: SSP) -> Rows:
-    """Say what a model consists of."""
+    """Return the size, the costs and the start of a model."""
     real = ssp.costs[ssp.available]
     missing = np.count_nonzero(~ssp.available)
     names = f": {', '.join(ssp.action_names)}" if ssp.action_names else ""
@@ -43,7 +43,7 @@ def model_facts(ssp: SSP) -> Rows:
 
 
 def structure_facts(ssp: SSP, structure: Structure) -> Rows:
-    """Say what the graph of a model looks like."""
+    """Return what the graph of a model says: dead ends, unreachable states, free loops."""
     loops = [f"{{{some_states(ssp, loop, 4)}}}" for loop in structure.zero_cost_loops[:4]]
     more = "; ..." if len(structure.zero_cost_loops) > 4 else ""
     return [
@@ -55,7 +55,7 @@ def structure_facts(ssp: SSP, structure: Structure) -> Rows:
 
 
 def hardness_facts(hardness: Hardness) -> Rows:
-    """Say how hard a model is to learn."""
+    """Return the quantities that bounds on regret depend on."""
     return [
         ("B*", number(hardness.B_star, 5), "the largest optimal cost of a state"),
         ("T*", number(hardness.T_star, 5), "the most steps the optimal policy needs"),
@@ -66,18 +66,16 @@ def hardness_facts(hardness: Hardness) -> Rows:
 
 
 def counted_states(ssp: SSP, states: Int64s) -> str:
-    """Say how many states there are and which."""
     return f"{len(states):,}: {some_states(ssp, states, 4)}" if len(states) else "none"
 
 
 def some_states(ssp: SSP, states: Int64s, limit: int) -> str:
-    """Name the first of some states."""
     named = "; ".join(state_label(ssp, int(state)) for state in states[:limit])
     return named + ("; ..." if len(states) > limit else "")
 
 
 def solution_facts(ssp: SSP, solution: Solution, tolerance: float) -> Rows:
-    """Say what was found and how."""
+    """Return the value of the start, its proved bounds and how they were found."""
     start, digits = ssp.initial_state, digits_of(tolerance)
     value, lower, upper = (number(each[start], digits) for each in (solution.values, solution.lower, solution.upper))
     dead = np.count_nonzero(np.isinf(solution.values))
@@ -90,7 +88,7 @@ def solution_facts(ssp: SSP, solution: Solution, tolerance: float) -> Rows:
 
 
 def solution_table(ssp: SSP, solution: Solution, tolerance: float, limit: int) -> str:
-    """Write the first rows of a solution, a state each."""
+    """Write the values, bounds and actions of the first states, one row each."""
     digits = digits_of(tolerance)
     labelled = ssp.state_names is not None or ssp.layout is not None
     label = ("name" if ssp.state_names else "place",) if labelled else ()
@@ -106,7 +104,7 @@ def solution_table(ssp: SSP, solution: Solution, tolerance: float, limit: int) -
 
 
 def digits_of(tolerance: float) -> int:
-    """Return the significant digits that a tolerance vouches for and two more, at least five, at most all of them."""
+    """Return how many digits to print: those that the tolerance guarantees and two more, from 5 to 17."""
     return min(max(2 - math.floor(math.log10(tolerance)), 5), 17)
 
 
