@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,10 @@ import pytest
 import goalward
 
 HEAVY = ("numpy", "scipy", "numba", "llvmlite", "matplotlib", "typer", "rich", "gymnasium", "pyarrow", "pydantic")
-MODULES = [module.name for module in pkgutil.walk_packages(goalward.__path__, "goalward.")]
+PACKAGE = Path(goalward.__file__).parent
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+FOUND = [module.name for module in pkgutil.walk_packages(goalward.__path__, "goalward.")]
+MODULES = [name for name in FOUND if not name.endswith("__main__")]
 
 
 def test_every_public_name_is_there() -> None:
@@ -56,11 +60,58 @@ def test_type_checkers_see_the_same_names() -> None:
     assert seen == goalward._homes | packages
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if not name.endswith("__main__")])
+@pytest.mark.parametrize("module", MODULES)
 def test_modules_offer_what_they_promise(module: str) -> None:
     loaded = importlib.import_module(module)
     for name in getattr(loaded, "__all__", ()):
         assert hasattr(loaded, name), f"{module}.__all__ names {name}, which is not there"
+
+
+def taken_from_others(path: Path) -> Iterator[tuple[str, str]]:
+    """Return the modules of goalward from which a file takes names, with the names, also as ``module.name``."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    modules: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "goalward":
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                if inner in MODULES:
+                    modules[alias.asname or alias.name] = inner
+                else:
+                    yield node.module, alias.name
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+            yield modules[node.value.id], node.attr
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_modules_take_from_others_what_these_offer(path: Path) -> None:
+    for module, name in taken_from_others(path):
+        offered = getattr(importlib.import_module(module), "__all__", ())
+        assert name in offered or f"{module}.{name}" in MODULES, f"add {name} to __all__ of {module}, or do without it"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_what_is_offered_is_explained(module: str) -> None:
+    loaded = importlib.import_module(module)
+    for name in getattr(loaded, "__all__", ()):
+        value = getattr(loaded, name)
+        if inspect.isfunction(value) or inspect.isclass(value):
+            # Dataclasses and named tuples without a docstring have their signature in its place.
+            assert inspect.getdoc(value), f"{module}.{name} needs a docstring"
+            assert not str(value.__doc__).startswith(f"{name}("), f"{module}.{name} needs a docstring"
+
+
+def test_no_way_of_taking_a_name_escapes(tmp_path: Path) -> None:
+    path = tmp_path / "some.py"
+    path.write_text(
+        "from goalward import _jit as jit, solve\nfrom goalward.planning import solve as solving\n"
+        "def f():\n    from goalward.seeds import hidden\n    return jit._kernels, solving.inner\n"
+    )
+    assert sorted(taken_from_others(path)) == [
+        ("goalward", "solve"), ("goalward._jit", "_kernels"), ("goalward.planning.solve", "inner"),
+        ("goalward.seeds", "hidden"),
+    ]  # fmt: skip
 
 
 def test_importing_loads_nothing_heavy(run_python: Callable[..., str]) -> None:

@@ -32,11 +32,11 @@ from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-__all__ = ["cache_directory", "exercise", "kernel", "kernels", "prefetch", "warm_up"]
+__all__ = ["cache_directory", "exercise", "exercises", "kernel", "kernels", "prefetch", "source_hash", "warm_up"]
 
 PACKAGE = Path(__file__).parent
 _kernels: list[Any] = []
-_exercises: list[Callable[[], object]] = []
+exercises: list[Callable[[], object]] = []
 
 
 def kernel_sources(package: Path = PACKAGE) -> dict[str, bytes]:
@@ -138,12 +138,12 @@ def kernels() -> list[Any]:
 
 def exercise(function: Callable[[], object]) -> Callable[[], object]:
     """Register a small run that calls the kernels of its module; `warm_up` carries all of them out."""
-    _exercises.append(function)
+    exercises.append(function)
     return function
 
 
 def warm_up() -> None:
     """Compile every kernel, or load it from the cache, before it is needed."""
     kernels()
-    for function in _exercises:
+    for function in exercises:
         function()

@@ -30,7 +30,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from goalward.errors import SettingError, UnknownNameError
 from goalward.settings import check_names, plain
 
-__all__ = ["MISSING", "Builder", "Registry", "Schema", "Setting", "signature_schema", "summary"]
+__all__ = ["MISSING", "VERSION", "Builder", "Registry", "Schema", "Setting", "signature_schema", "summary", "version"]
 
 Thing = TypeVar("Thing")
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")

@@ -9,22 +9,9 @@ from typing import Annotated, Any
 import typer
 
 __all__ = [
-    "Cost",
-    "DaskAddress",
-    "Folder",
-    "Goal",
-    "Json",
-    "Level",
-    "MarkdownFile",
-    "Measure",
-    "Normalize",
-    "Settings",
-    "Start",
-    "StudyName",
-    "Workers",
-    "World",
-    "file_options",
-]
+    "WORLD_HELP", "Cost", "DaskAddress", "Folder", "Goal", "Json", "Level", "MarkdownFile", "Measure", "Normalize",
+    "Settings", "Start", "StudyName", "Workers", "World", "file_options",
+]  # fmt: skip
 
 WORLD_HELP = "The name of a world (goalward list worlds), a model file (.npz .json .umb .drn), or a map in .txt."
 

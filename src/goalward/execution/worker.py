@@ -25,7 +25,7 @@ from goalward.studies.attachments import Attachments
 from goalward.studies.factory import make_agent, make_world
 from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, canonical
 
-__all__ = ["Job", "Outcome", "carry_out", "exercises", "identity", "warm"]
+__all__ = ["Job", "Outcome", "carry_out", "exercises", "failure_of", "identity", "warm"]
 
 # Worlds and agents of the last cells: runs of one cell come one after the other, and making a large world takes longer
 # than learning in it. Learning changes neither.
@@ -120,13 +120,13 @@ def failure_of(job: Job, error: BaseException, trace: str) -> dict[str, Any]:
 def exercises() -> int:
     """Return how many parts the warming of the kernels has."""
     _jit.kernels()
-    return len(_jit._exercises)
+    return len(_jit.exercises)
 
 
 def warm(part: int) -> None:
     """Compile some of the kernels, or load them, before they are needed."""
     _jit.kernels()
-    _jit._exercises[part]()
+    _jit.exercises[part]()
 
 
 def identity() -> tuple[str, int, str]:

@@ -33,7 +33,7 @@ from goalward.model.dynamics import draw_action, draw_successor, dynamics
 from goalward.model.ssp import SSP
 from goalward.seeds import generator
 
-__all__ = ["BLOCK", "Ended", "Rollout", "prepare_policy"]
+__all__ = ["BLOCK", "Ended", "Luck", "Rollout", "prepare_policy", "visit_limits"]
 
 BLOCK = 8192
 """The number of uniform numbers drawn at once, and the largest number of steps handed to an agent at once."""

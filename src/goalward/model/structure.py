@@ -24,7 +24,7 @@ from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Int32s, Int64s
 from goalward.model.ssp import SSP
 
-__all__ = ["Structure", "structure"]
+__all__ = ["Structure", "search", "structure", "sure_states", "zero_cost_components"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import CostError, ProbabilityError, ShapeError, StateError
 from goalward.model.build import ROW_SUM_TOLERANCE, CompressedRows, numbers
 
-__all__ = ["Columns", "Table", "Transition", "encode", "read_transitions", "rows_of"]
+__all__ = ["LARGEST_PAIRS", "Columns", "Table", "Transition", "encode", "read_transitions", "rows_of"]
 
 Transition = tuple[Hashable, Hashable, Hashable, float, float]
 BATCH = 2048  # tuples that stay in a processor's cache while their columns are read one after the other

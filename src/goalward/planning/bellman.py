@@ -17,19 +17,9 @@ from goalward._jit import kernel
 from goalward.arrays import Floats, Int32s, Int64s
 
 __all__ = [
-    "adopt",
-    "aggregate",
-    "certify",
-    "dominates",
-    "eliminate",
-    "follow",
-    "label",
-    "optimal_sweep",
-    "policy_iteration",
-    "policy_sweep",
-    "relax",
-    "shift",
-]
+    "HUGE", "TINY", "UNIT", "adopt", "aggregate", "certify", "dominates", "eliminate", "follow", "improve", "label",
+    "optimal_sweep", "policy_iteration", "policy_sweep", "relax", "shift",
+]  # fmt: skip
 
 UNIT = 2.0**-52
 TINY, HUGE = 1e-290, 1e290  # beyond these, rounding is no longer relative or sums may overflow

@@ -30,7 +30,7 @@ from goalward.planning import bellman
 from goalward.planning.reduce import DEAD, GOAL, Reduction
 from goalward.planning.scratch import scratch
 
-__all__ = ["Bounds", "Certifier"]
+__all__ = ["POLICY_SWEEPS", "Bounds", "Certifier"]
 
 MAX_GROUPS = 512
 POLICY_SWEEPS = 12

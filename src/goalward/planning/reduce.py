@@ -22,7 +22,7 @@ from goalward.model.ssp import SSP
 from goalward.model.structure import search, sure_states, zero_cost_components
 from goalward.planning.scratch import scratch
 
-__all__ = ["Reduced", "Reduction", "reduce"]
+__all__ = ["DEAD", "GOAL", "Reduced", "Reduction", "reduce"]
 
 GOAL = -1  # the reduced index of the goal and of the states that are as good as the goal
 DEAD = -2

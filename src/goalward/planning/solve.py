@@ -33,7 +33,7 @@ from goalward.planning import bellman
 from goalward.planning.certificate import POLICY_SWEEPS, Bounds, Certifier
 from goalward.planning.reduce import DEAD, Reduction, reduce
 
-__all__ = ["Solution", "solve"]
+__all__ = ["DENSE_STATES", "Solution", "proved", "solve", "solve_all"]
 
 DENSE_STATES = 128
 ELIMINATED_STATES = 1000  # for so many, elimination takes less than a second, and its own error is below 1e-6

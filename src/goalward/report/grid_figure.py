@@ -27,7 +27,7 @@ from goalward.number_format import number
 from goalward.report.grid_text import has_walls, layout_of
 from goalward.report.labels import UNICODE, action_marks
 
-__all__ = ["GridPanel", "action_shares", "grid_figure", "legend_entries"]
+__all__ = ["GridPanel", "action_shares", "grid_figure", "ink_colours", "legend_entries"]
 
 MOST_CELLS_WITH_VALUES = 40
 MOST_CELLS_WITH_ARROWS = 100

@@ -11,7 +11,7 @@ from goalward.model.ssp import SSP
 from goalward.number_format import number
 from goalward.report.labels import UNICODE, Glyphs, action_marks
 
-__all__ = ["grid_text", "layout_of"]
+__all__ = ["grid_text", "has_walls", "layout_of"]
 
 MOST_ROWS = 100
 Cells = list[list[str]]

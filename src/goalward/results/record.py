@@ -42,7 +42,9 @@ from goalward.learning.run import Epochs, Run
 from goalward.number_format import finite
 from goalward.studies.run_spec import RunSpec, key_of
 
-__all__ = ["FORMAT_VERSION", "StoredRun", "decode", "encode", "recorded", "verify"]
+__all__ = [
+    "FORMAT_VERSION", "GRID_POINTS", "MOST_EPISODES", "StoredRun", "decode", "encode", "host", "recorded", "verify",
+]  # fmt: skip
 
 FORMAT_VERSION = 1
 MOST_EPISODES = 20_000

@@ -36,7 +36,7 @@ from goalward.errors import SettingError
 
 __all__ = [
     "FEW_RUNS", "Comparison", "Interval", "bootstrap_interval", "checked_level", "compare_pairs", "growth_across",
-    "growth_along", "mean_interval", "permutation_test",
+    "growth_along", "mean_interval", "permutation_test", "quantile",
 ]  # fmt: skip
 
 FEW_RUNS = 5

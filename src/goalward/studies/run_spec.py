@@ -16,7 +16,7 @@ from typing import Any
 
 from goalward.errors import FileError
 
-__all__ = ["RESULTS_VERSION", "RunSpec", "canonical", "key_of"]
+__all__ = ["RESULTS_VERSION", "RunSpec", "canonical", "check_results_version", "key_of"]
 
 RESULTS_VERSION = 1
 """Raise it whenever any result may move, with a line under "Results" in CHANGELOG.md."""

@@ -21,7 +21,7 @@ from goalward.learning.run import Run
 from goalward.model.ssp import SSP
 from goalward.planning.evaluate import action_values
 
-__all__ = ["Trace", "check_posterior", "check_world", "expectations", "trace_of"]
+__all__ = ["RECORD", "Trace", "check_posterior", "check_world", "expectations", "trace_of", "visits_at_starts"]
 
 RECORD = "record it with learn(..., keep_plans=True, keep_steps=True)"
 

@@ -12,7 +12,7 @@ from goalward.model.ssp import SSP
 from goalward.settings import check_names, read_settings
 from goalward.worlds.base import make
 
-__all__ = ["load"]
+__all__ = ["load", "read_map"]
 
 
 def load(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
