@@ -90,3 +90,9 @@ def test_one_type_catches_all() -> None:
 def test_bad_models_are_value_errors() -> None:
     with pytest.raises(ValueError, match=r"costs\[0, 0\] is -1"):
         gw.SSP.from_dense([[[0.0, 1.0]]], [[-1.0]])
+
+
+@pytest.mark.parametrize("name", [3, None, ["grid"], ("a", "b")])
+def test_names_that_are_not_texts_can_be_printed(name: object) -> None:
+    error = UnknownNameError("world", name, ["grid", "chain"])
+    assert str(error) == f"no world is called {name!r}; there are: chain, grid"

@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from environments import Counter
 from goalward import SSP, agents, archive, learn, worlds
-from goalward.agents import PSRL, Optimal, StepAgent, Steps, Task
-from goalward.errors import FileError, PolicyError, SettingError
+from goalward.agents import PSRL, Agent, Learner, Optimal, StepAgent, Steps, Task
+from goalward.errors import FileError, PolicyError, SettingError, UnknownNameError
 
 WORLD = worlds.grid_world(2, 2)
 
@@ -60,7 +59,7 @@ class TestRestore:
 def test_what_cannot_be_saved_is_named(tmp_path: Path) -> None:
     agent = begun()
     agent.diary = ["dear", "diary"]  # type: ignore[attr-defined]
-    with pytest.raises(SettingError, match="psrl cannot be saved: diary is list"):
+    with pytest.raises(SettingError, match="psrl cannot be saved: diary is of type list"):
         agents.save(agent, tmp_path / "agent.npz")
 
 
@@ -69,9 +68,35 @@ def test_optimal_in_another_world() -> None:
         learn(Optimal(worlds.grid_world()), WORLD, 10)
 
 
-def test_step_agents_have_no_plans() -> None:
-    with pytest.raises(NotImplementedError, match="step by step"):
-        Counter().plan(0)
+def test_neither_shape_has_the_methods_of_the_other() -> None:
+    assert not hasattr(StepAgent, "plan")
+    assert not hasattr(Agent, "choose")
+    assert not issubclass(StepAgent, Agent)
+    for method in ("begin", "observe", "restart", "to_state", "restore", "notes"):
+        assert getattr(StepAgent, method) is getattr(Agent, method) is getattr(Learner, method)
+
+
+def test_missing_and_unknown_settings_of_a_constructor() -> None:
+    with pytest.raises(SettingError, match=r"ulcvi needs B_star; pass it, or use ULCVI\.from_world"):
+        agents.ULCVI()
+    with pytest.raises(SettingError, match="ulcvi needs T_star"):
+        agents.ULCVI(B_star=2.0)
+    with pytest.raises(SettingError, match="B_star is None; it must be a positive number for ulcvi: see"):
+        agents.ULCVI(B_star=None, T_star=2.0)
+    with pytest.raises(SettingError, match=r"optimal needs model"):
+        Optimal()
+    with pytest.raises(UnknownNameError, match="did you mean 'value_limit'"):
+        agents.PSRL(value_limits=3.0)
+
+
+def test_an_agent_must_be_of_one_of_the_two_shapes() -> None:
+    class Neither(Learner):
+        def observe(self, steps: Steps) -> None:
+            pass
+
+    for wrong in (Neither(), agents.PSRL, "psrl"):
+        with pytest.raises(SettingError, match="it must be an Agent or a StepAgent"):
+            learn(wrong, WORLD, 3)  # type: ignore[arg-type]
 
 
 def test_step_agent_that_plays_what_is_not_there() -> None:

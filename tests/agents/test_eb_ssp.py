@@ -114,3 +114,14 @@ def test_an_episode_count_alone_raises_the_bound() -> None:
     world = worlds.grid_world(1, 2)
     run = learn(EBSSP(B_star=None), world, 300, seed=1)
     assert run.notes["B"] >= 0.4 * np.sqrt(300 / 4)
+
+
+def test_doubling_can_be_asked_for_in_a_word() -> None:
+    """A study cannot write None."""
+    words = [learn(EBSSP(B_star=B, scale=0.001), GRID, 100, seed=1) for B in ("doubling", None)]
+    assert words[0].notes == words[1].notes
+    assert words[0].costs.tolist() == words[1].costs.tolist()
+    assert EBSSP.complete({"B_star": "doubling"})["B_star"] == "doubling"
+    assert EBSSP.from_settings({"B_star": "doubling"}, GRID, 10).given == {}
+    with pytest.raises(SettingError, match='it must be a positive number or "doubling" for eb-ssp'):
+        EBSSP(B_star="halving")

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from environments import ModelEnvironment
 from goalward import agents, learn, worlds
 from goalward.agents import UCSSP, Steps, Task
 from goalward.agents.uc_ssp import perturbation, radius
@@ -66,6 +67,16 @@ def test_a_run_that_goes_on_begins_an_episode(from_file: bool, tmp_path: Path) -
         went_on = learn(cut, GRID, 10, seed=2, max_steps=steps, resume=True).agent
         assert isinstance(went_on, UCSSP)
         assert (went_on.k, went_on.G) == expected
+
+
+def test_an_episode_that_is_cut_off_is_followed_by_phase_1() -> None:
+    """Every episode is cut off after one step, before any attempt can fail: there is no phase 2."""
+    run = learn(UCSSP(), ModelEnvironment(GRID, limit=1), 10, seed=2)
+    assert isinstance(run.agent, UCSSP)
+    assert not run.reached.any()
+    assert (run.agent.k, run.agent.G) == (10, 0)
+    assert run.epochs.ended_by(Ended.CUT).all()
+    assert run.epochs.steps.tolist() == [1] * 10
 
 
 def test_attempts_end_at_the_goal_or_the_horizon() -> None:

@@ -83,7 +83,7 @@ def test_without_ties_nothing_is_drawn() -> None:
 
 
 def test_facts_that_are_none() -> None:
-    with pytest.raises(SettingError, match="T_star is None; ulcvi must be told it"):
+    with pytest.raises(SettingError, match="T_star is None; it must be a positive number for ulcvi"):
         ULCVI(B_star=1.0, T_star=None)  # type: ignore[arg-type]
 
 

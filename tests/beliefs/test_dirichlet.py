@@ -202,3 +202,12 @@ def test_a_deep_copy_learns_on_its_own() -> None:
     assert belief.counts.sum() == 1
     assert twin.indptr is belief.indptr
     assert twin.mean() != belief.mean()
+
+
+def test_the_costs_of_the_caller_stay_writable() -> None:
+    costs = np.ones((2, 1))
+    given = Task(costs, 0, 1)
+    Dirichlet().belief(given).sample(np.random.default_rng(0))
+    assert costs.flags.writeable
+    costs[0, 0] = 5.0
+    assert given.costs[0, 0] == 1.0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 from environments import Counter, Fickle, ModelEnvironment, chain
 from goalward import SSP, Dirichlet, agents, learn, worlds
-from goalward.agents import PSRL, Agent, Plan, Steps, Task
+from goalward.agents import PSRL, Agent, EpisodePSRL, Plan, Steps, Task
 from goalward.errors import BeliefError, CostError, PolicyError, SettingError, StateError, UnreachableGoalError
 from goalward.learning.rollout import Ended
 
@@ -31,7 +33,7 @@ class TestEnds:
         assert run.trajectory is not None
         assert len(run.reached) == np.count_nonzero(run.trajectory.next_states[:-1] == 11) + 1
         assert run.reached[:-1].all()
-        assert "truncated (MAX_STEPS)" in repr(run)
+        assert "truncated (max_steps ended the run)" in repr(run)
 
     def test_limit_on_the_last_step_of_an_episode(self) -> None:
         run = learn(agents.make("optimal", model=chain(3)), chain(3), 5, max_steps=6)
@@ -73,8 +75,46 @@ class TestEnds:
         assert (run.steps[~run.reached] == 4).all()
         assert environment.resets == 201
         assert run.epochs.goals.sum() == np.count_nonzero(run.reached)
+        cut = np.count_nonzero(~run.reached)
+        assert f"truncated (the environment cut off {cut} episodes)" in repr(run)
         counter = learn(Counter(), ModelEnvironment(chain(3, back=0.5), limit=4), 200, seed=0)
         assert len(counter.costs) == 200
+
+    @pytest.mark.parametrize("shape", [Fickle, Counter])
+    def test_agents_are_told_of_episodes_that_are_cut_off(self, shape: type[Fickle | Counter]) -> None:
+        """After the steps that led there, once for each of them, and never on a model."""
+
+        @dataclass(eq=False)
+        class Told(shape):  # type: ignore[misc, valid-type]
+            def begin(self, task: Task, rng: np.random.Generator) -> None:
+                super().begin(task, rng)
+                self.steps, self.restarts = 0, []
+
+            def observe(self, steps: Steps) -> None:
+                super().observe(steps)
+                self.steps += len(steps.states)
+
+            def restart(self) -> None:
+                self.restarts.append(self.steps)
+
+        world = worlds.grid_world(2, 2)
+        run = learn(Told(), ModelEnvironment(world, limit=3), 50, seed=0, max_steps=1000)
+        assert 0 < np.count_nonzero(run.reached) < 50
+        assert run.agent.restarts == np.cumsum(run.steps)[~run.reached].tolist()
+        assert learn(Told(), world, 50, seed=0, max_steps=1000).agent.restarts == []
+
+    def test_a_plan_ends_with_an_episode_that_is_cut_off_if_it_says_so(self) -> None:
+        environment = ModelEnvironment(chain(9), limit=4)
+        run = learn(EpisodePSRL(), environment, 10, seed=0)
+        assert len(run.epochs) == 10
+        assert run.epochs.ended_by(Ended.CUT).all()
+        assert not learn(PSRL(), environment, 10, seed=0).epochs.ended_by(Ended.CUT).any()
+
+    def test_several_reasons(self) -> None:
+        """Two episodes are cut off after four steps each, the third is under way when the run ends."""
+        run = learn(agents.make("uniform"), ModelEnvironment(chain(9), limit=4), 10, seed=0, max_steps=10)
+        assert run.truncation == "max_steps ended the run and the environment cut off 2 episodes"
+        assert learn(agents.make("uniform"), chain(2), 2).truncation == ""
 
 
 class TestEnvironments:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from goalward.agents.base import NEVER, Agent, Plan, StepAgent, Steps, Task, register, registry
+from goalward.agents.base import NEVER, Agent, Learner, Plan, StepAgent, Steps, Task, register, registry
 
 if TYPE_CHECKING:
     # For type checkers and editors, which cannot follow the registry. Nothing breaks if a name is missing here.
@@ -31,17 +31,16 @@ if TYPE_CHECKING:
     from goalward.agents.vi_ssp import VISSP as VISSP
 
 __all__ = [
-    "NEVER", "Agent", "Plan", "StepAgent", "Steps", "Task", "find", "known", "load", "make", "register", "save",
+    "NEVER", "Agent", "Learner", "Plan", "StepAgent", "Steps", "Task",
+    "find", "known", "load", "make", "register", "save",
 ]  # fmt: skip
 
 find, known = registry.find, registry.known
 
 
-def make(name: str, /, **settings: Any) -> Agent:
+def make(name: str, /, **settings: Any) -> Learner:
     """Build an agent by the name of its algorithm and its settings."""
-    agent = find(name)
-    agent.check_settings(settings)
-    return agent(**settings)
+    return find(name)(**settings)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,25 +1,25 @@
 """What an agent is.
 
-Every algorithm here computes a policy, follows it until something happens, and learns from what it saw. So an agent is
-two methods in plain Python::
+Every algorithm here computes a policy, follows it until something happens, and learns from what it saw. So an `Agent`
+is two methods in plain Python::
 
     plan(state) -> Plan        called when the previous plan has ended
     observe(steps) -> None     what happened since: arrays in order, in pieces of bounded size, always before the
                                next plan(); also called when the run ends
 
-and the loop in `goalward.learning` does the acting. `begin(task, rng)` comes first and must leave the agent as if it
-had never learnt. The settings of an agent are the fields of its dataclass; `learn` works on a copy, so an agent object
-is never changed by a run. What it learns are its other attributes: arrays, numbers, and objects that save themselves,
-such as beliefs and counts. They are what is saved; attributes with a leading underscore are caches, which are not.
+and the loop in `goalward.learning` does the acting. Algorithms that change their mind at every step are the second
+shape, `StepAgent`: they choose one action at a time, and bring a compiled `advance` if that must be fast.
 
-Learners that change their mind at every step are the second shape, `StepAgent`: they choose one action at a time, and
-bring a compiled `advance` when that must be fast.
+Both are a `Learner`. `begin(task, rng)` comes first and must leave it as if it had never learnt. Its settings are the
+fields of its dataclass. `learn` works on a copy, so a run never changes the object it is given. What it learns are its
+other attributes: arrays, numbers, and objects that save themselves, such as beliefs and counts. These are saved;
+attributes with a leading underscore are caches and are not.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from abc import ABC, abstractmethod
+from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
@@ -37,7 +37,7 @@ from goalward.model.task import Steps, Task
 from goalward.registry import MISSING, Registry, Schema, Setting
 from goalward.settings import plain
 
-__all__ = ["NEVER", "Agent", "Plan", "StepAgent", "Steps", "Task", "register", "registry"]
+__all__ = ["NEVER", "Agent", "Learner", "Plan", "StepAgent", "Steps", "Task", "register", "registry"]
 
 NEVER = np.iinfo(np.int64).max
 """In a table of visit limits: this pair ends no plan."""
@@ -62,8 +62,10 @@ class Plan(NamedTuple):
         Ends after so many arrivals at the goal.
     stop_after_steps
         Ends after so many steps.
+    stop_when_cut
+        Ends when the environment cuts an episode off before the goal.
     model, values
-        The model and its optimal values that the policy comes from, for whoever looks at the run later.
+        The model that the policy comes from and its optimal values, to look at after the run.
     """
 
     policy: NDArray[Any]
@@ -71,23 +73,34 @@ class Plan(NamedTuple):
     stop_before_visits: Int64s | None = None
     stop_after_goals: int | None = None
     stop_after_steps: int | None = None
+    stop_when_cut: bool = False
     model: SSP | None = None
     values: Floats | None = None
 
 
 @runtime_checkable
 class Memory(Protocol):
-    """A part of what an agent has learnt that saves itself: a belief, counts."""
+    """A part of what was learnt that saves itself, such as a belief or counts."""
 
     def to_state(self) -> dict[str, Any]:
         """Return what was learnt as names with plain data and arrays."""
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up what `to_state` gave; raises ValueError where it does not fit."""
+        """Restore what `to_state` returned; raises ValueError if it does not fit."""
 
 
-class Agent(ABC):
-    """An algorithm that learns to reach the goal.
+class Constructor(ABCMeta):
+    """Checks the names of settings before Python does: an unknown or missing one is an error of goalward's."""
+
+    def __call__(cls, *values: Any, **settings: Any) -> Any:
+        """Build an agent."""
+        if not values and "__dataclass_fields__" in vars(cls):
+            cls.check_settings(settings)  # type: ignore[attr-defined]
+        return super().__call__(*values, **settings)
+
+
+class Learner(metaclass=Constructor):
+    """An algorithm that learns to reach the goal: what `Agent` and `StepAgent` share.
 
     Subclasses are dataclasses whose fields are their settings. `needs` names the fields that describe the true model
     and that the algorithm must be told: some of ``B_star, T_star, D, c_min, episodes``.
@@ -102,16 +115,22 @@ class Agent(ABC):
     """What `from_world` read off the true model."""
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Start from scratch on a task; all that was learnt before is forgotten."""
+        """Start from scratch on a task, and forget all that was learnt before."""
         self.task, self.rng = task, rng
-
-    @abstractmethod
-    def plan(self, state: int) -> Plan:
-        """Return what to do from this state on."""
 
     @abstractmethod
     def observe(self, steps: Steps) -> None:
         """Learn from what happened."""
+
+    def restart(self) -> None:
+        """Note that the next step starts an episode although the last one did not reach the goal.
+
+        Called when the environment cuts an episode off, and when a run is resumed.
+        """
+
+    def notes(self) -> dict[str, int | float | str]:
+        """Return what a run should record about the agent, such as the number of rejected samples."""
+        return {}
 
     def to_state(self) -> dict[str, Any]:
         """Return what was learnt, for saving: all attributes but settings, task, generator and caches."""
@@ -124,11 +143,12 @@ class Agent(ABC):
             elif value is None or isinstance(value, np.ndarray | np.generic | int | float | str):
                 state[name] = value
             else:
-                raise SettingError(f"{self.name} cannot be saved: {name} is {type(value).__name__}, no array or number")
+                kind = type(value).__name__
+                raise SettingError(f"{self.name} cannot be saved: {name} is of type {kind}, not an array or a number")
         return state
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up what `to_state` gave, right after `begin`; raises ValueError where it does not fit."""
+        """Restore what `to_state` returned, right after `begin`; raises ValueError if it does not fit."""
         fresh = self.to_state()
         if set(fresh) != set(state):
             raise ValueError(f"{self.name} learns {sorted(fresh)}; the state holds {sorted(state)}")
@@ -146,18 +166,13 @@ class Agent(ABC):
                 raise ValueError(f"{name} must be of type {type(now).__name__}")
             setattr(self, name, value)
 
-    def notes(self) -> dict[str, int | float | str]:
-        """Return what a run should record about the agent, such as the number of rejected samples."""
-        return {}
-
     @classmethod
     def from_world(cls, world: SSP, *, episodes: int, **settings: Any) -> Self:
-        """Build an agent that knows of the true model what its algorithm must be told; for benchmarks.
+        """Build an agent that is told what its algorithm must know of the true model; for benchmarks.
 
-        What is passed in `settings` is not looked up. `given` holds what was.
+        What `settings` holds is not looked up. `given` holds what was looked up.
         """
         given = cls.look_up(world, episodes, [name for name in cls.needs if name not in settings])
-        cls.check_settings({**given, **settings})
         agent = cls(**given, **settings)
         agent.given = given
         return agent
@@ -215,33 +230,27 @@ class Agent(ABC):
         }
 
 
-def enter(name: str, agent: type[Agent]) -> type[Agent]:
-    """Name a class."""
-    agent.name = name
-    return agent
+class Agent(Learner):
+    """An algorithm that follows plans."""
+
+    @abstractmethod
+    def plan(self, state: int) -> Plan:
+        """Return what to do from this state on."""
 
 
-registry: Registry[type[Agent]] = Registry("agent", "goalward.agents", enter)
-register = registry.register
+class StepAgent(Learner):
+    """An algorithm that changes its mind at every step.
 
-
-class StepAgent(Agent):
-    """An agent that changes its mind at every step.
-
-    It says what to do one action at a time (`choose`) and learns from every step at once (`observe`, steps of length
-    one). `advance` does both on a known world; override it with a compiled kernel that draws its steps with
-    `goalward.model.dynamics.draw_successor` and takes its decisions exactly as `choose` does. It must choose available
-    actions only: a row without successors cannot be drawn from. (`learn` refuses step agents in worlds with states in
-    which nothing can be done.)
+    It chooses one action at a time (`choose`) and learns from every step at once (`observe`, steps of length one).
+    `advance` does both on a known world. Override it with a compiled kernel that draws its steps with
+    `goalward.model.dynamics.draw_successor` and decides exactly as `choose` does. It must choose available actions
+    only, because a row without successors cannot be drawn from. (`learn` refuses step agents in worlds with states in
+    which no action is available.)
     """
 
     @abstractmethod
     def choose(self, state: int, chance: float) -> int:
-        """Return the action to play; `chance` is a uniform number in [0, 1) for ties and the like."""
-
-    def plan(self, state: int) -> Plan:
-        """Step agents have no plans."""
-        raise NotImplementedError(f"{self.name} decides step by step; the loop calls choose or advance")
+        """Return the action to play; `chance` is a uniform number in [0, 1) for random decisions."""
 
     def values(self) -> Floats | None:
         """Return the cost that the agent expects from each state, ``[S]``; None if it has no such estimate."""
@@ -269,3 +278,12 @@ class StepAgent(Agent):
                 if goals == 0:
                     return i + 1
         return len(luck)
+
+
+def enter(name: str, learner: type[Learner]) -> type[Learner]:
+    learner.name = name
+    return learner
+
+
+registry: Registry[type[Learner]] = Registry("agent", "goalward.agents", enter)
+register = registry.register

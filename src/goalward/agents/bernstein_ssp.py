@@ -34,7 +34,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from goalward._jit import exercise, kernel
-from goalward.agents.base import Plan, Task, register
+from goalward.agents.base import Agent, Plan, Task, register
 from goalward.agents.optimist import Optimist, at_least_one, check_fact
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import PrecisionError
@@ -50,7 +50,7 @@ TOLERANCE = 1e-10
 
 @register("bernstein-ssp")
 @dataclass(eq=False, kw_only=True)
-class BernsteinSSP(Optimist):
+class BernsteinSSP(Optimist, Agent):
     """Optimism by Bernstein intervals; it needs neither B* nor T* and, without zero costs, not K."""
 
     B_star: float | None = None
@@ -58,7 +58,8 @@ class BernsteinSSP(Optimist):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_fact(self.name, "B_star", self.B_star)
+        if self.B_star is not None:
+            check_fact(self.name, "B_star", self.B_star, " or None")
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Lines 1 and 3."""

@@ -41,7 +41,7 @@ from typing import ClassVar
 import numpy as np
 
 from goalward._jit import exercise, kernel
-from goalward.agents.base import Plan, Steps, Task, register
+from goalward.agents.base import Agent, Plan, Steps, Task, register
 from goalward.agents.optimist import Optimist, at_least_one, check_fact
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import Counts, mean, variance
@@ -58,16 +58,19 @@ C4 = 2.0 * np.sqrt(2.0)
 FINEST = 1e-10
 """The least accuracy asked of VISGO: 2^(-j) underflows after a thousand triggers."""
 
+DOUBLING = "doubling"
+"""In place of B*: a study cannot write None."""
+
 Bonus = tuple[Floats, Floats, Floats]
 
 
 @register("eb-ssp")
 @dataclass(eq=False, kw_only=True)
-class EBSSP(Optimist):
+class EBSSP(Optimist, Agent):
     """Optimism by bonuses, with B >= B* given or found by doubling."""
 
-    B_star: float | None
-    """B*, or a bound on it; None finds one by doubling."""
+    B_star: float | str | None
+    """B*, or a bound on it; "doubling", or None, finds one by doubling."""
 
     T_star: float | None = None
     """T*, if known: used in worlds with zero costs only, for the perturbation eta = 1 / (T* K)."""
@@ -79,9 +82,16 @@ class EBSSP(Optimist):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_fact(self.name, "B_star", self.B_star)
-        check_fact(self.name, "T_star", self.T_star)
+        if not self.doubling:
+            check_fact(self.name, "B_star", self.B_star, f' or "{DOUBLING}"')
+        if self.T_star is not None:
+            check_fact(self.name, "T_star", self.T_star, " or None")
         checked_choice("known_costs", self.known_costs, (True, False))
+
+    @property
+    def doubling(self) -> bool:
+        """Whether B is found by doubling."""
+        return self.B_star is None or self.B_star == DOUBLING
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
@@ -93,7 +103,7 @@ class EBSSP(Optimist):
         self.refreshed = Counts(task)
         self.j = 0
         self.k = 1
-        self.B = 1.0 if self.B_star is None else float(self.B_star)
+        self.B = 1.0 if self.doubling else float(self.B_star)  # type: ignore[arg-type]
         self.Q[~task.available] = np.inf
         self._before, self.V = np.zeros(task.states + 1), np.zeros(task.states + 1)
 
@@ -121,15 +131,14 @@ class EBSSP(Optimist):
 
     def visgo(self, eps: float) -> None:
         """Lines 12 to 16; without a B that was given, doubling it while an iterate exceeds it."""
-        doubling = self.B_star is None
-        if doubling:
+        if self.doubling:
             self.B = max(self.B, least_bound(self.k, self.task))
         work = (self._before, self.V, self.Q)
         costs = self.c_hat
         rows = self.refreshed.estimates(1.0)  # line 12
         while True:
             spread, floor, extra = bonus(self.refreshed.visits, self.delta, self.B, None if self.known_costs else costs)
-            limit = self.B if doubling else np.inf
+            limit = self.B if self.doubling else np.inf
             settings = (self.scale, eps, self.max_sweeps, limit)
             sweeps, change = visgo(*rows, costs, spread, floor, extra, *settings, *work)
             if not self.V.max() > limit:

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from goalward.agents.base import Agent, Steps, Task
+from goalward.agents.base import Learner, Steps, Task
 from goalward.agents.ties import RULES, checked_order, pick_all, shares
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.counts import Counts
@@ -23,7 +23,7 @@ __all__ = ["Optimist", "at_least_one", "check_fact"]
 
 
 @dataclass(eq=False, kw_only=True)
-class Optimist(Agent):
+class Optimist(Learner):
     """An agent that plans in the most favourable model among those that it cannot rule out."""
 
     delta: float = 0.1
@@ -104,10 +104,9 @@ def check_task(name: str, task: Task) -> None:
         )
 
 
-def check_fact(name: str, fact: str, value: float | None) -> None:
-    """Raise SettingError if a fact about the true model is given and is not a positive number."""
-    if value is not None:
-        checked_number(fact, value, open=True, note=f" for {name}: see gw.hardness(world)")
+def check_fact(agent: str, fact: str, value: object, also: str = "") -> None:
+    """Raise SettingError if a fact about the true model is not a positive number."""
+    checked_number(fact, value, open=True, note=f"{also} for {agent}: see gw.hardness(world)")
 
 
 def at_least_one(visits: Int64s) -> Floats:

@@ -66,7 +66,7 @@ class EpisodePSRL(PSRL):
     def plan(self, state: int) -> Plan:
         """Draw, and stop at the goal."""
         theta, planned = self.draw()
-        return Plan(planned.policy, stop_after_goals=1, model=theta, values=planned.values)
+        return Plan(planned.policy, stop_after_goals=1, stop_when_cut=True, model=theta, values=planned.values)
 
 
 @register("psrl-step")

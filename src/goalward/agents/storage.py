@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from goalward import archive
-from goalward.agents.base import Agent, Task, registry
+from goalward.agents.base import Learner, Task, registry
 from goalward.beliefs.base import Prior
 from goalward.beliefs.base import registry as priors
 from goalward.errors import FileError, GoalwardError, SettingError
@@ -27,7 +27,7 @@ FORMAT, VERSION = "goalward-agent", 1
 MODEL = ("indptr", "successors", "probabilities", "costs", "initial_state")
 
 
-def save(agent: Agent, path: str | Path, about: Mapping[str, Any] | None = None) -> None:
+def save(agent: Learner, path: str | Path, about: Mapping[str, Any] | None = None) -> None:
     """Write an agent that has learnt, with some plain data about where it comes from."""
     task = getattr(agent, "task", None)
     if task is None:
@@ -43,22 +43,20 @@ def save(agent: Agent, path: str | Path, about: Mapping[str, Any] | None = None)
     archive.write(Path(path), FORMAT, VERSION, tree)
 
 
-def load(path: str | Path) -> Agent:
+def load(path: str | Path) -> Learner:
     """Read an agent; go on with it by ``learn(agent, world, ..., resume=True)``."""
     return read(path)[0]
 
 
-def read(path: str | Path) -> tuple[Agent, dict[str, Any]]:
+def read(path: str | Path) -> tuple[Learner, dict[str, Any]]:
     """Read an agent and what was written about it."""
     tree = archive.read(Path(path), FORMAT, VERSION)
     try:
         kind = registry.find(tree["agent"])
         settings = {name: decode(value) for name, value in tree["settings"].items()}
-        kind.check_settings(settings)
         agent = kind(**settings)
         agent.given = {name: decode(value) for name, value in tree["given"].items()}
         costs = np.asarray(tree["task"]["costs"], dtype=np.float64)
-        costs.flags.writeable = False
         # The generator is a place holder: whoever goes on brings a seed.
         agent.begin(Task(costs, int(tree["task"]["initial_state"]), int(tree["task"]["episodes"])), generator(0))
         agent.restore(tree["learnt"])

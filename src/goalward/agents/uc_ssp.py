@@ -42,7 +42,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from goalward._jit import exercise, kernel
-from goalward.agents.base import Plan, Steps, Task, register
+from goalward.agents.base import Agent, Plan, Steps, Task, register
 from goalward.agents.optimist import Optimist, at_least_one
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.settings import checked_integer
@@ -52,7 +52,7 @@ __all__ = ["UCSSP", "Ball", "extended_value_iteration", "minimise", "perturbatio
 
 @register("uc-ssp")
 @dataclass(eq=False, kw_only=True)
-class UCSSP(Optimist):
+class UCSSP(Optimist, Agent):
     """Optimism in L1 balls; it is told the costs and needs neither B*, T* nor K."""
 
     max_horizon: int = 10_000_000
@@ -69,7 +69,6 @@ class UCSSP(Optimist):
         self.k = 0
         self.G = 0
         self.at_goal = True
-        self._generator = rng
         self.c_min, self.c_max = float(self._costs.min()), float(task.costs[task.available].max())
         self._unit_costs = np.where(task.available, 1.0, np.inf)
         self.largest_horizon = 0
@@ -80,10 +79,6 @@ class UCSSP(Optimist):
     def plan(self, state: int) -> Plan:
         """Lines 5 and 6: phase 1 at the start of an episode, phase 2 where the last attempt has failed."""
         self.epoch += 1
-        if self.rng is not self._generator:
-            # A run that goes on with what was learnt brings a generator of its own and begins an episode.
-            self._generator = self.rng
-            self.at_goal = True
         if self.at_goal:
             self.k += 1
             gamma = 1.0 / np.sqrt(self.k)
@@ -95,7 +90,8 @@ class UCSSP(Optimist):
             self.G += 1
             policy, H = self.evi(self._unit_costs, 1.0 / (2.0 * self.t), 1.0 / np.sqrt(self.G))
         self.at_goal = False
-        return Plan(policy, stop_after_goals=1, stop_after_steps=H, values=self._values.copy())
+        values = self._values.copy()
+        return Plan(policy, stop_after_goals=1, stop_after_steps=H, stop_when_cut=True, values=values)
 
     def evi(self, costs: Floats, eps: float, gamma: float) -> tuple[Int64s, int]:
         """Lines 12 to 15."""
@@ -124,6 +120,10 @@ class UCSSP(Optimist):
         super().observe(steps)
         self.t += len(steps.states)
         self.at_goal = bool(steps.next_states[-1] == self.task.goal)
+
+    def restart(self) -> None:
+        """Line 3: an episode starts in phase 1."""
+        self.at_goal = True
 
     def notes(self) -> dict[str, int | float | str]:
         """Return what was cut off, beside the scale and the rule for ties."""

@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goalward._jit import exercise, kernel
-from goalward.agents.base import Plan, Steps, Task, register
+from goalward.agents.base import Agent, Plan, Steps, Task, register
 from goalward.agents.optimist import Optimist, at_least_one, check_fact
 from goalward.agents.ties import break_ties, least
 from goalward.arrays import Bools, Floats, Int32s, Int64s
@@ -54,7 +54,7 @@ LARGEST = 1 << 31
 
 @register("ulcvi")
 @dataclass(eq=False, kw_only=True)
-class ULCVI(Optimist):
+class ULCVI(Optimist, Agent):
     """Optimism by bonuses over a finite horizon; it must be told B* and T*."""
 
     B_star: float
@@ -69,10 +69,8 @@ class ULCVI(Optimist):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for fact, value in (("B_star", self.B_star), ("T_star", self.T_star)):
-            if value is None:
-                raise SettingError(f"{fact} is None; {self.name} must be told it: see gw.hardness(world)")
-            check_fact(self.name, fact, value)
+        check_fact(self.name, "B_star", self.B_star)
+        check_fact(self.name, "T_star", self.T_star)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
@@ -92,7 +90,8 @@ class ULCVI(Optimist):
         self.epoch += 1  # m
         distinct, several = self.ulcvi(self.epoch)
         policy = self.decide(self._tied[-distinct:], several)
-        return Plan(policy, stop_after_goals=1, stop_after_steps=self.H, values=self._ends[0][:-1].copy())
+        values = self._ends[0][:-1].copy()
+        return Plan(policy, stop_after_goals=1, stop_after_steps=self.H, stop_when_cut=True, values=values)
 
     def ulcvi(self, m: int) -> tuple[int, bool]:
         """Lines 8 to 13; return at how many of the last steps the best actions may differ, and whether any tie."""

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from goalward import __version__, _jit
-from goalward.agents.base import Agent
+from goalward.agents.base import Learner
 from goalward.learning.loop import learn
 from goalward.model.ssp import SSP
 from goalward.results.record import encode
@@ -29,7 +29,7 @@ __all__ = ["Job", "Outcome", "carry_out", "exercises", "failure_of", "identity",
 
 # Worlds and agents of the last cells: runs of one cell come one after the other, and making a large world takes longer
 # than learning in it. Learning changes neither.
-_made: dict[str, tuple[SSP, Agent]] = {}
+_made: dict[str, tuple[SSP, Learner]] = {}
 # Workers of a cluster may carry out several runs at once, in threads.
 _keeping = threading.Lock()
 MOST_MADE = 4
@@ -91,7 +91,7 @@ def carry_out_one(job: Job, attachments: Attachments) -> bytes:
     return encode(run, spec, timing)
 
 
-def made(spec: RunSpec, attachments: Attachments) -> tuple[SSP, Agent]:
+def made(spec: RunSpec, attachments: Attachments) -> tuple[SSP, Learner]:
     """Return the world and the agent of a run."""
     name = canonical([spec.world, spec.agent, spec.episodes])
     found = _made.get(name)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from goalward.agents.base import Agent, Plan, StepAgent, Steps, Task
+from goalward.agents.base import Agent, Learner, Plan, StepAgent, Steps, Task
 from goalward.beliefs.base import Prior
 from goalward.errors import SettingError
 from goalward.learning.ledger import Ledger
@@ -35,7 +35,7 @@ RUN_OVER = EPISODES | MAX_STEPS | STOPPED | int(Ended.DEAD_END)
 
 
 def learn(
-    agent: Agent,
+    agent: Learner,
     world: SSP | Environment,
     episodes: int,
     seed: int = 0,
@@ -110,13 +110,15 @@ def tell(model: SSP | None, task: Task | None, episodes: int) -> Task:
     return Task.of(model, episodes)
 
 
-def prepare(agent: Agent, task: Task, rng: np.random.Generator, resume: bool) -> Agent:
-    """Return the agent that will learn: a fresh copy, or one that remembers."""
-    if not isinstance(agent, Agent):
-        raise SettingError(f"agent is {agent!r}; it must be an Agent: see gw.agents, or gw.agents.make(name)")
+def prepare(agent: Learner, task: Task, rng: np.random.Generator, resume: bool) -> Agent | StepAgent:
+    """Return the copy of an agent that will learn: it starts from scratch, or remembers."""
+    if not isinstance(agent, Agent | StepAgent):
+        raise SettingError(
+            f"agent is {agent!r}; it must be an Agent or a StepAgent: see gw.agents, or gw.agents.make(name)"
+        )
+    # One run must not change the agent of another, so all is copied but what cannot change.
+    shared = {id(value): value for value in vars(agent).values() if is_constant(value)}
     if not resume:
-        # Whatever a class keeps in itself, one run must not leave it to the next; what cannot change is shared.
-        shared = {id(value): value for value in vars(agent).values() if isinstance(value, Prior | SSP | Task)}
         learner = copy.deepcopy(agent, shared)
         learner.begin(task, rng)
         return learner
@@ -127,9 +129,16 @@ def prepare(agent: Agent, task: Task, rng: np.random.Generator, resume: bool) ->
         raise SettingError(
             f"{agent.name} has learnt in another world; states, actions, costs and the start must be the same"
         )
-    learner = copy.deepcopy(agent)
+    learner = copy.deepcopy(agent, shared)
     learner.task, learner.rng = task, rng
+    learner.restart()
     return learner
+
+
+def is_constant(value: object) -> bool:
+    if isinstance(value, np.ndarray):
+        return not value.flags.writeable
+    return isinstance(value, Prior | SSP | Task)
 
 
 def join(pieces: list[Steps]) -> Steps:
@@ -147,7 +156,7 @@ class Loop:
 
     def __init__(
         self,
-        agent: Agent,
+        agent: Agent | StepAgent,
         stage: Rollout | Stepwise,
         ledger: Ledger,
         max_steps: int,
@@ -156,7 +165,6 @@ class Loop:
         watch: Watch | None,
     ):
         self.agent, self.stage, self.ledger = agent, stage, ledger
-        self.step_agent = agent if isinstance(agent, StepAgent) else None
         self.max_steps, self.watch = max_steps, watch
         self.plans: list[Plan] | None = [] if keep_plans else None
         self.pieces: list[Steps] | None = [] if keep_steps else None
@@ -165,14 +173,14 @@ class Loop:
         """Learn until the run is over; return why."""
         ended = 0
         while not ended & RUN_OVER:
-            ended = self.epoch() if self.step_agent is None else self.epoch_of(self.step_agent)
+            ended = self.epoch(self.agent) if isinstance(self.agent, Agent) else self.epoch_of_steps(self.agent)
         return Ended(ended & RUN_OVER)
 
-    def epoch(self) -> int:
+    def epoch(self, agent: Agent) -> int:
         """Make a plan, follow it to its end and learn; return what ended it."""
         ledger = self.ledger
         start_step, start_episode, goals = ledger.total_steps, ledger.episodes_over, 0
-        plan = self.agent.plan(self.stage.state)
+        plan = agent.plan(self.stage.state)
         if self.plans is not None:
             self.plans.append(plan)
         self.stage.begin(plan)
@@ -181,14 +189,14 @@ class Loop:
             steps, ended = self.stage.advance(*self.room())
             arrivals = self.enter(steps)
             if len(steps.states):
-                self.agent.observe(steps)
+                agent.observe(steps)
             goals += arrivals
             ended |= self.outside()
         ledger.close_epoch(start_step, start_episode, goals, ended)
         return ended
 
-    def epoch_of(self, agent: StepAgent) -> int:
-        """Let an agent that has no plans act to the end of the run; return what ended it."""
+    def epoch_of_steps(self, agent: StepAgent) -> int:
+        """Let an agent without plans act to the end of the run; return what ended it."""
         goals = ended = 0
         while not ended:
             steps, ended = self.stage.advance_with(agent, *self.room())
@@ -214,6 +222,7 @@ class Loop:
         ledger = self.ledger
         if self.stage.cut:
             ledger.break_off()
+            self.agent.restart()
         over = 0
         if ledger.episodes_over == len(ledger.costs):
             over |= EPISODES

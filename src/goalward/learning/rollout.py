@@ -16,6 +16,10 @@ and before each step from s by a but the plan's first::
 
     BEFORE_VISITS   (s, a) has been played stop_before_visits[s, a] times in this plan
 
+A model never cuts an episode off. An environment may, which ends a plan that says so (`goalward.learning.stepwise`)::
+
+    CUT             the environment cut the episode off, and stop_when_cut holds
+
 Several can hold at once; `ended` is the sum of their flags.
 """
 
@@ -40,7 +44,7 @@ BLOCK = 8192
 
 
 class Ended(IntFlag):
-    """What ended a plan; the last four also end the run."""
+    """What ended a plan; EPISODES, MAX_STEPS, STOPPED and DEAD_END also end the run."""
 
     AFTER_VISITS = 1
     BEFORE_VISITS = 2
@@ -50,6 +54,7 @@ class Ended(IntFlag):
     MAX_STEPS = 32
     STOPPED = 64
     DEAD_END = 128
+    CUT = 256
 
 
 AFTER_VISITS, BEFORE_VISITS, GOALS, STEPS, EPISODES = (int(flag) for flag in list(Ended)[:5])

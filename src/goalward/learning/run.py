@@ -9,12 +9,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from goalward.agents.base import Agent, Plan, Steps
+from goalward.agents.base import Learner, Plan, Steps
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
 from goalward.learning.rollout import Ended
 
 __all__ = ["Epoch", "Epochs", "Run"]
+
+TRUNCATIONS = {
+    Ended.MAX_STEPS: "max_steps ended the run",
+    Ended.STOPPED: "watch ended the run",
+    Ended.DEAD_END: "no action was available",
+}
 
 
 class Epoch(NamedTuple):
@@ -93,7 +99,7 @@ class Run:
         All steps, if they were to be kept.
     """
 
-    agent: Agent
+    agent: Learner
     seed: int
     episodes: int
     costs: Floats
@@ -128,6 +134,17 @@ class Run:
         """Whether any episode that was asked for did not end at the goal."""
         return len(self.reached) < self.episodes or not bool(self.reached.all())
 
+    @property
+    def truncation(self) -> str:
+        """Why episodes did not end at the goal; empty if all did."""
+        reasons = [text for flag, text in TRUNCATIONS.items() if flag & self.ended]
+        # An episode in which the run itself was ended was not cut off by the environment.
+        closed = self.reached[:-1] if reasons else self.reached
+        cut = int(np.count_nonzero(~closed))
+        if cut:
+            reasons.append(f"the environment cut off {cut} episode{'s' * (cut > 1)}")
+        return " and ".join(reasons)
+
     @cached_property
     def notes(self) -> dict[str, int | float | str]:
         """What the agent has to say about its run."""
@@ -141,7 +158,7 @@ class Run:
 
     def __repr__(self) -> str:
         known = "" if np.isnan(self.optimal_value) or not len(self.costs) else f", regret={self.regret[-1]:.6g}"
-        cut = f", truncated ({self.ended.name})" if self.truncated else ""
+        cut = f", truncated ({self.truncation})" if self.truncated else ""
         return (
             f"Run({self.agent.name}, episodes={len(self.costs)}, steps={self.total_steps}, seed={self.seed}{known}, "
             f"epochs={len(self.epochs)}{cut})"

@@ -52,6 +52,7 @@ class Stepwise:
         self.policy, self.chances = prepare_policy(plan, self.task.states, self.task.actions)
         self.visits.fill(0)
         self.step = 0
+        self.stop_when_cut = plan.stop_when_cut
         self.plan_goals = NEVER if plan.stop_after_goals is None else plan.stop_after_goals
         self.plan_steps = NEVER if plan.stop_after_steps is None else plan.stop_after_steps
 
@@ -81,6 +82,8 @@ class Stepwise:
                 ended += Ended.EPISODES if episodes == 0 else 0
             if self.step >= self.plan_steps:
                 ended += Ended.STEPS
+            if self.cut and self.stop_when_cut:
+                ended += Ended.CUT
         return as_steps(happened), int(ended)
 
     def advance_with(self, agent: StepAgent, episodes: int, steps: int) -> tuple[Steps, int]:

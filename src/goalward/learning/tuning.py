@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from goalward.agents.base import Agent
+from goalward.agents.base import Learner
 from goalward.arrays import Floats
 from goalward.errors import ConvergenceError, SettingError
 from goalward.learning.loop import learn
@@ -65,7 +65,7 @@ class Tuning:
 
 
 def tune(
-    agent: type[Agent],
+    agent: type[Learner],
     world: SSP,
     episodes: int,
     seeds: Iterable[int],
@@ -116,7 +116,7 @@ def tune(
     return Tuning(agent.name, float(grid[np.argmin(regrets.mean(axis=1))]), grid, regrets)
 
 
-def final_regret(agent: Agent, world: SSP, episodes: int, seed: int, max_steps: int | None) -> float:
+def final_regret(agent: Learner, world: SSP, episodes: int, seed: int, max_steps: int | None) -> float:
     """Return the gap regret of a run, infinity if it failed."""
     try:
         run = learn(agent, world, episodes, seed, max_steps=max_steps)

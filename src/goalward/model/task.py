@@ -32,6 +32,13 @@ class Task:
     initial_state: int
     episodes: int
 
+    def __post_init__(self) -> None:
+        # Models of the task share its costs, so they must not change. The caller's array stays as it is.
+        if self.costs.flags.writeable:
+            costs = self.costs.copy()
+            costs.flags.writeable = False
+            object.__setattr__(self, "costs", costs)
+
     @classmethod
     def of(cls, ssp: SSP, episodes: int) -> Task:
         """Return what an agent is told about a model."""

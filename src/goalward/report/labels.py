@@ -20,6 +20,7 @@ CAUSES = {
     Ended.MAX_STEPS: "the step limit",
     Ended.STOPPED: "an interruption",
     Ended.DEAD_END: "a dead end",
+    Ended.CUT: "the environment",
 }
 
 

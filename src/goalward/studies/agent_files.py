@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-from goalward.agents.base import Agent
+from goalward.agents.base import Agent, Learner, StepAgent
 from goalward.errors import FileError, SettingError, UnknownNameError
 
 __all__ = ["AgentFile", "is_reference", "load_class", "read_agent_file"]
@@ -57,7 +57,7 @@ def read_agent_file(reference: str, folder: Path) -> AgentFile:
         raise FileError(f"{path}: not a Python file in UTF-8") from None
 
 
-def load_class(file: AgentFile) -> type[Agent]:
+def load_class(file: AgentFile) -> type[Learner]:
     """Execute a user's file, once in a process, and return its class."""
     name = f"goalward_agent_{file.digest[:16]}"
     module = sys.modules.get(name)
@@ -78,14 +78,16 @@ def load_class(file: AgentFile) -> type[Agent]:
     return checked_class(file, module)
 
 
-def checked_class(file: AgentFile, module: ModuleType) -> type[Agent]:
+def checked_class(file: AgentFile, module: ModuleType) -> type[Learner]:
     """Return the class of a loaded file, or say why it is no agent."""
     found = vars(module).get(file.member)
     if found is None:
         classes = [name for name, value in vars(module).items() if isinstance(value, type)]
         raise UnknownNameError(f"class in {file.path}", file.member, classes)
-    if not (isinstance(found, type) and issubclass(found, Agent)):
-        raise SettingError(f"{file.member} in {file.path} is no agent; derive it from goalward.agents.Agent")
+    if not (isinstance(found, type) and issubclass(found, Agent | StepAgent)):
+        raise SettingError(
+            f"{file.member} in {file.path} is no agent; derive it from goalward.agents.Agent or StepAgent"
+        )
     if "__dataclass_fields__" not in vars(found):
         # The settings of an agent are its fields, and a class without any is a dataclass too.
         found = dataclasses.dataclass(eq=False)(found)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from goalward import agents, worlds
-from goalward.agents.base import Agent
+from goalward.agents.base import Learner
 from goalward.errors import GoalwardError, SettingError, UnknownNameError
 from goalward.model.ssp import SSP
 from goalward.settings import check_names
@@ -212,7 +212,7 @@ def check_draw(spec: WorldSpec, settings: Mapping[str, Any]) -> None:
         raise SettingError(f"draw is {spec.draw!r}; it must be an integer setting of {world.id} that is not set")
 
 
-def agent_class(spec: AgentSpec, folder: Path, attachments: Attachments) -> tuple[type[Agent], dict[str, Any]]:
+def agent_class(spec: AgentSpec, folder: Path, attachments: Attachments) -> tuple[type[Learner], dict[str, Any]]:
     """Return the class of an agent, and its identity without the settings."""
     if not is_reference(spec.agent):
         return agents.find(spec.agent), {"name": spec.agent}
@@ -221,7 +221,7 @@ def agent_class(spec: AgentSpec, folder: Path, attachments: Attachments) -> tupl
     return load_class(file), {"name": file.member, "source": file.digest}
 
 
-def agent_settings(kind: type[Agent], settings: dict[str, Any]) -> dict[str, Any]:
+def agent_settings(kind: type[Learner], settings: dict[str, Any]) -> dict[str, Any]:
     """Return all settings of an agent as plain data, without those that are read off the true world."""
     full = kind.complete(settings)
     for name, value in full.items():

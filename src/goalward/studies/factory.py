@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from goalward import agents, worlds
-from goalward.agents.base import Agent
+from goalward.agents.base import Learner
 from goalward.model.ssp import SSP
 from goalward.studies.agent_files import load_class
 from goalward.studies.attachments import Attachments
@@ -21,7 +21,7 @@ def make_world(identity: Mapping[str, Any], attachments: Attachments) -> SSP:
     return worlds.make(identity["id"], **identity["settings"])
 
 
-def make_agent(identity: Mapping[str, Any], world: SSP, episodes: int, attachments: Attachments) -> Agent:
+def make_agent(identity: Mapping[str, Any], world: SSP, episodes: int, attachments: Attachments) -> Learner:
     """Return the agent of an identity, told of the true world what it must be told."""
     if "source" in identity:
         # One file may hold several agents.

@@ -171,7 +171,7 @@ def count_epochs(epochs: Epochs, S: int, A: int) -> EpochCount:
 
 def check_invariants(run: Run) -> Invariants:
     """Follow the visits of a run epoch by epoch; raises TheoryError if its steps were not recorded."""
-    if type(run.agent).plan is not PSRL.plan:
+    if getattr(type(run.agent), "plan", None) is not PSRL.plan:
         raise TheoryError(f"{run.agent.name} has epochs of another kind; the invariants are those of PSRL-SSP's")
     if run.trajectory is None:
         raise TheoryError(f"the run was recorded without its steps; {RECORD}")
