@@ -37,6 +37,18 @@ def test_show_and_learn_take_them_too(capsys: pytest.CaptureFixture[str]) -> Non
     assert (code, "optimal cost      5 per episode" in out) == (0, True)
 
 
+def test_tables_of_counts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "counts.csv"
+    path.write_text("state,action,next_state,count,cost\nA,go,B,3,1\nA,go,A,1,1\nA,go,B,4,1\n")
+    _, _, err = run(capsys, "solve", str(path), "--goal", "B", "--normalize")
+    assert "line 4 is the same as the one in line 2" in err
+    table = ("solve", str(path), "--goal", "B", "--sum-duplicates", "--json")
+    _, out, _ = run(capsys, *table, "--normalize")
+    assert json.loads(out)["values"] == pytest.approx([8 / 7])
+    _, out, _ = run(capsys, *table, "--prior", "1")
+    assert json.loads(out)["values"] == pytest.approx([10 / 8])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

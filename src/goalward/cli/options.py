@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import typer
 
 __all__ = [
-    "WORLD_HELP", "Cost", "DaskAddress", "Folder", "Goal", "Json", "Level", "MarkdownFile", "Measure", "Normalize",
-    "Settings", "Start", "StudyName", "Workers", "World", "file_options",
+    "WORLD_HELP", "Cost", "CountPrior", "DaskAddress", "Folder", "Goal", "Json", "Level", "MarkdownFile", "Measure",
+    "Normalize", "Settings", "Start", "StudyName", "SumDuplicates", "Workers", "World", "file_options",
 ]  # fmt: skip
 
-WORLD_HELP = "The name of a world (goalward list worlds), a model file (.npz .json .umb .drn), or a map in .txt."
+WORLD_HELP = "The name of a world (goalward list worlds), a model file (.npz .json .csv .umb ...), or a map in .txt."
 
 World = Annotated[str, typer.Argument(metavar="WORLD", help=WORLD_HELP)]
 Settings = Annotated[
@@ -30,6 +30,12 @@ Cost = Annotated[
     typer.Option(metavar="NAME|NUMBER", help="Model files: the reward that is the cost, or the cost of every step."),
 ]
 Normalize = Annotated[bool, typer.Option("--normalize", help="Model files: rescale rows that do not sum to one.")]
+SumDuplicates = Annotated[
+    bool, typer.Option("--sum-duplicates", help="Tables: add up transitions that are there twice.")
+]
+CountPrior = Annotated[
+    float | None, typer.Option("--prior", metavar="NUMBER", help="Tables of counts: add this to every count.")
+]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
 StudyName = Annotated[str | None, typer.Option("--study", help="Which study, if the folder holds several.")]
 Workers = Annotated[
@@ -52,9 +58,16 @@ MarkdownFile = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON; infinite numbers are null.")]
 
 
-def file_options(**options: Any) -> dict[str, Any]:
+def file_options(
+    goal: list[str] | None,
+    start: str | None,
+    cost: str | None,
+    normalize: bool,
+    sum_duplicates: bool,
+    prior: float | None,
+) -> dict[str, Any]:
     """Return the options of a model file that were given; a cost that looks like a number is one."""
-    given = {name: value for name, value in options.items() if value not in (None, False, [])}
+    given = {name: value for name, value in locals().items() if value not in (None, False, [])}
     with suppress(ValueError, KeyError):
         given["cost"] = float(given["cost"])
     return given

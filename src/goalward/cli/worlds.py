@@ -8,7 +8,18 @@ from typing import Annotated
 import typer
 
 from goalward.cli.app import app, glyphs, say, say_json, terminal_width
-from goalward.cli.options import Cost, Goal, Json, Normalize, Settings, Start, World, file_options
+from goalward.cli.options import (
+    Cost,
+    CountPrior,
+    Goal,
+    Json,
+    Normalize,
+    Settings,
+    Start,
+    SumDuplicates,
+    World,
+    file_options,
+)
 
 __all__ = ["show", "solve"]
 
@@ -21,6 +32,8 @@ def solve(
     start: Start = None,
     cost: Cost = None,
     normalize: Normalize = False,
+    sum_duplicates: SumDuplicates = False,
+    prior: CountPrior = None,
     tolerance: Annotated[
         float, typer.Option(help="The largest relative distance between the proved bounds of a value.")
     ] = 1e-6,
@@ -33,7 +46,8 @@ def solve(
     from goalward.report import world_text
     from goalward.report.tables import columns
 
-    ssp = worlds.load(world, settings or (), **file_options(goal=goal, start=start, cost=cost, normalize=normalize))
+    options = file_options(goal, start, cost, normalize, sum_duplicates, prior)
+    ssp = worlds.load(world, settings or (), **options)
     solution = solve_model(ssp, tolerance)
     if json:
         say_json(world_text.solution_document(ssp, solution))
@@ -53,6 +67,8 @@ def show(
     start: Start = None,
     cost: Cost = None,
     normalize: Normalize = False,
+    sum_duplicates: SumDuplicates = False,
+    prior: CountPrior = None,
     png: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the grid, as a PNG file.")] = None,
 ) -> None:
     """Describe a world: structure, hardness, picture."""
@@ -63,7 +79,8 @@ def show(
     from goalward.report import grid_text, world_text
     from goalward.report.tables import columns
 
-    ssp = worlds.load(world, settings or (), **file_options(goal=goal, start=start, cost=cost, normalize=normalize))
+    options = file_options(goal, start, cost, normalize, sum_duplicates, prior)
+    ssp = worlds.load(world, settings or (), **options)
     if png is not None:
         grid_text.layout_of(ssp)
     say(world, columns(world_text.model_facts(ssp)))

@@ -187,6 +187,22 @@ class SSP:
         )
 
     @classmethod
+    def from_table(cls, table: Any, **options: Any) -> SSP:
+        """Make a model from a mapping of columns, a pyarrow table or a data frame; the options are those of `load`.
+
+        The columns are ``state``, ``action``, ``next_state``, ``probability`` (or ``count``) and ``cost``.
+        """
+        from goalward.model.formats.tables import read
+
+        return cls.from_rows(**read(table, **options))
+
+    def to_table(self) -> Any:
+        """Return the transitions as a pyarrow table; those of the initial state come first."""
+        from goalward.model.formats.tables import to_table
+
+        return to_table(self)
+
+    @classmethod
     def load(
         cls,
         path: str | Path,
@@ -195,23 +211,31 @@ class SSP:
         start: Name | None = None,
         cost: str | float | None = None,
         normalize: bool = False,
+        sum_duplicates: bool = False,
+        prior: float | None = None,
     ) -> SSP:
         """Read a model from a file; everything in it is checked as if it were typed in.
 
         Parameters
         ----------
         path
-            A file that ends in ``.npz``, ``.json``, ``.umb``, ``.drn``, ``.drn.gz`` or ``.drn.xz``.
+            A file that ends in ``.npz`` or ``.json`` (goalward's own), ``.csv`` or ``.parquet`` (tables of
+            transitions), ``.umb``, ``.drn``, ``.drn.gz`` or ``.drn.xz`` (model checkers).
         goal
-            For files of other tools: the label or state that is the goal, or several; ``goal`` if not given.
+            Not for goalward's own: the state or label that is the goal, or several; ``goal`` if not given.
         start
             The initial state, by name or number, if not the one that the file names.
         cost
-            For files of other tools: the reward structure that is the cost, or the cost of every step.
+            Model checkers: the reward structure that is the cost, or the cost of every step.
         normalize
-            For files of other tools: rescale rows that do not sum to one.
+            Not for goalward's own: rescale rows that do not sum to one.
+        sum_duplicates
+            Tables: add up transitions that are there twice.
+        prior
+            Tables of counts: what is added to the count of every transition.
         """
-        fields = by_ending.read(Path(path), goal=goal, start=start, cost=cost, normalize=normalize)
+        options = {"goal": goal, "start": start, "cost": cost, "normalize": normalize}
+        fields = by_ending.read(Path(path), **options, sum_duplicates=sum_duplicates, prior=prior)
         try:
             return cls.from_rows(**fields)
         except (ModelError, TypeError) as error:
@@ -220,8 +244,9 @@ class SSP:
     def save(self, path: str | Path) -> None:
         """Write the model to a file.
 
-        The ending names the format: ``.npz`` (any size), ``.json`` (small models that people read), ``.umb`` (PRISM,
-        Storm, Modest), ``.drn``, ``.drn.gz`` or ``.drn.xz`` (Storm).
+        The ending names the format: ``.npz`` (any size), ``.json`` (small models that people read), ``.csv`` or
+        ``.parquet`` (tables of transitions), ``.umb`` (PRISM, Storm, Modest), ``.drn``, ``.drn.gz`` or ``.drn.xz``
+        (Storm).
         """
         by_ending.write(self, Path(path))
 

@@ -85,7 +85,7 @@ def read_transitions(
     is_goal = np.zeros(len(number), dtype=np.bool_)
     is_goal[[number[goal] for goal in wanted]] = True
     start = -1 if initial_state is None else number.get(initial_state, len(number))
-    return rows_of(columns, is_goal, start, initial_state, normalize, lambda _, entry: f"transition {entry!r}")
+    return rows_of(columns, is_goal, start, initial_state, normalize, lambda row: "", duplicates=True)
 
 
 def encode(transitions: Iterable[Transition], goals: Sequence[Hashable]) -> tuple[Columns, dict[Hashable, int]]:
@@ -159,20 +159,22 @@ def rows_of(
     start: int,
     start_name: object,
     normalize: bool,
-    tell: Callable[[int, Transition], str],
+    place: Callable[[int], str],
+    *,
+    duplicates: bool,
 ) -> Table:
     """Check columns and sort them into rows.
 
     `is_goal` is a mask over `state_names`. `start` is a number among these, -1 for the first state that is no goal, or
-    beyond them for a name that the table does not have. `tell` names a transition by its number and its content.
+    beyond them for a name that the table does not have. `place` says where a row of the table is, for messages.
+    Transitions that are there twice are added up if `duplicates` says so, and refused otherwise.
     """
-    origin: Int64s | None = None
     if is_goal[columns.states].any():
         kept = ~is_goal[columns.states]
-        origin, columns = np.flatnonzero(kept), columns.part(kept)
+        origin, columns, whole = np.flatnonzero(kept), columns.part(kept), place
 
-    def told(entry: int) -> str:
-        return tell(entry if origin is None else int(origin[entry]), columns.entry(entry))
+        def place(row: int) -> str:
+            return whole(int(origin[row]))
 
     states, old_states = by_appearance(columns.states, len(columns.state_names))
     actions, old_actions = by_appearance(columns.actions, len(columns.action_names))
@@ -182,9 +184,10 @@ def rows_of(
     states[is_goal] = S
     next_states = states[columns.next_states]
     if next_states.min() < 0:
-        state, action, stranger, *_ = columns.entry(int(np.argmin(next_states)))
+        row = int(np.argmin(next_states))
+        state, action, stranger, *_ = columns.entry(row)
         raise StateError(
-            f"state {stranger!r}, reached from {state!r} by {action!r}, has no transitions of its own"
+            f"state {stranger!r}, reached from {state!r} by {action!r}{place(row)}, has no transitions of its own"
             " and is no goal; add it to goals or give it an action"
         )
     initial_state = 0 if start < 0 else int(states[start]) if start < len(states) else -1
@@ -198,8 +201,10 @@ def rows_of(
             " call actions alike where different states have different names for them"
         )
     rows = states[columns.states] * A + actions[columns.actions]
-    mass = check_numbers(columns, rows, S * A, normalize, told)
+    mass = check_numbers(columns, rows, S * A, normalize, place)
     matrix = sparse.coo_array((columns.probabilities, (rows, next_states)), shape=(S * A, S + 1)).tocsr()
+    if matrix.nnz < len(rows) and not duplicates:
+        check_duplicates(columns, rows, place)
     return Table(
         (matrix.indptr, matrix.indices, matrix.data),
         mean_costs(rows, columns.probabilities, columns.costs, mass).reshape(S, A),
@@ -207,6 +212,20 @@ def rows_of(
         tuple(str(columns.state_names[number]) for number in old_states),
         tuple(str(columns.action_names[number]) for number in old_actions),
     )
+
+
+def check_duplicates(columns: Columns, rows: Int64s, place: Callable[[int], str]) -> None:
+    """Refuse a transition that is there twice; different goals are different here."""
+    keys = rows * len(columns.state_names) + columns.next_states
+    order = np.argsort(keys, kind="stable")
+    again = np.flatnonzero(keys[order][1:] == keys[order][:-1])
+    if len(again):
+        second = again[np.argmin(order[again + 1])]
+        first, repeated = int(order[second]), int(order[second + 1])
+        raise ShapeError(
+            f"the transition{place(repeated)} is the same as the one{place(first)}, {columns.entry(first)[:3]!r};"
+            " keep one, or pass sum_duplicates=True to add them up"
+        )
 
 
 def by_appearance(codes: Int64s, size: int) -> tuple[Int64s, Int64s]:
@@ -224,18 +243,22 @@ def listed(columns: Columns, numbers: Int64s) -> str:
     return f"it has {names}" + (f" and {len(numbers) - 20} more" if len(numbers) > 20 else "")
 
 
-def check_numbers(columns: Columns, rows: Int64s, size: int, normalize: bool, told: Callable[[int], str]) -> Floats:
+def check_numbers(columns: Columns, rows: Int64s, size: int, normalize: bool, place: Callable[[int], str]) -> Floats:
     """Check each probability and cost on its own, before averages can hide a fault; return the sum of each row."""
     probabilities, costs = columns.probabilities, columns.costs
     bad = ~((probabilities >= 0.0) & (probabilities <= 1.0 + ROW_SUM_TOLERANCE))
     if bad.any():
         entry = int(np.argmax(bad))
-        raise ProbabilityError(f"{told(entry)} has probability {probabilities[entry]:g}; probabilities lie in [0, 1]")
+        raise ProbabilityError(
+            f"transition {columns.entry(entry)!r}{place(entry)} has probability {probabilities[entry]:g};"
+            " probabilities lie in [0, 1]"
+        )
     bad = ~((costs >= 0.0) & (costs < np.inf))
     if bad.any():
         entry = int(np.argmax(bad))
         raise CostError(
-            f"{told(entry)} has cost {costs[entry]:g}; costs must be finite and not negative:"
+            f"transition {columns.entry(entry)!r}{place(entry)} has cost {costs[entry]:g};"
+            " costs must be finite and not negative:"
             " to forbid an action, leave its transitions out"
         )
     mass: Floats = np.bincount(rows, weights=probabilities, minlength=size).astype(np.float64, copy=False)
@@ -245,8 +268,9 @@ def check_numbers(columns: Columns, rows: Int64s, size: int, normalize: bool, to
         entry = int(np.argmax(off))
         state, action, *_ = columns.entry(entry)
         remedy = "pass normalize=True to rescale" if sums[entry] else "leave out what cannot happen"
+        first = f", the first{where}," if (where := place(entry)) else ""
         raise ProbabilityError(
-            f"the transitions of (state {state!r}, action {action!r}) sum to {sums[entry]:.12g};"
+            f"the transitions of (state {state!r}, action {action!r}){first} sum to {sums[entry]:.12g};"
             f" probabilities must sum to 1 within {ROW_SUM_TOLERANCE:g}: {remedy}"
         )
     return mass

@@ -1,12 +1,14 @@
 """Read and write models in the format that the ending of a file names.
 
-==================================  =============================================  ===============================
-ending                              format                                         options of reading
-==================================  =============================================  ===============================
-``.npz``, ``.json``                 goalward's own (`model/files.py`)              start
-``.umb``                            Unified Markov Binary of PRISM, Storm, Modest  goal, start, cost, normalize
-``.drn``, ``.drn.gz``, ``.drn.xz``  Storm's explicit models as text                goal, start, cost, normalize
-==================================  =============================================  ===============================
+==================================  ============================================  =================================
+ending                              format                                        options of reading
+==================================  ============================================  =================================
+``.npz``, ``.json``                 goalward's own (`model/files.py`)             start
+``.csv``, ``.parquet``              tables of transitions                         goal, start, normalize,
+                                                                                  sum_duplicates, prior
+``.umb``                            Unified Markov Binary: PRISM, Storm, Modest   goal, start, cost, normalize
+``.drn``, ``.drn.gz``, ``.drn.xz``  Storm's explicit models as text               goal, start, cost, normalize
+==================================  ============================================  =================================
 
 A module is imported when a file asks for it. Whatever is wrong with a file ends in a `FileError` that names the file.
 """
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTIONS", "find_state", "read", "write"]
 
-OPTIONS = ("goal", "start", "cost", "normalize")
+OPTIONS = ("goal", "start", "cost", "normalize", "sum_duplicates", "prior")
 
 
 class Format(NamedTuple):
@@ -37,9 +39,19 @@ class Format(NamedTuple):
 
 
 OWN = Format("goalward.model.files", ("start",))
-UMB = Format("goalward.model.formats.umb", OPTIONS)
-DRN = Format("goalward.model.formats.drn", OPTIONS)
-FORMATS = {".npz": OWN, ".json": OWN, ".umb": UMB, ".drn": DRN, ".drn.gz": DRN, ".drn.xz": DRN}
+UMB = Format("goalward.model.formats.umb", ("goal", "start", "cost", "normalize"))
+DRN = Format("goalward.model.formats.drn", UMB.options)
+TABLE = Format("goalward.model.formats.tables", ("goal", "start", "normalize", "sum_duplicates", "prior"))
+FORMATS = {
+    ".npz": OWN,
+    ".json": OWN,
+    ".csv": TABLE,
+    ".parquet": TABLE,
+    ".umb": UMB,
+    ".drn": DRN,
+    ".drn.gz": DRN,
+    ".drn.xz": DRN,
+}
 
 
 def find(path: Path, does: str) -> tuple[str, Format]:

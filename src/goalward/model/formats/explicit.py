@@ -31,7 +31,7 @@ from goalward.model.transitions import LARGEST_PAIRS
 if TYPE_CHECKING:
     from goalward.model.ssp import SSP
 
-__all__ = ["Choices", "Explicit", "Name", "Reward", "choices_of", "plain_names"]
+__all__ = ["Choices", "Explicit", "Name", "Reward", "choices_of", "plain_names", "unique_names"]
 
 Name = str | int
 FEW_LABELS = 16
@@ -303,15 +303,20 @@ class Explicit:
 
 def plain_names(names: Sequence[str]) -> list[str]:
     """Return names that are unique, without spaces and line breaks, for formats in which these have a meaning."""
-    plain = ["_".join("".join(c if c.isprintable() else " " for c in name).split()) or "_" for name in names]
-    taken = set(plain)
-    seen: set[str] = set()
-    for place, name in enumerate(plain):
-        if name in seen:
-            number = place
-            while f"{name}_{number}" in taken:
-                number += len(names)
-            plain[place] = f"{name}_{number}"
-            taken.add(plain[place])
-        seen.add(plain[place])
-    return plain
+    return unique_names(
+        ["_".join("".join(c if c.isprintable() else " " for c in name).split()) or "_" for name in names]
+    )
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Return names of which each is there once: repeated ones get their number."""
+    taken, seen = set(names), set[str]()
+    unique = []
+    for place, name in enumerate(names):
+        other, number = name, place
+        while other in (seen if other == name else taken):
+            other, number = f"{name}_{number}", number + len(names)
+        unique.append(other)
+        seen.add(other)
+        taken.add(other)
+    return unique

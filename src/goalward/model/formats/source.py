@@ -1,0 +1,200 @@
+"""Columns of a table, from a CSV or Parquet file or from memory, with the place of each row for messages.
+
+Names of states and actions are texts or integers. In a CSV file an empty field is a name only if it is quoted. The
+other columns are numbers. Columns of other names are not read.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv as arrow_csv
+from pyarrow import parquet
+
+from goalward.arrays import Floats, Int64s
+from goalward.errors import FileError, ModelError, ShapeError, UnknownNameError
+
+__all__ = ["Source", "unknown_name"]
+
+NAMES = ("state", "action", "next_state", "episode")
+NUMBERS = ("probability", "count", "cost", "step")
+MOST_ROWS = 1 << 29
+COMPARED = 5000  # so many names are searched for a near miss
+
+
+class Source:
+    """A table with the columns of transitions or of logged steps.
+
+    Parameters
+    ----------
+    table
+        The path of a ``.csv`` or ``.parquet`` file, a mapping of columns, or a table that Arrow knows: one of pyarrow,
+        or a data frame of pandas or polars.
+    """
+
+    def __init__(self, table: Any):
+        self.path = Path(table) if isinstance(table, str | Path) else None
+        read = from_memory if self.path is None else from_parquet if self.path.suffix == ".parquet" else from_csv
+        self.table = read(table if self.path is None else self.path)
+        self.rows = int(self.table.num_rows)
+        if not self.rows:
+            raise ShapeError("the table has no rows")
+
+    def place(self, row: int) -> str:
+        """Return where a row is, as part of a sentence."""
+        if self.path is None or self.path.suffix == ".parquet":
+            return f" in row {row} (counted from 0)"
+        with self.path.open(newline="", encoding="utf-8-sig") as file:
+            records = csv.reader(file)
+            for number, _ in enumerate(record for record in records if record):
+                if number == row + 1:
+                    break
+            return f" in line {records.line_num}"
+
+    def require(self, *columns: str) -> None:
+        """Raise ShapeError if a column is missing."""
+        found = self.table.column_names
+        for column in columns:
+            if column not in found:
+                near = difflib.get_close_matches(column, found, n=1, cutoff=0.5)
+                hint = f"rename {near[0]!r}" if near and near[0] not in columns else f"it has {', '.join(found[:20])}"
+                raise ShapeError(f"the table has no column {column!r}; {hint}")
+
+    def has(self, column: str) -> bool:
+        """Return whether there is such a column."""
+        return column in self.table.column_names
+
+    def names(self, column: str) -> tuple[Int64s, list[str]]:
+        """Return a column of names as numbers, and the name of each number."""
+        given = self.column(column)
+        encoded = pa.types.is_dictionary(given.type)
+        kind = given.type.value_type if encoded else given.type
+        if not (is_text(kind) or pa.types.is_integer(kind)):
+            raise ShapeError(f"the column {column!r} has type {kind}; names are texts or integers")
+        given = (given if encoded else given.dictionary_encode()).unify_dictionaries().combine_chunks()
+        return np.asarray(given.indices).astype(np.int64), [str(value) for value in given.dictionary.to_pylist()]
+
+    def floats(self, column: str) -> Floats:
+        """Return a column of numbers."""
+        given = self.column(column)
+        kind = given.type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            raise ShapeError(f"the column {column!r} has type {kind}; it must hold numbers")
+        return np.asarray(given.cast(pa.float64(), safe=False)).astype(np.float64)
+
+    def column(self, column: str) -> Any:
+        """Return a column without gaps."""
+        given = self.table.column(column)
+        if given.null_count:
+            row = int(np.argmax(np.asarray(given.is_null())))
+            raise ShapeError(f"there is no {column}{self.place(row)}; every row needs one")
+        return given
+
+
+def is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def from_memory(table: Any) -> Any:
+    """Return a table that is in memory; columns of equal names are refused."""
+    try:
+        given = table if isinstance(table, pa.Table) else pa.table(table)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise ShapeError(
+            f"what was given is no table ({first_line(error)}); pass a mapping of columns, a data frame or a path"
+        ) from None
+    return checked_columns(given, given.column_names)
+
+
+def from_parquet(path: Path) -> Any:
+    try:
+        with parquet.ParquetFile(path) as file:
+            if file.metadata.num_rows > MOST_ROWS:
+                raise FileError(f"has {file.metadata.num_rows:,} rows; no more than {MOST_ROWS:,} are read")
+            names = file.schema_arrow.names
+            return checked_columns(file.read(columns=[name for name in names if name in NAMES + NUMBERS]), names)
+    except OSError as error:
+        raise FileError(f"{error.strerror or first_line(error)}") from None
+    except (FileError, ModelError):
+        raise
+    except Exception as error:  # the reader of damaged files raises many types
+        raise FileError(f"damaged, or no Parquet file ({first_line(error)}); write it again") from None
+
+
+def from_csv(path: Path) -> Any:
+    """Read a CSV file: the first line names the columns, which are separated by commas."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            header = next(csv.reader(file), [])
+    except OSError as error:
+        raise FileError(f"{error.strerror or error}") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise FileError(f"is not a CSV file in UTF-8 ({error})") from None
+    name = pa.dictionary(pa.int32(), pa.string())
+    types = dict.fromkeys(NAMES, name) | dict.fromkeys(NUMBERS, pa.float64())
+    convert = arrow_csv.ConvertOptions(
+        column_types=types,
+        include_columns=[column for column in dict.fromkeys(header) if column in types] or None,
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    for newlines in (False, True):  # names with line breaks are rare, and reading for them is slow
+        parse = arrow_csv.ParseOptions(newlines_in_values=newlines)
+        try:
+            return checked_columns(arrow_csv.read_csv(path, parse_options=parse, convert_options=convert), header)
+        except (pa.ArrowException, KeyError) as error:
+            message = first_line(error)
+    raise csv_fault(path, header, message)
+
+
+def checked_columns(table: Any, found: Sequence[str]) -> Any:
+    """Refuse columns that are there twice."""
+    doubled = next((name for name in NAMES + NUMBERS if found.count(name) > 1), None)
+    if doubled is not None:
+        raise ShapeError(f"the table has two columns {doubled!r}; keep one")
+    return table
+
+
+def csv_fault(path: Path, header: Sequence[str], message: str) -> FileError:
+    """Return the error for the first line of a CSV file that cannot be read."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            records = csv.reader(file)
+            for record in records:
+                if record and len(record) != len(header):
+                    return FileError(
+                        f"line {records.line_num} has {len(record)} fields, the first line has {len(header)};"
+                        " separate them by commas, and put names with commas in quotes"
+                    )
+                for column, field in zip(header, record, strict=False):
+                    if column in NUMBERS and field and records.line_num > 1 and not is_number(field):
+                        return FileError(f"line {records.line_num}: {column} is {field!r:.40}; it must be a number")
+    except (UnicodeDecodeError, csv.Error) as error:
+        return FileError(f"is not a CSV file in UTF-8 ({error})")
+    return FileError(f"is not a CSV file ({message})")
+
+
+def is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0][:200]
+
+
+def unknown_name(kind: str, name: object, known: Sequence[str]) -> UnknownNameError:
+    """Return the error for a name that is not there, with the nearest one, or the first twenty."""
+    near = difflib.get_close_matches(str(name), known[:COMPARED], n=1, cutoff=0.5)
+    more = [f"… and {len(known) - 20} more"] if len(known) > 20 else []
+    return UnknownNameError(kind, str(name), near or [*known[:20], *more])
