@@ -1,6 +1,7 @@
-"""What README and the pages of docs/ show is what happens."""
+"""What README, the pages of docs/ and the docstrings show is what happens."""
 
 import doctest
+import importlib
 import re
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from goalward.cli import main
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+SOURCES = sorted((ROOT / "src" / "goalward").rglob("*.py"))
 
 
 def blocks(page, language, prompt):
@@ -36,6 +40,20 @@ def test_python_examples(page, tmp_path, monkeypatch):
     outcome = doctest.DocTestRunner().run(example, out=printed.append)
     assert outcome.attempted
     assert not outcome.failed, "".join(printed)
+
+
+def module_of(path):
+    return ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+
+
+WITH_EXAMPLES = [module_of(path) for path in SOURCES if ">>> " in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("module", WITH_EXAMPLES)
+def test_examples_in_docstrings(module):
+    outcome = doctest.testmod(importlib.import_module(module))
+    assert outcome.attempted
+    assert not outcome.failed
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if sessions(page)], ids=lambda page: page.name)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import doctest
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-import goalward.settings
 from goalward.agents.base import registry as agents
 from goalward.errors import SettingError
 from goalward.settings import checked_choice, checked_integer, checked_number, read_settings
@@ -117,9 +115,3 @@ def test_choices() -> None:
     for value in (1, "True", None, []):
         with pytest.raises(SettingError, match="it must be True or False"):
             checked_choice("x", value, (True, False))
-
-
-def test_examples_in_the_documentation() -> None:
-    outcome = doctest.testmod(goalward.settings)
-    assert outcome.attempted
-    assert not outcome.failed

@@ -1,6 +1,5 @@
 """What every world promises, checked over the registry, and the registry itself."""
 
-import doctest
 import inspect
 import re
 
@@ -203,10 +202,3 @@ def test_files_that_cannot_be_read(tmp_path):
         worlds.load(str(tmp_path / "bytes.txt"))
     with pytest.raises(FileError, match=r"loaded from \.npz, .*; the ending is '\.doc'"):
         worlds.load(str(tmp_path / "world.doc"))
-
-
-@pytest.mark.parametrize("module", [goalward.worlds, goalward.worlds.grid, goalward.worlds.base])
-def test_examples_in_the_documentation(module):
-    outcome = doctest.testmod(module)
-    assert outcome.attempted
-    assert not outcome.failed
