@@ -1,69 +1,90 @@
-"""Signals that stop a study end in one exception, and leave the handlers as they were."""
+"""Signals that stop goalward end in one exception, once, and can be taken as requests."""
 
 import os
 import signal
 import threading
-from pathlib import Path
 
 import pytest
 
-from goalward.execution.interrupts import Interrupted, interruptible
+from goalward.execution import interrupts
+from goalward.execution.interrupts import Interrupted
 
-FOLDER = Path("results/x")
+
+@pytest.fixture(autouse=True)
+def _as_before():
+    """Start as a fresh process does, and leave the handlers of the tests as they were."""
+    interrupts._received.clear()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    # Where the tests run in the background of a shell, SIGINT is ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    interrupts._received.clear()
 
 
 def send(number):
     os.kill(os.getpid(), number)
 
 
-def test_sigterm_ends_the_block():
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(Interrupted) as raised, interruptible(FOLDER):
-        send(signal.SIGTERM)
-    assert raised.value.exit_code == 143
-    assert str(raised.value) == "terminated; what is done is stored in results/x, and the same command goes on there"
-    assert signal.getsignal(signal.SIGTERM) is before
-
-
-def test_ctrl_c_ends_the_block():
-    with pytest.raises(Interrupted, match="interrupted; what is done is stored in results/x") as raised:
-        interrupt_by_hand()
-    assert raised.value.exit_code == 130
-
-
-@interruptible(FOLDER)
-def interrupt_by_hand():
-    raise KeyboardInterrupt
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [(signal.SIGINT, 130, "interrupted (SIGINT)"), (signal.SIGTERM, 143, "terminated (SIGTERM)")],
+)
+def test_the_first_signal_is_raised_and_says_what_is_kept(number, code, said):
+    interrupts.catch_signals()
+    with pytest.raises(Interrupted) as raised, interrupts.keeping("all is kept"):
+        send(number)
+    assert (raised.value.exit_code, str(raised.value)) == (code, f"{said}; all is kept")
+    assert interrupts.received() == number
+    # Wherever the first exception was lost, long loops raise it again.
+    with pytest.raises(Interrupted, match="nothing was changed"):
+        interrupts.check_interrupt()
 
 
 def test_a_second_signal_does_not_disturb_the_cleaning_up():
-    cleaned = []
-
-    @interruptible(FOLDER)
-    def work():
+    def leave():
         try:
             send(signal.SIGTERM)
         finally:
-            send(signal.SIGTERM)
-            cleaned.append(True)
+            send(signal.SIGINT)
 
-    with pytest.raises(Interrupted):
-        work()
-    assert cleaned
+    interrupts.catch_signals()
+    with pytest.raises(Interrupted) as raised:
+        leave()
+    assert raised.value.exit_code == 143
+
+
+def test_ctrl_c_without_handlers_says_what_is_kept():
+    with pytest.raises(KeyboardInterrupt) as raised, interrupts.keeping("all is kept"):
+        raise KeyboardInterrupt
+    assert raised.value.__notes__ == ["all is kept"]
+
+
+def test_a_request_to_stop_is_seen_and_a_second_one_raises():
+    before = signal.getsignal(signal.SIGTERM)
+    with interrupts.stop_requests() as requested:
+        assert requested() == 0
+        send(signal.SIGTERM)
+        assert requested() == signal.SIGTERM
+        with pytest.raises(Interrupted):
+            send(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_what_is_ignored_stays_ignored():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    interrupts.catch_signals()
+    send(signal.SIGINT)
+    assert interrupts.received() == 0
 
 
 def test_other_threads_have_no_handlers():
-    entered = []
-
-    @interruptible(FOLDER)
-    def work():
-        entered.append(signal.getsignal(signal.SIGTERM))
-
     before = signal.getsignal(signal.SIGTERM)
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=interrupts.catch_signals)
     thread.start()
     thread.join()
-    assert entered == [before]
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_an_interruption_is_no_error_of_an_agent():

@@ -5,7 +5,7 @@ import pytest
 
 from goalward import worlds
 from goalward.errors import SettingError, UnknownNameError
-from goalward.report.plots import draw_study
+from goalward.report.plots import plot
 from goalward.results.results import open_results
 from goalward.studies.study import Study
 
@@ -37,19 +37,19 @@ def results(folder, run_here):
 
 
 def test_by_default_the_last_agent_in_the_first_grid(results):
-    figure = draw_study(results, "grid", run=1)
+    figure = plot(results, "grid", run=1)
     assert figure.get_suptitle() == "psrl in corridor, run 1: 10 episodes"
     assert len(figure.axes[0].texts) == 2
 
 
 def test_an_agent_and_a_world_by_name(results):
-    figure = draw_study(results, "grid", agent="uniform", world="corridor")
+    figure = plot(results, "grid", agent="uniform", world="corridor")
     assert figure.get_suptitle() == "uniform in corridor, run 0: 10 episodes"
     assert list(figure.axes[0].texts) == []
 
 
 def test_causes_are_named(results):
-    figure = draw_study(results, "causes")
+    figure = plot(results, "causes")
     assert [panel.get_title() for panel in figure.axes] == ["drawn", "corridor"]
     assert "visits of a pair" in [text.get_text() for text in figure.legends[0].get_texts()]
     widths = [bar.get_width() for bar in figure.axes[0].patches]
@@ -57,7 +57,7 @@ def test_causes_are_named(results):
 
 
 def test_regret_and_its_axes(results):
-    figure = draw_study(results, "regret", measure="gap_regret", axes="log")
+    figure = plot(results, "regret", measure="gap_regret", axes="log")
     assert {panel.get_xscale() for panel in figure.axes} == {"log"}
     assert {panel.get_ylabel() for panel in figure.axes} == {"sum of optimality gaps"}
 
@@ -71,4 +71,4 @@ def test_what_cannot_be_drawn(results):
         ({"kind": "growth"}, SettingError, "sweeps no numeric setting"),
     ):
         with pytest.raises(error, match=message):
-            draw_study(results, **arguments)
+            plot(results, **arguments)
