@@ -90,12 +90,16 @@ def made_private(folder: Path) -> bool:
 
 def kernel(function: Function) -> Function:
     """Compile a function on its first call, strictly in IEEE arithmetic, and keep the code for later processes."""
+    # No kernel is passed to another as a value, so none needs the wrapper for that.
     folder = cache_directory()
     settings: Any = numba.config
+    compiler: Any = numba.njit
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(folder or "")
     try:
-        compiled = numba.njit(cache=folder is not None, fastmath=False, error_model="numpy")(function)
+        compiled = compiler(cache=folder is not None, fastmath=False, error_model="numpy", no_cfunc_wrapper=True)(
+            function
+        )
     finally:
         settings.CACHE_DIR = before
     _kernels.append(compiled)
