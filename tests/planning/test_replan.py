@@ -12,7 +12,7 @@ from goalward import SSP, Dirichlet, worlds
 from goalward.errors import PrecisionError
 from goalward.model.task import Task
 from goalward.planning import replan
-from goalward.planning.bellman import eliminate
+from goalward.planning.bellman import Equation, eliminate
 from goalward.planning.replan import Replanner
 from goalward.planning.solve import solve_all
 
@@ -46,13 +46,19 @@ def test_same_values_as_solve(world: SSP, concentration: float, known: bool, mon
         assert len(asked) == 1
 
 
+def equation(P: np.ndarray, rest: np.ndarray) -> Equation:
+    """Return the equation x = rest + P x, with the goal in the last column of P, for each state on its own."""
+    group = np.arange(len(P), dtype=np.int32)
+    return Equation(group, P[:, :-1].copy(), P[:, -1].copy(), rest.copy())
+
+
 def test_elimination_keeps_all_digits() -> None:
     """A policy that leaves with probability 1e-200: rational arithmetic gives the values, a linear solve cannot."""
     P = np.array([[0.5, 0.5 - 2.0**-60, 1e-200], [0.25, 0.75, 0.0]])
     P[0, 1] = 0.5
     rest = np.array([1.0, 3.0])
     values = np.empty(2)
-    assert eliminate(P[:, :2].copy(), P[:, 2].copy(), rest.copy(), values)
+    assert eliminate(equation(P, rest), values)
     # V0 = 1 + V0/2 + V1/2 with the way out, V1 = 3 + V0/4 + 3 V1/4, that is V1 = 12 + V0, each leaving share summed up.
     leave = Fraction(0.5) + Fraction(1e-200)
     V0 = (Fraction(1) + Fraction(0.5) * 12) / (leave - Fraction(0.5))
@@ -66,7 +72,7 @@ def test_elimination_is_a_linear_solve() -> None:
         P = rng.dirichlet(np.full(S + 1, 0.3), S)
         rest = rng.random(S)
         values = np.empty(S)
-        assert eliminate(P[:, :S].copy(), P[:, S].copy(), rest.copy(), values)
+        assert eliminate(equation(P, rest), values)
         np.testing.assert_allclose(values, np.linalg.solve(np.eye(S) - P[:, :S], rest), rtol=1e-10)
 
 
@@ -76,7 +82,7 @@ def test_free_actions_go_to_solve(monkeypatch: pytest.MonkeyPatch) -> None:
     free = world.with_costs(np.where(np.arange(2) == 0, 0.0, world.costs))
     belief = Dirichlet(0.1).belief(Task.of(free, 1))
     rng = np.random.default_rng(0)
-    monkeypatch.setattr(replan, "iterate", None)
+    monkeypatch.setattr(replan, "replan", None)
     planner = Replanner()
     for _ in range(5):
         model = belief.sample(rng)
@@ -112,3 +118,27 @@ def test_goal_out_of_reach_in_practice() -> None:
         bounds = solve_all(model)
         assert (planned.values >= bounds.lower * (1.0 - 1e-6)).all()
         assert (planned.values <= bounds.upper * (1.0 + 1e-6)).all()
+
+
+def test_actions_that_are_not_available() -> None:
+    """Rows are fewer than pairs then; the policy must still name actions."""
+    grid = worlds.grid_world()
+    P = grid.to_dense()
+    P[np.arange(grid.states), np.arange(grid.states) % 4] = 0.0
+    world = SSP.from_dense(P, grid.costs)
+    belief = Dirichlet(1.0, support=world).belief(Task.of(world, 1))
+    rng = np.random.default_rng(2)
+    planner = Replanner()
+    for _ in range(10):
+        model = belief.sample(rng)
+        planned = planner.solve(model)
+        np.testing.assert_allclose(planned.values, gw.solve(model).values, rtol=2e-6)
+        np.testing.assert_allclose(gw.evaluate(model, planned.policy).costs, planned.values, rtol=2e-6)
+
+
+def test_costs_that_change() -> None:
+    planner = Replanner()
+    world = worlds.grid_world()
+    for factor in (1.0, 1.0, 3.0, 0.5):
+        model = world.with_costs(world.costs * factor)
+        np.testing.assert_allclose(planner.solve(model).values, gw.solve(model).values, rtol=2e-6)

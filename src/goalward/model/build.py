@@ -6,18 +6,20 @@ Every check of a model happens here, and each complaint names the state, the act
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from goalward.arrays import Floats, Int32s, Int64s
 from goalward.errors import CostError, ModelError, ProbabilityError, ShapeError, StateError
 from goalward.model.layout import GridLayout
 
 __all__ = [
     "ROW_SUM_TOLERANCE",
     "CompressedRows",
+    "Rows",
     "canonical_rows",
     "checked_costs",
     "checked_state",
@@ -29,8 +31,16 @@ __all__ = [
 
 ROW_SUM_TOLERANCE = 1e-9
 LARGEST = int(np.iinfo(np.int64).max)
-Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]
 CompressedRows = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+
+
+class Rows(NamedTuple):
+    """The arrays of a model, canonical: as `SSP` holds them and as kernels take them."""
+
+    indptr: Int64s
+    successors: Int32s
+    probabilities: Floats
+    costs: Floats
 
 
 def numbers(name: str, given: ArrayLike, *, integer: bool = False) -> NDArray[Any]:
@@ -109,7 +119,7 @@ def canonical_rows(
     available = (np.diff(pointers) > 0).reshape(S, A)
     if not available.any():
         raise ModelError("no action is available in any state; give at least one row its successors")
-    return pointers, np.array(successors, dtype=np.int32), weights, checked_costs(cost_table, available)
+    return Rows(pointers, np.array(successors, dtype=np.int32), weights, checked_costs(cost_table, available))
 
 
 def check_pointers(

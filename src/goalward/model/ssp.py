@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from goalward.errors import FileError, ModelError, StateError
 from goalward.model import build
+from goalward.model.build import Rows
 from goalward.model.formats import by_ending
 from goalward.model.formats.explicit import Name
 from goalward.model.layout import GridLayout
@@ -124,7 +125,7 @@ class SSP:
         there are. `normalize` rescales rows that do not sum to one.
         """
         rows = build.canonical_rows(indptr, successors, probabilities, costs, normalize=normalize)
-        return cls._trusted(*rows, *build.labels(rows[3].shape, initial_state, state_names, action_names, layout))
+        return cls._trusted(*rows, *build.labels(rows.costs.shape, initial_state, state_names, action_names, layout))
 
     @classmethod
     def from_dense(
@@ -272,6 +273,11 @@ class SSP:
         mask.flags.writeable = False
         return mask
 
+    @property
+    def rows(self) -> Rows:
+        """The arrays of the model, as kernels take them."""
+        return Rows(self.indptr, self.successors, self.probabilities, self.costs)
+
     def row(self, state: int, action: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the successors of a pair and their probabilities."""
         if not (0 <= state < self.states and 0 <= action < self.actions):
@@ -319,7 +325,7 @@ class SSP:
     def digest(self) -> str:
         """SHA-256 of the mathematical content: the same on every machine, another for every other model."""
         content = hashlib.sha256(f"goalward-ssp {self.states} {self.actions} {self.initial_state}".encode())
-        for array in (self.indptr, self.successors, self.probabilities, self.costs):
+        for array in self.rows:
             content.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
         return content.hexdigest()
 

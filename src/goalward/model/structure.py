@@ -83,18 +83,7 @@ def search(ssp: SSP, successors: Int32s, usable: Bools) -> tuple[Int32s, Int32s]
     """Find distances and order as `sure_states` does, with other successors in the model's rows; shrinks `usable`."""
     distance = np.empty(ssp.states, dtype=np.int32)
     order = np.empty(ssp.states, dtype=np.int32)
-    count = sure_reach(
-        ssp.indptr,
-        successors,
-        ssp.actions,
-        usable,
-        distance,
-        order,
-        np.empty(ssp.states + 2, dtype=np.int64),
-        np.empty(ssp.states + 1, dtype=np.int32),
-        np.empty(len(successors), dtype=np.int32),
-        np.empty(ssp.states, dtype=np.bool_),
-    )
+    count = sure_reach(ssp.indptr, successors, ssp.actions, usable, distance, order)
     return distance, order[:count]
 
 
@@ -146,23 +135,13 @@ def leads_to(indptr: Int64s, successors: Int32s, usable: Bools, actions: int, st
 
 
 @kernel
-def sure_reach(
-    indptr: Int64s,
-    successors: Int32s,
-    actions: int,
-    usable: Bools,
-    distance: Int32s,
-    order: Int32s,
-    start: Int64s,
-    last: Int32s,
-    predecessors: Int32s,
-    alive: Bools,
-) -> int:
-    """Carry out the greatest fixed point; shrinks `usable`, fills `distance` and `order`, returns how many are sure.
-
-    The last four are room to work in.
-    """
+def sure_reach(indptr: Int64s, successors: Int32s, actions: int, usable: Bools, distance: Int32s, order: Int32s) -> int:
+    """Carry out the greatest fixed point; shrinks `usable`, fills `distance` and `order`, returns how many are sure."""
     states = distance.size
+    start = np.empty(states + 2, dtype=np.int64)
+    last = np.empty(states + 1, dtype=np.int32)
+    predecessors = np.empty(successors.size, dtype=np.int32)
+    alive = np.empty(states, dtype=np.bool_)
     for state in range(states):
         alive[state] = True
     for state in range(states + 1):

@@ -27,6 +27,7 @@ from scipy.sparse.linalg import LinearOperator, bicgstab
 
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.planning import bellman
+from goalward.planning.bellman import Equation, Problem
 from goalward.planning.reduce import DEAD, GOAL, Reduction
 from goalward.planning.scratch import scratch
 
@@ -47,36 +48,6 @@ class Bounds(NamedTuple):
     width: float
 
 
-class Rows(NamedTuple):
-    """One row per state, side by side."""
-
-    start: Int64s
-    target: Int32s
-    weight: Floats
-    to_goal: Floats
-    cost: Floats
-
-
-class Groups(NamedTuple):
-    """The group of each state and room for the equation on groups."""
-
-    group: Int32s
-    matrix: Floats
-    goal: Floats
-    right: Floats
-
-
-def make_rows(states: int, entries: int) -> Rows:
-    """Make room for rows."""
-    return Rows(
-        np.empty(states + 1, dtype=np.int64),
-        np.empty(entries, dtype=np.int32),
-        np.empty(entries),
-        np.empty(states),
-        np.empty(states),
-    )
-
-
 def make_equation(groups: int) -> tuple[Floats, Floats, Floats]:
     """Make room for an equation on groups."""
     return np.empty((groups, groups)), np.empty(groups), np.empty(groups)
@@ -95,29 +66,28 @@ class Certifier:
         self.longest = reduction.longest
         self.exact = exact
         states = reduction.states
-        self.rows = scratch(make_rows, states, reduction.widest)
+        self.chain = scratch(Problem.empty_chain, states, reduction.widest)
         self.spare, self.low, self.high = scratch(make_spare, states)
         group = np.arange(states, dtype=np.int32) if exact else level_groups(reduction.distance)
-        self.groups = Groups(group, *scratch(make_equation, int(group[-1]) + 1))
+        self.equation = Equation(group, *scratch(make_equation, int(group[-1]) + 1))
 
     def follow(self, policy: Int64s) -> None:
         """Lay out the rows of a policy for what follows."""
-        bellman.follow(*self.problem[1:6], policy, *self.rows)
+        bellman.follow(self.problem, policy, self.chain)
 
     def optimal_sweep(self, values: Floats, policy: Int64s) -> float:
         """Sweep once over all rows, and lay out those of the new policy; returns the largest relative change."""
-        return bellman.optimal_sweep(*self.problem[:6], values, policy, *self.rows)
+        return bellman.optimal_sweep(self.problem, values, policy, self.chain)
 
     def policy_sweep(self, values: Floats) -> float:
         """Sweep once over the rows laid out; returns the largest relative change."""
-        rows = self.rows
-        return bellman.policy_sweep(rows.start, rows.target, rows.weight, rows.cost, values)
+        return bellman.policy_sweep(self.chain, values)
 
     def correct(self, values: Floats) -> bool:
         """Add the best correction that is constant on each group, if no value becomes negative by it."""
-        bellman.aggregate(*self.rows, values, *self.groups)
-        correction = np.empty_like(self.groups.right)
-        return bellman.eliminate(*self.groups[1:], correction) and bellman.shift(self.groups.group, correction, values)
+        bellman.aggregate(self.chain, self.chain.first, values, self.equation)
+        correction = np.empty_like(self.equation.right)
+        return bellman.eliminate(self.equation, correction) and bellman.shift(self.equation.group, correction, values)
 
     def leap(self, values: Floats) -> None:
         """Solve for the values of the policy laid out by BiCGSTAB, preconditioned with a Gauss-Seidel sweep.
@@ -125,11 +95,10 @@ class Certifier:
         With G the linear part of a sweep, V + d is the fixed point if (I - G) d = sweep(V) - V. The values are left
         alone if a negative one would come out.
         """
-        rows = self.rows
 
         def operator(vector: Floats) -> Floats:
             relaxed = np.empty_like(values)
-            bellman.relax(rows.start, rows.target, rows.weight, vector.reshape(-1), relaxed)
+            bellman.relax(self.chain, vector.reshape(-1), relaxed)
             return vector.reshape(-1) - relaxed
 
         before = values.copy()
@@ -147,7 +116,7 @@ class Certifier:
     def accumulate(self, policy: Int64s, costs: Floats, precision: float) -> Floats | None:
         """Sum costs along the way to the goal under a policy, to a relative precision; None if that fails."""
         self.follow(policy)
-        self.rows.cost[:] = costs
+        self.chain.cost[:] = costs
         total = np.zeros(len(costs))
         for repeat in range(REPEATS):
             if not self.correct(total) and self.exact:
@@ -161,14 +130,14 @@ class Certifier:
 
     def by_ratio(self, extended: Floats, policy: Int64s, *, greedy: bool) -> Bounds:
         """Bound by scaling V; with `greedy`, the policy is taken from V."""
-        values = extended[:DEAD]
-        below, above = bellman.certify(*self.problem[:6], self.longest, values, policy, greedy, self.low, self.high)
-        room = 1.0 - above if above < 1.0 else 0.0
+        if greedy:
+            policy.fill(-1)
+        below, above = bellman.certify(self.problem, self.longest, extended[:DEAD], policy, self.low, self.high)
         lower = extended * ((1.0 - OUTWARD) / (1.0 + below))
-        upper = extended * ((1.0 + OUTWARD) / room if room else np.inf)
+        upper = extended * ((1.0 + OUTWARD) / (1.0 - above) if above < 1.0 else np.inf)
         lower[GOAL] = upper[GOAL] = 0.0
         lower[DEAD] = upper[DEAD] = np.inf
-        return Bounds(lower, upper, 1.0 - room / (1.0 + below) + 4.0 * OUTWARD)
+        return Bounds(lower, upper, bellman.relative_width(below, above) + 4.0 * OUTWARD)
 
     def by_elimination(self, extended: Floats, policy: Int64s) -> Bounds:
         """Bound values that came out of elimination by its own error, if no other row comes too close for that."""
@@ -176,7 +145,7 @@ class Certifier:
         error = 2.0 * states * (states**2 + self.longest + 8) * bellman.UNIT
         values = extended[:DEAD]
         in_range = values.min() > bellman.TINY and values.max() < bellman.HUGE
-        if not in_range or not bellman.dominates(*self.problem[:6], values, policy, 4.0 * error):
+        if not in_range or not bellman.dominates(self.problem, values, policy, 4.0 * error):
             return nothing(extended)
         return Bounds(extended * (1.0 - error), extended * (1.0 + error), 2.0 * error)
 
@@ -195,7 +164,9 @@ class Certifier:
         for _ in range(REPEATS):
             if not bound.max() < bellman.HUGE:
                 break
-            bellman.certify(*self.problem[:6], self.longest, bound, policy, not above, self.low, self.high)
+            if not above:
+                policy.fill(-1)
+            bellman.certify(self.problem, self.longest, bound, policy, self.low, self.high)
             errors = np.maximum(self.high if above else self.low, 0.0)
             if not errors.any():
                 return

@@ -18,45 +18,18 @@ import numpy as np
 
 from goalward._jit import kernel, prefetch
 from goalward.arrays import Bools, Floats, Int32s, Int64s
+from goalward.model.build import Rows
 from goalward.model.ssp import SSP
 from goalward.model.structure import search, sure_states, zero_cost_components
+from goalward.planning.bellman import Problem
 from goalward.planning.scratch import scratch
 
-__all__ = ["DEAD", "GOAL", "Reduced", "Reduction", "reduce"]
+__all__ = ["DEAD", "GOAL", "Reduction", "reduce"]
 
 GOAL = -1  # the reduced index of the goal and of the states that are as good as the goal
 DEAD = -2
 AHEAD = 6  # how many states ahead memory is asked for
 LINE = 8  # doubles in a line of cache
-
-
-class Reduced(NamedTuple):
-    """The arrays of a reduced problem, as kernels take them.
-
-    The rows of state i are ``first[i]..first[i + 1]``. Row r has the entries ``start[r]..start[r + 1]`` of `target` and
-    `weight`, goes to the goal with probability ``to_goal[r]``, costs ``cost[r]`` and is row ``origin[r]`` of the model.
-    """
-
-    first: Int32s
-    start: Int64s
-    target: Int32s
-    weight: Floats
-    to_goal: Floats
-    cost: Floats
-    origin: Int32s
-
-
-def make_reduced(states: int, rows: int, entries: int) -> Reduced:
-    """Make room for a problem of at most these sizes."""
-    return Reduced(
-        first=np.empty(states + 1, dtype=np.int32),
-        start=np.empty(rows + 1, dtype=np.int64),
-        target=np.empty(entries, dtype=np.int32),
-        weight=np.empty(entries),
-        to_goal=np.empty(rows),
-        cost=np.empty(rows),
-        origin=np.empty(rows, dtype=np.int32),
-    )
 
 
 class Reduction(NamedTuple):
@@ -68,7 +41,7 @@ class Reduction(NamedTuple):
     zero play (-1 elsewhere).
     """
 
-    problem: Reduced
+    problem: Problem
     longest: int
     widest: int
     place: Int32s
@@ -118,10 +91,8 @@ def reduce(ssp: SSP) -> Reduction:
         order, loops, inner = merge_free_states(ssp, usable, place)
         near = np.full(int(place.max()) + 1, ssp.states, dtype=np.int32)
         np.minimum.at(near, place[order], distance[order])
-    problem = scratch(make_reduced, len(near), len(usable), len(ssp.successors))
-    longest, widest = compact(
-        ssp.indptr, ssp.successors, ssp.probabilities, ssp.costs.reshape(-1), usable, place, order, *problem
-    )
+    problem = scratch(Problem.empty, len(near), len(usable), len(ssp.successors))
+    longest, widest = compact(ssp.rows, usable, place, order, problem)
     return Reduction(problem, longest, widest, place[:-1], near, loops, inner)
 
 
@@ -180,28 +151,15 @@ def descend(ssp: SSP, successors: Int32s, rows: Bools, distance: Int32s) -> Int6
 
 
 @kernel
-def compact(
-    indptr: Int64s,
-    successors: Int32s,
-    probabilities: Floats,
-    costs: Floats,
-    usable: Bools,
-    place: Int32s,
-    members: Int32s,
-    first: Int32s,
-    start: Int64s,
-    target: Int32s,
-    weight: Floats,
-    to_goal: Floats,
-    cost: Floats,
-    origin: Int32s,
-) -> tuple[int, int]:
+def compact(model: Rows, usable: Bools, place: Int32s, members: Int32s, problem: Problem) -> tuple[int, int]:
     """Write the usable rows of the members, in order, without self-loops and without the goal's column.
 
     Returns the length of the longest usable row of the model, and the number of entries that one row for each reduced
     state can have at most.
     """
-    actions = usable.size // (place.size - 1)
+    indptr, successors, probabilities, costs = model
+    first, start, target, weight, to_goal, cost, origin = problem
+    actions = costs.shape[1]
     rows = 0
     longest = 0
     widest = 0
@@ -225,7 +183,8 @@ def compact(
         if here != previous:
             previous = here
             wide = 0
-        for row in range(member * actions, (member + 1) * actions):
+        for action in range(actions):
+            row = member * actions + action
             if not usable[row]:
                 continue
             longest = max(longest, indptr[row + 1] - indptr[row])
@@ -252,7 +211,7 @@ def compact(
             for entry in range(begin, end):
                 weight[entry] *= share
             to_goal[rows] = goal * share
-            cost[rows] = costs[row] * ((stay + leave) * share)
+            cost[rows] = costs[member, action] * ((stay + leave) * share)
             origin[rows] = row
             rows += 1
             start[rows] = end

@@ -1,23 +1,12 @@
 """Planning again and again on models that differ in their probabilities only.
 
 A posterior over one support gives sample after sample with the same graph. What `goalward.solve` finds out about a
-graph needs to be found out once, and the policy of the last sample is proper in the next one: it reaches the goal along
-the same transitions. So policy iteration can start from it at once, in one kernel:
+graph needs to be found out once, and the policy of the last sample is proper in the next one, because it reaches the
+goal along the same transitions. So one kernel writes the new probabilities into the rows and runs the policy iteration
+and the certificate of `bellman.py` from that policy.
 
-Evaluation
-    V = c + P V under the policy, by elimination without subtraction (`bellman.eliminate`).
-
-Improvement
-    Rows with gain_r(V) = c_r + Σ_t p_r(t) (V(t) - V(s)) below zero are taken. From a proper policy, with positive
-    costs, this ends at an optimal proper policy.
-
-Certificate
-    With gain_r >= -below c_r for all rows and gain_r <= above c_r for those of the policy,
-    V / (1 + below) <= V* <= V_policy <= V / (1 - above). The gains are counted with their rounding error against
-    themselves.
-
-Where the certificate is not below the tolerance, where a cost is zero or the model is large, and for the first model,
-`goalward.solve` takes over. Where it cannot prove the tolerance either, its best solution is taken.
+`goalward.solve` takes over for the first model, for models with zero costs, for large ones, and where the certificate
+does not prove the tolerance. Where it cannot prove the tolerance either, its best solution is taken.
 """
 
 from __future__ import annotations
@@ -27,16 +16,16 @@ from typing import NamedTuple
 import numpy as np
 
 from goalward._jit import exercise, kernel
-from goalward.arrays import Floats, Int32s, Int64s
+from goalward.arrays import Floats, Int64s
 from goalward.errors import PrecisionError
+from goalward.model.build import Rows
 from goalward.model.ssp import SSP
-from goalward.planning.bellman import HUGE, UNIT, eliminate
+from goalward.planning.bellman import Equation, Problem, certify, policy_iteration, relative_width
 from goalward.planning.solve import DENSE_STATES, Solution, solve
 
 __all__ = ["Planned", "Replanner"]
 
 TOLERANCE = 1e-6
-ITERATIONS = 100
 
 
 class Planned(NamedTuple):
@@ -54,22 +43,28 @@ class Replanner:
 
     def __init__(self) -> None:
         self.previous: Solution | None = None
-        self.support: tuple[Int64s, Int32s] | None = None
-        self.policy: Int64s = np.empty(0, dtype=np.int64)
-        self.room: tuple[Floats, Floats, Floats] = (np.empty((0, 0)), np.empty(0), np.empty(0))
+        self.support: Rows | None = None
+        self.problem: Problem
+        self.rows: Int64s
 
     def solve(self, model: SSP) -> Planned:
         """Solve a model."""
-        known = self.support
-        if known is not None and known[0] is model.indptr and known[1] is model.successors:
-            values, policy = np.empty(model.states), self.policy.copy()
-            width = iterate(
-                model.indptr, model.successors, model.probabilities, model.costs, policy, values, *self.room
-            )
+        if self.knows(model):
+            planned = Planned(np.empty(model.states), np.empty(model.states, dtype=np.int64))
+            width = replan(self.problem, model.indptr, model.probabilities, model.actions, self.rows, *planned)
             if width <= TOLERANCE:
-                self.policy = policy
-                return Planned(values, policy)
+                return planned
         return self.solve_from_scratch(model)
+
+    def knows(self, model: SSP) -> bool:
+        """Return whether a model has the very arrays of the one before, but for the probabilities."""
+        known = self.support
+        return (
+            known is not None
+            and known.indptr is model.indptr
+            and known.successors is model.successors
+            and known.costs is model.costs
+        )
 
     def solve_from_scratch(self, model: SSP) -> Planned:
         """Solve a model of which nothing is known, and get ready for its successors."""
@@ -77,77 +72,58 @@ class Replanner:
             solution = solve(model, TOLERANCE, self.previous)
         except PrecisionError as error:
             solution = error.solution
-        S, policy, self.support = model.states, solution.policy, None
-        if S <= DENSE_STATES and model.costs.min() > 0.0 and policy.min() >= 0:
-            self.support, self.policy = (model.indptr, model.successors), policy
-            self.room = np.empty((S, S)), np.empty(S), np.empty(S)
+        policy, self.support = solution.policy, None
+        if model.states <= DENSE_STATES and model.costs.min() > 0.0 and policy.min() >= 0:
+            self.support, self.problem = model.rows, unreduced(model)
+            self.rows = np.searchsorted(self.problem.origin, np.arange(model.states) * model.actions + policy)
         self.previous = solution
         return Planned(solution.values, np.where(policy < 0, model.available.argmax(axis=1), policy))
 
 
+def unreduced(model: SSP) -> Problem:
+    """Return the rows of a model as they are, self-loops included, with room for probabilities."""
+    S, A = model.costs.shape
+    length = np.diff(model.indptr)
+    origin = np.flatnonzero(length).astype(np.int32)
+    inner = model.successors != model.goal
+    return Problem(
+        first=np.searchsorted(origin, np.arange(S + 1) * A),
+        start=np.append(0, np.cumsum(np.add.reduceat(inner, model.indptr[origin], dtype=np.int64))),
+        target=model.successors[inner],
+        weight=np.empty(np.count_nonzero(inner)),
+        to_goal=np.empty(len(origin)),
+        cost=model.costs.reshape(-1)[origin],
+        origin=origin,
+    )
+
+
 @kernel
-def iterate(
-    indptr: Int64s,
-    successors: Int32s,
-    probabilities: Floats,
-    costs: Floats,
-    policy: Int64s,
-    values: Floats,
-    matrix: Floats,
-    goal: Floats,
-    right: Floats,
+def replan(
+    problem: Problem, indptr: Int64s, probabilities: Floats, actions: int, rows: Int64s, values: Floats, policy: Int64s
 ) -> float:
-    """Iterate policies from a proper one; return the relative width of the bounds around the values."""
-    S, A = costs.shape
-    for _ in range(ITERATIONS):
-        for state in range(S):
-            row = state * A + policy[state]
-            right[state] = costs[state, policy[state]]
-            goal[state] = 0.0
-            for other in range(S):
-                matrix[state, other] = 0.0
-            for entry in range(indptr[row], indptr[row + 1]):
-                if successors[entry] == S:
-                    goal[state] = probabilities[entry]
-                else:
-                    matrix[state, successors[entry]] = probabilities[entry]
-        if not eliminate(matrix, goal, right, values):
-            return np.inf
-        for state in range(S):
-            if not values[state] < HUGE:
-                return np.inf
-        changed = False
-        below = 0.0
-        above = 0.0
-        for state in range(S):
-            chosen = -1
-            best = 0.0
-            for action in range(A):
-                row = state * A + action
-                if indptr[row] == indptr[row + 1]:
-                    continue
-                gain = costs[state, action]
-                size = gain
-                for entry in range(indptr[row], indptr[row + 1]):
-                    there = successors[entry]
-                    step = (values[there] if there < S else 0.0) - values[state]
-                    gain += probabilities[entry] * step
-                    size += probabilities[entry] * abs(step)
-                error = UNIT * (indptr[row + 1] - indptr[row] + 4) * size
-                below = max(below, (error - gain) / costs[state, action])
-                if action == policy[state]:
-                    above = max(above, (error + gain) / costs[state, action])
-                elif gain < -error and gain < best:
-                    best = gain
-                    chosen = action
-            if chosen >= 0:
-                policy[state] = chosen
-                changed = True
-        if not changed:
-            break
-    if above >= 1.0:
-        return np.inf
-    return 1.0 - (1.0 - above) / (1.0 + below)
+    """Iterate policies, given as rows, from a proper one; return the relative width of the bounds around the values."""
+    _, start, _, weight, to_goal, _, origin = problem
+    longest = start[1] + 1
+    for row in range(origin.size):
+        begin = indptr[origin[row]]
+        length = start[row + 1] - start[row]
+        longest = max(longest, length + 1)
+        for entry in range(length):
+            weight[start[row] + entry] = probabilities[begin + entry]
+        # The goal is the last successor, if it is one.
+        to_goal[row] = probabilities[begin + length] if begin + length < indptr[origin[row] + 1] else 0.0
+    states = values.size
+    equation = Equation(np.empty(states, np.int32), np.empty((states, states)), np.empty(states), np.empty(states))
+    for state in range(states):
+        equation.group[state] = state
+    low = np.empty(states)
+    high = np.empty(states)
+    if policy_iteration(problem, equation, values, low, rows, policy) == 0:
+        return 1.0
+    for state in range(states):
+        policy[state] = origin[rows[state]] - state * actions
+    below, above = certify(problem, longest, values, rows, low, high)
+    return relative_width(below, above)
 
 
 @exercise

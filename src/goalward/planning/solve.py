@@ -140,7 +140,7 @@ def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) 
     if reduction.states == 0:
         bounds, method, iterations = Bounds(extended, extended, 0.0), "graph", 0
     else:
-        bellman.label(*reduction.problem[:6], extended[:DEAD], policy)
+        bellman.label(reduction.problem, extended[:DEAD], policy)
         if reduction.states <= DENSE_STATES:
             method = "policy iteration"
             bounds, iterations = iterate_policies(ssp, reduction, extended, policy, tolerance, start)
@@ -154,7 +154,7 @@ def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) 
             return solve_all(ssp, tolerance)
         np.nan_to_num(extended[:DEAD], copy=False, nan=np.finfo(np.float64).max)
         if not reaches(ssp, reduction.expand_policy(ssp, policy)):
-            bellman.label(*reduction.problem[:6], np.empty(reduction.states), policy)
+            bellman.label(reduction.problem, np.empty(reduction.states), policy)
     return Solution(
         extended.take(reduction.place),
         reduction.expand_policy(ssp, policy),
@@ -179,10 +179,10 @@ def iterate_policies(
     problem, certifier = reduction.problem, Certifier(reduction, exact=True)
     values = extended[:DEAD]
     iterations = 0
-    work = (*problem[:6], *certifier.rows, *certifier.groups, values, certifier.spare)
+    work = problem, certifier.equation, values, certifier.spare
     proper = policy.copy()
     if start is not None:
-        bellman.adopt(problem.first, problem.origin, ssp.actions, start.policy, policy)
+        bellman.adopt(problem, ssp.actions, start.policy, policy)
         iterations = bellman.policy_iteration(*work, policy, proper)
     if not iterations:
         iterations = bellman.policy_iteration(*work, policy, proper)
@@ -245,7 +245,7 @@ def rescue(
 ) -> Bounds:
     """Iterate policies where sweeps did not prove enough; what proves more is taken."""
     other, rows = extended.copy(), policy.copy()
-    bellman.label(*reduction.problem[:6], other[:DEAD], rows)
+    bellman.label(reduction.problem, other[:DEAD], rows)
     if reduction.states <= ELIMINATED_STATES:
         found, _ = iterate_policies(ssp, reduction, other, rows, tolerance, None)
         better = found.width <= bounds.width  # unproved they may be, but they are those of a proper policy
@@ -278,7 +278,7 @@ def descend(reduction: Reduction, extended: Floats, policy: Int64s, tolerance: f
         extended[:DEAD], policy[:] = values, rows
         if not values.max() * bellman.UNIT < least:  # a step is less than the last digit: more work proves no more
             break
-        bellman.improve(*problem[:6], values, rows)
+        bellman.improve(problem, values, rows)
     bounds = certifier.by_ratio(extended, policy, greedy=False)
     if not bounds.width <= tolerance:
         bounds = min(bounds, certifier.by_propagation(extended, policy), key=attrgetter("width"))
