@@ -11,7 +11,7 @@ from goalward import SSP, worlds
 from goalward.agents.psrl import perturbation
 from goalward.errors import TheoryError
 from goalward.model.task import Task
-from goalward.theory.bounds import regret_bound, theorem_1, theorem_2, third_term_bound, world_bounds
+from goalward.theory.bounds import theorem_1, theorem_2, third_term_bound, world_bounds
 
 
 def test_theorem_1_by_hand() -> None:
@@ -69,7 +69,6 @@ def test_the_third_term_by_hand() -> None:
     root = log(3 * 2 * 500 / 0.1)
     expected = 288 * 4 * 3 * sqrt(200 * 2 * root**2) + 1632 * 4 * 9 * 2 * root**2 + 4 * 3 * 4 * 0.1 * 20
     assert third_term_bound(3, 2, 4.0, 200, 500, 20, 0.1) == pytest.approx(expected)
-    assert regret_bound(3, 2, 4.0, 200, 500, 20, 0.1) == pytest.approx(expected + 2 * 4 * 20)
 
 
 def test_what_the_theorems_leave_out_is_said() -> None:

@@ -152,7 +152,7 @@ def test_misses_add_up_over_runs() -> None:
 def test_bad_input() -> None:
     run = recorded("sticky")
     for delta in (0.0, 1.0, -1.0, float("nan")):
-        with pytest.raises(SettingError, match=r"delta is .*; it must lie between 0 and 1"):
+        with pytest.raises(SettingError, match=r"delta is .*; it must be a number between 0 and 1"):
             coverage(run, WORLDS["sticky"], delta)
         with pytest.raises(SettingError, match="delta is "):
             miss_probabilities(WORLDS["sticky"], 5, delta)

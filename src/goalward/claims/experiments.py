@@ -25,8 +25,7 @@ from goalward.results.statistics import Interval, compare_pairs, mean_interval
 from goalward.seeds import run_seed
 
 __all__ = [
-    "Withheld", "prior_finding", "resampling_finding", "rival_findings", "tuned_finding", "ulcvi_finding",
-    "withheld_finding", "without_model",
+    "prior_finding", "resampling_finding", "rival_findings", "tuned_finding", "ulcvi_finding", "withheld_finding",
 ]  # fmt: skip
 
 RIVALS = ("UC-SSP", "Bernstein-SSP", "ULCVI", "EB-SSP")

@@ -27,7 +27,7 @@ from goalward.theory.epochs import EpochCount, Invariants, check_invariants, cou
 from goalward.theory.intervals import Intervals, cut_into_intervals
 from goalward.theory.posterior_lemma import agreement, draw_world, quantities, sample_pair
 
-__all__ = ["COSTS", "Examination", "examine", "lemma_findings", "posterior_finding"]
+__all__ = ["lemma_findings", "posterior_finding"]
 
 COSTS = np.linspace(0.2, 1.0, 10).reshape(5, 2)
 PRIOR = Dirichlet(1.0)

@@ -37,10 +37,7 @@ from goalward.theory.bounds import theorem_1, theorem_2
 from goalward.theory.epochs import all_there, count_epochs
 from goalward.theory.posterior_lemma import draw_world
 
-__all__ = [
-    "Sweep", "epoch_findings", "goal_run", "growth_of_means", "perturbed_run", "theorem_1_findings",
-    "theorem_2_finding",
-]  # fmt: skip
+__all__ = ["epoch_findings", "theorem_1_findings", "theorem_2_finding"]
 
 TSDE = "TSDE"
 EPOCH_WORLDS = ("GridWorld", "RandomMDP", "GridWorld, success 0.4")

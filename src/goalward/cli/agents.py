@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from goalward.cli.app import app, say, say_json
-from goalward.cli.options import WORLD_HELP, Json, Settings
+from goalward.cli.options import Json, OptionalWorld, Settings
 from goalward.errors import SettingError
 
 __all__ = ["learn"]
@@ -16,7 +16,7 @@ __all__ = ["learn"]
 
 @app.command()
 def learn(
-    world: Annotated[str | None, typer.Argument(metavar="[WORLD]", help=WORLD_HELP)] = None,
+    world: OptionalWorld = None,
     settings: Settings = None,
     agent: Annotated[
         str | None, typer.Option(help="The name of an algorithm: goalward list agents.  [default: psrl]")

@@ -9,13 +9,14 @@ from typing import Annotated, Any
 import typer
 
 __all__ = [
-    "WORLD_HELP", "Cost", "CountPrior", "DaskAddress", "Folder", "Goal", "Json", "Level", "MarkdownFile", "Measure",
-    "Normalize", "Settings", "Start", "StudyName", "SumDuplicates", "Workers", "World", "file_options",
+    "Cost", "CountPrior", "DaskAddress", "Folder", "Goal", "Json", "Level", "MarkdownFile", "Measure", "Normalize",
+    "OptionalWorld", "Settings", "Start", "StudyName", "SumDuplicates", "Workers", "World", "file_options",
 ]  # fmt: skip
 
 WORLD_HELP = "The name of a world (goalward list worlds), a model file (.npz .json .csv .umb ...), or a map in .txt."
 
 World = Annotated[str, typer.Argument(metavar="WORLD", help=WORLD_HELP)]
+OptionalWorld = Annotated[str | None, typer.Argument(metavar="[WORLD]", help=WORLD_HELP)]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A setting of the world, such as rows=5. Can be repeated."),

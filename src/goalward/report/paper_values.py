@@ -9,7 +9,7 @@ from goalward.number_format import with_margin
 from goalward.report.tables import Rows, columns
 from goalward.results.summary import Summary
 
-__all__ = ["EPISODES", "PUBLISHED", "published_table"]
+__all__ = ["PUBLISHED", "published_table"]
 
 EPISODES = 10_000
 PUBLISHED: dict[str, dict[tuple[str, str], float]] = {

@@ -22,7 +22,7 @@ from goalward.results.results import CellResults, Results
 from goalward.results.statistics import mean_interval, quantile
 from goalward.results.summary import SweepRow
 
-__all__ = ["AXES", "growth_figure", "regret_figure"]
+__all__ = ["growth_figure", "regret_figure"]
 
 AXES = ("linear", "log")
 MEASURE_NAMES = {"regret": "regret", "gap_regret": "sum of optimality gaps"}

@@ -1,5 +1,5 @@
-"""The paper's analysis in statements that can be computed: lemmas and theorems on recorded runs, claims as a table.
+"""The lemmas and theorems of the paper's analysis, as statements that can be computed for a run.
 
-Everything here looks at runs that are over; a plain `learn` pays nothing for it. Runs that a lemma about sampled models
-is to be held against are recorded with ``learn(..., keep_plans=True, keep_steps=True)``.
+Everything here looks at finished runs; `learn` does not depend on it. The lemmas about sampled models need runs that
+were recorded with ``learn(..., keep_plans=True, keep_steps=True)``.
 """

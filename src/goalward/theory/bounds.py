@@ -1,4 +1,4 @@
-"""The theorems and the lemma behind them as numbers.
+"""The bounds of the theorems, and of the lemma behind them.
 
 Theorem 1. With c_min > 0, S, A >= 2, K >= S² A, L = log(B S A K / c_min), the Bayesian regret of PSRL-SSP is of order
 
@@ -8,14 +8,13 @@ Theorem 2. Planning with max(c, eps), eps = (S² A / K)^(2/3), and with L = log(
 
     B S sqrt(K A) L²  +  (S² A)^(2/3) K^(1/3) (B^(3/2) L² + T*)  +  S² A T*^(3/2) L².
 
-Both hold up to a constant that the paper does not give, so the numbers here are to be compared in their growth, not in
-their size. With constants there is the lemma on the third term of the decomposition (`decomposition.py`): with M
-intervals, L epochs and T steps,
+Both hold up to a constant that the paper does not give. So compare how the numbers grow, not how large they are. The
+lemma on the third term of the decomposition (`decomposition.py`) has constants: with M intervals, L epochs and T steps,
 
     R3 <= 288 B S sqrt(M A log²(S A T / delta)) + 1632 B S² A log²(S A T / delta) + 4 S B delta L,
 
-in expectation; with R1 <= B L and R2 <= B L it bounds the regret of runs that are over, from what they counted.
-The lemma on the rates, sum_t A_l(s_t, a_t) <= 6 S A log²(S A T / delta), holds path by path for T >= 3.
+in expectation. The lemma on the rates, sum_t A_l(s_t, a_t) <= 6 S A log²(S A T / delta), holds on every path with
+T >= 3.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from goalward.errors import TheoryError
 from goalward.model.ssp import SSP
 from goalward.planning.hardness import hardness
 
-__all__ = ["Bound", "rates_bound", "regret_bound", "theorem_1", "theorem_2", "third_term_bound", "world_bounds"]
+__all__ = ["Bound", "rates_bound", "theorem_1", "theorem_2", "third_term_bound", "world_bounds"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Bound:
     logarithm
         L.
     dominant_from
-        The number of episodes from which on, but for logarithms, the main term is the largest.
+        From this number of episodes on, the main term is the largest, apart from logarithms.
     """
 
     main: float
@@ -53,12 +52,12 @@ class Bound:
 
     @property
     def total(self) -> float:
-        """All terms."""
+        """The sum of all terms."""
         return self.main + self.lower_order
 
 
 def check_sizes(S: int, A: int, K: int, theorem: str) -> None:
-    """Refuse what the theorems leave out to make their statements shorter."""
+    """Raise TheoryError for the sizes that the theorems exclude."""
     if min(S, A) < 2:
         raise TheoryError(f"S={S} and A={A}: {theorem} needs at least two states and two actions")
     if K < S * S * A:
@@ -84,7 +83,7 @@ def theorem_2(S: int, A: int, K: int, B: float, T_star: float) -> Bound:
 
 
 def world_bounds(world: SSP, K: int) -> tuple[Bound | None, Bound]:
-    """Return the bounds of both theorems with the true model's own B*, T* and c_min; no first one if c_min is 0."""
+    """Return the bounds of both theorems with the B*, T* and c_min of a world; the first is None if c_min is 0."""
     largest = float(world.costs[world.available].max())
     if largest > 1.0:
         raise TheoryError(f"costs reach {largest:g}; the theorems are about costs in [0, 1]: rescale with with_costs")
@@ -105,8 +104,3 @@ def third_term_bound(S: int, A: int, B: float, M: int, T: int, L: int, delta: fl
     """Return the bound of the lemma on R3."""
     root = log(S * A * T / delta)
     return 288.0 * B * S * sqrt(M * A) * root + 1632.0 * B * S * S * A * root**2 + 4.0 * S * B * delta * L
-
-
-def regret_bound(S: int, A: int, B: float, M: int, T: int, L: int, delta: float) -> float:
-    """Return 2 B L plus the bound on R3: what the lemmas, with their constants, say about the regret."""
-    return 2.0 * B * L + third_term_bound(S, A, B, M, T, L, delta)

@@ -1,4 +1,4 @@
-"""The Bernstein confidence set of the analysis, and how often kernels lie in it.
+"""The Bernstein confidence sets of the analysis, and how often kernels lie in them.
 
 For a pair (s, a) visited n times before epoch l, n+ = max(n, 1), with the empirical frequencies theta_hat,
 
@@ -11,15 +11,15 @@ of posterior sampling the same holds for theta_l if the world is drawn from the 
 Lemma (difference): if both lie in the set, |theta_*(s') - theta_l(s')| <= 8 sqrt(theta_*(s') A_l) + 136 A_l.
 
 What is checked
-    The misses of a run or of many, against the sum of the promised probabilities: whatever the dependence between the
-    checks, Markov's inequality gives P(misses >= m) <= promised / m.
-    For a fixed number of visits the probability of a miss is a sum of binomial probabilities; `miss_probability` adds
-    them up, so that a promise of 1e-8 can be tested as well.
+    `coverage` counts the misses of a run and adds up the promised probabilities. However the checks depend on each
+    other, Markov's inequality gives P(misses >= m) <= promised / m.
+    For a fixed number of visits, the probability of a miss is a sum of binomial probabilities. `miss_probability` adds
+    them up, so that even a promise of 1e-8 can be tested.
 
-How the proof reads
-    Its display of the anytime bound lacks the division by n+ in the last term. It chooses delta' = delta / (S A n+)
-    after a statement that holds for a fixed delta', which makes the lemma one about each fixed n; the later step that
-    conditions on the history is not covered by it. Both are left as they are here: the lemma is measured as stated.
+Two gaps in the proof
+    The anytime bound is printed without the division by n+ in its last term. And delta' = delta / (S A n+) is chosen
+    after a statement that holds for a fixed delta'. So the lemma is about each fixed n, and the later step that
+    conditions on the history is not covered by it. The lemma is measured here as it is stated.
 """
 
 from __future__ import annotations
@@ -30,14 +30,13 @@ import numpy as np
 from scipy import special
 
 from goalward.arrays import Bools, Floats, Int64s
-from goalward.errors import SettingError
 from goalward.learning.run import Run
 from goalward.model.ssp import SSP
+from goalward.settings import checked_number
 from goalward.theory.trace import Trace, check_world, trace_of
 
 __all__ = [
     "Coverage",
-    "checked_delta",
     "coverage",
     "miss_probabilities",
     "miss_probability",
@@ -56,15 +55,15 @@ class Coverage:
     Attributes
     ----------
     checks, informative
-        The number of sets looked at, and of those that exclude anything at all.
+        The number of sets that were checked, and how many of them exclude anything.
     true_misses, sampled_misses
         How often theta_* and theta_l lay outside.
     promised
         The sum of delta / (2 S A n+) over the checks.
     true_ratio, sampled_ratio
-        The largest distance from the empirical frequencies, relative to what is allowed.
+        The largest distance from the empirical frequencies, divided by the allowed one.
     difference_ratio
-        The largest |theta_* - theta_l|, relative to what the lemma allows where both are inside.
+        The largest |theta_* - theta_l| of kernels that are both inside, divided by what the lemma allows.
     """
 
     checks: int
@@ -78,12 +77,12 @@ class Coverage:
 
     @property
     def true_coverage(self) -> float:
-        """The share of sets that hold the true kernel."""
+        """The share of sets that contain the true kernel."""
         return 1.0 - self.true_misses / max(self.checks, 1)
 
     @property
     def sampled_coverage(self) -> float:
-        """The share of sets that hold the sampled kernel."""
+        """The share of sets that contain the sampled kernel."""
         return 1.0 - self.sampled_misses / max(self.checks, 1)
 
     def __add__(self, other: Coverage) -> Coverage:
@@ -97,13 +96,6 @@ class Coverage:
             max(self.sampled_ratio, other.sampled_ratio),
             max(self.difference_ratio, other.difference_ratio),
         )
-
-
-def checked_delta(delta: float) -> float:
-    """Return a confidence parameter, or say why it is none."""
-    if not 0.0 < delta < 1.0:
-        raise SettingError(f"delta is {delta!r}; it must lie between 0 and 1, both excluded")
-    return float(delta)
 
 
 def rate(visits: Int64s | int, S: int, A: int, delta: float) -> Floats:
@@ -123,8 +115,8 @@ def promise(visits: Int64s | int, S: int, A: int, delta: float) -> Floats:
 
 
 def coverage(run: Run, world: SSP, delta: float = 0.1) -> Coverage:
-    """Look at every confidence set of a run, at the start of each epoch, for each pair visited before."""
-    checked_delta(delta)
+    """Check the confidence sets of a run: at the start of each epoch, for each pair visited before."""
+    checked_number("delta", delta, high=1.0, open=True)
     trace = trace_of(run)
     check_world(run, world)
     true = world.to_dense()
@@ -141,12 +133,11 @@ def coverage(run: Run, world: SSP, delta: float = 0.1) -> Coverage:
 
 
 def add_steps(trace: Trace, part: slice, counts: Int64s) -> None:
-    """Count the transitions of some steps."""
     np.add.at(counts, (trace.states[part], trace.actions[part], trace.next_states[part]), 1)
 
 
 def inspect(counts: Int64s, true: Floats, sampled: Floats, S: int, A: int, delta: float) -> Coverage:
-    """Hold the rows of some pairs against their sets; all arrays are ``[pair, successor]``."""
+    """Check the rows of some pairs; all arrays are ``[pair, successor]``."""
     n = counts.sum(axis=1)
     frequencies = counts / n[:, None]
     A_l = rate(n, S, A, delta)[:, None]
@@ -169,9 +160,9 @@ def inspect(counts: Int64s, true: Floats, sampled: Floats, S: int, A: int, delta
 
 
 def miss_probability(p: float, n: int, S: int, A: int, delta: float) -> float:
-    """Return the probability that n draws give frequencies too far from p for one successor of probability p.
+    """Return the probability that, after n draws, the frequency of a successor is too far from its probability p.
 
-    The number x of draws that lead there is binomial; its probabilities are added up where
+    The number x of draws that lead there is binomial. Its probabilities are added up for all x with
     |x / n - p| > 4 sqrt(x / n A_l) + 28 A_l.
     """
     x = np.arange(n + 1.0)
@@ -191,9 +182,9 @@ def miss_probability(p: float, n: int, S: int, A: int, delta: float) -> float:
 def miss_probabilities(world: SSP, n: int, delta: float = 0.1) -> Floats:
     """Return, for each pair of a world, a bound on the probability that its row lies outside after n visits.
 
-    It is the sum over the successors. The lemma promises at most delta / (2 S A n).
+    The bound is a sum over the successors. The lemma promises at most delta / (2 S A n).
     """
-    checked_delta(delta)
+    checked_number("delta", delta, high=1.0, open=True)
     S, A = world.costs.shape
     distinct, place = np.unique(world.to_dense(), return_inverse=True)
     each = np.array([miss_probability(float(p), n, S, A, delta) for p in distinct])

@@ -7,18 +7,18 @@ regret of K episodes, sum_t c(s_t, a_t) - K V(s_init; theta_*), is the sum of
     R2 = sum_t V(s_{t+1}; theta_l) - V(s'_t; theta_l)  -  K V(s_init; theta_*)        how wrong theta_l is at the start
     R3 = sum_t V(s'_t; theta_l) - sum_s' theta_l(s' | s_t, a_t) V(s'; theta_l)        how wrong it is about each step
 
-path by path, not only in expectation. R1 telescopes within epochs, and R2 = sum_l K_l V(s_init; theta_l) -
-K V(s_init; theta_*), K_l being the goals of epoch l. R3 is split once more,
+on every path, not only in expectation. R1 telescopes within epochs, and R2 = sum_l K_l V(s_init; theta_l) -
+K V(s_init; theta_*), where K_l counts the goals of epoch l. R3 is split once more,
 
     R3 = luck + misjudgement,   luck = sum_t V(s'_t; theta_l) - sum_s' theta_*(s' | s_t, a_t) V(s'; theta_l),
 
-where luck is a martingale and has mean 0: the proof bounds the mean of the misjudgement.
+where luck is a martingale and has mean 0; the proof bounds the mean of the misjudgement.
 
-An agent that plans with max(c, epsilon) satisfies the Bellman equation with these costs; then the sum of
+An agent that plans with max(c, epsilon) satisfies the Bellman equation with these costs. Then the sum of
 c - max(c, epsilon) along the path is a fourth term, which is never positive.
 
-Lemmas: R1 <= B L on every path, and E[R2] <= B E[L] when the world is drawn from the prior, L being the number of
-epochs and B the largest value of any model that is met.
+Lemmas: R1 <= B L on every path, and E[R2] <= B E[L] if the world is drawn from the prior. L is the number of epochs and
+B the largest value of any model in the run.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Decomposition:
     B
         The largest value of the true and the sampled models, over the states from which the goal can be reached.
     by_epoch
-        ``by_epoch[l]``: the shares of R1, R2 and R3 that epoch l has.
+        ``by_epoch[l]``: the parts of R1, R2 and R3 that belong to epoch l.
     """
 
     R1: float
@@ -72,29 +72,29 @@ class Decomposition:
 
     @property
     def sum(self) -> float:
-        """What the terms add up to: the regret, but for the planner's tolerance."""
+        """The sum of the terms: the regret, up to the tolerance of the planner."""
         return self.R1 + self.R2 + self.R3 + self.perturbation
 
     @property
     def error(self) -> float:
-        """How far the sum is from the regret, relative to the size of what was added up: all costs paid and B L."""
+        """The distance of the sum from the regret, relative to what was added up: all costs paid and B L."""
         return abs(self.sum - self.regret) / (self.total_cost + self.bound)
 
     @property
     def bound(self) -> float:
-        """B L, the bound of the lemmas on R1 and, in the mean over worlds drawn from the prior, on R2."""
+        """B L, the lemmas' bound on R1 and, on average over worlds drawn from the prior, on R2."""
         return self.B * self.L
 
 
 def decompose(run: Run, world: SSP) -> Decomposition:
-    """Split the regret of a run; raises TheoryError if the run was not recorded in full.
+    """Split the regret of a run; raises TheoryError if the run lacks the records this needs.
 
     Parameters
     ----------
     run
         A run of posterior sampling recorded with ``keep_plans=True, keep_steps=True``.
     world
-        The true model, in which it was made.
+        The true model of the run.
     """
     trace = trace_of(run)
     check_world(run, world)
@@ -103,7 +103,7 @@ def decompose(run: Run, world: SSP) -> Decomposition:
     sampled, true = expected_next_values(trace, world)
     terms = (V[epoch, trace.states] - ahead, ahead - next_value, next_value - sampled)
     by_epoch = np.array([np.bincount(epoch, weights=term, minlength=L) for term in terms]).T
-    # K V(s_init; theta_*) belongs to R2; each epoch bears its goals' share, the last also that of a broken episode.
+    # Each epoch gets the part of K V(s_init; theta_*) of its goals, the last also that of an episode cut off.
     goals = run.epochs.goals.astype(np.float64)
     goals[-1] += len(run.costs) - goals.sum()
     by_epoch[:, 1] -= goals * run.optimal_value
@@ -139,7 +139,7 @@ def expected_next_values(trace: Trace, world: SSP) -> tuple[Floats, Floats]:
 
 
 def largest_value(trace: Trace, world: SSP) -> float:
-    """Return the largest finite value of the true model and of all sampled ones: the B of the lemmas, as met."""
+    """Return the largest finite value of the true model and of all sampled ones: the B of the lemmas in this run."""
     values = solve_all(world).values
     largest = max(values[np.isfinite(values)].max(initial=0.0), trace.values[np.isfinite(trace.values)].max())
     return float(largest)

@@ -1,26 +1,27 @@
-"""How many epochs PSRL-SSP has, and what holds at each of them.
+"""How many epochs PSRL-SSP has, and what is true of each of them.
 
 Lemma (number of epochs). With L epochs in K episodes and T steps, S, A >= 2 and T >= 2,
 
     L <= sqrt(2 S A K log2 T) + S A log2 T.
 
 Which logarithm
-    The paper writes log. Its proof counts how often the visits of a pair can double, so the logarithm is the one to
-    base 2; with the natural one the statement is false. If one pair after the other is played in a single episode
-    until it has ended j epochs, then L = S A j at T = S A (2^j - 1), which exceeds the bound with natural
-    logarithms for S = A = 2 and j = 30.
+    The paper writes log. Its proof counts how often the visits of a pair can double, so the logarithm must be to base
+    2; with the natural logarithm the statement is false. For if one pair after the other is played in a single episode
+    until it has ended j epochs, then L = S A j at T = S A (2^j - 1). For S = A = 2 and j = 30 that exceeds the bound
+    with natural logarithms.
 
 Macro-epochs
-    A macro-epoch starts with the run and after each epoch that a pair's visits have ended; N is their number. Within
-    one, each epoch reaches the goal once more often than the one before, so L <= N + sqrt(2 N K).
+    A macro-epoch starts with the run and after each epoch that the visits of a pair have ended; N is their number.
+    Within a macro-epoch each epoch reaches the goal once more than the epoch before, so L <= N + sqrt(2 N K).
 
 How often a pair ends epochs
-    The paper claims at most log n times, n being its visits in the whole run. Its argument shows less than 1 + log2 n,
-    and log2 n is too little: visits 1, 3, 7, ... end epochs, n = 2^j - 1 visits j times. What holds is log2(n + 1), so
+    The paper claims at most log n times, where n counts its visits in the whole run. Its argument shows less than
+    1 + log2 n, and log2 n is too small: visits 1, 3, 7, ... end epochs, so n = 2^j - 1 visits end j of them. The right
+    bound is log2(n + 1), so
 
         N <= 1 + sum over pairs of log2(n + 1) <= 1 + S A log2(1 + T / (S A)) <= S A log2 T,
 
-    the last step for S, A >= 2 and T >= 2, and the lemma stands.
+    where the last step needs S, A >= 2 and T >= 2, and the lemma is true.
 
 Invariants
     K_l <= K_{l-1} + 1, where line 7 of the algorithm sets K_0 = 1; and n_t(s, a) <= 2 n_{t_l}(s, a) whenever an action
@@ -90,7 +91,7 @@ class EpochCount:
 
     @property
     def holds(self) -> bool:
-        """Whether all that the lemma and its proof say is true of this run."""
+        """Whether the lemma and the steps of its proof are true of this run."""
         return (
             self.goals_grow_by_one
             and self.bound >= self.L
@@ -110,9 +111,9 @@ class Invariants:
     largest_growth
         The largest n_{t_{l+1}}(s, a) / max(n_{t_l}(s, a), 1); at most 3, where one visit grows to three.
     triggers
-        How often each pair ended an epoch.
+        How many epochs each pair ended.
     triggers_rarely
-        Whether no pair did more often than log2(n + 1).
+        Whether no pair ended more than log2(n + 1) epochs.
     """
 
     doubling: bool
@@ -139,9 +140,9 @@ def macro_epoch_bound(S: int, A: int, T: int) -> float:
 
 
 def all_there(epochs: Epochs) -> Epochs:
-    """Return the epochs of a run; raises TheoryError if some were left out, as they are of long runs when stored.
+    """Return the epochs of a run; raises TheoryError if some are missing, as in the stored records of long runs.
 
-    Each epoch begins where the one before it ends, so a gap in the steps tells.
+    Each epoch begins where the one before it ends, so a missing epoch leaves a gap in the steps.
     """
     if not np.array_equal(epochs.start_step[1:], epochs.start_step[:-1] + epochs.steps[:-1]):
         raise TheoryError(
@@ -152,25 +153,25 @@ def all_there(epochs: Epochs) -> Epochs:
 
 
 def count_epochs(epochs: Epochs, S: int, A: int) -> EpochCount:
-    """Count the epochs of a run of PSRL-SSP and hold them against the lemma; raises TheoryError if some are missing."""
+    """Count the epochs of a run of PSRL-SSP, for comparison with the lemma; raises TheoryError if some are missing."""
     all_there(epochs)
     doubled = epochs.ended_by(Ended.AFTER_VISITS)
     K_before = np.append(1, epochs.goals[:-1])
     return EpochCount(
         S=S,
         A=A,
-        # Episodes that did not reach the goal do not count: the proof adds up the goals of the epochs.
+        # Only episodes that reached the goal count: the proof adds up the goals of the epochs.
         K=int(epochs.goals.sum()),
         T=int(epochs.steps.sum()),
         L=len(epochs),
-        # What ends the last epoch starts no other.
+        # No epoch follows the last one.
         N=1 + int(np.count_nonzero(doubled[:-1])),
         goals_grow_by_one=bool((epochs.goals <= K_before + 1).all()),
     )
 
 
 def check_invariants(run: Run) -> Invariants:
-    """Follow the visits of a run epoch by epoch; raises TheoryError if its steps were not recorded."""
+    """Check the invariants of a run epoch by epoch; raises TheoryError if its steps were not recorded."""
     if getattr(type(run.agent), "plan", None) is not PSRL.plan:
         raise TheoryError(f"{run.agent.name} has epochs of another kind; the invariants are those of PSRL-SSP's")
     if run.trajectory is None:

@@ -1,12 +1,12 @@
-"""Intervals and known pairs: how the analysis cuts a run.
+"""Intervals and known pairs: how the analysis divides a run.
 
 A pair is known if it has been visited at least
 
     alpha (B S / c_min) log(B S A / (delta c_min))
 
-times. The paper leaves alpha open, "large enough" for a lemma that needs A_l(s, a) <= c_min / (4096 S B): then
-8 sqrt(theta A_l) + 136 A_l is at most sqrt(c_min theta / (S B)) / 8 + c_min / (4 S B). `sufficient_alpha` is the
-smallest that does it. The lemma speaks of the visits at the start of the epoch, so these are the ones that count here.
+times. The paper does not give alpha; it must be "large enough" for a lemma that needs A_l(s, a) <= c_min / (4096 S B).
+Then 8 sqrt(theta A_l) + 136 A_l is at most sqrt(c_min theta / (S B)) / 8 + c_min / (4 S B). `sufficient_alpha` is the
+smallest such alpha. The visits are those at the start of the epoch, as in the lemma.
 
 Epochs are cut into intervals. One ends when
 
@@ -15,16 +15,17 @@ Epochs are cut into intervals. One ends when
     GOAL      the goal is reached
     EPOCH     the epoch ends,
 
-so that all pairs of an interval but the first are known, it costs less than B plus one step, and, C being all costs,
+So all pairs of an interval except the first are known, and it costs less than B plus one step. If C is the sum of all
+costs,
 
     M <= C / B + K + L + (plays of unknown pairs),       plays of unknown pairs <= S A (2 threshold + 1).
 
 Lemma (variance): E[sum of V_l(s_t, a_t) over an interval] <= 44 B², where V_l is the variance of V(s'; theta_l) under
-theta_*. The paper restricts it to the event that both kernels are in their confidence sets; without that restriction,
-as measured here, the sum is larger, not smaller.
+theta_*. The paper restricts the sum to the event that both kernels are in their confidence sets. Here it is measured
+without the restriction, which can only make it larger.
 
-With the constants of the proof a pair is known after millions of visits, so in runs of the size of the paper's
-experiments every step is an interval of its own. A smaller alpha shows what happens once pairs are known.
+With the constants of the proof a pair is known after millions of visits. So in runs as long as the paper's, every step
+is an interval of its own. A smaller alpha shows what happens when pairs are known.
 """
 
 from __future__ import annotations
@@ -37,11 +38,12 @@ import numpy as np
 from scipy import optimize
 
 from goalward.arrays import Bools, Floats, Int64s
-from goalward.errors import SettingError, TheoryError
+from goalward.errors import TheoryError
 from goalward.learning.run import Run
 from goalward.model.ssp import SSP
+from goalward.settings import checked_number
 from goalward.theory.bounds import rates_bound
-from goalward.theory.confidence import checked_delta, rate
+from goalward.theory.confidence import rate
 from goalward.theory.decomposition import largest_value
 from goalward.theory.trace import Trace, check_world, expectations, trace_of
 
@@ -64,7 +66,7 @@ class Intervals:
     Attributes
     ----------
     B, alpha, delta, threshold
-        What they were cut with, and the visits from which on a pair is known.
+        The constants of the division, and the number of visits that makes a pair known.
     starts, lengths
         t_m and the number of steps.
     costs, variances
@@ -102,12 +104,12 @@ class Intervals:
         return len(self.starts)
 
     def ended_by(self, cause: Cause) -> int:
-        """Return how many intervals a condition ended, alone or with others."""
+        """Return how many intervals a condition ended, alone or together with others."""
         return int(np.count_nonzero(self.ended & int(cause)))
 
     @property
     def variance_ratio(self) -> float:
-        """The mean sum of variances of an interval, relative to the 44 B² of the lemma."""
+        """The mean sum of variances of an interval, divided by the 44 B² of the lemma."""
         return float(self.variances.mean() / (44.0 * self.B**2))
 
 
@@ -115,7 +117,7 @@ def known_threshold(S: int, A: int, B: float, c_min: float, delta: float, alpha:
     """Return alpha (B S / c_min) log(B S A / (delta c_min))."""
     if not c_min > 0.0:
         raise TheoryError(f"c_min={c_min:g}: no pair is ever known without positive costs; perturb them")
-    return alpha * B * S / c_min * log(B * S * A / (checked_delta(delta) * c_min))
+    return alpha * B * S / c_min * log(B * S * A / (checked_number("delta", delta, high=1.0, open=True) * c_min))
 
 
 def sufficient_alpha(S: int, A: int, B: float, c_min: float, delta: float) -> float:
@@ -127,37 +129,35 @@ def sufficient_alpha(S: int, A: int, B: float, c_min: float, delta: float) -> fl
         n = unit * np.exp(logarithm)
         return float(np.log(S * A * n / delta) / n - needed)
 
-    # At alpha = 1 the rate is far too large; it falls from there on, like log(n) / n.
+    # At alpha = 1 the rate is far too large; beyond, it falls like log(n) / n.
     return float(np.exp(optimize.brentq(excess, 0.0, 40.0, xtol=1e-12)))
 
 
 def cut_into_intervals(
     run: Run, world: SSP, *, B: float | None = None, alpha: float | None = None, delta: float | None = None
 ) -> Intervals:
-    """Cut a run of PSRL-SSP into the intervals of the analysis.
+    """Divide a run of PSRL-SSP into the intervals of the analysis.
 
     Parameters
     ----------
     run, world
         A run recorded in full, and the true model.
     B
-        The bound on all optimal values; by default the largest that was met.
+        The bound on all optimal values; by default the largest value of any model in the run.
     alpha
-        The constant of known pairs; by default the smallest that the proof can take.
+        The constant of known pairs; by default the smallest that is sufficient for the proof.
     delta
         By default 1/K, as in the proof of Theorem 1.
     """
     trace = trace_of(run)
     check_world(run, world)
     S, A = world.costs.shape
-    bound = largest_value(trace, world) if B is None else float(B)
-    if not bound > 0.0:
-        raise SettingError(f"B is {B!r}; it must be a positive number")
-    if alpha is not None and not alpha > 0.0:
-        raise SettingError(f"alpha is {alpha!r}; it must be a positive number")
-    confidence = 1.0 / max(run.episodes, 2) if delta is None else checked_delta(delta)
+    bound = checked_number("B", largest_value(trace, world) if B is None else B, open=True)
+    confidence = 1.0 / max(run.episodes, 2) if delta is None else delta
     c_min = float(trace.planning_costs.min())
-    constant = sufficient_alpha(S, A, bound, c_min, confidence) if alpha is None else float(alpha)
+    constant = (
+        sufficient_alpha(S, A, bound, c_min, confidence) if alpha is None else checked_number("alpha", alpha, open=True)
+    )
     threshold = known_threshold(S, A, bound, c_min, confidence, constant)
     pairs = trace.epoch, trace.states, trace.actions
     known = trace.visits[pairs] >= threshold
@@ -187,7 +187,7 @@ def cut(trace: Trace, known: Bools, paid: Floats, B: float) -> tuple[Int64s, Int
     """Return the first step of each interval and what ended it."""
     T = len(paid)
     goal = len(trace.planning_costs)
-    # What forces an end after each step, whatever was paid; the run's last step ends its epoch.
+    # What ends an interval after each step, apart from its costs; the last step of the run ends its epoch.
     causes = np.where(trace.next_states == goal, int(Cause.GOAL), 0)
     causes[:-1] |= np.where(known[1:], 0, int(Cause.UNKNOWN))
     causes[:-1] |= np.where(np.diff(trace.epoch) > 0, int(Cause.EPOCH), 0)
@@ -217,7 +217,8 @@ def variances(trace: Trace, world: SSP) -> Floats:
         end += steps
         with np.errstate(invalid="ignore"):
             spread = expectations(world, values**2) - expectations(world, values) ** 2
-        # A successor that the sampled model holds for a dead end makes the variance infinite, rounding never negative.
+        # A successor that is a dead end in the sampled model makes the variance infinite. Rounding must not make it
+        # negative.
         spread = np.where(np.isnan(spread), np.inf, np.maximum(spread, 0.0))
         found[part] = spread[trace.states[part], trace.actions[part]]
     return found

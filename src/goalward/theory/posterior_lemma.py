@@ -1,19 +1,20 @@
-"""The property of posterior sampling, tested on worlds drawn from the prior.
+"""The lemma on posterior sampling, tested on worlds drawn from the prior.
 
 Lemma: if t_l is a stopping time and theta_l is drawn from the posterior at t_l, then for every function f and every X
 known at t_l, E[f(theta_l, X) | F_{t_l}] = E[f(theta_*, X) | F_{t_l}].
 
-Given F_{t_l}, theta_l and theta_* are independent draws from the same distribution. So the pair can be exchanged: over
-worlds drawn from the prior, swapping f(theta_l) and f(theta_*) in any of the runs changes no probability. That makes
-exact tests: a statistic of the pairs is compared with its values after swapping at random, and a test of level alpha
-rejects a true property with probability at most alpha, for any number of worlds and any f.
+Given F_{t_l}, theta_l and theta_* are independent draws from the same distribution. So the two can be exchanged: over
+worlds drawn from the prior, swapping f(theta_l) and f(theta_*) in some of the runs changes no probability. That allows
+exact tests. A statistic of the pairs is compared with its values after random swaps; a test of level alpha rejects a
+true property with probability at most alpha, for any number of worlds and any f.
 
-    mean     |sum of f(theta_l) - f(theta_*)|                 sees a posterior that is shifted
-    shape    the largest distance of the two empirical        sees one that is too narrow or too wide
+    mean     |sum of f(theta_l) - f(theta_*)|                 detects a posterior that is shifted
+    shape    the largest distance of the two empirical        detects one that is too narrow or too wide
              distribution functions
 
-The epoch is one with a number fixed beforehand, whose start is a stopping time; runs that end before it are left out,
-which is known at that time too. The last epoch of a run would not do: that it is the last depends on what follows.
+The number of the epoch is fixed beforehand, so its start is a stopping time. Runs that end before it are left out,
+which is also known at that time. The last epoch of a run cannot be used: whether it is the last depends on what
+follows.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ SWAPS = 4999
 
 @dataclass(frozen=True)
 class Agreement:
-    """How the values of one quantity in sampled and true models compare.
+    """One quantity in sampled and in true models.
 
     Attributes
     ----------
@@ -73,7 +74,7 @@ class Agreement:
 
 
 def draw_world(prior: Prior, task: Task, rng: np.random.Generator, value_limit: float | None = None) -> SSP:
-    """Draw a world from a prior, again while a state has an optimal value above the limit."""
+    """Draw a world from a prior; repeat until no state has an optimal value above the limit."""
     belief = prior.belief(task)
     for _ in range(10_000):
         world = belief.sample(rng)
@@ -83,10 +84,10 @@ def draw_world(prior: Prior, task: Task, rng: np.random.Generator, value_limit: 
 
 
 def quantities(task: Task) -> list[Quantity]:
-    """Return the quantities that are compared unless told otherwise.
+    """Return the quantities that are compared by default.
 
-    V(s_init), and the probabilities of going from the start to itself, to the last state and to the goal, by the first
-    and by the last action.
+    These are V(s_init) and the probabilities of going from the start to itself, to the last state and to the goal, for
+    the first and for the last action.
     """
     start, S, A = task.initial_state, task.states, task.actions
     places = [(start, a, s) for a in dict.fromkeys((0, A - 1)) for s in dict.fromkeys((start, S - 1, S))]
@@ -94,7 +95,7 @@ def quantities(task: Task) -> list[Quantity]:
 
 
 def features(model: SSP, wanted: Sequence[Quantity]) -> Floats:
-    """Return the quantities of a model."""
+    """Return some quantities of a model."""
     P = model.to_dense()
     return np.array([solve_all(model).values[model.initial_state] if q is None else P[q] for q in wanted])
 
@@ -120,11 +121,11 @@ def sample_pair(
     epoch
         l, counted from 1 as in the paper.
     episodes, seed
-        Of the run. None is returned if it ends before epoch l.
+        Of the run. If it ends before epoch l, the function returns None.
     wanted
         See `quantities`.
     prior
-        Draw the world from this one instead: the property then fails, which shows what the test can see.
+        Draw the world from this prior instead. The lemma is then false, which shows what the test can detect.
     """
     checked_integer("epoch", epoch, 1)
     task = Task(np.asarray(costs, dtype=np.float64), 0, episodes)
@@ -141,7 +142,7 @@ def sample_pair(
 
 
 def agreement(sampled: Floats, true: Floats, names: Sequence[str], seed: int = 0) -> list[Agreement]:
-    """Test whether sampled and true values can be exchanged; both are ``[world, quantity]``."""
+    """Test whether sampled and true values can be exchanged; both arrays are ``[world, quantity]``."""
     if len(sampled) < 2:
         raise TheoryError(f"there are {len(sampled)} worlds whose runs reach the epoch; two are needed at least")
     signs = np.random.default_rng(seed).choice(np.array([-1.0, 1.0]), (SWAPS, len(sampled)))
@@ -163,7 +164,7 @@ def agreement(sampled: Floats, true: Floats, names: Sequence[str], seed: int = 0
 
 
 def level(observed: float, swapped: Floats) -> float:
-    """Return the share of swaps at which a statistic is as large as observed, the identity counted in."""
+    """Return the share of swaps after which a statistic is at least as large as observed, with no swap as one more."""
     return float((1 + np.count_nonzero(swapped >= observed * (1.0 - 1e-12))) / (1 + len(swapped)))
 
 
@@ -173,6 +174,6 @@ def distances(pair: Floats, signs: Floats) -> Floats:
     order = np.argsort(values, kind="stable")
     steps = np.stack([signs, -signs], axis=2).reshape(len(signs), -1)[:, order]
     sums = np.abs(np.cumsum(steps, axis=1))
-    # Between equal values the distribution functions have no value of their own.
+    # Among equal values only the last one is a value of the distribution functions.
     last = np.append(values[order][1:] > values[order][:-1], True)
     return np.asarray(sums[:, last].max(axis=1))

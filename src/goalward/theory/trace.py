@@ -1,9 +1,9 @@
-"""A recorded run of posterior sampling, laid out for the analysis.
+"""A recorded run of posterior sampling in the notation of the analysis.
 
 The paper numbers epochs l = 1, 2, ... and steps t = 1, 2, ...; arrays here count both from 0. Epoch l starts at step
-t_l with the sampled model theta_l, whose optimal values V(. ; theta_l) its policy comes from. n_t(s, a) is the number
-of visits before step t, s'_t the state the environment leads to, the goal included, and s_{t+1} the state the next
-action is taken in: s'_t, or the initial state after a goal.
+t_l with the sampled model theta_l and follows a policy that is optimal for it, with values V(. ; theta_l). n_t(s, a) is
+the number of visits before step t. The state that follows step t, which may be the goal, is s'_t. The state of the next
+action is s_{t+1}: it is s'_t, or the initial state after a goal.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RECORD = "record it with learn(..., keep_plans=True, keep_steps=True)"
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What the lemmas talk about.
+    """The quantities of the lemmas in one run.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class Trace:
     following
         s_{t+1}.
     visits
-        ``visits[l, s, a]`` = n_{t_l}(s, a); a last row holds the visits of the whole run.
+        ``visits[l, s, a]`` = n_{t_l}(s, a); one more row at the end has the visits of the whole run.
     planning_costs
-        The costs theta_l was solved with: c, or max(c, epsilon) if the agent perturbs them.
+        The costs that theta_l was solved with: c, or max(c, epsilon) if the agent perturbs them.
     """
 
     run: Run
@@ -62,14 +62,9 @@ class Trace:
     visits: Int64s
     planning_costs: Floats
 
-    @property
-    def initial_state(self) -> int:
-        """s_init."""
-        return self.models[0].initial_state
-
 
 def trace_of(run: Run) -> Trace:
-    """Lay out a run; raises TheoryError if it was not recorded in full."""
+    """Return the trace of a run; raises TheoryError if the run lacks the records this needs."""
     check_posterior(run)
     if run.plans is None or run.trajectory is None:
         missing = "its epochs' models" if run.plans is None else "its steps"
@@ -98,7 +93,7 @@ def trace_of(run: Run) -> Trace:
 
 
 def check_posterior(run: Run) -> None:
-    """Refuse runs of agents that draw no models from a posterior."""
+    """Raise TheoryError if the agent of a run draws no models from a posterior."""
     agent = run.agent
     if not isinstance(agent, PSRL) or not isinstance(getattr(agent, "belief", None), Belief):
         raise TheoryError(
@@ -109,14 +104,14 @@ def check_posterior(run: Run) -> None:
 
 
 def check_world(run: Run, world: SSP) -> None:
-    """Refuse a world that is not the one a run learnt in."""
+    """Raise TheoryError if a run did not learn in this world."""
     task = run.agent.task
     if not np.array_equal(task.costs, world.costs) or task.initial_state != world.initial_state:
         raise TheoryError("the world is not the one of the run: costs, available actions or the start differ")
 
 
 def check_finite(values: Floats, epoch: Int64s, states: Int64s, next_states: Int64s) -> None:
-    """Refuse runs that enter a state that the sampled model holds for a dead end: V(s; theta_l) must be finite."""
+    """Raise TheoryError if a run enters a state that is a dead end in the sampled model: V must be finite."""
     lost = ~np.isfinite(values[epoch, states]) | ~np.isfinite(values[epoch, next_states])
     if lost.any():
         step = int(np.argmax(lost))
@@ -127,7 +122,7 @@ def check_finite(values: Floats, epoch: Int64s, states: Int64s, next_states: Int
 
 
 def visits_at_starts(run: Run, states: Int64s, actions: Int64s, epoch: Int64s) -> Int64s:
-    """Return n_{t_l}(s, a) for each epoch, and the visits of the whole run behind them."""
+    """Return n_{t_l}(s, a) for each epoch, and in one more row the visits of the whole run."""
     S, A = run.agent.task.costs.shape
     L = len(run.epochs)
     inside = np.bincount((epoch * S + states) * A + actions, minlength=L * S * A).reshape(L, S, A)
@@ -139,7 +134,7 @@ def visits_at_starts(run: Run, states: Int64s, actions: Int64s, epoch: Int64s) -
 
 
 def expectations(model: SSP, values: Floats) -> Floats:
-    """Return the sum of p(s' | s, a) values(s') for each pair; `values` may end with the goal's.
+    """Return the sum of p(s' | s, a) values(s') for each pair; `values` may have one more entry, for the goal.
 
     >>> import goalward as gw
     >>> world = gw.SSP.from_dense([[[0.5, 0.5]]], [[1.0]])
