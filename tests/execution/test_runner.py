@@ -232,9 +232,9 @@ def test_threads_may_share_what_is_made(folder):
     study = Study.load(folder / "small.toml")
     jobs = jobs_of(study.design)
     with ThreadPoolExecutor(8) as threads:
-        outcomes = list(threads.map(lambda job: work.made(job.spec, study.attachments), jobs * 40))
+        outcomes = list(threads.map(lambda job: work.build(job.spec, study.attachments), jobs * 40))
     assert [agent.name for _, agent in outcomes[:12]] == [study.design.cells[job.cell].agent.label for job in jobs]
-    assert len(work._made) <= work.MOST_MADE
+    assert len(work._built) <= work.MOST_BUILT
 
 
 def test_a_disk_that_fills_up(folder, monkeypatch):

@@ -22,15 +22,15 @@ def test_classes_of_one_file_keep_their_own_names(folder):
     ("reference", "message"),
     [
         ("agents.py:Plan1", "no class in .*agents.py is called 'Plan1'; did you mean 'Plan'?"),
-        ("agents.py:NoAgent", "NoAgent in .*agents.py is no agent; derive it from goalward.agents.Agent"),
-        ("agents.py:os", "os in .*agents.py is no agent"),
+        ("agents.py:NoAgent", "NoAgent in .*agents.py is not an agent; derive it from goalward.agents.Agent"),
+        ("agents.py:os", "os in .*agents.py is not an agent"),
         ("missing.py:Plain", "missing.py: No such file or directory"),
-        ("agents.py", "'agents.py' names no class in a file; write file.py:Class"),
-        ("agents.py:a b", "names no class in a file"),
+        ("agents.py", "'agents.py' does not name a class in a file; write it like my_agent.py:MyAgent"),
+        ("agents.py:a b", "does not name a class in a file"),
         ("broken.py:Plain", "broken.py: cannot be loaded .SyntaxError"),
         ("wrong.py:Plain", "wrong.py: cannot be loaded .ZeroDivisionError: division by zero"),
         ("leaves.py:Plain", "leaves.py: cannot be loaded .SystemExit: 0"),
-        ("binary.py:Plain", "not a Python file in UTF-8"),
+        ("binary.py:Plain", "not a text file in UTF-8; an agent is a class in a Python file"),
     ],
 )
 def test_what_is_no_agent_is_refused(folder, reference, message):

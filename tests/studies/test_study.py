@@ -139,7 +139,12 @@ def test_the_priors_of_a_study(tmp_path):
         ('agent = "uniform"', 'agent = "unifrm"', 16, "no agent is called 'unifrm'; did you mean 'uniform'?"),
         ('agent = "uniform"', "agent = 3", 16, "agent is 3; it must be a valid string"),
         ('agent = "uniform"', 'agent = "mine.py:Mine"', 16, "folder/mine.py: No such file or directory"),
-        ('agent = "uniform"', 'agent = "mine.py"', 16, "'mine.py' names no class in a file; write file.py:Class"),
+        (
+            'agent = "uniform"',
+            'agent = "mine.py"',
+            16,
+            "'mine.py' does not name a class in a file; write it",
+        ),
         ("concentration", "concetration", 21, "no setting of the dirichlet prior is called 'concetration'; did"),
         ('{ kind = "dirichlet", concentration = 1 }', "3", 21, "prior is 3; it must be a name"),
         ("settings = { prior", "settings = { scale", 21, "no setting of psrl is called 'scale'"),
@@ -166,7 +171,7 @@ def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(FileError, match=r"missing\.toml: No such file or directory"):
         Study.load(tmp_path / "missing.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(FileError, match="not a text file"):
+    with pytest.raises(FileError, match="not a text file in UTF-8; a study is written in TOML"):
         Study.load(tmp_path / "binary.toml")
 
 

@@ -1,7 +1,7 @@
-"""Whether goalward works where it is installed: facts about the place, and tests of some ten seconds.
+"""Does goalward work where it is installed? Facts about the installation, and tests that take some ten seconds.
 
-Each test goes through a whole floor of the house and compares with something known: the planner with a published value,
-a run with itself, worker processes with this one, files with what was written.
+The tests compare with something known: the planner with a published value, a run with the same run made again, worker
+processes with this one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ STUDY = {
 
 @dataclass(frozen=True)
 class Check:
-    """A test: what was tried, whether it passed, how long it took, and what went wrong."""
+    """One test: what was tried, whether it passed, how long it took, and what went wrong."""
 
     name: str
     passed: bool
@@ -49,7 +49,7 @@ class Check:
 
 
 def facts() -> list[tuple[str, str]]:
-    """Say what is installed where."""
+    """Return what is installed where."""
     found = [
         ("goalward", __version__),
         ("python", f"{platform.python_version()} in {sys.prefix}"),
@@ -65,10 +65,10 @@ def facts() -> list[tuple[str, str]]:
 
 
 def cache_state() -> str:
-    """Say where compiled kernels are kept and whether they are there."""
+    """Return where compiled kernels are kept, and how many there are."""
     folder = _jit.cache_directory()
     if folder is None:
-        return "none: no folder can be written, so every process compiles anew; set GOALWARD_CACHE_DIR"
+        return "none: no folder can be written, so every process compiles its own; set GOALWARD_CACHE_DIR"
     kernels = len(_jit.kernels())
     kept = len(list(folder.rglob("*.nbi")))
     state = "warm" if kept >= kernels else f"cold: {kept} of {kernels} kernels; the first run compiles the others"
@@ -76,7 +76,7 @@ def cache_state() -> str:
 
 
 def run_checks() -> list[Check]:
-    """Carry out all tests."""
+    """Run all tests."""
     tests: list[tuple[str, Callable[[], str]]] = [
         ("kernels compile or load", check_kernels),
         ("the planner agrees with a published value", check_planner),
@@ -94,13 +94,11 @@ def run_checks() -> list[Check]:
 
 
 def check_kernels() -> str:
-    """Warm all kernels."""
     _jit.warm_up()
     return ""
 
 
 def check_planner() -> str:
-    """Solve a grid whose value has been printed."""
     value = float(solve(grid_world(success=0.95)).values[0])
     return "" if abs(value - PUBLISHED_VALUE) < 5e-5 else f"the value is {value}, not {PUBLISHED_VALUE}"
 
@@ -121,6 +119,5 @@ def check_runs() -> str:
 
 
 def digests(study: Study, store: Store) -> list[str]:
-    """Return what identifies the data of every run."""
     design = study.design
     return [store.read(key).document["data_sha256"] for cell in design.cells for key in design.keys(cell)]

@@ -1,7 +1,7 @@
-"""Where runs are carried out: in this process, in processes of this machine, or on a Dask cluster.
+"""The pools of workers that carry out runs: this process, processes of this machine, or a Dask cluster.
 
-Each is a thin layer over a `concurrent.futures.Executor` and has the same shape, so the runner knows no difference, and
-results are the same bit for bit: whatever decides them travels with the run.
+Each is a thin layer over a `concurrent.futures.Executor`. Whatever decides a run travels with it, so all pools give the
+same bits.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import os
 import signal
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from multiprocessing.connection import wait
-from typing import Any, Protocol
+from typing import Any
 
 from goalward.errors import SettingError
 from goalward.execution import worker
@@ -26,34 +27,37 @@ __all__ = ["Dask", "InProcess", "Pool", "Processes", "cores", "open_pool"]
 CONNECT_SECONDS = 10.0  # how long to try to reach a Dask scheduler, at the start and when it is lost
 
 
-class Pool(Protocol):
-    """What the runner needs of an executor."""
+class Pool(ABC):
+    """Workers that call functions for whoever carries out a study."""
 
-    workers: int
-    """How many runs go on at once."""
-    prefetch: int
-    """How many pieces of work may be handed out beyond those that are going on."""
-    fails_as_one: bool
-    """Whether a worker that dies takes the work of all the others with it."""
+    workers = 1
+    """How many calls go on at once."""
+    prefetch = 0
+    """How many calls may be submitted beyond those that are going on."""
+    fails_as_one = False
+    """Whether a worker that dies takes the calls of all the others with it."""
 
     @property
     def gone(self) -> bool:
-        """Whether no worker can be reached any more, nor ever will."""
+        """Whether no worker can be reached any more."""
+        return False
 
+    @abstractmethod
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Hand out a piece of work."""
+        """Have a function called."""
 
+    @abstractmethod
     def warm(self) -> None:
         """Compile the kernels before the first run."""
 
-    def restart(self) -> None:
-        """Make a fresh executor after a worker died."""
+    def restart(self) -> None:  # noqa: B027 (most pools need not)
+        """Replace the workers after one died."""
 
-    def close(self) -> None:
-        """Leave when all work is done."""
+    def close(self) -> None:  # noqa: B027
+        """Let the workers go when all calls are done."""
 
-    def stop(self) -> None:
-        """Leave at once and drop what is going on."""
+    def stop(self) -> None:  # noqa: B027
+        """Let the workers go at once, whatever they are doing."""
 
 
 def cores() -> int:
@@ -62,7 +66,7 @@ def cores() -> int:
 
 
 def open_pool(workers: int | None = None, dask: str | None = None) -> Pool:
-    """Return where to carry out runs: by default one process for each core; one worker means this process."""
+    """Return a pool: by default one process for each core; with one worker, this process."""
     if dask is not None:
         if workers is not None:
             raise SettingError("give the number of workers or a Dask cluster, not both")
@@ -73,15 +77,11 @@ def open_pool(workers: int | None = None, dask: str | None = None) -> Pool:
     return InProcess() if number == 1 else Processes(number)
 
 
-class InProcess:
-    """Carries work out as soon as it is handed out, here."""
-
-    workers = 1
-    prefetch = 0
-    fails_as_one = gone = False
+class InProcess(Pool):
+    """Calls functions here, as soon as they are submitted."""
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Do the work now."""
+        """Call the function now."""
         future: Future[Any] = Future()
         try:
             future.set_result(function(*arguments))
@@ -91,28 +91,17 @@ class InProcess:
 
     def warm(self) -> None:
         """Compile the kernels."""
-        for part in range(worker.exercises()):
-            worker.warm(part)
-
-    def restart(self) -> None:
-        """There is nothing to restart."""
-
-    def close(self) -> None:
-        """There is nothing to close."""
-
-    def stop(self) -> None:
-        """There is nothing to stop."""
+        warm_all()
 
 
-class Processes:
+class Processes(Pool):
     """Worker processes on this machine."""
 
     fails_as_one = True
-    gone = False
 
     def __init__(self, workers: int):
         self.workers = self.prefetch = workers
-        # Not fork: a forked copy of a process with threads can hang. The fork server loads goalward once for all.
+        # Not fork: a forked copy of a process with threads can hang. The fork server imports goalward once for all.
         kind = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
         self.context: Any = multiprocessing.get_context(kind)
         if kind == "forkserver":
@@ -129,7 +118,7 @@ class Processes:
         return self.executor.submit(function, *arguments)
 
     def warm(self) -> None:
-        """Compile the kernels, the parts spread over the workers, and leave them in the cache."""
+        """Compile the kernels, each part in one worker; the others read them from the cache."""
         try:
             list(self.executor.map(worker.warm, range(worker.exercises())))
         except BrokenExecutor:
@@ -156,7 +145,7 @@ class Processes:
 
 
 def prepare_worker() -> None:
-    """Leave Ctrl-C to the parent, and die with it: killed, it cannot say goodbye."""
+    """Ignore SIGINT (the parent handles it) and exit when the parent dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -164,15 +153,12 @@ def prepare_worker() -> None:
 
 
 def follow_parent(sentinel: int) -> None:
-    """Wait for the parent's end and leave."""
     wait([sentinel])
     os._exit(1)
 
 
-class Dask:
-    """The workers of a Dask cluster."""
-
-    fails_as_one = False
+class Dask(Pool):
+    """The workers of a Dask cluster, which replaces lost ones by itself."""
 
     def __init__(self, address: str):
         try:
@@ -194,7 +180,7 @@ class Dask:
         self.executor = self.client.get_executor(pure=False)
 
     def check_versions(self, address: str) -> None:
-        """Refuse workers that would compute something else."""
+        """Raise SettingError if a worker has another goalward, which may compute something else."""
         here = worker.identity()
         for name, there in self.client.run(identity_or_reason).items():
             if there != here:
@@ -218,9 +204,6 @@ class Dask:
         """Whether the client has given up on the scheduler."""
         return str(self.client.status) in ("closing", "closed")
 
-    def restart(self) -> None:
-        """Dask replaces lost workers by itself."""
-
     def close(self) -> None:
         """Leave the cluster."""
         self.client.close()
@@ -233,7 +216,7 @@ class Dask:
 
 
 def identity_or_reason() -> tuple[str, int, str] | str:
-    """Return what a worker is, or why it cannot say."""
+    """Return the identity of a worker, or why it has none."""
     try:
         return worker.identity()
     except Exception as error:
@@ -241,6 +224,5 @@ def identity_or_reason() -> tuple[str, int, str] | str:
 
 
 def warm_all() -> None:
-    """Compile all kernels."""
     for part in range(worker.exercises()):
         worker.warm(part)

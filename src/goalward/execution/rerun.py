@@ -1,6 +1,6 @@
-"""Running one run of a study again, for what is not stored: its plans, its steps, where its regret comes from.
+"""A run carried out again, for what is not stored: its plans, its steps, and where its regret comes from.
 
-A run is a pure function of its spec, so this is the run that was stored.
+A run is a pure function of its spec, so it is the same run.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Carrying a study out: what is stored is not run again, what fails does not stop the rest.
+"""The ways to run a study: into a store, into a folder, or from Python.
 
-Killed at any moment, a study loses the runs that are going on and continues when it is run again.
+Runs that are stored are not run again, and a run that fails does not stop the others. A study that is killed loses the
+runs that were going on, and continues when it is run again.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ BYTES_PER_RUN = 16_384
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a study."""
+    """What running a study has done: of `total` runs `stored` were there before and `done` are new."""
 
     design: Design
     total: int
@@ -42,7 +43,7 @@ class Report:
     failures: list[Failure]
     damaged: list[tuple[Path, str]]
     stopped: str | None = None
-    """Why the rest was not tried, if it was not."""
+    """Why the rest was not run, if it was not."""
 
     @property
     def complete(self) -> bool:
@@ -51,7 +52,7 @@ class Report:
 
 
 def jobs_of(design: Design, shard: tuple[int, int] = (1, 1)) -> list[Job]:
-    """Return the runs of a study, or those of one shard: every n-th of them, so that all shards take about as long.
+    """Return the runs of a study, or of one shard: every n-th, so that all shards take about the same time.
 
     A run that several cells share is one job, that of the first of these cells.
     """
@@ -86,9 +87,9 @@ def run_study(
     Parameters
     ----------
     opened
-        Returns where to carry them out; called only if something is missing.
+        Opens the pool; called only if a run is missing.
     shard
-        Which part of the study: ``(i, n)``.
+        Which part of the study: ``(i, n)`` is part i of n.
     watch
         Called with the progress whenever runs have ended.
     """
@@ -172,6 +173,6 @@ def run(
 
 
 def size_of(job: Job) -> int:
-    """Return about how many bytes the file of a run has."""
+    """Estimate the bytes of the file of a run."""
     episodes = job.spec.episodes
     return BYTES_PER_RUN + BYTES_PER_EPISODE * (episodes if episodes <= MOST_EPISODES else GRID_POINTS)

@@ -1,7 +1,7 @@
-"""Handing runs out to workers and storing what comes back.
+"""The carrying out of a study: runs are handed out to workers, and what comes back is stored.
 
-Runs are handed out in batches, because handing out costs about as much as a short run. The first run of each cell goes
-alone and shows how long its kind takes. Then come batches of about half a second, the longest runs first, smaller
+Runs are handed out in batches, because handing one out costs about as much as a short run. The first run of each cell
+goes alone and shows how long its kind takes. Then come batches of about half a second, the longest runs first, smaller
 batches towards the end. Each file is stored as soon as its batch comes back.
 
 A worker that dies takes the batches in flight with it, and they are run again. A run that was in flight twice when a
@@ -31,7 +31,7 @@ from goalward.studies.design import Design
 __all__ = ["Progress", "Session", "Watch"]
 
 BATCH_SECONDS = 0.5
-CHECK_SECONDS = 1.0  # how often to look whether there still are workers to wait for
+CHECK_SECONDS = 1.0  # how often to check that there still are workers
 MOST_ATTEMPTS = 3
 
 
@@ -41,11 +41,11 @@ class Progress:
 
     total: int
     stored: int
-    """Runs that were there before."""
+    """Runs that were stored before."""
     done: Counter[str] = field(default_factory=Counter)
     """Runs that have ended since, by the label of their agent."""
     wanted: Counter[str] = field(default_factory=Counter)
-    """Runs that are to be carried out, by the label of their agent."""
+    """Runs that were missing at the start, by the label of their agent."""
     failed: int = 0
     seconds: float = 0.0
     seconds_left: float | None = None
@@ -55,7 +55,7 @@ Watch = Callable[[Progress], None]
 
 
 class Session:
-    """A study that is being carried out."""
+    """One study, carried out once: `jobs` are the missing ones of `total` runs."""
 
     def __init__(
         self, design: Design, attachments: Attachments, store: Store, jobs: list[Job], total: int, watch: Watch | None
@@ -76,17 +76,17 @@ class Session:
 
     @property
     def seconds(self) -> float:
-        """How long it has been going on."""
+        """How long it has taken so far."""
         return time.perf_counter() - self.start
 
     @property
     def waiting(self) -> int:
-        """How many runs have not been handed out."""
+        """How many runs have not been handed out yet."""
         return sum(map(len, self.pending.values())) + len(self.suspects)
 
     @property
     def trying_suspect(self) -> bool:
-        """Whether a run that may kill its worker is going on; nothing else may, or it could be blamed for it."""
+        """Whether a run that may kill its worker is going on. It runs alone, so that no other run is blamed."""
         jobs = (job for batch in self.in_flight.values() for job in batch)
         return any(self.attempts[job.key] == MOST_ATTEMPTS - 1 for job in jobs)
 
@@ -95,7 +95,7 @@ class Session:
         return self.design.cells[job.cell].agent.label
 
     def carry_out(self, pool: Pool) -> None:
-        """Hand out all runs and store what comes back."""
+        """Hand out all jobs and store what comes back."""
         try:
             self.notice(pool)
             pool.warm()
@@ -134,13 +134,13 @@ class Session:
         try:
             future = pool.submit(carry_out, jobs, needed)
         except BrokenExecutor:
-            # A worker died since the last look. This batch was not there, so it is not counted against it.
+            # A worker has died. This batch was not in flight, so it is not suspected.
             self.recover(pool, [])
             future = pool.submit(carry_out, jobs, needed)
         self.in_flight[future] = jobs
 
     def next_batch(self, workers: int) -> list[Job]:
-        """Return the runs to hand out next: cells not seen yet one run each, then the slowest kind, several at once."""
+        """Return the jobs to hand out next: first one of each cell, then several of the slowest cell at once."""
         going = {job.cell for jobs in self.in_flight.values() for job in jobs}
         fresh = [cell for cell in self.pending if cell not in self.pace and cell not in going]
         # While the first run of a cell is going on, other cells come first.
@@ -164,7 +164,7 @@ class Session:
         except (Exception, CancelledError) as error:
             if is_loss(error):
                 return jobs
-            # Not a run but the handing out failed, such as a model that cannot be sent.
+            # No run has failed but the sending, for example of a model.
             outcomes = [Outcome(job, 0.0, failure=failure_of(job, error, traceback.format_exc())) for job in jobs]
         for outcome in outcomes:
             self.settle(outcome)
@@ -187,7 +187,7 @@ class Session:
         self.progress.done[self.label(job)] += 1
 
     def fail(self, job: Job, failure: dict[str, Any]) -> None:
-        """Record that a run failed, on disk if that can be."""
+        """Record that a run failed."""
         self.progress.failed += 1
         cell = self.design.cells[job.cell]
         path = self.store.failure_path(job.key)
@@ -198,9 +198,9 @@ class Session:
             self.stopped = f"results cannot be stored ({error}); what is stored is unharmed"
 
     def recover(self, pool: Pool, lost: list[list[Job]]) -> None:
-        """Go on after a worker died: all that was in flight is run again, what was there too often alone."""
+        """Go on after a worker died: put the lost runs back, and run those alone that were lost twice."""
         if pool.fails_as_one:
-            # What came back before is not lost.
+            # Batches that had come back before are not lost.
             back = [future for future in self.in_flight if future.done()]
             lost = [*lost, *(jobs for future in back if (jobs := self.take_in(future)))]
             lost += self.in_flight.values()
@@ -217,14 +217,14 @@ class Session:
                 self.pending.setdefault(job.cell, deque()).append(job)
 
     def notice(self, pool: Pool) -> None:
-        """Tell the watcher how far it is."""
+        """Report the progress."""
         self.progress.seconds = self.seconds
         self.progress.seconds_left = self.time_left(pool.workers)
         if self.watch is not None:
             self.watch(self.progress)
 
     def time_left(self, workers: int) -> float | None:
-        """Return about how long the rest takes, once some runs have told their pace."""
+        """Estimate how long the rest takes; None before the first run has ended."""
         if not self.pace:
             return None
         usual = sum(self.pace.values()) / len(self.pace)
@@ -235,5 +235,5 @@ class Session:
 
 
 def is_loss(error: BaseException) -> bool:
-    """Return whether an error means that a worker died, not that a run failed."""
+    """Return whether an error means that a worker died, and not that a run failed."""
     return isinstance(error, BrokenExecutor | CancelledError) or type(error).__name__ == "KilledWorker"

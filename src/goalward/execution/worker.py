@@ -1,7 +1,7 @@
-"""What a worker does: carry out some runs and hand back their files.
+"""What a worker does: carry out runs and return their files.
 
-A worker gets plain data and returns bytes, so it needs no access to the results folder, and the same function serves
-this process, other processes and other machines. A run that fails gives its traceback instead of a file.
+A worker gets plain data and returns bytes. So it needs no access to the results folder, and the same function serves
+this process, other processes and other machines. A run that fails returns its traceback instead of a file.
 """
 
 from __future__ import annotations
@@ -27,17 +27,16 @@ from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, canonical
 
 __all__ = ["Job", "Outcome", "carry_out", "exercises", "failure_of", "identity", "warm"]
 
-# Worlds and agents of the last cells: runs of one cell come one after the other, and making a large world takes longer
-# than learning in it. Learning changes neither.
-_made: dict[str, tuple[SSP, Learner]] = {}
-# Workers of a cluster may carry out several runs at once, in threads.
-_keeping = threading.Lock()
-MOST_MADE = 4
+# The worlds and agents of the last cells. Runs of one cell come one after the other, building a large world takes
+# longer than learning in it, and learning changes neither.
+_built: dict[str, tuple[SSP, Learner]] = {}
+_lock = threading.Lock()  # a worker of a cluster may carry out several runs at once, in threads
+MOST_BUILT = 4
 
 
 @dataclass(frozen=True)
 class Job:
-    """A run that is to be carried out, and which run of which cell it is."""
+    """A run that a worker is to carry out, and which run of which cell it is."""
 
     spec: RunSpec
     cell: int
@@ -51,7 +50,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run: its file, or what went wrong; and how long it took."""
+    """How a run ended: with its file, or with what went wrong; and how long it took."""
 
     job: Job
     seconds: float
@@ -60,7 +59,7 @@ class Outcome:
 
 
 def carry_out(jobs: Sequence[Job], attachments: Attachments) -> list[Outcome]:
-    """Carry out some runs, one after the other."""
+    """Carry out runs, one after the other."""
     outcomes = []
     for job in jobs:
         start = time.perf_counter()
@@ -77,11 +76,10 @@ def carry_out(jobs: Sequence[Job], attachments: Attachments) -> list[Outcome]:
 
 
 def carry_out_one(job: Job, attachments: Attachments) -> bytes:
-    """Carry out a run and return its file."""
     started = datetime.now(UTC)
     clock, processor = time.perf_counter(), time.process_time()
     spec = job.spec
-    world, agent = made(spec, attachments)
+    world, agent = build(spec, attachments)
     run = learn(agent, world, spec.episodes, spec.seed, max_steps=spec.max_steps)
     timing = {
         "started": started.isoformat(timespec="seconds"),
@@ -91,22 +89,22 @@ def carry_out_one(job: Job, attachments: Attachments) -> bytes:
     return encode(run, spec, timing)
 
 
-def made(spec: RunSpec, attachments: Attachments) -> tuple[SSP, Learner]:
-    """Return the world and the agent of a run."""
+def build(spec: RunSpec, attachments: Attachments) -> tuple[SSP, Learner]:
+    """Return the world and the agent of a run, those of an earlier run if they are the same."""
     name = canonical([spec.world, spec.agent, spec.episodes])
-    found = _made.get(name)
+    found = _built.get(name)
     if found is None:
         world = make_world(spec.world, attachments)
         found = world, make_agent(spec.agent, world, spec.episodes, attachments)
-        with _keeping:
-            while len(_made) >= MOST_MADE:
-                _made.pop(next(iter(_made)))
-            _made[name] = found
+        with _lock:
+            while len(_built) >= MOST_BUILT:
+                _built.pop(next(iter(_built)))
+            _built[name] = found
     return found
 
 
 def failure_of(job: Job, error: BaseException, trace: str) -> dict[str, Any]:
-    """Return what is recorded of a run that failed."""
+    """Return the record of a run that failed."""
     return {
         "key": job.key,
         "run": job.run,
@@ -118,17 +116,17 @@ def failure_of(job: Job, error: BaseException, trace: str) -> dict[str, Any]:
 
 
 def exercises() -> int:
-    """Return how many parts the warming of the kernels has."""
+    """Return in how many parts `warm` compiles the kernels."""
     _jit.kernels()
     return len(_jit.exercises)
 
 
 def warm(part: int) -> None:
-    """Compile some of the kernels, or load them, before they are needed."""
+    """Compile one part of the kernels, or load it from the cache."""
     _jit.kernels()
     _jit.exercises[part]()
 
 
 def identity() -> tuple[str, int, str]:
-    """Return what must be the same here and on other machines: the version, and the hash of the kernels."""
+    """Return what all workers must have in common: the versions, and the hash of the kernels."""
     return __version__, RESULTS_VERSION, _jit.source_hash()

@@ -1,8 +1,8 @@
 """Agents in the user's own files: ``my_agent.py:MyAgent``.
 
-This Python file is the only user file that goalward ever executes. Its text travels with the runs, so workers need not
-see the file, and its hash is part of the key of every run, so an edit makes new results and leaves the old ones.
-The file may import whatever is installed; files beside it are not found, because the hash would not notice them.
+Such a Python file is the only user file that goalward executes. Its text is sent to the workers, which need not see
+the file. Its SHA-256 is part of the key of each run, so an edited file makes new runs beside the old ones. It may
+import what is installed, but not files beside it: the SHA-256 would not change with them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from typing import NamedTuple
 
 from goalward.agents.base import Agent, Learner, StepAgent
 from goalward.errors import FileError, SettingError, UnknownNameError
+from goalward.files import read_text
 
 __all__ = ["AgentFile", "is_reference", "load_class", "read_agent_file"]
 
 
 class AgentFile(NamedTuple):
-    """The text of a user's file and the name of the class in it."""
+    """The text of a user's file, where it was, and the name of a class in it."""
 
     path: str
     member: str
@@ -44,27 +45,22 @@ def is_reference(name: str) -> bool:
 
 
 def read_agent_file(reference: str, folder: Path) -> AgentFile:
-    """Read the file of a reference; its path is relative to the folder."""
+    """Read the file of a reference such as ``my_agent.py:MyAgent``; it is relative to the folder."""
     name, colon, member = reference.rpartition(":")
     if not colon or not name.endswith(".py") or not member.isidentifier():
-        raise SettingError(f"{reference!r} names no class in a file; write file.py:Class, such as my_agent.py:MyAgent")
+        raise SettingError(f"{reference!r} does not name a class in a file; write it like my_agent.py:MyAgent")
     path = folder / name
-    try:
-        return AgentFile(str(path), member, path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise FileError(f"{path}: not a Python file in UTF-8") from None
+    return AgentFile(str(path), member, read_text(path, "an agent is a class in a Python file"))
 
 
 def load_class(file: AgentFile) -> type[Learner]:
-    """Execute a user's file, once in a process, and return its class."""
+    """Execute a file, once in a process, and return its class."""
     name = f"goalward_agent_{file.digest[:16]}"
     module = sys.modules.get(name)
     if module is None:
         module = ModuleType(name)
         module.__file__ = file.path
-        # Tracebacks show the lines of the text that ran, whatever has become of the file.
+        # Tracebacks show the text that was executed, even if the file has changed since.
         linecache.cache[file.path] = (len(file.text), None, file.text.splitlines(keepends=True), file.path)
         # Dataclasses and pickle look their module up.
         sys.modules[name] = module
@@ -79,17 +75,15 @@ def load_class(file: AgentFile) -> type[Learner]:
 
 
 def checked_class(file: AgentFile, module: ModuleType) -> type[Learner]:
-    """Return the class of a loaded file, or say why it is no agent."""
     found = vars(module).get(file.member)
     if found is None:
         classes = [name for name, value in vars(module).items() if isinstance(value, type)]
         raise UnknownNameError(f"class in {file.path}", file.member, classes)
     if not (isinstance(found, type) and issubclass(found, Agent | StepAgent)):
-        raise SettingError(
-            f"{file.member} in {file.path} is no agent; derive it from goalward.agents.Agent or StepAgent"
-        )
+        what = f"{file.member} in {file.path} is not an agent"
+        raise SettingError(f"{what}; derive it from goalward.agents.Agent or StepAgent")
     if "__dataclass_fields__" not in vars(found):
-        # The settings of an agent are its fields, and a class without any is a dataclass too.
+        # The settings of an agent are the fields of a dataclass; a class without settings need not say so.
         found = dataclasses.dataclass(eq=False)(found)
     if "name" not in vars(found):
         found.name = file.member

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from goalward.errors import FileError, GoalwardError
+from goalward.files import read_text
 from goalward.model.ssp import SSP
 from goalward.studies.agent_files import AgentFile
 from goalward.studies.run_spec import RunSpec
@@ -23,7 +24,7 @@ __all__ = ["Attachments"]
 
 @dataclass(frozen=True)
 class Attachments:
-    """Models and agent files by their SHA-256; those that are not in memory are read from the folder, if there is one.
+    """Models and agent files by their SHA-256. Those that are not in memory are read from the folder, if there is one.
 
     >>> Attachments().model("ab" * 32)
     Traceback (most recent call last):
@@ -52,21 +53,18 @@ class Attachments:
         """Return an agent file; raises FileError if it is not there or is another one than its name says."""
         if digest not in self.files:
             path = self.path(digest, "agent file", ".py")
-            try:
-                file = AgentFile(str(path), "", path.read_bytes().decode())
-            except (OSError, UnicodeDecodeError) as error:
-                raise FileError(f"{path}: cannot be read ({error}); run the study once more to attach it") from None
+            file = AgentFile(str(path), "", read_text(path, "it should be a Python file", self.folder))
             if file.digest != digest:
                 raise changed(path)
             self.files[digest] = file
         return self.files[digest]
 
     def path(self, digest: str, what: str, ending: str) -> Path:
-        """Return where something is kept; raises FileError if it is nowhere."""
-        # A digest may come from a file of somebody else's: it must not lead out of the folder.
+        """Return the file of an attachment; raises FileError if there is none."""
+        # A digest may come from a stranger's file, so it must not lead out of the folder.
         if self.folder is not None and re.fullmatch("[0-9a-f]{64}", digest):
             path = self.folder / f"{digest}{ending}"
-            if path.is_file():
+            if path.is_file() and not path.is_symlink():
                 return path
         raise FileError(f"the {what} {digest[:12]}... is not attached; run the study once more to attach it")
 
@@ -81,7 +79,7 @@ class Attachments:
         )
 
     def files_beyond(self, kept: Attachments) -> Iterator[tuple[str, bytes]]:
-        """Return the name and the bytes of each file that a folder must be given; `kept` is what it has."""
+        """Return the names and contents of the files that a folder lacks; `kept` is what it has."""
         for digest, file in self.files.items():
             if not is_there(kept.agent_file, digest):
                 yield f"{digest}.py", file.text.encode()

@@ -163,12 +163,10 @@ def is_plain(value: object) -> bool:
 
 
 def labelled(label: str, swept: Mapping[str, Any]) -> str:
-    """Return a label with the swept settings behind it."""
     return " ".join([label, *(f"{name}={value}" for name, value in swept.items())])
 
 
 def world_label(name: str) -> str:
-    """Return the label of a world that the study gives none."""
     return Path(name).stem if is_file(name) else worlds.find(name).family
 
 
@@ -197,7 +195,7 @@ def world_identity(
 
 
 def registered(name: str) -> worlds.World:
-    """Return the world of an id; a file that comes here is a map."""
+    # A file that comes here is a map.
     return worlds.find("grid-map" if is_file(name) else name)
 
 

@@ -1,4 +1,4 @@
-"""Worlds and agents from the plain data that decides a run."""
+"""The worlds and agents of runs, built from their specs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["make_agent", "make_world"]
 
 
 def make_world(identity: Mapping[str, Any], attachments: Attachments) -> SSP:
-    """Return the world of an identity."""
+    """Return the world of a run, given as in `RunSpec.world`."""
     if "digest" in identity:
         return attachments.model(identity["digest"])
     return worlds.make(identity["id"], **identity["settings"])
 
 
 def make_agent(identity: Mapping[str, Any], world: SSP, episodes: int, attachments: Attachments) -> Learner:
-    """Return the agent of an identity, told of the true world what it must be told."""
+    """Return the agent of a run, given as in `RunSpec.agent`; settings it lacks are read off the true world."""
     if "source" in identity:
         # One file may hold several agents.
         kind = load_class(attachments.agent_file(identity["source"])._replace(member=identity["name"]))

@@ -1,4 +1,4 @@
-"""The studies that come with goalward: ``studies/`` of the repository, inside the package where it is installed."""
+"""The studies that come with goalward: ``studies/`` in the repository, ``shipped/`` here in an installed package."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def shipped_studies() -> Iterator[StudySpec]:
 
 
 def find_study(name: str) -> Path:
-    """Return the file of a study: a path, or the name of one that comes with goalward."""
+    """Return the file of a study, given as a path or as the name of a shipped one."""
     path = Path(name)
     if path.suffix == ".toml" or path.name != name:
         return path

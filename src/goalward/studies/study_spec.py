@@ -16,8 +16,7 @@ A study is a TOML file::
     [[agents]]
     agent = "my_agent.py:MyAgent"    # or a class in a file beside the study
 
-Paths are relative to the study's file. Whatever is wrong is reported with the file, the line, what was found and what
-is allowed.
+Paths are relative to the study's file. An error names the file and the line, what was found and what is allowed.
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from goalward.errors import FileError, GoalwardError, SettingError
+from goalward.files import read_text
 from goalward.studies.design import NAME
 from goalward.studies.toml_lines import Place, line_of
 
@@ -45,7 +45,6 @@ Sweep = dict[str, Annotated[list[Any], Field(min_length=1)]]
 
 
 def check_lengths(given: object) -> object:
-    """Refuse whatever is not a positive integer or a list of such, each once."""
     values = given if isinstance(given, list) else [given]
     if not values or any(type(value) is not int or value < 1 for value in values) or len({*values}) < len(values):
         raise PydanticCustomError("lengths", "not a number of episodes")
@@ -64,7 +63,7 @@ class WorldSpec(Section):
     world: str
     """An id of the registry, a model file or a map."""
     label: Label | None = None
-    """What it is called in tables and figures; the id without its version, if not given."""
+    """Its name in tables and figures; by default its id without the version."""
     settings: dict[str, Any] = {}
     """Settings that differ from the world's defaults."""
     sweep: Sweep = {}
@@ -79,13 +78,13 @@ class AgentSpec(Section):
     agent: str
     """A name of the registry, or ``file.py:Class``."""
     label: Label | None = None
-    """What it is called in tables and figures; its name, if not given."""
+    """Its name in tables and figures; by default the name of the algorithm."""
     settings: dict[str, Any] = {}
-    """Settings that differ from the algorithm's defaults. What it needs and is not given is read off the true world."""
+    """Settings that differ from the algorithm's defaults. Quantities that it must know are read off the true world."""
     sweep: Sweep = {}
     """Settings with several values: one agent for each combination."""
     worlds: Annotated[list[str], Field(min_length=1)] | None = None
-    """The labels of the worlds in which it learns; all, if not given."""
+    """The labels of the worlds in which it learns; by default all."""
 
 
 class StudySpec(Section):
@@ -96,13 +95,13 @@ class StudySpec(Section):
     description: str = ""
     """What the study is about."""
     seed: Annotated[int, Field(ge=0)] = 0
-    """Decides every random draw of the study."""
+    """Decides all random numbers of the study."""
     runs: Positive = 10
     """Runs of each agent in each world."""
     episodes: Annotated[int | list[int], PlainValidator(check_lengths)] = 10_000
     """Episodes of each run; a list makes runs of each length."""
     max_steps: Positive | None = None
-    """Cut a run off after so many steps; no limit, if not given. Runs that were cut are marked in every result."""
+    """Cut a run off after so many steps; by default never. Every result marks runs that were cut off."""
     worlds: Annotated[list[WorldSpec], Field(min_length=1)]
     """The worlds."""
     agents: Annotated[list[AgentSpec], Field(min_length=1)]
@@ -116,9 +115,9 @@ class StudySpec(Section):
 
 @dataclass(frozen=True)
 class Source:
-    """Where a study comes from: it gives errors their place, and file names their folder.
+    """Where a study was read from: errors name a place in it, and paths are relative to its folder.
 
-    `text` is the TOML it was read from; without it, as for a study from a dict, errors name keys instead of lines.
+    `text` is its TOML. A study from a dict has none; then errors name keys instead of lines.
     """
 
     name: str
@@ -136,13 +135,7 @@ class Source:
 def load_spec(path: str | Path) -> tuple[StudySpec, Source]:
     """Read a study from a TOML file."""
     file = Path(path)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise FileError(f"{file}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise FileError(f"{file}: not a text file; a study is written in TOML") from None
-    return parse_spec(text, file)
+    return parse_spec(read_text(file, "a study is written in TOML"), file)
 
 
 def parse_spec(text: str, path: Path) -> tuple[StudySpec, Source]:
@@ -166,7 +159,7 @@ def validated(document: Mapping[str, Any], source: Source) -> StudySpec:
         raise source.error(first["loc"], explained(first)) from None
 
 
-# What must be the case, by the type of Pydantic's error and with its context.
+# What a value must be or have, by the type of Pydantic's error.
 REQUIREMENTS = {
     "int_type": "be a valid integer",
     "string_type": "be a valid string",
@@ -182,7 +175,6 @@ REQUIREMENTS = {
 
 
 def explained(mistake: ErrorDetails) -> str:
-    """Say what was found at a place and what is allowed there."""
     place, kind = mistake["loc"], mistake["type"]
     name = next((part for part in reversed(place) if isinstance(part, str)), "the study")
     if kind == "extra_forbidden":
@@ -199,6 +191,5 @@ def explained(mistake: ErrorDetails) -> str:
 
 
 def section_of(place: Place) -> type[Section]:
-    """Return the section in which a place lies."""
     sections: dict[str | int, type[Section]] = {"worlds": WorldSpec, "agents": AgentSpec}
     return sections.get(place[0], StudySpec) if len(place) > 1 else StudySpec

@@ -33,7 +33,6 @@ def line_of(text: str, place: Place) -> int:
 
 
 def common_length(one: Place, other: Place) -> int:
-    """Return how many entries two places begin with in common."""
     differing = (number for number, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1])
     return next(differing, min(len(one), len(other)))
 
@@ -83,7 +82,6 @@ def resolved(header: dict[str, Any], entries: dict[tuple[str | int, ...], int]) 
 
 
 def inner_places(value: Any) -> Iterator[tuple[str | int, ...]]:
-    """Return the places of all entries inside a value."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, entry in pairs:
         yield (name,)
