@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from goalward._jit import warm_up as warm_up
     from goalward.beliefs.dirichlet import Dirichlet as Dirichlet
     from goalward.beliefs.finite import FinitePrior as FinitePrior
+    from goalward.beliefs.log_estimate import LogEstimate as LogEstimate
+    from goalward.beliefs.log_estimate import learn_from as learn_from
     from goalward.beliefs.tied import TiedDirichlet as TiedDirichlet
     from goalward.errors import GoalwardError as GoalwardError
     from goalward.execution.runner import run as run
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 _homes = {
     "Dirichlet": "goalward.beliefs.dirichlet",
     "FinitePrior": "goalward.beliefs.finite",
+    "LogEstimate": "goalward.beliefs.log_estimate",
+    "learn_from": "goalward.beliefs.log_estimate",
     "TiedDirichlet": "goalward.beliefs.tied",
     "GoalwardError": "goalward.errors",
     "GridLayout": "goalward.model.layout",

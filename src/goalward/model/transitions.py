@@ -22,7 +22,17 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import CostError, ProbabilityError, ShapeError, StateError
 from goalward.model.build import ROW_SUM_TOLERANCE, CompressedRows, numbers
 
-__all__ = ["LARGEST_PAIRS", "Columns", "Table", "Transition", "encode", "read_transitions", "rows_of"]
+__all__ = [
+    "LARGEST_PAIRS",
+    "Columns",
+    "ModelRows",
+    "Transition",
+    "by_appearance",
+    "encode",
+    "mean_costs",
+    "read_transitions",
+    "rows_of",
+]
 
 Transition = tuple[Hashable, Hashable, Hashable, float, float]
 BATCH = 2048  # tuples that stay in a processor's cache while their columns are read one after the other
@@ -55,7 +65,7 @@ class Columns(NamedTuple):
         return self._replace(**{name: getattr(self, name)[kept] for name in self._fields[:5]})
 
 
-class Table(NamedTuple):
+class ModelRows(NamedTuple):
     """What a table of transitions says: checked, states and actions numbered."""
 
     rows: CompressedRows
@@ -67,7 +77,7 @@ class Table(NamedTuple):
 
 def read_transitions(
     transitions: Iterable[Transition], goals: Iterable[Hashable], initial_state: Hashable | None, normalize: bool
-) -> Table:
+) -> ModelRows:
     """Give the states and actions of a table of tuples numbers and sort it into rows."""
     if isinstance(goals, str) or not isinstance(goals, Iterable):
         raise StateError(f"goals is {goals!r}; pass a list of states, even for one goal")
@@ -162,7 +172,7 @@ def rows_of(
     place: Callable[[int], str],
     *,
     duplicates: bool,
-) -> Table:
+) -> ModelRows:
     """Check columns and sort them into rows.
 
     `is_goal` is a mask over `state_names`. `start` is a number among these, -1 for the first state that is no goal, or
@@ -205,7 +215,7 @@ def rows_of(
     matrix = sparse.coo_array((columns.probabilities, (rows, next_states)), shape=(S * A, S + 1)).tocsr()
     if matrix.nnz < len(rows) and not duplicates:
         check_duplicates(columns, rows, place)
-    return Table(
+    return ModelRows(
         (matrix.indptr, matrix.indices, matrix.data),
         mean_costs(rows, columns.probabilities, columns.costs, mass).reshape(S, A),
         initial_state,
