@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 PEERS_STAMP := .venv-peers/.installed
 LOWEST_STAMP := .venv-lowest/.installed
 
-.PHONY: install reproduce test lint types tests test-lowest dist bench \
+.PHONY: attack install reproduce test lint types tests test-lowest dist bench \
 	bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup clean
 
 install: $(STAMP)
@@ -63,6 +63,11 @@ $(PEERS_STAMP): benchmarks/peers.txt
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/peers.txt
 	touch $(PEERS_STAMP)
+
+# Random hostile cases for ten minutes, with a table at the end; see docs/reliability.md.
+ATTACK_MINUTES ?= 10
+attack: install
+	$(BIN)/python tests/hostile/harness.py --minutes $(ATTACK_MINUTES)
 
 # All tables of benchmarks/results, each from fresh processes; about two hours on a quiet machine.
 bench: bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup

@@ -32,7 +32,7 @@ class TestRestore:
             ({"visits": np.zeros((2, 2), dtype=np.int64)}, r"visits must have shape \(3, 4\)"),
             ({"visits": np.zeros((3, 4))}, "dtype int64"),
             ({"k": "one"}, "k must be of type int"),
-            ({"belief": {"counts": np.zeros(3, dtype=np.int64)}}, "counts must be"),
+            ({"belief": {"counts": np.zeros(3, dtype=np.int64)}}, "counts must have shape"),
         ],
     )
     def test_misfits(self, change: dict[str, Any], message: str) -> None:

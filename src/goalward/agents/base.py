@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goalward.arrays import Floats, Int64s
-from goalward.beliefs.base import Prior
+from goalward.beliefs.base import LARGEST_NUMBER, Prior, restored_array
 from goalward.beliefs.base import registry as priors
 from goalward.errors import PolicyError, SettingError
 from goalward.model.dynamics import Dynamics, draw_successor
@@ -156,15 +156,14 @@ class Learner(metaclass=Constructor):
             now = getattr(self, name)
             if isinstance(now, Memory):
                 now.restore(value)
-                continue
-            if isinstance(now, np.ndarray):
-                given = np.asarray(value)
-                if (given.shape, given.dtype) != (now.shape, now.dtype):
-                    raise ValueError(f"{name} must have shape {now.shape} and dtype {now.dtype}")
-                value = given.copy()
+            elif isinstance(now, np.ndarray):
+                setattr(self, name, restored_array(name, value, now))
             elif now is not None and type(value) is not type(now):
                 raise ValueError(f"{name} must be of type {type(now).__name__}")
-            setattr(self, name, value)
+            elif type(now) in (int, float) and not now <= value <= LARGEST_NUMBER:
+                raise ValueError(f"{name} is {value!r}; it must be a number from {now:g} to {LARGEST_NUMBER:g}")
+            else:
+                setattr(self, name, value)
 
     @classmethod
     def from_world(cls, world: SSP, *, episodes: int, **settings: Any) -> Self:

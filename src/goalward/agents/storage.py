@@ -15,11 +15,13 @@ import numpy as np
 
 from goalward import archive
 from goalward.agents.base import Learner, Task, registry
-from goalward.beliefs.base import Prior
+from goalward.beliefs.base import LARGEST_NUMBER, Prior
 from goalward.beliefs.base import registry as priors
-from goalward.errors import FileError, GoalwardError, SettingError
+from goalward.errors import FileError, GoalwardError, SettingError, ShapeError
+from goalward.model.build import checked_costs, checked_state
 from goalward.model.ssp import SSP
 from goalward.seeds import generator
+from goalward.settings import checked_integer
 
 __all__ = ["check_place", "load", "read", "save"]
 
@@ -56,12 +58,11 @@ def read(path: str | Path) -> tuple[Learner, dict[str, Any]]:
         settings = {name: decode(value) for name, value in tree["settings"].items()}
         agent = kind(**settings)
         agent.given = {name: decode(value) for name, value in tree["given"].items()}
-        costs = np.asarray(tree["task"]["costs"], dtype=np.float64)
         # The generator is a place holder: whoever goes on brings a seed.
-        agent.begin(Task(costs, int(tree["task"]["initial_state"]), int(tree["task"]["episodes"])), generator(0))
+        agent.begin(decode_task(tree["task"]), generator(0))
         agent.restore(tree["learnt"])
         return agent, tree["about"]
-    except (GoalwardError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except (GoalwardError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError) as error:
         raise FileError(f"{path}: the saved agent cannot be made again ({error})") from None
 
 
@@ -88,6 +89,16 @@ def encode(value: Any) -> Any:
     if isinstance(value, SSP):
         return {"model": {name: getattr(value, name) for name in MODEL}}
     return value
+
+
+def decode_task(state: dict[str, Any]) -> Task:
+    """Return the task in a file."""
+    costs = np.array(state["costs"], dtype=np.float64)
+    if costs.ndim != 2 or not costs.size:
+        raise ShapeError(f"costs has shape {costs.shape}; it must be states by actions")
+    costs = checked_costs(costs, costs != np.inf)
+    episodes = checked_integer("episodes", state["episodes"], 1, LARGEST_NUMBER)
+    return Task(costs, checked_state(state["initial_state"], len(costs)), episodes)
 
 
 def decode(value: Any) -> Any:

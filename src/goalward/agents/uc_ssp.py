@@ -69,7 +69,7 @@ class UCSSP(Optimist, Agent):
         self.k = 0
         self.G = 0
         self.at_goal = True
-        self.c_min, self.c_max = float(self._costs.min()), float(task.costs[task.available].max())
+        self._c_min, self._c_max = float(self._costs.min()), float(task.costs[task.available].max())
         self._unit_costs = np.where(task.available, 1.0, np.inf)
         self.largest_horizon = 0
         self.capped_horizons = 0
@@ -82,10 +82,10 @@ class UCSSP(Optimist, Agent):
         if self.at_goal:
             self.k += 1
             gamma = 1.0 / np.sqrt(self.k)
-            if self.c_min > 0.0:
-                policy, H = self.evi(self._costs, self.c_min / (2.0 * self.t), gamma)
+            if self._c_min > 0.0:
+                policy, H = self.evi(self._costs, self._c_min / (2.0 * self.t), gamma)
             else:
-                policy, H = self.evi(self._costs + perturbation(self.k), self.c_max / self.t, gamma)
+                policy, H = self.evi(self._costs + perturbation(self.k), self._c_max / self.t, gamma)
         else:
             self.G += 1
             policy, H = self.evi(self._unit_costs, 1.0 / (2.0 * self.t), 1.0 / np.sqrt(self.G))

@@ -75,7 +75,6 @@ class ULCVI(Optimist, Agent):
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
         super().begin(task, rng)
-        self.H = horizon(self.T_star, task.episodes)
         if self.H * task.costs.size > LARGEST:
             raise SettingError(
                 f"the horizon 8 T* ln(8 K) is {self.H}; its plans of {self.H} steps by {task.costs.size} pairs do not"
@@ -84,6 +83,11 @@ class ULCVI(Optimist, Agent):
         self._Q = np.zeros((2, *task.costs.shape))
         self._ends = [np.zeros(task.states + 1) for _ in range(4)]
         self._tied = np.zeros((self.H, *task.costs.shape), dtype=np.bool_)
+
+    @property
+    def H(self) -> int:
+        """The horizon of a plan."""
+        return horizon(self.T_star, self.task.episodes)
 
     def plan(self, state: int) -> Plan:
         """Lines 5 and 6."""

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from goalward._jit import exercise, kernel
 from goalward.arrays import Floats, Int32s, Int64s
@@ -26,8 +27,12 @@ from goalward.model.structure import structure
 from goalward.model.task import Steps, Task
 from goalward.registry import Builder, Registry, Schema, signature_schema
 
+LARGEST_NUMBER = 2**53
+"""The largest count or value that is read from a file: beyond it, adding one changes no double."""
+
 __all__ = [
     "FLOOR",
+    "LARGEST_NUMBER",
     "Belief",
     "CountedBelief",
     "Marginals",
@@ -38,6 +43,7 @@ __all__ = [
     "locate",
     "register",
     "registry",
+    "restored_array",
 ]
 
 FLOOR = 1e-300
@@ -176,10 +182,20 @@ class CountedBelief(Belief):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up what `to_state` gave."""
-        counts = np.asarray(state["counts"])
-        if counts.shape != self.counts.shape or counts.dtype.kind != "i" or (counts < 0).any():
-            raise ValueError(f"counts must be {len(self.counts)} integers that are not negative")
-        self.counts[...] = counts
+        self.counts = restored_array("counts", state["counts"], self.counts)
+
+
+def restored_array(name: str, given: Any, fresh: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy of an array from a file; raises ValueError if it cannot have grown out of the `fresh` one.
+
+    What learners count and estimate keeps its shape and type and never falls below what it was at the start.
+    """
+    array = np.array(given)
+    if (array.shape, array.dtype) != (fresh.shape, fresh.dtype):
+        raise ValueError(f"{name} must have shape {fresh.shape} and dtype {fresh.dtype}")
+    if fresh.dtype.kind in "if" and not ((array >= fresh) & ((array <= LARGEST_NUMBER) | (fresh == np.inf))).all():
+        raise ValueError(f"{name} must hold numbers up to {LARGEST_NUMBER:g}, none below its value at the start")
+    return array
 
 
 def check_reachable(model: SSP, what: str) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.arrays import Floats, Int32s, Int64s
+from goalward.beliefs.base import restored_array
 from goalward.model.task import Steps, Task
 
 __all__ = ["Counts", "enter", "estimate", "mean", "tally", "variance"]
@@ -83,17 +84,26 @@ class Counts:
         return {"visits": self.visits, "size": self.size, "successors": self.successors, "counts": self.counts}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up what `to_state` gave; raises ValueError where it does not fit."""
-        given = {name: np.asarray(state[name]) for name in self.to_state()}
-        width = given["counts"].shape[-1]
+        """Restore what `to_state` returned; raises ValueError if it does not fit."""
+        width = np.shape(state["counts"])[-1]
         if width > self.goal + 1:
             raise ValueError(f"a row has room for {width} successors; there are {self.goal + 1}")
         while self.width < width:
             self.widen()
         for name, now in self.to_state().items():
-            if (given[name].shape, given[name].dtype) != (now.shape, now.dtype):
-                raise ValueError(f"{name} must have shape {now.shape} and dtype {now.dtype}")
-            setattr(self, name, given[name].copy())
+            setattr(self, name, restored_array(name, state[name], np.zeros_like(now)))
+        self.check_rows()
+
+    def check_rows(self) -> None:
+        """Raise ValueError if kernels could not use the rows: they trust the sizes, the successors and their order."""
+        if (self.size > self.width).any():
+            raise ValueError(f"size must be at most {self.width}")
+        used = np.arange(self.width) < self.size[:, None]
+        rising = np.diff(self.successors.astype(np.int64), axis=1) > 0
+        if (self.successors[used] > self.goal).any() or not (rising | ~used[:, 1:]).all():
+            raise ValueError(f"the successors of a row must rise and be at most {self.goal}")
+        if (self.counts[used] < 1).any() or (np.where(used, self.counts, 0).sum(axis=1) != self.visits.ravel()).any():
+            raise ValueError("the counts of a row must be positive and sum to its visits")
 
     def to_dense(self) -> Floats:
         """Return n(s, a, s') as an array ``[S, A, S + 1]``."""
