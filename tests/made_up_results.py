@@ -18,7 +18,7 @@ def cell_results(world, agent, slope, *, swept=None, cut=None, runs=4):
     if cut is not None:
         done[-1] = cut
         curves[-1, cut:] = np.nan
-    cell = Cell(StudyWorld(world, {}, None, swept or {}), StudyAgent(agent, {}), 100)
+    cell = Cell(StudyWorld(world, {"id": world}, None, swept or {}), StudyAgent(agent, {"name": agent}), 100)
     both = {"regret": curves, "gap_regret": curves}
     return CellResults(
         cell, np.arange(runs), done < 100, done, done * 3, np.ones(runs), points, both,

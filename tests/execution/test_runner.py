@@ -10,6 +10,7 @@ from goalward.execution import worker as work
 from goalward.execution.pools import InProcess, Processes, open_pool
 from goalward.execution.runner import jobs_of, run_study
 from goalward.execution.session import Session
+from goalward.results.results import load_results
 from goalward.results.store import Store
 from goalward.studies.study import Study
 
@@ -65,6 +66,10 @@ agent = "uniform"
     found = digests(store)
     assert found["one", "uniform", 1] == found["grid-world columns=2", "uniform", 1]
     assert len(found) == 6
+    # status and results count as run does.
+    assert load_results(store, study.design).count() == (4, 4)
+    store.path(handed[0]).unlink()
+    assert load_results(store, study.design).count() == (3, 4)
 
 
 def test_no_shipped_study_hands_out_a_run_twice():

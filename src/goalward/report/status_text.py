@@ -25,7 +25,7 @@ def status_text(status: Status) -> str:
     for cell in results.cells:
         counts = (len(cell.runs), int(cell.truncated.sum()), len(cell.failed), len(cell.missing))
         rows.append((world_name(results.design, cell.cell), cell.cell.agent.label, *(f"{count:,}" for count in counts)))
-    stored, size = sum(len(cell.runs) for cell in results.cells), results.design.size
+    stored, size = results.count()
     to_go = size - stored
     lines = [columns(rows, right="2345"), "", f"{stored:,} of {size:,} runs stored and sound"]
     lines[-1] += f"; goalward run makes the other {to_go:,}" if to_go else ": complete"
@@ -52,8 +52,8 @@ def status_document(status: Status) -> dict[str, Any]:
     ]
     return {
         "study": results.design.name,
-        "runs": results.design.size,
-        "stored": sum(len(cell.runs) for cell in results.cells),
+        "runs": results.count()[1],
+        "stored": results.count()[0],
         "cells": cells,
         **problems_document(status.failures, status.damaged),
     }

@@ -7,14 +7,14 @@ The file has one row. Its plain columns say what was run and how it ended; its l
     epoch, epoch_start_step, epoch_start_episode, epoch_steps, epoch_goals, epoch_ended
                                                   one entry for each epoch, as in `goalward.learning.run.Epochs`
 
-Beyond 20,000 episodes or epochs only those on a grid of some 2,000 points are kept, half of them linear, half
-logarithmic; `total_epochs` and the document count all. Any tool that reads Parquet reads a folder of runs as a table
-of runs.
+Of more than 20,000 episodes or epochs about 2,000 are kept, half of them evenly spread on a linear scale and half on a
+logarithmic one; `total_epochs` and the document count all. Any tool that reads Parquet reads a folder of runs as a
+table of runs.
 
-What the run's spec does not decide is not in the columns: settings in full, versions, the machine and times are in
-the key-value metadata, as a document in JSON under ``goalward``. So two files of one run have the same data bytes,
-whose SHA-256 the document gives. The entry ``goalward.checksum`` is the SHA-256 of the whole file, computed with
-zeros in its own place.
+The columns hold only what the spec of the run decides. All settings, versions, the machine and times are in the
+key-value metadata, as a JSON document under ``goalward``. So two files of one run have the same data bytes; the
+document has their SHA-256. The entry ``goalward.checksum`` is the SHA-256 of the whole file, computed with zeros in its
+own place.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ MOST_EPISODES = 20_000
 GRID_POINTS = 2_000
 EPISODE_COLUMNS = ("episode", "cost", "steps", "regret", "gap_regret")
 EPOCH_COLUMNS = ("epoch", "epoch_start_step", "epoch_start_episode", "epoch_steps", "epoch_goals", "epoch_ended")
-# What every document has, so that whoever reads a run need not look.
+# What every document has; decoding checks it.
 FIELDS = {
     "key": str,
     "content": dict,
@@ -70,7 +70,7 @@ BLANK = MARK + b"0" * 64
 
 
 def recorded(count: int) -> Int64s:
-    """Return which of so many episodes are kept, counted from 0.
+    """Return which of so many episodes a record keeps, counted from 0.
 
     >>> len(recorded(20_000)), len(recorded(20_001)) <= 2_000, recorded(10**6)[[0, -1]].tolist()
     (20000, True, [0, 999999])
@@ -122,7 +122,6 @@ def encode(run: Run, spec: RunSpec, timing: dict[str, Any]) -> bytes:
 
 
 def outcome_of(run: Run) -> dict[str, Any]:
-    """Return how a run ended, in numbers."""
     known = len(run.costs) > 0 and not math.isnan(run.optimal_value)
     causes = {flag.name: int(np.count_nonzero(run.epochs.ended_by(flag))) for flag in Ended}
     return {
@@ -140,7 +139,6 @@ def outcome_of(run: Run) -> dict[str, Any]:
 
 
 def columns_of(run: Run) -> dict[str, NDArray[Any]]:
-    """Return the list columns of a run."""
     kept = recorded(len(run.costs))
     epochs = run.epochs
     kept_epochs = recorded(len(epochs))
@@ -160,13 +158,13 @@ def columns_of(run: Run) -> dict[str, NDArray[Any]]:
 
 
 def as_list(values: NDArray[Any]) -> Any:
-    """Return an array as a column with one entry, a list."""
+    """Return an array as a column of one row."""
     return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), pa.array(values))
 
 
 @dataclass(frozen=True, eq=False)
 class StoredRun:
-    """A run as it was stored: the document, and the columns when they are asked for."""
+    """A run read back: its document, and its columns on demand."""
 
     document: dict[str, Any]
     file: Any
@@ -178,7 +176,7 @@ class StoredRun:
 
     @property
     def spec(self) -> RunSpec:
-        """What decided the run; raises FileError if that was another version of the results."""
+        """What decided the run; raises FileError if it is of another version of the results."""
         return RunSpec.from_document(self.document["content"])
 
     @property
@@ -214,7 +212,7 @@ class StoredRun:
 
 
 def verify(content: bytes) -> None:
-    """Raise FileError with the reason if a file is not as it was written."""
+    """Raise FileError with the reason if a file has changed since it was written."""
     place = content.rfind(MARK)
     end = place + len(BLANK)
     if place < 0:
@@ -227,7 +225,7 @@ def verify(content: bytes) -> None:
 
 
 def decode(content: bytes) -> StoredRun:
-    """Return the run in a Parquet file; raises FileError with the reason if it cannot be used as the run it says."""
+    """Return the run in a Parquet file; raises FileError with the reason if it cannot be used."""
     verify(content)
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
@@ -243,7 +241,7 @@ def decode(content: bytes) -> StoredRun:
 
 
 def check_document(document: dict[str, Any]) -> None:
-    """Raise FileError if the document lacks what every run says, or if its key is not that of its content."""
+    """Raise FileError if a document lacks a field, or if its key is not that of its content."""
     for path, kind in FIELDS.items():
         value: Any = document
         for name in path.split("."):
@@ -272,7 +270,6 @@ def check_columns(metadata: Any, episodes: int) -> None:
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Return the versions of what computes and stores a run."""
     found = {"python": platform.python_version()}
     for name in ("goalward", "numpy", "scipy", "numba", "llvmlite", "pyarrow"):
         try:
@@ -284,7 +281,7 @@ def versions() -> dict[str, str]:
 
 @functools.cache
 def host() -> dict[str, Any]:
-    """Return what the machine is, without its name."""
+    """Return what kind of machine this is."""
     model = platform.processor()
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:

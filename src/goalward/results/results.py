@@ -1,8 +1,8 @@
 """The results of a study, cell by cell, as arrays.
 
-Curves are read at some hundreds of points, evenly spread on a linear and on a logarithmic scale, so that a study of
-many thousand runs fits into memory. A run that was cut off has no regret beyond its last finished episode: NaN stands
-there, and `complete` leaves it out of whatever is said about all episodes.
+Curves are read at some hundreds of points, half of them evenly spread on a linear scale and half on a logarithmic one,
+so that many thousand runs fit into memory. A run that was cut off has no regret after its last finished episode: its
+curve is NaN there, and means over all episodes leave it out (`CellResults.complete`).
 """
 
 from __future__ import annotations
@@ -25,15 +25,8 @@ from goalward.studies.attachments import Attachments
 from goalward.studies.design import Cell, Design
 
 __all__ = [
-    "MEASURES",
-    "CellResults",
-    "Results",
-    "checked_measure",
-    "load_results",
-    "named",
-    "open_results",
-    "world_name",
-]
+    "MEASURES", "CellResults", "Results", "checked_measure", "load_results", "named", "open_results", "world_name",
+]  # fmt: skip
 
 MEASURES = ("regret", "gap_regret")
 CURVE_POINTS = 400
@@ -41,24 +34,24 @@ CURVE_POINTS = 400
 
 @dataclass(frozen=True, eq=False)
 class CellResults:
-    """The runs of one agent in one world, one entry for each stored run.
+    """The runs of one cell; arrays have one entry for each stored run.
 
     Attributes
     ----------
     runs
         Which runs of the cell are stored, counted from 0.
     truncated, episodes_done, total_steps, seconds
-        Whether each was cut off, how many episodes it finished, its steps, its processor time.
+        Whether a run was cut off, how many episodes it finished, its steps, its processor time.
     points
         The episodes at which the curves are given.
     curves
-        For each measure, ``[run, point]``.
+        The regrets ``[run, point]``, for each measure.
     finals
-        For each measure, the regret at the end of each run; NaN if it was cut off.
+        The regret at the end of a run, for each measure; NaN if it was cut off.
     ended_by
-        How many epochs each cause ended, over all runs.
+        How many epochs ended by each cause, over all runs.
     missing, failed, damaged
-        The other runs of the cell.
+        The numbers of the other runs.
     """
 
     cell: Cell
@@ -77,7 +70,7 @@ class CellResults:
 
     @property
     def complete(self) -> Bools:
-        """Which of the stored runs had all their episodes."""
+        """Which of the stored runs finished all their episodes."""
         return ~self.truncated
 
 
@@ -111,9 +104,19 @@ class Results:
 
         return summarise(self, level, bootstrap).table
 
+    def count(self) -> tuple[int, int]:
+        """Return how many runs are stored, and how many the study has; a run that several cells share counts once."""
+        stored: set[str] = set()
+        planned: set[str] = set()
+        for each in self.cells:
+            keys = self.design.keys(each.cell)
+            planned.update(keys)
+            stored.update(keys[run] for run in each.runs)
+        return len(stored), len(planned)
+
     def __repr__(self) -> str:
-        stored = sum(len(cell.runs) for cell in self.cells)
-        return f"Results({self.design.name!r}: {stored:,} of {self.design.size:,} runs)"
+        stored, planned = self.count()
+        return f"Results({self.design.name!r}: {stored:,} of {planned:,} runs)"
 
 
 def run_rows(found: CellResults) -> Iterator[dict[str, Any]]:
@@ -139,7 +142,7 @@ def world_name(design: Design, cell: Cell) -> str:
 
 
 def named(results: Results, agent: str) -> str:
-    """Return the label of an agent of the study, or say that there is none."""
+    """Return the label of an agent of the study; raise UnknownNameError if it has none of this name."""
     known = results.agents()
     if agent not in known:
         raise UnknownNameError(f"agent in {results.design.name}", agent, known)
@@ -147,13 +150,13 @@ def named(results: Results, agent: str) -> str:
 
 
 def checked_measure(measure: str) -> str:
-    """Return the name of a measure, or say that it is none."""
+    """Return the name of a measure; raise SettingError if there is none of this name."""
     if measure not in MEASURES:
         raise SettingError(f"measure is {measure!r}; it must be one of {', '.join(MEASURES)}")
     return measure
 
 
-def open_results(folder: Path, study: str | None = None) -> Results:
+def open_results(folder: str | Path, study: str | None = None) -> Results:
     """Read the results of a study from a folder; without a name, of its only study."""
     store = Store.open(folder)
     return load_results(store, store.design(study))
@@ -161,13 +164,12 @@ def open_results(folder: Path, study: str | None = None) -> Results:
 
 def load_results(store: Store, design: Design) -> Results:
     """Read the stored runs of a study."""
-    # Reading is decompression and hashing, which other threads can do at the same time.
+    # Threads help, because hashing and decompression release the interpreter.
     with ThreadPoolExecutor() as threads:
         return Results(design, [load_cell(store, design, cell, threads) for cell in design.cells], store.attachments)
 
 
 def load_cell(store: Store, design: Design, cell: Cell, threads: Executor) -> CellResults:
-    """Read the stored runs of a cell."""
     points = curve_points(cell.episodes)
     found = list(threads.map(lambda key: read_run(store, key, points), design.keys(cell)))
     stored = [(run, each) for run, each in enumerate(found) if isinstance(each, OneRun)]
@@ -197,7 +199,7 @@ def load_cell(store: Store, design: Design, cell: Cell, threads: Executor) -> Ce
 
 
 class OneRun(NamedTuple):
-    """What is kept of one run."""
+    """What results keep of one run."""
 
     truncated: bool
     episodes_done: int
@@ -208,12 +210,12 @@ class OneRun(NamedTuple):
 
 
 def read_run(store: Store, key: str, points: Int64s) -> OneRun | NoRun:
-    """Return what is kept of a run, or why there is none."""
+    """Return what results keep of a run, or why there is none."""
     stored = store.find(key)
     if isinstance(stored, NoRun):
         return stored
     outcome = stored.outcome
-    # Of short runs every episode is recorded, and the column that says which need not be read.
+    # Short runs have every episode recorded, so the column of episode numbers need not be read.
     short = points[-1] <= MOST_EPISODES
     try:
         curves = stored.columns(*MEASURES)
@@ -240,10 +242,10 @@ def curve_points(episodes: int) -> Int64s:
 
 
 def at_points(points: Int64s, episodes: Int64s, regret: Floats) -> Floats:
-    """Return a curve at the points, NaN where the run has not come."""
+    """Return a curve at the points; NaN after the last of the episodes."""
     if not len(episodes):
         return np.full(len(points), np.nan)
     if len(episodes) == episodes[-1] == points[-1]:
-        return regret[points - 1]  # nothing was left out
+        return regret[points - 1]  # every episode was recorded
     with np.errstate(invalid="ignore"):  # infinite regret, after a dead end
         return np.interp(points, episodes, regret, left=np.nan, right=np.nan)

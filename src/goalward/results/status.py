@@ -38,7 +38,7 @@ class Status:
 
 def check_studies(store: Store, name: str | None = None) -> list[Status]:
     """Check every file of a study, or of all studies of a folder; damaged files are set aside."""
-    # A folder without studies raises the error of asking for the only one.
+    # Asking for the only study of a folder that has none raises an error that says so.
     names: list[str | None] = [name] if name is not None else [*store.studies()] or [None]
     found = []
     for each in names:

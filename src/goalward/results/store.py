@@ -11,8 +11,8 @@
       failed/ab12...json            what went wrong in runs that failed
       damaged/                      files that cannot be used as the run of their name, set aside
 
-Every file is written under another name and then renamed into place, so a file that is there is whole, whatever was
-killed when. Two processes that write the same run write the same data; the last one stays.
+Every file is written under another name and renamed into place, so a file that is there is whole, even after a kill.
+Two processes that write the same run write the same data; the last file stays.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["LAYOUT_VERSION", "NoRun", "Store"]
 
 LAYOUT_VERSION = 1
 MARKER = "goalward-results.json"
-# A temporary file as old as this belongs to nobody any more.
+# No process still writes a temporary file as old as this.
 STALE_SECONDS = 3600.0
 
 
@@ -48,14 +48,14 @@ class NoRun(NamedTuple):
 
 
 class Store:
-    """The results in a folder; `Store.open` makes one."""
+    """A results folder; `Store.open` opens or creates one."""
 
     def __init__(self, folder: Path):
         self.folder = folder
 
     @classmethod
     def open(cls, folder: str | Path, *, create: bool = False) -> Store:
-        """Return the results in a folder that holds some, or, if told to create them, in an empty one."""
+        """Open a results folder; with `create`, make an empty or new folder one."""
         path = Path(folder)
         store = cls(path)
         marker = path / MARKER
@@ -77,7 +77,7 @@ class Store:
         return store
 
     def begin(self, create: bool) -> None:
-        """Make a folder one of results, if it is empty or not there."""
+        """Create the folder; raise FileError if it must not be created or holds other files."""
         if not create:
             state = "holds no results of goalward's" if self.folder.is_dir() else "No such folder"
             raise FileError(f"{self.folder}: {state}; goalward run makes some")
@@ -100,7 +100,7 @@ class Store:
         return files.parse_json(path, files.read_bytes(path, inside=self.folder))
 
     def check_room(self, needed: int) -> None:
-        """Say so before the first run if the folder cannot be written or has no room for so many bytes."""
+        """Raise FileError if the folder cannot be written or has no room for so many bytes."""
         probe = self.folder / f"probe-{os.getpid()}{files.TEMPORARY}"
         self.write(probe, b"\0" * 65536)
         probe.unlink(missing_ok=True)
@@ -127,9 +127,9 @@ class Store:
         self.failure_path(key).unlink(missing_ok=True)
 
     def find(self, key: str) -> StoredRun | NoRun:
-        """Return a stored run, or why there is none. Everybody asks here, so every verb gives the same answer.
+        """Return a stored run, or why there is none. All readers ask here, so every verb gives the same answer.
 
-        A file is used only as the run it is: its checksum, its format, its content and its name must agree.
+        A file counts only if its checksum, its format, its content and its name agree.
         """
         if not self.has(key):
             failure = self.failure(key)
@@ -151,12 +151,12 @@ class Store:
         return found
 
     def set_damaged_aside(self, keys: Iterable[str]) -> list[tuple[Path, str]]:
-        """Check some runs and move damaged files to ``damaged/``, so that these runs count as missing from then on.
+        """Check some runs and move damaged files to ``damaged/``; these runs are missing from then on.
 
         Returns where the files are now, and what is wrong with them.
         """
         wanted = list(dict.fromkeys(keys))
-        # Checking is hashing and decompression, which other threads can do at the same time.
+        # Threads help, because hashing and decompression release the interpreter.
         with ThreadPoolExecutor() as threads:
             found = list(threads.map(self.find, wanted))
         damaged = []
@@ -172,7 +172,7 @@ class Store:
         return damaged
 
     def sweep(self) -> None:
-        """Remove what killed processes have left half-written."""
+        """Remove the temporary files of processes that were killed."""
         for path in self.folder.rglob(f"*{files.TEMPORARY}"):
             try:
                 if time.time() - path.stat().st_mtime > STALE_SECONDS:
@@ -209,7 +209,7 @@ class Store:
         return Attachments(folder=self.folder / "attachments")
 
     def save_study(self, design: Design, text: str, attachments: Attachments) -> None:
-        """Keep the design of a study, the study as it was written, and the files that its runs need."""
+        """Store the design of a study, its text, and the files that its runs need."""
         for name, content in attachments.files_beyond(self.attachments):
             self.write(self.folder / "attachments" / name, content)
         folder = self.folder / "studies"

@@ -54,7 +54,7 @@ class Row:
 
     @property
     def planned(self) -> int:
-        """How many runs the study wants."""
+        """How many runs the study has."""
         return self.complete + self.truncated + self.failed + self.missing
 
     def document(self) -> dict[str, Any]:
@@ -107,7 +107,6 @@ def summarise(results: Results, level: float = 0.95, bootstrap: bool = False) ->
 
 
 def row_of(results: Results, cell: CellResults, level: float, interval: Callable[[Floats, float], Interval]) -> Row:
-    """Return the row of a cell."""
     complete = cell.complete
     finals = {measure: cell.finals[measure][complete] for measure in MEASURES}
     return Row(
@@ -129,7 +128,7 @@ def row_of(results: Results, cell: CellResults, level: float, interval: Callable
 
 
 def exponent_of(cell: CellResults, level: float) -> Interval:
-    """Return the growth exponent of the gap regret; none where there is no regret but rounding."""
+    """Return the growth exponent of the gap regret; NaN where the regret is mere rounding."""
     curves = cell.curves["gap_regret"][cell.complete]
     if len(curves) and curves[:, -1].mean() <= ROUNDING * cell.cell.episodes:
         return Interval(np.nan, np.nan, np.nan, len(curves))
@@ -137,12 +136,11 @@ def exponent_of(cell: CellResults, level: float) -> Interval:
 
 
 def median(samples: Floats) -> float:
-    """Return the median; NaN of nothing."""
     return float(np.median(samples)) if len(samples) else np.nan
 
 
 def notes_on(rows: list[Row]) -> list[str]:
-    """Say what a reader must know before believing a number."""
+    """Return what a reader must know before trusting a number."""
     notes = []
     for row in rows:
         where = f"{row.agent} in {row.world}"
@@ -203,7 +201,7 @@ def compare(
 
 
 def notes_on_pairs(found: Mapping[str, Comparison]) -> list[str]:
-    """Say what a reader must know before believing a comparison."""
+    """Return what a reader must know before trusting a comparison."""
     notes = [
         f"{world}: {each.left_out} of {each.pairs + each.left_out} runs left out: not both agents completed them;"
         " goalward status says why, and if runs were cut off the difference is of the easier ones"

@@ -24,7 +24,7 @@ def full_text(study: Study) -> str:
     document = {name: getattr(spec, name) for name in ("name", "description", "seed", "runs", "episodes", "max_steps")}
     document["worlds"] = [world_entry(study, cell) for cell in worlds.values()]
     document["agents"] = [agent_entry(study, cells) for cells in agents.values()]
-    head = f"# {design.size:,} runs: {len(design.cells):,} cells of {design.runs:,}"
+    head = f"# {len(design.cells):,} cells of {design.runs:,} runs"
     limit = "# no max_steps\n" if spec.max_steps is None else ""
     return f"{head}\n{limit}{tomli_w.dumps(without_none(document))}".rstrip()
 
