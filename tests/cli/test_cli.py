@@ -15,15 +15,7 @@ from goalward.worlds import grid_world, random_mdp
 
 
 @pytest.fixture
-def run(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "100")
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as leaving:
-            main(arguments)
-        printed = capsys.readouterr()
-        return leaving.value.code, printed.out, printed.err
-
+def run(call):
     return call
 
 

@@ -6,12 +6,12 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from goalward import agents, learn, worlds
-from goalward.cli import main
 from goalward.errors import FileError
 from goalward.execution.interrupts import Interrupted
 from goalward.report import progress
@@ -20,14 +20,8 @@ Call = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Call:
-    def call(*arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as leaving:
-            main(["learn", *map(str, arguments)])
-        printed = capsys.readouterr()
-        return leaving.value.code, printed.out, printed.err  # type: ignore[return-value]
-
-    return call
+def run(call: Call) -> Call:
+    return partial(call, "learn")
 
 
 def test_table(run: Call) -> None:

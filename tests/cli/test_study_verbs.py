@@ -13,16 +13,8 @@ from goalward.studies.study import Study
 
 
 @pytest.fixture
-def run(capsys, monkeypatch, folder):
-    monkeypatch.setenv("COLUMNS", "100")
+def run(call, monkeypatch, folder):
     monkeypatch.chdir(folder)
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as leaving:
-            main(arguments)
-        printed = capsys.readouterr()
-        return leaving.value.code, printed.out, printed.err
-
     return call
 
 
@@ -71,7 +63,11 @@ def test_shipped_studies_run_by_name(run):
     code, out, _ = run("run", "growth", "--show")
     assert code == 0
     assert 'name = "growth"' in out
+
+
+def test_list_studies(run):
     code, out, _ = run("list", "studies")
+    assert code == 0
     assert any(line.split()[:2] == ["bayesian-regret", "PSRL-SSP"] for line in out.splitlines())
 
 

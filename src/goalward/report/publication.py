@@ -9,6 +9,7 @@ from goalward import __version__
 from goalward.report.documents import write_text
 from goalward.report.figure_style import figure_files, save_figure
 from goalward.report.paper_values import published_table
+from goalward.report.regret_figures import regret_figure
 from goalward.report.summary_text import markdown_text, summary_text
 from goalward.report.tables import columns
 from goalward.results.results import Results
@@ -34,8 +35,6 @@ def publish(results: Results, folder: Path, regime: str) -> str:
     files = [path for paths in figures.values() for path in paths]
     marker = folder / "figures.stamp"
     if not (all(path.exists() for path in files) and marker.exists() and marker.read_text() == stamp):
-        from goalward.report.regret_figures import regret_figure
-
         for axes, paths in figures.items():
             save_figure(regret_figure(results, axes=axes), paths)
         write_text(marker, stamp)
