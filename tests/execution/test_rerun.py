@@ -12,6 +12,8 @@ from goalward.errors import FileError, SettingError
 from goalward.execution.rerun import final_plan, regret_by_cause, rerun, visits
 from goalward.learning.regret import optimum
 from goalward.learning.rollout import Ended
+from goalward.report.plots import plot
+from goalward.results.results import load_results
 from goalward.studies.attachments import Attachments
 from goalward.studies.study import Study
 from goalward.worlds import grid_world
@@ -149,6 +151,22 @@ def test_what_cannot_be_run_again(write_study, folder):
     assert rerun(study.design.spec(cell, 0), study.attachments)
     with pytest.raises(SettingError, match="run is 2; the study has the runs 0 to 1"):
         study.design.spec(cell, 2)
+
+
+def test_only_stored_runs_are_drawn(write_study, run_here):
+    study = write_study("agents.py:Raises", "psrl")
+    _, store = run_here(study)
+    results = load_results(store, study.design)
+    assert [label.get_text() for label in plot(results, "causes").axes[0].get_yticklabels()] == ["psrl"]
+    assert plot(results, "grid", agent="psrl").axes
+    with pytest.raises(
+        SettingError, match="run 0 of Raises in grid is not stored; choose another run, or see goalward"
+    ):
+        plot(results, "grid", agent="Raises")
+    for key in study.design.keys(study.design.cells[1]):
+        store.path(key).unlink()
+    with pytest.raises(SettingError, match="run 1 of Raises in grid is not stored"):
+        plot(load_results(store, study.design), "causes", run=1)
 
 
 def test_a_digest_leads_nowhere_else(folder):

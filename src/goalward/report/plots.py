@@ -64,8 +64,9 @@ def checked_kind(kind: str) -> str:
 
 def draw_causes(results: Results, number: int) -> Figure:
     found: dict[str, dict[str, dict[str, float]]] = {}
-    for cell in results.design.cells:
-        world, run = rerun(results.design.spec(cell, number), results.attachments)
+    stored = [each.cell for each in results.cells if number in each.runs]
+    for cell in stored or results.design.cells:
+        world, run = rerun(results.stored_spec(cell, number), results.attachments)
         parts: dict[str, float] = {}
         for ended, part in regret_by_cause(world, run).items():
             parts[cause_name(ended)] = parts.get(cause_name(ended), 0.0) + part
@@ -75,7 +76,7 @@ def draw_causes(results: Results, number: int) -> Figure:
 
 def draw_grid(results: Results, agent: str | None, world: str | None, number: int) -> Figure:
     cell = chosen_cell(results, agent, world, number)
-    model, run = rerun(results.design.spec(cell, number), results.attachments)
+    model, run = rerun(results.stored_spec(cell, number), results.attachments)
     if model.layout is None:
         raise SettingError(f"{cell.world.label} is no grid and cannot be drawn; choose another with --world")
     title = f"{cell.agent.label} in {cell.world.label}, run {number}: {cell.episodes:,} episodes"

@@ -23,6 +23,7 @@ from goalward.results.store import NoRun, Store
 from goalward.results.table import Table
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import Cell, Design
+from goalward.studies.run_spec import RunSpec
 
 __all__ = [
     "MEASURES", "CellResults", "Results", "checked_measure", "load_results", "named", "open_results", "world_name",
@@ -103,6 +104,14 @@ class Results:
         from goalward.results.summary import summarise
 
         return summarise(self, level, bootstrap).table
+
+    def stored_spec(self, cell: Cell, run: int) -> RunSpec:
+        """Return a run of a cell; raise SettingError if it is not stored: a run that failed cannot be made again."""
+        spec = self.design.spec(cell, run)
+        if not any(each.cell == cell and run in each.runs for each in self.cells):
+            where = f"{cell.agent.label} in {cell.world.label}"
+            raise SettingError(f"run {run} of {where} is not stored; choose another run, or see goalward status")
+        return spec
 
     def count(self) -> tuple[int, int]:
         """Return how many runs are stored, and how many the study has; a run that several cells share counts once."""
