@@ -1,4 +1,4 @@
-"""Imports point one way through the house: a part may use only what stands before it."""
+"""Imports point one way: a package of goalward may use only those before it in the list."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import goalward
 
 PACKAGE = Path(goalward.__file__).parent
 
-# Parts in one line stand side by side and do not know each other.
+# Parts in one line do not import each other.
 HOUSE = [
     {"errors"},
     {"settings"},
@@ -46,7 +46,7 @@ MODULES = {name_of(path): path for path in SOURCES}
 
 
 class Imports(ast.NodeVisitor):
-    """Collects what a module imports: names, whether at its top, and not what only type checkers see."""
+    """Collects what a module imports and whether at its top; what only type checkers see does not count."""
 
     def __init__(self, module: str) -> None:
         self.package = module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
@@ -80,7 +80,7 @@ class Imports(ast.NodeVisitor):
             base = ".".join([*above, *([base] if base else [])])
         for alias in node.names:
             name = f"{base}.{alias.name}"
-            # A name taken from the root is its home's: that lazy door is no way around the order.
+            # A name taken from the root counts as taken from its home.
             self.add(name if name in MODULES else goalward._homes.get(alias.name, base) if base == "goalward" else base)
 
     def visit_Call(self, node: ast.Call) -> None:
@@ -123,7 +123,7 @@ def test_the_root_imports_nothing_on_its_own() -> None:
 
 
 def test_no_module_waits_for_itself() -> None:
-    """Module by module there are no circles either, at least not at the top, where they would bite."""
+    """There are no circles between modules either, at least not among imports at the top."""
     edges = {module: {name for name, at_top in imports(module) if at_top and name != module} for module in MODULES}
     done: set[str] = set()
 
