@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from goalward.beliefs.finite import FinitePrior as FinitePrior
     from goalward.beliefs.log_estimate import LogEstimate as LogEstimate
     from goalward.beliefs.log_estimate import learn_from as learn_from
+    from goalward.beliefs.neighbourhoods import Neighbourhoods as Neighbourhoods
     from goalward.beliefs.tied import TiedDirichlet as TiedDirichlet
     from goalward.errors import GoalwardError as GoalwardError
     from goalward.execution.runner import run as run
@@ -47,6 +48,7 @@ _homes = {
     "FinitePrior": "goalward.beliefs.finite",
     "LogEstimate": "goalward.beliefs.log_estimate",
     "learn_from": "goalward.beliefs.log_estimate",
+    "Neighbourhoods": "goalward.beliefs.neighbourhoods",
     "TiedDirichlet": "goalward.beliefs.tied",
     "GoalwardError": "goalward.errors",
     "GridLayout": "goalward.model.layout",

@@ -141,10 +141,6 @@ class Belief(ABC):
         """Return the expected model."""
 
     @abstractmethod
-    def marginals(self, state: int, action: int) -> Marginals:
-        """Return the mean and the variance of each probability in a row."""
-
-    @abstractmethod
     def to_state(self) -> dict[str, Any]:
         """Return what was learnt as names with plain data and arrays."""
 

@@ -7,7 +7,7 @@ what was seen, not with the square of the number of states.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,9 +16,18 @@ from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.base import restored_array
 from goalward.model.task import Steps, Task
 
-__all__ = ["Counts", "enter", "estimate", "mean", "tally", "variance"]
+__all__ = ["Counts", "Rows", "enter", "estimate", "mean", "tally", "variance"]
 
 FIRST_WIDTH = 4
+
+
+class Rows(NamedTuple):
+    """Counts as kernels take them, one entry or line for each row; see `Counts`."""
+
+    size: Int64s
+    successors: Int32s
+    counts: Int64s
+    visits: Int64s
 
 
 class Counts:
@@ -46,9 +55,9 @@ class Counts:
         return int(self.counts.shape[1])
 
     @property
-    def rows(self) -> tuple[Int64s, Int32s, Int64s, Int64s]:
-        """The counts as kernels take them: size, successors, counts, visits, one entry or line for each row."""
-        return self.size, self.successors, self.counts, self.visits.reshape(-1)
+    def rows(self) -> Rows:
+        """The counts as kernels take them."""
+        return Rows(self.size, self.successors, self.counts, self.visits.reshape(-1))
 
     def add(self, steps: Steps) -> None:
         """Count some steps."""

@@ -44,7 +44,7 @@ from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
 from goalward.settings import checked_number
 
-__all__ = ["Dirichlet", "DirichletBelief", "dirichlet_rows"]
+__all__ = ["Dirichlet", "DirichletBelief", "all_rows", "dirichlet_rows"]
 
 LARGEST = 1 << 28
 
@@ -203,8 +203,8 @@ def all_rows(task: Task) -> tuple[Int64s, Int32s]:
     pairs = int(np.count_nonzero(task.available))
     if pairs * (task.states + 1) > LARGEST:
         raise SettingError(
-            f"a Dirichlet prior over all successors of {pairs} pairs needs {pairs * (task.states + 1)} numbers;"
-            " give the possible ones: Dirichlet(concentration, support=...)"
+            f"a row over all successors for each of {pairs} pairs needs {pairs * (task.states + 1)} numbers; give the"
+            " possible ones, Dirichlet(concentration, support=...), or take the prior Neighbourhoods() and its samples"
         )
     indptr = np.zeros(task.available.size + 1, dtype=np.int64)
     np.cumsum(task.available.ravel() * (task.states + 1), out=indptr[1:])
