@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import goalward as gw
-from goalward import SSP, Dirichlet, worlds
+from goalward import SSP, Dirichlet, Neighbourhoods, worlds
 from goalward.errors import PrecisionError
 from goalward.model.task import Task
 from goalward.planning import replan
@@ -44,6 +44,35 @@ def test_same_values_as_solve(world: SSP, concentration: float, known: bool, mon
     assert samples[0] is asked[0]
     if concentration >= 0.1:
         assert len(asked) == 1
+
+
+@pytest.mark.parametrize("steps", [0, 300])
+def test_samples_with_graphs_of_their_own(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last policy is repaired where it does not reach the goal in the next graph."""
+    world = worlds.grid_map()
+    belief = Neighbourhoods().belief(Task.of(world, 1))
+    if steps:
+        seen = gw.learn(gw.agents.Uniform(), world, 1000, max_steps=steps, keep_steps=True).trajectory
+        assert seen is not None
+        belief.update(seen)
+    rng, planner = np.random.default_rng(3), Replanner()
+    planner.solve(belief.sample(rng))
+    monkeypatch.setattr(Replanner, "solve_from_scratch", None)
+    for _ in range(40):
+        model = belief.sample(rng)
+        planned, solution = planner.solve(model), gw.solve(model)
+        np.testing.assert_allclose(planned.values, solution.values, rtol=2e-6)
+        np.testing.assert_allclose(gw.evaluate(model, planned.policy).costs, solution.values, rtol=2e-6)
+
+
+def test_where_no_policy_reaches_the_goal_the_planner_starts_from_scratch() -> None:
+    ssp = SSP.from_dense([[[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]], np.ones((2, 2)))
+    planner = Replanner()
+    assert planner.solve(ssp).values.tolist() == [1.0, 1.0]
+    trap = SSP._trusted(np.arange(5), np.array([1, 2, 1, 1], dtype=np.int32), np.ones(4), ssp.costs, 0)
+    found = planner.solve(trap)
+    assert found.values.tolist() == [1.0, np.inf]
+    assert found.policy.tolist() == [1, 0]
 
 
 def equation(P: np.ndarray, rest: np.ndarray) -> Equation:

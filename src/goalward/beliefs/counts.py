@@ -16,12 +16,12 @@ from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.base import restored_array
 from goalward.model.task import Steps, Task
 
-__all__ = ["Counts", "Rows", "enter", "estimate", "mean", "tally", "variance"]
+__all__ = ["Counts", "RowCounts", "enter", "estimate", "mean", "tally", "variance"]
 
 FIRST_WIDTH = 4
 
 
-class Rows(NamedTuple):
+class RowCounts(NamedTuple):
     """Counts as kernels take them, one entry or line for each row; see `Counts`."""
 
     size: Int64s
@@ -55,9 +55,9 @@ class Counts:
         return int(self.counts.shape[1])
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> RowCounts:
         """The counts as kernels take them."""
-        return Rows(self.size, self.successors, self.counts, self.visits.reshape(-1))
+        return RowCounts(self.size, self.successors, self.counts, self.visits.reshape(-1))
 
     def add(self, steps: Steps) -> None:
         """Count some steps."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from goalward._jit import kernel
 from goalward.arrays import Floats, Int32s, Int64s
-from goalward.beliefs.counts import Rows
+from goalward.beliefs.counts import RowCounts
 
 __all__ = ["draw_sets", "sort_rows", "unreached"]
 
@@ -31,7 +31,7 @@ def exchange(order: Int32s, place: Int32s, one: int, other: int) -> None:
 @kernel
 def draw_sets(
     chances: Floats, actions: int, n: int, neighbourhood: Int64s, lengths: Int64s,
-    rows: Rows, indptr: Int64s, successors: Int32s,
+    rows: RowCounts, indptr: Int64s, successors: Int32s,
 ) -> None:  # fmt: skip
     """Draw the successors of every row, in any order."""
     size = rows.size
@@ -116,7 +116,9 @@ def unreached(actions: int, indptr: Int64s, successors: Int32s, start: Int64s, l
 
 
 @kernel
-def sort_rows(start: Int64s, leading: Int32s, indptr: Int64s, rows: Rows, successors: Int32s, counts: Int64s) -> None:
+def sort_rows(
+    start: Int64s, leading: Int32s, indptr: Int64s, rows: RowCounts, successors: Int32s, counts: Int64s
+) -> None:
     """Write the successors of each row in increasing order, from the lists of `unreached`, and how often each came."""
     filled = np.empty(indptr.size - 1, dtype=np.int64)
     matched = np.zeros(indptr.size - 1, dtype=np.int64)

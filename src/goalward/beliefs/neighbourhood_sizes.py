@@ -25,7 +25,7 @@ import numpy as np
 
 from goalward._jit import kernel
 from goalward.arrays import Bools, Floats, Int64s
-from goalward.beliefs.counts import Rows, enter
+from goalward.beliefs.counts import RowCounts, enter
 from goalward.model.task import Steps
 
 __all__ = ["Laws", "Memory", "draw_sizes", "law_weights", "laws", "observe", "refresh"]
@@ -154,7 +154,7 @@ def start_row(k: int, N: int, k0: int, ratio: float) -> tuple[float, float, floa
 
 
 @kernel
-def start_state(state: int, actions: int, K0: int, ratio: float, rows: Rows, walk: Walk) -> float:
+def start_state(state: int, actions: int, K0: int, ratio: float, rows: RowCounts, walk: Walk) -> float:
     """Begin the walk at k = K0; return the sum of the logarithms of its units."""
     if ratio == np.inf:
         return 0.0
@@ -169,7 +169,7 @@ def start_state(state: int, actions: int, K0: int, ratio: float, rows: Rows, wal
 
 
 @kernel
-def log_start(state: int, actions: int, K0: int, ratio: float, rows: Rows, walk: Walk, scales: float) -> float:
+def log_start(state: int, actions: int, K0: int, ratio: float, rows: RowCounts, walk: Walk, scales: float) -> float:
     """Return log X(K0) from what `start_state` prepared."""
     logarithm = math.lgamma(K0 + 1.0) + scales
     for action in range(actions):
@@ -188,7 +188,7 @@ def log_start(state: int, actions: int, K0: int, ratio: float, rows: Rows, walk:
 
 
 @kernel
-def grow(state: int, actions: int, k: int, K0: int, ratio: float, rows: Rows, walk: Walk) -> float:
+def grow(state: int, actions: int, k: int, K0: int, ratio: float, rows: RowCounts, walk: Walk) -> float:
     """Go from k to k + 1; return X(k + 1) / X(k)."""
     last, total = walk
     factor = (k + 1) / (k + 1 - K0)
@@ -222,7 +222,7 @@ def grow(state: int, actions: int, k: int, K0: int, ratio: float, rows: Rows, wa
 
 @kernel
 def weigh(
-    state: int, actions: int, n: int, row_ratio: float, wanted: Bools, laws: Laws, rows: Rows, memory: Memory,
+    state: int, actions: int, n: int, row_ratio: float, wanted: Bools, laws: Laws, rows: RowCounts, memory: Memory,
     walk: Walk, sums: Floats, decay: Floats, summing: Bools,
 ) -> None:  # fmt: skip
     """Compute the evidence of one state for the wanted pairs with one law of rows; the last four are room to work."""
@@ -289,7 +289,7 @@ def weigh(
 
 
 @kernel
-def observe(actions: int, steps: Steps, begin: int, rows: Rows, memory: Memory) -> int:
+def observe(actions: int, steps: Steps, begin: int, rows: RowCounts, memory: Memory) -> int:
     """Count the steps from `begin` on; return the first one for which its row has no room, or their number."""
     for i in range(begin, steps.states.size):
         state = steps.states[i]
@@ -306,7 +306,7 @@ def observe(actions: int, steps: Steps, begin: int, rows: Rows, memory: Memory) 
 
 
 @kernel
-def count_seen(state: int, actions: int, rows: Rows, mark: Int64s) -> int:
+def count_seen(state: int, actions: int, rows: RowCounts, mark: Int64s) -> int:
     """Return how many different successors were seen from a state."""
     found = 0
     for row in range(state * actions, (state + 1) * actions):
@@ -318,7 +318,7 @@ def count_seen(state: int, actions: int, rows: Rows, mark: Int64s) -> int:
 
 
 @kernel
-def refresh(actions: int, n: int, laws: Laws, rows: Rows, memory: Memory, posterior: Floats) -> None:
+def refresh(actions: int, n: int, laws: Laws, rows: RowCounts, memory: Memory, posterior: Floats) -> None:
     """Bring the evidence up to date where it matters; write the posterior probabilities of the pairs of laws.
 
     The total of a pair with stale figures is an upper bound. The largest of these is computed anew, with the other
@@ -377,7 +377,7 @@ def refresh(actions: int, n: int, laws: Laws, rows: Rows, memory: Memory, poster
 @kernel
 def draw_neighbourhood(
     chance: float, state: int, actions: int, n: int, K0: int, ratio: float, row_ratio: float, spread: float,
-    rows: Rows, walk: Walk,
+    rows: RowCounts, walk: Walk,
 ) -> int:  # fmt: skip
     """Draw k with weights w(k), by inversion from k = K0 on."""
     start_state(state, actions, K0, row_ratio, rows, walk)
@@ -429,8 +429,8 @@ def draw_from_law(chance: float, ratio: float, m: int) -> int:
 
 @kernel
 def draw_sizes(
-    chances: Floats, posterior: Floats, actions: int, n: int, available: Bools, laws: Laws, rows: Rows, memory: Memory,
-    neighbourhood: Int64s, lengths: Int64s,
+    chances: Floats, posterior: Floats, actions: int, n: int, available: Bools,
+    laws: Laws, rows: RowCounts, memory: Memory, neighbourhood: Int64s, lengths: Int64s,
 ) -> tuple[int, int]:  # fmt: skip
     """Draw a pair of laws, the size of each neighbourhood and of each row.
 

@@ -1,9 +1,10 @@
-"""Planning again and again on models that differ in their probabilities only.
+"""Planning again and again on models that differ in their transitions only.
 
 A posterior over one support gives sample after sample with the same graph. What `goalward.solve` finds out about a
 graph needs to be found out once, and the policy of the last sample is proper in the next one, because it reaches the
 goal along the same transitions. So one kernel writes the new probabilities into the rows and runs the policy iteration
-and the certificate of `bellman.py` from that policy.
+and the certificate of `bellman.py` from that policy. Where the samples differ in their graph too, the rows are laid out
+anew, and the policy is changed in the states from which it no longer reaches the goal.
 
 `goalward.solve` takes over for the first model, for models with zero costs, for large ones, and where the certificate
 does not prove the tolerance. Where it cannot prove the tolerance either, its best solution is taken.
@@ -16,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from goalward._jit import exercise, kernel
-from goalward.arrays import Floats, Int64s
+from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import PrecisionError
 from goalward.model.build import Rows
 from goalward.model.ssp import SSP
@@ -49,7 +50,7 @@ class Replanner:
 
     def solve(self, model: SSP) -> Planned:
         """Solve a model."""
-        if self.knows(model):
+        if self.knows(model) or self.learns(model):
             planned = Planned(np.empty(model.states), np.empty(model.states, dtype=np.int64))
             width = replan(self.problem, model.indptr, model.probabilities, model.actions, self.rows, *planned)
             if width <= TOLERANCE:
@@ -66,6 +67,15 @@ class Replanner:
             and known.costs is model.costs
         )
 
+    def learns(self, model: SSP) -> bool:
+        """Lay out a model that shares the costs of the one before; False if no policy reaches the goal everywhere."""
+        if self.support is None or self.support.costs is not model.costs:
+            return False
+        self.support, self.problem = model.rows, unreduced(model.rows)
+        if not make_proper(self.problem, self.rows):
+            self.support = None
+        return self.support is not None
+
     def solve_from_scratch(self, model: SSP) -> Planned:
         """Solve a model of which nothing is known, and get ready for its successors."""
         try:
@@ -74,27 +84,81 @@ class Replanner:
             solution = error.solution
         policy, self.support = solution.policy, None
         if model.states <= DENSE_STATES and model.costs.min() > 0.0 and policy.min() >= 0:
-            self.support, self.problem = model.rows, unreduced(model)
+            self.support, self.problem = model.rows, unreduced(model.rows)
             self.rows = np.searchsorted(self.problem.origin, np.arange(model.states) * model.actions + policy)
         self.previous = solution
         return Planned(solution.values, np.where(policy < 0, model.available.argmax(axis=1), policy))
 
 
-def unreduced(model: SSP) -> Problem:
+@kernel
+def unreduced(model: Rows) -> Problem:
     """Return the rows of a model as they are, self-loops included, with room for probabilities."""
-    S, A = model.costs.shape
-    length = np.diff(model.indptr)
-    origin = np.flatnonzero(length).astype(np.int32)
-    inner = model.successors != model.goal
-    return Problem(
-        first=np.searchsorted(origin, np.arange(S + 1) * A),
-        start=np.append(0, np.cumsum(np.add.reduceat(inner, model.indptr[origin], dtype=np.int64))),
-        target=model.successors[inner],
-        weight=np.empty(np.count_nonzero(inner)),
-        to_goal=np.empty(len(origin)),
-        cost=model.costs.reshape(-1)[origin],
-        origin=origin,
-    )
+    indptr, successors, _, costs = model
+    S, A = costs.shape
+    rows = 0
+    inner = 0
+    for row in range(S * A):
+        rows += indptr[row] < indptr[row + 1]
+    for entry in range(successors.size):
+        inner += successors[entry] < S
+    problem = Problem(
+        np.empty(S + 1, np.int64), np.empty(rows + 1, np.int64), np.empty(inner, np.int32), np.empty(inner),
+        np.empty(rows), np.empty(rows), np.empty(rows, np.int32),
+    )  # fmt: skip
+    row = 0
+    end = 0
+    for state in range(S):
+        problem.first[state] = row
+        for action in range(A):
+            origin = state * A + action
+            if indptr[origin] == indptr[origin + 1]:
+                continue
+            problem.start[row] = end
+            problem.cost[row] = costs[state, action]
+            problem.origin[row] = origin
+            for entry in range(indptr[origin], indptr[origin + 1]):
+                if successors[entry] < S:
+                    problem.target[end] = successors[entry]
+                    end += 1
+            # What is left of the row is the goal; `replan` fills in the probability.
+            problem.to_goal[row] = end - problem.start[row] < indptr[origin + 1] - indptr[origin]
+            row += 1
+    problem.first[S] = row
+    problem.start[row] = end
+    return problem
+
+
+@kernel
+def leads_on(problem: Problem, row: int, reached: Bools) -> bool:
+    """Return whether a row may lead to the goal or to one of these states."""
+    found = problem.to_goal[row] > 0.0
+    for entry in range(problem.start[row], problem.start[row + 1]):
+        found |= reached[problem.target[entry]]
+    return bool(found)
+
+
+@kernel
+def make_proper(problem: Problem, policy: Int64s) -> bool:
+    """Change a policy, given as rows, where it would not reach the goal; False if no policy reaches it everywhere."""
+    missing = policy.size
+    reached = np.zeros(missing, dtype=np.bool_)
+    while missing > 0:
+        before = missing
+        for state in range(policy.size):
+            if not reached[state] and leads_on(problem, policy[state], reached):
+                reached[state] = True
+                missing -= 1
+        if missing < before:
+            continue
+        for state in range(policy.size):
+            for row in range(problem.first[state], problem.first[state + 1]):
+                if not reached[state] and leads_on(problem, row, reached):
+                    reached[state] = True
+                    policy[state] = row
+                    missing -= 1
+        if missing == before:
+            return False
+    return True
 
 
 @kernel
@@ -128,8 +192,8 @@ def replan(
 
 @exercise
 def exercise_replan() -> None:
-    """Plan twice on a model of one state."""
+    """Plan on a model of one state, and on one with another graph."""
     planner = Replanner()
     ssp = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]])
     planner.solve(ssp)
-    planner.solve(ssp)
+    planner.solve(SSP._trusted(np.array([0, 1]), ssp.successors[1:], np.ones(1), ssp.costs, 0))
