@@ -38,6 +38,7 @@ __all__ = ["DENSE_STATES", "Solution", "proved", "solve", "solve_all"]
 DENSE_STATES = 128
 ELIMINATED_STATES = 1000  # for so many, elimination takes less than a second, and its own error is below 1e-6
 MOST_POLICIES = 50
+MOST_HARM = 2  # corrections after which the change doubled; where levels are no good groups, they undo what sweeps did
 PATIENCE = 300  # rounds without a new smallest change after which double precision is taken to be exhausted
 
 
@@ -209,13 +210,15 @@ def sweep(
     threshold = 2.0 * tolerance  # a change of a sweep; what it leaves is some ten times smaller
     window = 5 + int(reduction.distance[-1]) // 40  # waves over the whole depth look like a stall for that long
     changes = [np.inf]
-    smallest = certified = propagated = 0
+    smallest = certified = propagated = harm = 0
     while True:
         rounds = len(changes)
+        corrected = False
         if rounds % window == 0 and changes[-1] > 0.1 * changes[-window]:
             certifier.leap(values)
-        elif rounds - smallest < PATIENCE // 4:
+        elif harm < MOST_HARM and rounds - smallest < PATIENCE // 4:
             certifier.correct(values)
+            corrected = True
         for _ in range(POLICY_SWEEPS):
             change = certifier.policy_sweep(values)
             if change <= max(0.02 * changes[-1], threshold):
@@ -223,6 +226,7 @@ def sweep(
         settled = change <= threshold and rounds > certified + 1  # the certificate itself looks at all rows
         if not settled:
             change = certifier.optimal_sweep(values, policy)
+        harm += corrected and change > 2.0 * changes[-1]
         smallest = rounds if change < changes[smallest] else smallest
         changes.append(change)
         exhausted = rounds - smallest > PATIENCE or threshold < 1e-15
