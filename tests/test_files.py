@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from goalward.errors import FileError
-from goalward.files import parse_json, read_bytes, read_text, write_bytes
+from goalward.files import parse_json, parse_toml, read_bytes, read_text, write_bytes
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -64,7 +64,12 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
         read_text(tmp_path / "binary", "a map is lines")
     with pytest.raises(FileError, match="cannot be written"):
         write_bytes(tmp_path / "binary" / "below", b"")
-    with pytest.raises(FileError, match="nested too deeply"):
+    with pytest.raises(FileError, match="nested more than 32 levels deep"):
         parse_json(tmp_path, "[" * 100_000)
-    with pytest.raises(FileError, match="not JSON"):
+    with pytest.raises(FileError, match="nested more than 32 levels deep"):
+        parse_toml(tmp_path, "a = " + "[" * 40 + "]" * 40)
+    with pytest.raises(FileError, match="not JSON: an integer of it has too many digits"):
         parse_json(tmp_path, "9" * 5000)
+    with pytest.raises(FileError, match="not TOML: an integer of it has too many digits"):
+        parse_toml(tmp_path, "a = " + "9" * 5000)
+    assert parse_toml(tmp_path, "a = [[1]]") == {"a": [[1]]}

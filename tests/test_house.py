@@ -16,7 +16,7 @@ PACKAGE = Path(goalward.__file__).parent
 HOUSE = [
     {"errors"},
     {"settings"},
-    {"arrays", "_jit", "seeds", "archive", "files", "number_format"},
+    {"arrays", "_jit", "seeds", "archive", "escapes", "files", "number_format"},
     {"registry"},
     {"model"},
     {"planning"},

@@ -11,16 +11,20 @@ import contextlib
 import json
 import os
 import stat
+import tomllib
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from goalward.errors import FileError
 
-__all__ = ["TEMPORARY", "parse_json", "read_bytes", "read_text", "reason", "write_bytes"]
+__all__ = ["TEMPORARY", "parse_json", "parse_toml", "read_bytes", "read_text", "reason", "write_bytes"]
 
 TEMPORARY = ".part"
 """The ending of files that are being written."""
+MOST_LEVELS = 32
+"""How deep the data in a file may be nested."""
 
 
 def reason(error: OSError) -> str:
@@ -65,13 +69,32 @@ def read_text(path: Path, what: str, inside: Path | None = None) -> str:
 
 
 def parse_json(path: Path, text: str | bytes) -> Any:
-    """Return the data in a text; raise FileError where it is not JSON, or deeper or larger than Python takes."""
+    """Return the data in a text; raise FileError if it is not JSON, or if it is nested too deeply."""
+    return parse(path, text, json.loads, "JSON")
+
+
+def parse_toml(path: Path, text: str) -> dict[str, Any]:
+    """Return the data in a text; raise FileError if it is not TOML, or if it is nested too deeply."""
+    document: dict[str, Any] = parse(path, text, tomllib.loads, "TOML")
+    return document
+
+
+def parse(path: Path, text: Any, loads: Callable[[Any], Any], language: str) -> Any:
+    too_deep = FileError(f"{path}: its data is nested more than {MOST_LEVELS} levels deep; nothing here needs that")
     try:
-        return json.loads(text)
+        data = loads(text)
     except RecursionError:
-        raise FileError(f"{path}: not JSON of goalward's (nested too deeply)") from None
-    except ValueError as error:
-        raise FileError(f"{path}: not JSON ({error})") from None
+        raise too_deep from None
+    except ValueError as error:  # of the syntax, or an integer of thousands of digits
+        what = "an integer of it has too many digits" if "integer string conversion" in str(error) else error
+        raise FileError(f"{path}: not {language}: {what}") from None
+    level = [data]
+    for _ in range(MOST_LEVELS):
+        parts = [part for part in level if isinstance(part, dict | list)]
+        level = [below for part in parts for below in (part.values() if isinstance(part, dict) else part)]
+    if level:
+        raise too_deep
+    return data
 
 
 def write_bytes(path: Path, content: bytes, inside: Path | None = None) -> None:

@@ -18,8 +18,11 @@ from goalward.cli import agents  # noqa: F401  isort: skip
 from goalward.cli import installation  # noqa: F401  isort: skip
 from goalward.cli.app import app
 from goalward.errors import GoalwardError
+from goalward.escapes import visible
 
 __all__ = ["app", "main"]
+
+LONGEST_MESSAGE = 1_500
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -35,11 +38,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except GoalwardError as error:
         if debug:
             raise
-        print(f"goalward: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"goalward: {one_line(str(error))}", file=sys.stderr)
         sys.exit(2)
     except Exception as error:
         if debug:
             raise
-        what = " ".join(f"{type(error).__name__}: {error}".split())
+        what = one_line(f"{type(error).__name__}: {error}")
         print(f"goalward: a mistake in goalward ({what}); --debug shows where: please report it", file=sys.stderr)
         sys.exit(70)
+
+
+def one_line(text: str) -> str:
+    """Return a message as one line of bounded length, without characters that a terminal would obey."""
+    line = visible(" ".join(text.split()))
+    return (
+        line if len(line) <= LONGEST_MESSAGE else f"{line[: LONGEST_MESSAGE // 2]} ... {line[-LONGEST_MESSAGE // 2 :]}"
+    )

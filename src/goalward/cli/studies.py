@@ -39,7 +39,7 @@ def run(
     from goalward.studies.full_text import full_text
     from goalward.studies.study import Study
 
-    loaded = Study.load(study)
+    loaded = Study.load(study, execute=not show)
     if show:
         loaded.check()
         say(full_text(loaded))

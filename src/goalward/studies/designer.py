@@ -25,6 +25,8 @@ from goalward.worlds.load import read_map
 
 __all__ = ["Designer", "blaming", "is_file", "located"]
 
+MOST_COMBINATIONS, MOST_RUNS = 10_000, 10_000_000
+
 
 class Designer:
     """Turns the specification of a study into its design.
@@ -35,10 +37,12 @@ class Designer:
         The design, and the files that its runs need.
     places
         Where the worlds stand in the study, by their label, and the agents, by the world's and their own.
+    execute
+        Whether to execute users' agent files. Without it, their agents have the settings that the study gives.
     """
 
-    def __init__(self, spec: StudySpec, source: Source):
-        self.spec, self.source = spec, source
+    def __init__(self, spec: StudySpec, source: Source, execute: bool = True):
+        self.spec, self.source, self.execute = spec, source, execute
         self.attachments = Attachments()
         self.places: dict[tuple[str, ...], Place] = {}
         self.worlds: list[StudyWorld] = []
@@ -73,12 +77,12 @@ class Designer:
         """Add the agents of an entry, each in its worlds."""
         source = self.source
         with located(source, (*place, "agent")):
-            kind, identity = agent_class(entry, source.folder, self.attachments)
+            kind, identity = self.agent_class(entry)
         worlds = self.chosen(place, entry)
         for settings, swept in combinations(source, place, entry):
             with located(source, (*place, "settings")), blaming(self.attachments.files.get(identity.get("source", ""))):
-                full = agent_settings(kind, settings)
-            label = labelled(entry.label or kind.name, swept)
+                full = settings if kind is None else agent_settings(kind, settings)
+            label = labelled(entry.label or (identity["name"] if kind is None else kind.name), swept)
             agent = StudyAgent(label, identity | {"settings": full}, swept)
             for world in worlds:
                 if (world.label, label) in self.places:
@@ -86,6 +90,14 @@ class Designer:
                     raise source.error(place, message)
                 self.places[world.label, label] = place
                 self.cells += [Cell(world, agent, episodes) for episodes in self.spec.lengths]
+
+    def agent_class(self, entry: AgentSpec) -> tuple[type[Learner] | None, dict[str, Any]]:
+        """Return the class of an agent, None if its file is not to be executed, and its identity without settings."""
+        if not is_reference(entry.agent):
+            return agents.find(entry.agent), {"name": entry.agent}
+        file = read_agent_file(entry.agent, self.source.folder)
+        self.attachments.files[file.digest] = file
+        return load_class(file) if self.execute else None, {"name": file.member, "source": file.digest}
 
     def chosen(self, place: Place, entry: AgentSpec) -> list[StudyWorld]:
         """Return the worlds in which the agents of an entry learn."""
@@ -105,6 +117,9 @@ class Designer:
         spec = self.spec
         order = {world.label: position for position, world in enumerate(self.worlds)}
         cells = sorted(self.cells, key=lambda cell: (order[cell.world.label], cell.episodes))
+        if len(cells) * spec.runs > MOST_RUNS:
+            message = f"the study has {len(cells) * spec.runs:,} runs; at most {MOST_RUNS:,} fit one: split it"
+            raise self.source.error(("runs",), message)
         return Design(spec.name, spec.description, spec.seed, spec.runs, spec.max_steps, tuple(cells))
 
 
@@ -142,6 +157,10 @@ def combinations(
     for name in entry.sweep:
         if name in entry.settings:
             raise source.error((*place, "sweep", name), f"{name} is both set and swept; keep one")
+    number = math.prod(len(values) for values in entry.sweep.values())
+    if number > MOST_COMBINATIONS:
+        message = f"the sweep has {number:,} combinations; at most {MOST_COMBINATIONS:,} fit one: split it"
+        raise source.error((*place, "sweep"), message)
     for values in itertools.product(*entry.sweep.values()):
         swept = dict(zip(entry.sweep, values, strict=True))
         settings = {**entry.settings, **swept}
@@ -208,15 +227,6 @@ def check_draw(spec: WorldSpec, settings: Mapping[str, Any]) -> None:
     check_names(world.id, [spec.draw], defaults)
     if spec.draw in settings or type(defaults[spec.draw]) is not int:
         raise SettingError(f"draw is {spec.draw!r}; it must be an integer setting of {world.id} that is not set")
-
-
-def agent_class(spec: AgentSpec, folder: Path, attachments: Attachments) -> tuple[type[Learner], dict[str, Any]]:
-    """Return the class of an agent, and its identity without the settings."""
-    if not is_reference(spec.agent):
-        return agents.find(spec.agent), {"name": spec.agent}
-    file = read_agent_file(spec.agent, folder)
-    attachments.files[file.digest] = file
-    return load_class(file), {"name": file.member, "source": file.digest}
 
 
 def agent_settings(kind: type[Learner], settings: dict[str, Any]) -> dict[str, Any]:

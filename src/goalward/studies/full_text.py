@@ -13,6 +13,8 @@ from goalward.studies.study import Study
 
 __all__ = ["full_text"]
 
+UNSEEN = "# Agent files are not executed here; of their agents, only the settings that the study gives are shown.\n"
+
 
 def full_text(study: Study) -> str:
     """Return a study as TOML with every setting there is; it can be run as it stands."""
@@ -26,7 +28,8 @@ def full_text(study: Study) -> str:
     document["agents"] = [agent_entry(study, cells) for cells in agents.values()]
     head = f"# {len(design.cells):,} cells of {design.runs:,} runs"
     limit = "# no max_steps\n" if spec.max_steps is None else ""
-    return f"{head}\n{limit}{tomli_w.dumps(without_none(document))}".rstrip()
+    unseen = "" if study.executable or not study.attachments.files else UNSEEN
+    return f"{head}\n{limit}{unseen}{tomli_w.dumps(without_none(document))}".rstrip()
 
 
 def world_entry(study: Study, cell: Cell) -> dict[str, Any]:

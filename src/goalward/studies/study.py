@@ -51,11 +51,16 @@ class Study:
     design: Design
     attachments: Attachments
     places: dict[tuple[str, ...], Place]
+    executable: bool = True
+    """Whether agent files were executed to look up their settings."""
 
     @classmethod
-    def load(cls, path: str | Path) -> Study:
-        """Read a study from a TOML file, or one that comes with goalward by its name."""
-        return cls.from_spec(*load_spec(find_study(str(path))))
+    def load(cls, path: str | Path, *, execute: bool = True) -> Study:
+        """Read a study from a TOML file, or one that comes with goalward by its name.
+
+        Without `execute` no agent file is executed; such a study can be looked at, not run.
+        """
+        return cls.from_spec(*load_spec(find_study(str(path))), execute=execute)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], folder: str | Path = ".") -> Study:
@@ -66,10 +71,10 @@ class Study:
         return cls.from_spec(spec, Source(f"study {spec.name}", Path(folder)))
 
     @classmethod
-    def from_spec(cls, spec: StudySpec, source: Source) -> Study:
-        """Return the study of a specification."""
-        designer = Designer(spec, source)
-        return cls(spec, source, designer.design, designer.attachments, designer.places)
+    def from_spec(cls, spec: StudySpec, source: Source, *, execute: bool = True) -> Study:
+        """Return the study of a specification; see `load` for `execute`."""
+        designer = Designer(spec, source, execute)
+        return cls(spec, source, designer.design, designer.attachments, designer.places, execute)
 
     def replace(self, **changes: Any) -> Study:
         """Return the study with other values at its top: ``study.replace(runs=3, episodes=100)``."""
@@ -87,6 +92,8 @@ class Study:
         """Build every world, and every agent up to its first plan, so that wrong values are found before any run."""
         for cell in self.design.cells:
             run = self.design.spec(cell, 0)
+            if run.agent_source is not None and not self.executable:
+                continue
             with located(self.source, self.places[cell.world.label,]):
                 world = make_world(run.world, self.attachments)
             place = self.places[cell.world.label, cell.agent.label]

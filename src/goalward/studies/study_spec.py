@@ -22,7 +22,6 @@ Paths are relative to the study's file. An error names the file and the line, wh
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +31,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from goalward.errors import FileError, GoalwardError, SettingError
-from goalward.files import read_text
+from goalward.files import parse_toml, read_text
 from goalward.studies.design import NAME
 from goalward.studies.toml_lines import Place, line_of
 
@@ -141,11 +140,7 @@ def load_spec(path: str | Path) -> tuple[StudySpec, Source]:
 def parse_spec(text: str, path: Path) -> tuple[StudySpec, Source]:
     """Read a study from the text of a TOML file."""
     source = Source(str(path), path.parent, text)
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise FileError(f"{path}: not TOML: {error}") from None
-    return validated(document, source), source
+    return validated(parse_toml(path, text), source), source
 
 
 def validated(document: Mapping[str, Any], source: Source) -> StudySpec:

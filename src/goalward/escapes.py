@@ -1,0 +1,48 @@
+"""Text from users, made safe for the place where it is shown.
+
+A label or a name may hold anything. It is kept as it is and escaped at the door: `visible` for terminals and logs,
+`markdown` for Markdown, `mathtext` for figures. Each of them shows the characters that the label has.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+__all__ = ["markdown", "mathtext", "visible"]
+
+MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|<>~$&])")
+
+
+def visible(text: str) -> str:
+    r"""Return a text with control characters, line breaks and marks of direction written as escapes.
+
+    >>> print(visible("a\x1b[31mb\nc"))
+    a\x1b[31mb\nc
+    """
+    return "".join(
+        character if character == " " or unicodedata.category(character)[0] not in "CZ" else escape(character)
+        for character in text
+    )
+
+
+def escape(character: str) -> str:
+    return character.encode("unicode_escape", "backslashreplace").decode("ascii")
+
+
+def markdown(text: str) -> str:
+    r"""Return a text that Markdown shows as it is, also within a cell of a table.
+
+    >>> print(markdown("a|b <script>"))
+    a\|b \<script\>
+    """
+    return MARKDOWN.sub(r"\\\1", visible(text))
+
+
+def mathtext(text: str) -> str:
+    r"""Return a text that Matplotlib draws as it is: a dollar sign would begin a formula.
+
+    >>> print(mathtext("$x$"))
+    \$x\$
+    """
+    return visible(text).replace("$", r"\$")
