@@ -8,6 +8,7 @@ import os
 import pkgutil
 import shutil
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -88,6 +89,14 @@ def test_nothing_is_written_beside_the_sources(package: Path, tmp_path: Path, ru
 
 WHERE = f"{WALK}; from goalward._jit import cache_directory; print(cache_directory())"
 
+REASON = """
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    from goalward._jit import cache_directory
+    print(cache_directory(), *(warning.message for warning in caught))
+"""
+
 
 def test_a_given_folder_that_cannot_be_written(package: Path, tmp_path: Path, run_python: RunPython) -> None:
     """Kernels are then compiled in each process; no other folder is used behind the user's back."""
@@ -122,7 +131,28 @@ def test_somebody_elses_folder_is_not_used(package: Path, tmp_path: Path, run_py
         (tmp_path / "elsewhere").mkdir()
         folder.symlink_to(tmp_path / "elsewhere")
     places = {"GOALWARD_CACHE_DIR": "", "XDG_CACHE_HOME": str(tmp_path / "file"), "TMPDIR": str(tmp_path)}
-    assert run_python(WHERE, path=package.parent, **places).split() == ["2.0", "0", "None"]
+    text = run_python(REASON, path=package.parent, **places)
+    assert text.startswith(f"None compiled kernels are not kept: others can write to {folder}; make it yours alone")
+
+
+def test_a_given_folder_that_others_can_write_is_refused(package: Path, tmp_path: Path, run_python: RunPython) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    text = run_python(REASON, path=package.parent, GOALWARD_CACHE_DIR=str(tmp_path / "open"))
+    assert text.startswith(f"None compiled kernels are not kept: others can write to {tmp_path / 'open'}")
+
+
+def test_kernels_of_other_versions_are_removed_after_a_month(
+    package: Path, tmp_path: Path, run_python: RunPython
+) -> None:
+    for name, days in (("kernels-old", 31), ("kernels-recent", 29)):
+        (tmp_path / name).mkdir()
+        then = time.time() - days * 24 * 3600
+        os.utime(tmp_path / name, (then, then))
+    run_python(REASON, path=package.parent, GOALWARD_CACHE_DIR=str(tmp_path))
+    kept = {path.name for path in tmp_path.glob("kernels-*")}
+    assert "kernels-recent" in kept
+    assert "kernels-old" not in kept
 
 
 def test_the_cache_lies_in_the_users_cache_directory(package: Path, tmp_path: Path, run_python: RunPython) -> None:

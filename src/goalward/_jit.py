@@ -12,13 +12,17 @@ costs seconds of compile time); one specialisation each, so the same dtypes and 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib
 import os
 import platform
+import shutil
 import stat
 import tempfile
+import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -26,6 +30,7 @@ from typing import Any, TypeVar, cast
 import llvmlite
 import numba
 import numpy as np
+import platformdirs
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -35,6 +40,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 __all__ = ["cache_directory", "exercise", "exercises", "kernel", "kernels", "prefetch", "source_hash", "warm_up"]
 
 PACKAGE = Path(__file__).parent
+POSIX = hasattr(os, "getuid")
+UNUSED_SECONDS = 30 * 24 * 3600.0
 _kernels: list[Any] = []
 exercises: list[Callable[[], object]] = []
 
@@ -58,34 +65,45 @@ def source_hash(package: Path = PACKAGE) -> str:
 
 @functools.cache
 def cache_directory() -> Path | None:
-    """Return the folder of the compiled kernels, created if need be; None where no folder can be written."""
+    """Return the folder of the compiled kernels, created if need be; None if no folder is safe and can be written."""
     given = os.environ.get("GOALWARD_CACHE_DIR")
-    base = os.environ.get("XDG_CACHE_HOME")
-    user = Path(base) if base else Path(os.path.expanduser("~")) / ".cache"
-    shared = Path(tempfile.gettempdir()) / f"goalward-{os.getuid()}"
-    name = f"kernels-{source_hash()}"
-    for root in [Path(given)] if given else [user / "goalward", shared]:
-        folder = root / name
+    fallback = Path(tempfile.gettempdir()) / f"goalward-{os.getuid() if POSIX else os.getlogin()}"
+    for root in [Path(given)] if given else [platformdirs.user_cache_path("goalward", appauthor=False), fallback]:
+        folder = root / f"kernels-{source_hash()}"
         try:
-            if root == shared and not made_private(root):
-                continue
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folder.mkdir(exist_ok=True, mode=0o700)
+            # Anybody may put a link into the folder of temporary files.
+            for status in (folder.stat(), root.lstat() if root == fallback else root.stat()):
+                check_private(root, status)
             with tempfile.TemporaryFile(dir=folder):
+                os.utime(folder)
+                remove_unused(root)
                 return folder
+        except UnsafeFolderError as error:
+            warnings.warn(f"compiled kernels are not kept: {error}", stacklevel=2)
         except OSError:
             continue
     return None
 
 
-def made_private(folder: Path) -> bool:
-    """Make a folder that only its owner can write to; False if somebody else got there first.
+class UnsafeFolderError(Exception):
+    """Somebody else can write to a folder, so its content could be anybody's."""
 
-    Numba unpickles what it finds in a cache, which means to execute it: in a directory open to all, nobody else's
-    folder will do.
-    """
-    folder.mkdir(exist_ok=True, mode=0o700)
-    status = folder.lstat()
-    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022
+
+def check_private(folder: Path, status: os.stat_result) -> None:
+    """Raise UnsafeFolderError if others can write to a folder: Numba unpickles its cache, which executes code."""
+    if POSIX and not (stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022):
+        remedy = "make it yours alone (chown, chmod go-w), or set GOALWARD_CACHE_DIR to another folder"
+        raise UnsafeFolderError(f"others can write to {folder}; {remedy}")
+
+
+def remove_unused(root: Path) -> None:
+    """Remove the kernels of other versions that no process has asked for in a month."""
+    with contextlib.suppress(OSError):
+        for folder in root.glob("kernels-*"):
+            if time.time() - folder.stat().st_mtime > UNUSED_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def kernel(function: Function) -> Function:
