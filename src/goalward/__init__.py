@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from goalward.planning.evaluate import evaluate as evaluate
     from goalward.planning.hardness import Hardness as Hardness
     from goalward.planning.hardness import hardness as hardness
+    from goalward.planning.simulation import Simulation as Simulation
+    from goalward.planning.simulation import simulate as simulate
     from goalward.planning.solve import Solution as Solution
     from goalward.planning.solve import solve as solve
     from goalward.report.plots import plot as plot
@@ -63,6 +65,8 @@ _homes = {
     "learn": "goalward.learning.loop",
     "Tuning": "goalward.learning.tuning",
     "tune": "goalward.learning.tuning",
+    "Simulation": "goalward.planning.simulation",
+    "simulate": "goalward.planning.simulation",
     "Solution": "goalward.planning.solve",
     "solve": "goalward.planning.solve",
     "warm_up": "goalward._jit",

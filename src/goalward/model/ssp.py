@@ -18,7 +18,7 @@ Equality, `hash` and `digest` go by this mathematical content; names and layout 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from goalward.model.build import Rows
 from goalward.model.formats import by_ending
 from goalward.model.formats.explicit import Name
 from goalward.model.layout import GridLayout
+from goalward.model.successors import GOAL, reachable_transitions
 from goalward.model.transitions import Transition, read_transitions
 
 __all__ = ["SSP", "GridLayout"]
@@ -188,6 +189,35 @@ class SSP:
         )
 
     @classmethod
+    def from_successors(
+        cls,
+        start: Hashable,
+        actions: Iterable[Hashable] | Callable[[Any], Iterable[Hashable]],
+        successors: Callable[[Any, Any], Iterable[tuple[Hashable, float, float]]],
+        goal: object,
+        *,
+        limit: int = 1_000_000,
+        normalize: bool = False,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> SSP:
+        """Make a model of all that is reachable from a start; states and actions are anything hashable.
+
+        `actions` are those of every state, or a function from a state to its actions. `successors` is a function from
+        a state and an action to triples (next state, probability, cost). `goal` is a function that tells goals, a list
+        or set of goals, or one goal. More than `limit` states are an error. `progress`, such as `print`, is called
+        every 10,000 states with the numbers of states found and of states done.
+
+        Examples
+        --------
+        >>> import goalward as gw
+        >>> walk = lambda x, step: [(x + step, 0.9, 1.0), (x, 0.1, 1.0)]
+        >>> gw.SSP.from_successors(3, lambda x: [-1, 1] if x < 9 else [-1], walk, goal=0)
+        SSP(states=9, actions=2, transitions=34, unavailable=1, costs=1, initial_state=0 '3')
+        """
+        found = reachable_transitions(start, actions, successors, goal, limit, progress)
+        return cls.from_transitions(found, goals=[GOAL], initial_state=start, normalize=normalize)
+
+    @classmethod
     def from_table(cls, table: Any, **options: Any) -> SSP:
         """Make a model from a mapping of columns, a pyarrow table or a data frame; the options are those of `load`.
 
@@ -217,23 +247,13 @@ class SSP:
     ) -> SSP:
         """Read a model from a file; everything in it is checked as if it were typed in.
 
-        Parameters
-        ----------
-        path
-            A file that ends in ``.npz`` or ``.json`` (goalward's own), ``.csv`` or ``.parquet`` (tables of
-            transitions), ``.umb``, ``.drn``, ``.drn.gz`` or ``.drn.xz`` (model checkers).
-        goal
-            Not for goalward's own: the state or label that is the goal, or several; ``goal`` if not given.
-        start
-            The initial state, by name or number, if not the one that the file names.
-        cost
-            Model checkers: the reward structure that is the cost, or the cost of every step.
-        normalize
-            Not for goalward's own: rescale rows that do not sum to one.
-        sum_duplicates
-            Tables: add up transitions that are there twice.
-        prior
-            Tables of counts: what is added to the count of every transition.
+        The ending of `path` names the format: ``.npz`` or ``.json`` (goalward's own), ``.csv`` or ``.parquet`` (tables
+        of transitions), ``.umb``, ``.drn``, ``.drn.gz`` or ``.drn.xz`` (model checkers).
+
+        `start` is the initial state by name or number, if not the one that the file names. Files of other tools take
+        `goal`, the state or label that is the goal, or several (``goal`` if not given), and `normalize`, to rescale
+        rows that do not sum to one. Model checkers: `cost` is the reward structure that is the cost, or the cost of
+        every step. Tables: `sum_duplicates` adds up transitions that are there twice, `prior` is added to every count.
         """
         options = {"goal": goal, "start": start, "cost": cost, "normalize": normalize}
         fields = by_ending.read(Path(path), **options, sum_duplicates=sum_duplicates, prior=prior)

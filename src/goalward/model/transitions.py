@@ -28,6 +28,7 @@ __all__ = [
     "ModelRows",
     "Transition",
     "by_appearance",
+    "check_name",
     "encode",
     "mean_costs",
     "read_transitions",
@@ -154,6 +155,7 @@ def check_names(batch: list[Transition], first: int) -> None:
 
 
 def check_name(name: object, found: str) -> None:
+    """Raise StateError if something cannot name a state or an action; `found` begins the message."""
     try:
         hash(name)
     except TypeError:

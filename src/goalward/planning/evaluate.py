@@ -22,7 +22,7 @@ from goalward.model.build import ROW_SUM_TOLERANCE
 from goalward.model.ssp import SSP
 from goalward.planning.solve import proved, solve_all
 
-__all__ = ["Evaluation", "action_values", "evaluate", "markov_chain"]
+__all__ = ["Evaluation", "action_values", "evaluate", "markov_chain", "policy_weights"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,17 +63,7 @@ def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-9) -> Evaluation
 
 def markov_chain(ssp: SSP, policy: ArrayLike) -> SSP:
     """Return the SSP with one action that a policy makes of a model."""
-    given = np.asarray(policy)
-    if given.shape == (ssp.states,) and given.dtype.kind in "iu":
-        weights = one_hot(ssp, given)
-    elif given.shape == (ssp.states, ssp.actions) and given.dtype.kind == "f":
-        weights = given
-    else:
-        raise PolicyError(
-            f"the policy has shape {given.shape} and dtype {given.dtype}; it must be integers of shape ({ssp.states},)"
-            f" or floats of shape ({ssp.states}, {ssp.actions})"
-        )
-    check_probabilities(ssp, weights)
+    weights = policy_weights(ssp, policy)
     shares = ssp.probabilities / np.repeat(row_sums(ssp), np.diff(ssp.indptr))
     kernel = sparse.csr_array((shares, ssp.successors, ssp.indptr), shape=(ssp.states * ssp.actions, ssp.states + 1))
     states, actions = np.nonzero(weights)
@@ -94,6 +84,22 @@ def markov_chain(ssp: SSP, policy: ArrayLike) -> SSP:
         ssp.state_names,
         layout=ssp.layout,
     )
+
+
+def policy_weights(ssp: SSP, policy: ArrayLike) -> Floats:
+    """Return the probability of each action in each state; raises PolicyError if the policy does not fit the model."""
+    given = np.asarray(policy)
+    if given.shape == (ssp.states,) and given.dtype.kind in "iu":
+        weights = one_hot(ssp, given)
+    elif given.shape == (ssp.states, ssp.actions) and given.dtype.kind == "f":
+        weights = given
+    else:
+        raise PolicyError(
+            f"the policy has shape {given.shape} and dtype {given.dtype}; it must be integers of shape ({ssp.states},)"
+            f" or floats of shape ({ssp.states}, {ssp.actions})"
+        )
+    check_probabilities(ssp, weights)
+    return weights
 
 
 def one_hot(ssp: SSP, actions: Floats) -> Floats:
