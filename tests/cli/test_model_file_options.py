@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from goalward import SSP, Solution
 from goalward.cli import main
 
 SAMPLES = Path(__file__).parents[1] / "model" / "formats" / "samples"
@@ -47,6 +48,22 @@ def test_tables_of_counts(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert json.loads(out)["values"] == pytest.approx([8 / 7])
     _, out, _ = run(capsys, *table, "--prior", "1")
     assert json.loads(out)["values"] == pytest.approx([10 / 8])
+
+
+@pytest.mark.parametrize("ending", [".csv", ".json", ".umb"])
+def test_values_and_policy_are_written(capsys: pytest.CaptureFixture[str], tmp_path: Path, ending: str) -> None:
+    out = tmp_path / f"policy{ending}"
+    file = str(SAMPLES / "walk-named.drn")
+    code, printed, _ = run(capsys, "solve", file, "--cost", "cost", "--out", str(out))
+    assert code == 0
+    assert printed.endswith(f"\nwritten: {out}\n")
+    assert Solution.load(out, SSP.load(file, cost="cost")).values == pytest.approx([10, 13, 20 / 3, 10 / 3])
+
+
+def test_a_file_that_takes_no_policy_is_refused_before_solving(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "solve", "no-such-world", "--out", "policy.txt")
+    assert (code, out) == (2, "")
+    assert "a solution is kept in .csv, .json or .umb" in err
 
 
 @pytest.mark.parametrize(

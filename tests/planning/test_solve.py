@@ -200,7 +200,7 @@ def test_garbage_to_start_from(method: str) -> None:
     for number in (0.0, np.inf, np.nan, -1.0, 1e300, 5e-324):
         numbers = np.full(4, number)
         for action in range(-1, 4):
-            start = Solution(numbers, np.full(4, action), numbers, numbers, "made up", 0, 1.0)
+            start = Solution(numbers, np.full(4, action), numbers, numbers, "made up", 0, 1.0, ssp)
             check_solve(ssp, 1e-6, start)
 
 

@@ -38,17 +38,25 @@ def solve(
         float, typer.Option(help="The largest relative distance between the proved bounds of a value.")
     ] = 1e-6,
     limit: Annotated[int, typer.Option(min=0, help="Print at most this many states.")] = 20,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write values and policy: .csv, .json, or .umb.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Solve a world: optimal costs, proved bounds, best actions."""
     from goalward import worlds
+    from goalward.planning.solution_files import check_ending
     from goalward.planning.solve import solve as solve_model
     from goalward.report import world_text
     from goalward.report.tables import columns
 
+    if out is not None:
+        check_ending(out)
     options = file_options(goal, start, cost, normalize, sum_duplicates, prior)
     ssp = worlds.load(world, settings or (), **options)
     solution = solve_model(ssp, tolerance)
+    if out is not None:
+        solution.save(out)
     if json:
         say_json(world_text.solution_document(ssp, solution))
         return
@@ -57,6 +65,8 @@ def solve(
         say("", world_text.solution_table(ssp, solution, tolerance, limit))
     if ssp.states > limit:
         say("", f"  {ssp.states - limit:,} more of {ssp.states:,} states: see --limit and --json")
+    if out is not None:
+        say("", f"written: {out}")
 
 
 @app.command()

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import attrgetter
+from pathlib import Path
 
 import numpy as np
 
@@ -60,6 +61,8 @@ class Solution:
         Policy evaluations, or rounds of sweeps.
     width
         The largest (upper - lower) / upper of any state with a positive finite value.
+    ssp
+        The model.
     """
 
     values: Floats
@@ -69,6 +72,33 @@ class Solution:
     method: str
     iterations: int
     width: float
+    ssp: SSP
+
+    def chain(self) -> SSP:
+        """Return the Markov chain that the policy makes of the model: an SSP with one action."""
+        from goalward.planning.evaluate import markov_chain
+
+        return markov_chain(self.ssp, self.policy)
+
+    def save(self, path: str | Path) -> None:
+        """Write values, bounds and policy to ``.csv`` or ``.json``, or with the model to ``.umb``."""
+        from goalward.planning.solution_files import write_solution
+
+        write_solution(Path(path), self.ssp, self)
+
+    @classmethod
+    def load(cls, path: str | Path, ssp: SSP | None = None) -> Solution:
+        """Read the solution of a model from a file; a ``.umb`` file brings its model with it.
+
+        The bounds are those of the file. Pass the solution to `solve` as its start to have them proved.
+        """
+        from goalward.planning.solution_files import read_numbers
+
+        model = SSP.load(path) if ssp is None else ssp
+        values, policy, lower, upper = read_numbers(Path(path), model)
+        inside = (upper > 0.0) & (upper < np.inf)
+        width = float((1.0 - lower[inside] / upper[inside]).max(initial=0.0))
+        return cls(values, policy, lower, upper, f"read from {Path(path).name}", 0, width, model)
 
     def __repr__(self) -> str:
         finite = np.isfinite(self.values)
@@ -164,6 +194,7 @@ def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) 
         method,
         iterations,
         bounds.width,
+        ssp,
     )
 
 

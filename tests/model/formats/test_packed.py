@@ -132,8 +132,8 @@ def test_writing_replaces_or_leaves(tmp_path: Path) -> None:
     write_packed(path, b"one", ".gz")
     write_packed(path, b"two", ".gz")
     assert (read_packed(path), [file.name for file in tmp_path.iterdir()]) == (bytearray(b"two"), ["file.gz"])
-    with pytest.raises(FileError, match="No such file or directory; the model was not saved"):
+    with pytest.raises(FileError, match="No such file or directory; nothing was saved"):
         write_packed(tmp_path / "nowhere" / "file", b"", "")
-    with pytest.raises(FileError, match="Is a directory; the model was not saved"):
+    with pytest.raises(FileError, match="Is a directory; nothing was saved"):
         write_packed(tmp_path, b"", "")
     assert [file.name for file in tmp_path.iterdir()] == ["file.gz"]

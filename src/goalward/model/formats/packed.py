@@ -138,7 +138,7 @@ def write_packed(path: Path, content: bytes, ending: str) -> None:
             file.write(packed[ending]() if ending else content)
         os.replace(temporary, path)
     except OSError as error:
-        raise FileError(f"{error.strerror or error}; the model was not saved") from None
+        raise FileError(f"{error.strerror or error}; nothing was saved") from None
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)

@@ -27,7 +27,7 @@ from goalward.model.formats.umb_names import STATE_NAMES, state_names
 if TYPE_CHECKING:
     from goalward.model.ssp import SSP
 
-__all__ = ["Annotation", "read", "write"]
+__all__ = ["Annotation", "explicit", "read", "write"]
 
 
 def read(path: Path, **options: Any) -> dict[str, Any]:

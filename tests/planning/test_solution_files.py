@@ -1,0 +1,198 @@
+"""Values and policies on disk: what is written is read back, what does not fit the model is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import goalward as gw
+from goalward import SSP, Solution
+from goalward.errors import FileError
+from goalward.planning.solve import solve_all
+from oracles import Exact
+from strategies import models
+
+ENDINGS = (".csv", ".json", ".umb")
+ROADS = [
+    ("A", "ferry", "B", 0.8, 3.0),
+    ("A", "ferry", "A", 0.2, 3.0),
+    ("A", "bridge", "C", 1.0, 1.0),
+    ("C", "road", "B", 0.5, 2.0),
+    ("C", "road", "pit", 0.5, 2.0),
+    ("pit", "road", "pit", 1.0, 6.0),
+]
+
+
+def roads() -> SSP:
+    return SSP.from_transitions(ROADS, goals=["B"])
+
+
+def same(one: Solution, other: Solution) -> bool:
+    return all(
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in ("values", "policy", "lower", "upper")
+    )
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_round_trip(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"policy{ending}"
+    solution = gw.solve(roads())
+    solution.save(path)
+    back = Solution.load(path, roads())
+    assert same(back, solution)
+    assert (back.method, back.ssp) == (f"read from policy{ending}", roads())
+    assert back.width == pytest.approx(solution.width)
+    assert gw.solve(roads(), start=back).values.tolist() == pytest.approx(solution.values.tolist())
+
+
+@given(ssp=models(), ending=st.sampled_from(ENDINGS))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_solution_survives(ssp: SSP, ending: str, tmp_path: Path) -> None:
+    assume(ending != ".umb" or ssp.available.any(axis=1).all())
+    path = tmp_path / f"policy{ending}"
+    solution = solve_all(ssp)
+    solution.save(path)
+    assert same(Solution.load(path, ssp), solution)
+
+
+def test_what_the_files_say(tmp_path: Path) -> None:
+    solution = gw.solve(roads())
+    solution.save(tmp_path / "policy.csv")
+    with (tmp_path / "policy.csv").open(newline="") as file:
+        rows = {row["state"]: row for row in csv.DictReader(file)}
+    assert {name: row["action"] for name, row in rows.items()} == {"A": "ferry", "C": "", "pit": ""}
+    assert (float(rows["A"]["value"]), rows["pit"]["value"]) == (solution.values[0], "inf")
+    solution.save(tmp_path / "policy.json")
+    document = json.loads((tmp_path / "policy.json").read_text(), parse_constant=lambda name: pytest.fail(name))
+    assert (document["action"], document["value"][1:]) == (["ferry", None, None], [None, None])
+
+
+def test_a_umb_file_brings_its_model(tmp_path: Path) -> None:
+    path = tmp_path / "policy.umb"
+    gw.solve(roads()).save(path)
+    back = Solution.load(path)
+    assert (back.ssp, back.ssp.state_names) == (roads(), ("A", "C", "pit"))
+    assert SSP.load(path) == roads()
+
+
+def test_the_chain_of_a_policy() -> None:
+    """Its values are those of the policy, by exact arithmetic too; without a policy there is no way out."""
+    solution = gw.solve(roads())
+    chain = solution.chain()
+    assert (chain.states, chain.actions, chain.state_names) == (3, 1, ("A", "C", "pit"))
+    assert chain.to_dense()[0, 0].tolist() == [0.2, 0.0, 0.0, 0.8]
+    assert chain.available[:, 0].tolist() == [True, False, False]
+    values, _ = Exact.of(chain).best()
+    assert [None if value is None else float(value) for value in values] == [3.75, None, None]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_an_action_without_a_name(tmp_path: Path, ending: str) -> None:
+    ssp = SSP.from_dense(
+        [[[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]], [[0.0, 1.0, 0.0]] * 2], [[1.0, 1.0], [1.0, 1.0]], action_names=["", "b"]
+    )
+    solution = gw.solve(ssp)
+    solution.save(tmp_path / f"policy{ending}")
+    assert Solution.load(tmp_path / f"policy{ending}", ssp).policy.tolist() == solution.policy.tolist() == [0, -1]
+
+
+@pytest.mark.parametrize("ending", [".npz", "", ".txt"])
+def test_other_endings(tmp_path: Path, ending: str) -> None:
+    with pytest.raises(FileError, match=r"a solution is kept in \.csv, \.json or \.umb; the ending is"):
+        gw.solve(roads()).save(tmp_path / f"policy{ending}")
+    with pytest.raises(FileError, match=r"a solution is kept in \.csv, \.json or \.umb; the ending is"):
+        Solution.load(tmp_path / f"policy{ending}", roads())
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_paths_that_cannot_be_used(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / "nowhere" / f"policy{ending}"
+    with pytest.raises(FileError, match=rf"^{path}: No such file or directory; nothing was saved"):
+        gw.solve(roads()).save(path)
+    with pytest.raises(FileError, match=rf"^{path}: No such file or directory"):
+        Solution.load(path, roads())
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_solution_of_another_model_is_refused(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"policy{ending}"
+    gw.solve(roads()).save(path)
+    other = gw.worlds.random_mdp()
+    with pytest.raises(FileError, match=rf"^{path}: .*(another model|no state is called|no action is called)"):
+        Solution.load(path, other)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "state,action",
+            "action,state",
+            "the first line is 'action,state,.*; it must be state,action,value",
+        ),
+        ("A,ferry", "AA,ferry", "line 2: no state is called 'AA'; did you mean 'A'"),
+        ("A,ferry", "A,fairy", "line 2: no action is called 'fairy'; did you mean 'ferry'"),
+        ("A,ferry", "A,road", "the action 'road' of state 'A' is not available there"),
+        ("A,ferry", "A,", "state 'A' must have an action if and only if its value is finite"),
+        ("C,", "pit,", "line 4: state 'pit' is there twice"),
+        ("C,,inf,inf,inf\n", "", "state 'C' is missing"),
+        ("C,,inf,inf,inf", "C,,inf", "line 3 has 3 fields; it must have 5"),
+        ("C,,inf,inf,inf", "C,,x,y,z", r"line 3: \['x', 'y', 'z'\] are not three numbers"),
+        ("C,,inf,inf,inf", "C,,inf,inf,1", "state 'C' has value inf and bounds inf and 1; none is negative"),
+        ("C,,inf,inf,inf", "C,,nan,0,1", "state 'C' has value nan"),
+        ("C,,inf,inf,inf", "C,,-1,0,1", "state 'C' has value -1"),
+    ],
+)
+def test_csv_files_that_are_wrong(tmp_path: Path, old: str, new: str, message: str) -> None:
+    path = tmp_path / "policy.csv"
+    gw.solve(roads()).save(path)
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(FileError, match=rf"^{path}: {message}"):
+        Solution.load(path, roads())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": "other"}, "not a solution of goalward's"),
+        ({"version": 2}, "not a solution of goalward's"),
+        ({"digest": "0"}, "is the solution of another model"),
+        ({"value": [1.0]}, "value must be a list of 3 entries; write"),
+        ({"value": 7}, "value must be a list of 3 entries"),
+        ({"state": [[], "C", "pit"]}, r"entry 0: no state is called '\[\]'"),
+        ({"action": [["ferry"], None, None]}, "entry 0: no action is called"),
+        ({"lower": ["x", None, None]}, "entry 0: .* are not three numbers"),
+        ({"lower": [-1.0, None, None]}, "state 'A' has value .* none is negative"),
+    ],
+)
+def test_json_files_that_are_wrong(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    path = tmp_path / "policy.json"
+    gw.solve(roads()).save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    with pytest.raises(FileError, match=rf"^{path}: {message}"):
+        Solution.load(path, roads())
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"[]", b"[" * 100_000, b"PK\3\4"])
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_foreign_files(tmp_path: Path, ending: str, content: bytes) -> None:
+    path = tmp_path / f"policy{ending}"
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=f"^{path}: "):
+        Solution.load(path, roads())
+
+
+def test_a_model_without_a_solution(tmp_path: Path) -> None:
+    path = tmp_path / "model.umb"
+    roads().save(path)
+    with pytest.raises(FileError, match="has no annotation 'value' of the group goalward; it holds a model without"):
+        Solution.load(path)
