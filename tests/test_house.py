@@ -155,6 +155,6 @@ def test_no_module_waits_for_itself() -> None:
     ],
 )
 def test_no_way_of_importing_escapes(source: str, expected: list[str]) -> None:
-    visitor = Imports("goalward.model.build")
+    visitor = Imports("goalward.model.checks")
     visitor.visit(ast.parse(source))
     assert [name for name, _ in visitor.found if name.startswith("goalward")] == expected

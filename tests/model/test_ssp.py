@@ -84,16 +84,6 @@ def test_a_row_that_sums_almost_to_one_is_kept_as_it_is() -> None:
     assert ssp.probabilities.tolist() == probabilities
 
 
-def test_several_goals_are_merged() -> None:
-    kernel = np.zeros((4, 1, 4))
-    kernel[1, 0] = [0.125, 0.25, 0.25, 0.375]
-    kernel[3, 0] = [0.5, 0.0, 0.5, 0.0]
-    costs = np.array([[np.nan], [1.0], [-5.0], [2.0]])  # the costs of goals are never looked at
-    merged = SSP.from_dense(kernel, costs, 3, goals=[2, 0], state_names=["g", "a", "h", "b"])
-    assert merged == SSP.from_dense([[[0.25, 0.375, 0.375]], [[0.0, 0.0, 1.0]]], [[1.0], [2.0]], 1)
-    assert merged.state_names == ("a", "b")
-
-
 def test_the_callers_arrays_stay_the_callers() -> None:
     kernel, costs = DENSE.copy(), COSTS.copy()
     ssp = SSP.from_dense(kernel, costs)

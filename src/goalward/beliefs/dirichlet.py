@@ -39,7 +39,8 @@ from goalward.beliefs.base import (
     register,
 )
 from goalward.errors import SettingError, ShapeError
-from goalward.model.build import canonical_rows, dense_to_rows
+from goalward.model.checks import canonical_rows
+from goalward.model.dense import dense_to_rows
 from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
 from goalward.settings import checked_number

@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.base import FLOOR, CountedBelief, Marginals, Prior, check_reachable, excluded, locate, register
 from goalward.errors import SettingError, ShapeError
-from goalward.model.build import numbers
+from goalward.model.checks import number_array
 from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
 from goalward.seeds import generator
@@ -238,7 +238,7 @@ class TiedBelief(CountedBelief):
 
 def whole(name: str, given: ArrayLike, dimensions: int) -> Int64s:
     """Return an array of integers."""
-    array = numbers(name, given, integer=True)
+    array = number_array(name, given, integer=True)
     if array.ndim != dimensions or not array.size:
         raise ShapeError(f"{name} has shape {array.shape}; it must be integers in {dimensions} dimensions")
     return array.copy()

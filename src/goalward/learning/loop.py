@@ -20,7 +20,7 @@ from goalward.learning.regret import Optimum, optimum, unknown
 from goalward.learning.rollout import Ended, Rollout
 from goalward.learning.run import Run
 from goalward.learning.stepwise import Environment, Stepwise
-from goalward.model.build import checked_costs, checked_state
+from goalward.model.checks import checked_costs, checked_state
 from goalward.model.ssp import SSP
 from goalward.seeds import checked_seed, generator, streams
 from goalward.settings import checked_integer

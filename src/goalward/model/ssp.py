@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from goalward.errors import FileError, ModelError, StateError
-from goalward.model import build
-from goalward.model.build import Rows
+from goalward.model import checks, dense
+from goalward.model.checks import ModelArrays
 from goalward.model.formats import by_ending
 from goalward.model.formats.explicit import Name
 from goalward.model.layout import GridLayout
@@ -125,8 +125,10 @@ class SSP:
         Equal successors of one row are added up and zeros dropped. `costs[S, A]` says how many states and actions
         there are. `normalize` rescales rows that do not sum to one.
         """
-        rows = build.canonical_rows(indptr, successors, probabilities, costs, normalize=normalize)
-        return cls._trusted(*rows, *build.labels(rows.costs.shape, initial_state, state_names, action_names, layout))
+        rows = checks.canonical_rows(indptr, successors, probabilities, costs, normalize=normalize)
+        return cls._trusted(
+            *rows, *checks.checked_labels(rows.costs.shape, initial_state, state_names, action_names, layout)
+        )
 
     @classmethod
     def from_dense(
@@ -148,9 +150,9 @@ class SSP:
         action that is not available.
         """
         if goals is None:
-            rows = build.dense_to_rows(P)
+            rows = dense.dense_to_rows(P)
         else:
-            rows, costs, initial_state, state_names = build.merge_goals(
+            rows, costs, initial_state, state_names = dense.merge_goals(
                 P, costs, initial_state, state_names, goals, normalize
             )
         return cls.from_rows(
@@ -294,9 +296,9 @@ class SSP:
         return mask
 
     @property
-    def rows(self) -> Rows:
+    def arrays(self) -> ModelArrays:
         """The arrays of the model, as kernels take them."""
-        return Rows(self.indptr, self.successors, self.probabilities, self.costs)
+        return ModelArrays(self.indptr, self.successors, self.probabilities, self.costs)
 
     def row(self, state: int, action: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the successors of a pair and their probabilities."""
@@ -317,11 +319,11 @@ class SSP:
 
     def with_costs(self, costs: ArrayLike) -> SSP:
         """Return the same world with other costs; those of unavailable actions are ignored."""
-        return self._replace(costs=build.checked_costs(costs, self.available))
+        return self._replace(costs=checks.checked_costs(costs, self.available))
 
     def with_initial_state(self, state: int) -> SSP:
         """Return the same world with another start."""
-        return self._replace(initial_state=build.checked_state(state, self.states))
+        return self._replace(initial_state=checks.checked_state(state, self.states))
 
     def _replace(self, **changes: Any) -> SSP:
         fields = {name: self.__dict__[name] for name in SSP.__annotations__}
@@ -345,7 +347,7 @@ class SSP:
     def digest(self) -> str:
         """SHA-256 of the mathematical content: the same on every machine, another for every other model."""
         content = hashlib.sha256(f"goalward-ssp {self.states} {self.actions} {self.initial_state}".encode())
-        for array in self.rows:
+        for array in self.arrays:
             content.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
         return content.hexdigest()
 

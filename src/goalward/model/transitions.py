@@ -20,7 +20,7 @@ from scipy import sparse
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import CostError, ProbabilityError, ShapeError, StateError
-from goalward.model.build import ROW_SUM_TOLERANCE, CompressedRows, numbers
+from goalward.model.checks import ROW_SUM_TOLERANCE, CompressedRows, number_array
 
 __all__ = [
     "LARGEST_PAIRS",
@@ -131,12 +131,12 @@ def encode(transitions: Iterable[Transition], goals: Sequence[Hashable]) -> tupl
 def float_column(batch: list[Transition], column: int, name: str, goals: Sequence[Hashable]) -> Floats:
     """Return a column of numbers; NaN where the transition starts in a goal and has none."""
     try:
-        return numbers(name, list(map(itemgetter(column), batch)))
+        return number_array(name, list(map(itemgetter(column), batch)))
     except ShapeError:
         kept = [entry[0] not in goals for entry in batch]
         values = np.full(len(batch), np.nan)
         given: list[Any] = [entry[column] for entry, wanted in zip(batch, kept, strict=True) if wanted]
-        values[kept] = numbers(name, given)
+        values[kept] = number_array(name, given)
         return values
 
 

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from goalward.arrays import Floats
 from goalward.errors import PolicyError
-from goalward.model.build import ROW_SUM_TOLERANCE
+from goalward.model.checks import ROW_SUM_TOLERANCE
 from goalward.model.ssp import SSP
 from goalward.planning.solve import proved, solve_all
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from goalward._jit import kernel, prefetch
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.model.build import Rows
+from goalward.model.checks import ModelArrays
 from goalward.model.ssp import SSP
 from goalward.model.structure import search, sure_states, zero_cost_components
 from goalward.planning.bellman import Problem
@@ -92,7 +92,7 @@ def reduce(ssp: SSP) -> Reduction:
         near = np.full(int(place.max()) + 1, ssp.states, dtype=np.int32)
         np.minimum.at(near, place[order], distance[order])
     problem = scratch(Problem.empty, len(near), len(usable), len(ssp.successors))
-    longest, widest = compact(ssp.rows, usable, place, order, problem)
+    longest, widest = compact(ssp.arrays, usable, place, order, problem)
     return Reduction(problem, longest, widest, place[:-1], near, loops, inner)
 
 
@@ -151,7 +151,7 @@ def descend(ssp: SSP, successors: Int32s, rows: Bools, distance: Int32s) -> Int6
 
 
 @kernel
-def compact(model: Rows, usable: Bools, place: Int32s, members: Int32s, problem: Problem) -> tuple[int, int]:
+def compact(model: ModelArrays, usable: Bools, place: Int32s, members: Int32s, problem: Problem) -> tuple[int, int]:
     """Write the usable rows of the members, in order, without self-loops and without the goal's column.
 
     Returns the length of the longest usable row of the model, and the number of entries that one row for each reduced

@@ -19,7 +19,7 @@ import numpy as np
 from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import PrecisionError
-from goalward.model.build import Rows
+from goalward.model.checks import ModelArrays
 from goalward.model.ssp import SSP
 from goalward.planning.bellman import Equation, Problem, certify, policy_iteration, relative_width
 from goalward.planning.solve import DENSE_STATES, Solution, solve
@@ -44,7 +44,7 @@ class Replanner:
 
     def __init__(self) -> None:
         self.previous: Solution | None = None
-        self.support: Rows | None = None
+        self.support: ModelArrays | None = None
         self.problem: Problem
         self.rows: Int64s
 
@@ -71,7 +71,7 @@ class Replanner:
         """Lay out a model that shares the costs of the one before; False if no policy reaches the goal everywhere."""
         if self.support is None or self.support.costs is not model.costs:
             return False
-        self.support, self.problem = model.rows, unreduced(model.rows)
+        self.support, self.problem = model.arrays, unreduced(model.arrays)
         if not make_proper(self.problem, self.rows):
             self.support = None
         return self.support is not None
@@ -84,14 +84,14 @@ class Replanner:
             solution = error.solution
         policy, self.support = solution.policy, None
         if model.states <= DENSE_STATES and model.costs.min() > 0.0 and policy.min() >= 0:
-            self.support, self.problem = model.rows, unreduced(model.rows)
+            self.support, self.problem = model.arrays, unreduced(model.arrays)
             self.rows = np.searchsorted(self.problem.origin, np.arange(model.states) * model.actions + policy)
         self.previous = solution
         return Planned(solution.values, np.where(policy < 0, model.available.argmax(axis=1), policy))
 
 
 @kernel
-def unreduced(model: Rows) -> Problem:
+def unreduced(model: ModelArrays) -> Problem:
     """Return the rows of a model as they are, self-loops included, with room for probabilities."""
     indptr, successors, _, costs = model
     S, A = costs.shape

@@ -25,7 +25,7 @@ from scipy import sparse
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import CostError, ProbabilityError, ShapeError, StateError, UnknownNameError
-from goalward.model.build import ROW_SUM_TOLERANCE
+from goalward.model.checks import ROW_SUM_TOLERANCE
 from goalward.model.transitions import LARGEST_PAIRS
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
-"""From what users have to canonical arrays: dense arrays and compressed rows.
+"""The checks that every model passes on its way in, and the one form that its arrays get.
 
-Every check of a model happens here, and each complaint names the state, the action and the value.
+Each message names the state, the action and the value.
 """
 
 from __future__ import annotations
@@ -12,30 +12,29 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from goalward.arrays import Floats, Int32s, Int64s
+from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import CostError, ModelError, ProbabilityError, ShapeError, StateError
 from goalward.model.layout import GridLayout
 
 __all__ = [
     "ROW_SUM_TOLERANCE",
     "CompressedRows",
-    "Rows",
+    "ModelArrays",
     "canonical_rows",
     "checked_costs",
+    "checked_labels",
+    "checked_names",
     "checked_state",
-    "dense_to_rows",
-    "labels",
-    "merge_goals",
-    "numbers",
+    "number_array",
 ]
 
 ROW_SUM_TOLERANCE = 1e-9
 LARGEST = int(np.iinfo(np.int64).max)
-CompressedRows = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+CompressedRows = tuple[Int64s, Int64s, Floats]
 
 
-class Rows(NamedTuple):
-    """The arrays of a model, canonical: as `SSP` holds them and as kernels take them."""
+class ModelArrays(NamedTuple):
+    """The arrays of a model in canonical form, as `SSP` holds them and as kernels take them."""
 
     indptr: Int64s
     successors: Int32s
@@ -43,8 +42,8 @@ class Rows(NamedTuple):
     costs: Floats
 
 
-def numbers(name: str, given: ArrayLike, *, integer: bool = False) -> NDArray[Any]:
-    """Return an array of floats (or integers) of any shape, refusing everything that is not plain numbers."""
+def number_array(name: str, given: ArrayLike, *, integer: bool = False) -> NDArray[Any]:
+    """Return an array of floats or integers; raise ShapeError for everything that is not plain numbers."""
     if isinstance(given, np.ma.MaskedArray):
         raise ShapeError(f"{name} is a masked array; its mask means nothing here: fill it with .filled first")
     try:
@@ -63,12 +62,11 @@ def numbers(name: str, given: ArrayLike, *, integer: bool = False) -> NDArray[An
 
 
 def where(row: int, actions: int) -> str:
-    """Name a row of the kernel."""
     return f"(state {row // actions}, action {row % actions})"
 
 
 def checked_state(state: int, states: int, name: str = "initial_state") -> int:
-    """Return a state index, or say why it is none."""
+    """Return a state as an int; raise StateError if the model does not have it."""
     if isinstance(state, bool) or not isinstance(state, int | np.integer):
         raise StateError(f"{name} is {state!r}; it must be an integer in 0..{states - 1}")
     if not 0 <= state < states:
@@ -76,9 +74,9 @@ def checked_state(state: int, states: int, name: str = "initial_state") -> int:
     return int(state)
 
 
-def checked_costs(given: ArrayLike, available: NDArray[np.bool_]) -> NDArray[np.float64]:
+def checked_costs(given: ArrayLike, available: Bools) -> Floats:
     """Return ``costs[S, A]`` with infinity where an action is not available."""
-    costs = numbers("costs", given)
+    costs = number_array("costs", given)
     if costs.shape != available.shape:
         raise ShapeError(f"costs has shape {costs.shape}; it must be {available.shape}: states by actions")
     bad = available & ~((costs >= 0.0) & (costs < np.inf))
@@ -94,17 +92,17 @@ def checked_costs(given: ArrayLike, available: NDArray[np.bool_]) -> NDArray[np.
 
 def canonical_rows(
     indptr: ArrayLike, successors: ArrayLike, probabilities: ArrayLike, costs: ArrayLike, *, normalize: bool = False
-) -> Rows:
+) -> ModelArrays:
     """Check compressed rows and bring them into the one form: sorted successors, each once, no zeros."""
-    cost_table = numbers("costs", costs)
+    cost_table = number_array("costs", costs)
     if cost_table.ndim != 2 or 0 in cost_table.shape:
         raise ShapeError(
             f"costs has shape {cost_table.shape}; it must be (S, A) with at least one state and one action"
         )
     S, A = cost_table.shape
-    indptr = numbers("indptr", indptr, integer=True)
-    successors = numbers("successors", successors, integer=True)
-    probabilities = numbers("probabilities", probabilities)
+    indptr = number_array("indptr", indptr, integer=True)
+    successors = number_array("successors", successors, integer=True)
+    probabilities = number_array("probabilities", probabilities)
     check_pointers(indptr, successors, probabilities, S * A)
     check_entries(indptr, successors, probabilities, S, A)
 
@@ -119,12 +117,10 @@ def canonical_rows(
     available = (np.diff(pointers) > 0).reshape(S, A)
     if not available.any():
         raise ModelError("no action is available in any state; give at least one row its successors")
-    return Rows(pointers, np.array(successors, dtype=np.int32), weights, checked_costs(cost_table, available))
+    return ModelArrays(pointers, np.array(successors, dtype=np.int32), weights, checked_costs(cost_table, available))
 
 
-def check_pointers(
-    indptr: NDArray[np.int64], successors: NDArray[np.int64], probabilities: NDArray[np.float64], rows: int
-) -> None:
+def check_pointers(indptr: Int64s, successors: Int64s, probabilities: Floats, rows: int) -> None:
     """Check that the three arrays of compressed rows fit each other and the number of rows."""
     if indptr.shape != (rows + 1,):
         raise ShapeError(f"indptr has shape {indptr.shape}; {rows} rows (states times actions) need ({rows + 1},)")
@@ -140,10 +136,7 @@ def check_pointers(
         )
 
 
-def check_entries(
-    indptr: NDArray[np.int64], successors: NDArray[np.int64], probabilities: NDArray[np.float64], S: int, A: int
-) -> None:
-    """Check every successor and probability on its own."""
+def check_entries(indptr: Int64s, successors: Int64s, probabilities: Floats, S: int, A: int) -> None:
     for bad, error, say in (
         (~((probabilities >= 0.0) & (probabilities <= 1.0 + ROW_SUM_TOLERANCE)), ProbabilityError, "probability"),
         ((successors < 0) | (successors > S), StateError, "successor"),
@@ -161,14 +154,14 @@ def check_entries(
             )
 
 
-def is_canonical(indptr: NDArray[np.int64], successors: NDArray[np.int64], probabilities: NDArray[np.float64]) -> bool:
+def is_canonical(indptr: Int64s, successors: Int64s, probabilities: Floats) -> bool:
     """Return whether all rows are strictly sorted and free of zeros."""
     falls = np.flatnonzero(np.diff(successors) <= 0) + 1
     return bool(np.isin(falls, indptr).all() and (probabilities > 0.0).all())
 
 
-def check_zeros(before: NDArray[np.int64], after: NDArray[np.integer], A: int) -> None:
-    """Check that no row has vanished with its zeros: that would make its action unavailable without a word."""
+def check_zeros(before: Int64s, after: NDArray[np.integer], A: int) -> None:
+    """Check that no row has lost all its entries with its zeros: its action would silently become unavailable."""
     lost = np.flatnonzero((np.diff(before) > 0) & (np.diff(after) == 0))
     if len(lost):
         raise ProbabilityError(
@@ -177,16 +170,14 @@ def check_zeros(before: NDArray[np.int64], after: NDArray[np.integer], A: int) -
         )
 
 
-def check_sums(
-    indptr: NDArray[np.int64], probabilities: NDArray[np.float64], A: int, normalize: bool
-) -> NDArray[np.float64]:
-    """Check, or make, that the rows of available actions sum to one."""
+def check_sums(indptr: Int64s, probabilities: Floats, A: int, normalize: bool) -> Floats:
+    """Check that the rows of available actions sum to one; with `normalize`, rescale them."""
     filled = np.flatnonzero(np.diff(indptr) > 0)
     if not len(filled):
         return probabilities
     sums = np.add.reduceat(probabilities, indptr[filled])
     if normalize:
-        scaled: NDArray[np.float64] = probabilities / np.repeat(sums, np.diff(indptr)[filled])
+        scaled: Floats = probabilities / np.repeat(sums, np.diff(indptr)[filled])
         if not scaled.all():
             entry = int(np.argmin(scaled))
             row = int(np.searchsorted(indptr, entry, side="right")) - 1
@@ -205,57 +196,8 @@ def check_sums(
     return probabilities
 
 
-def dense_to_rows(P: ArrayLike) -> CompressedRows:
-    """Turn ``P[S, A, S + 1]`` into compressed rows; what is not exactly zero becomes an entry."""
-    array = numbers("P", P)
-    if array.ndim != 3 or array.shape[2] != array.shape[0] + 1 or 0 in array.shape:
-        raise ShapeError(f"P has shape {array.shape}; it must be (S, A, S + 1), the last column being the goal")
-    flat = array.reshape(-1, array.shape[2])
-    rows, successors = np.nonzero(flat)
-    indptr = np.zeros(len(flat) + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows, minlength=len(flat)), out=indptr[1:])
-    return indptr, successors, flat[rows, successors]
-
-
-def merge_goals(
-    P: ArrayLike,
-    costs: ArrayLike,
-    initial_state: int,
-    state_names: Sequence[str] | None,
-    goals: Iterable[int],
-    normalize: bool,
-) -> tuple[CompressedRows, NDArray[np.float64], int, Sequence[str] | None]:
-    """Merge the given goal states of ``P[N, A, N]`` into one and drop their rows."""
-    kernel, cost_table = numbers("P", P), numbers("costs", costs)
-    if kernel.ndim != 3 or kernel.shape[0] != kernel.shape[2] or cost_table.shape != kernel.shape[:2]:
-        raise ShapeError(
-            f"with goals, P must be (N, A, N) over all states and costs (N, A);"
-            f" they have shapes {kernel.shape} and {cost_table.shape}"
-        )
-    N, A = cost_table.shape
-    if not isinstance(goals, Iterable):
-        raise StateError(f"goals is {goals!r}; pass a list of states, even for one goal")
-    goal_set = {checked_state(goal, N, "a goal") for goal in goals}
-    if not goal_set:
-        raise StateError("goals is empty; name at least one goal state")
-    start = checked_state(initial_state, N)
-    if start in goal_set:
-        raise StateError(f"initial_state {start} is a goal; start somewhere else")
-    names = checked_names("state_names", state_names, N)
-
-    # Checked before the merger, which renumbers states and adds entries up: faults are named as the caller knows them.
-    is_goal = np.isin(np.arange(N), list(goal_set))
-    open_rows = np.zeros((N, A, N + 1))
-    open_rows[~is_goal, :, :N] = kernel[~is_goal]
-    indptr, successors, probabilities, _ = canonical_rows(*dense_to_rows(open_rows), cost_table, normalize=normalize)
-    number = np.where(is_goal, N - len(goal_set), np.cumsum(~is_goal) - 1)
-    pointers = np.concatenate([[0], np.cumsum(np.diff(indptr).reshape(N, A)[~is_goal])])
-    kept_names = None if names is None else [name for name, goal in zip(names, is_goal, strict=True) if not goal]
-    return (pointers, number[successors], probabilities), cost_table[~is_goal], int(number[start]), kept_names
-
-
 def checked_names(kind: str, names: Iterable[str] | None, count: int) -> tuple[str, ...] | None:
-    """Return labels as a tuple, or say why they are none."""
+    """Return names as a tuple; raise ShapeError unless they are `count` strings."""
     if names is None:
         return None
     given = () if isinstance(names, str) else tuple(names)
@@ -268,7 +210,7 @@ def checked_names(kind: str, names: Iterable[str] | None, count: int) -> tuple[s
     return given
 
 
-def labels(
+def checked_labels(
     shape: tuple[int, ...],
     initial_state: int,
     state_names: Sequence[str] | None,
