@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import goalward as gw
 from goalward import SSP
 from goalward.planning.certificate import Bounds, Certifier
-from goalward.planning.reduce import DEAD, reduce
+from goalward.planning.chain import PolicyChain
+from goalward.planning.reduction import DEAD, Reduction
 from oracles import Exact, exact_policy_values
 from strategies import models, random_model
 
@@ -23,7 +24,7 @@ NOISE = (0.0, 1e-16, 1e-12, 1e-7, 1e-3, 0.5, 10.0)
 
 def check_bounds(ssp: SSP, bounds: Bounds, policy: np.ndarray) -> None:
     """Check the bounds of a policy given as actions, in rational arithmetic."""
-    place = reduce(ssp).place
+    place = Reduction.of(ssp).place
     values, _ = Exact.of(ssp).best()
     played = exact_policy_values(ssp, policy.tolist())
     for state, (best, cost) in enumerate(zip(values, played, strict=True)):
@@ -48,7 +49,7 @@ def check_bounds(ssp: SSP, bounds: Bounds, policy: np.ndarray) -> None:
 @settings(max_examples=800)
 def test_no_proof_of_anything_false(ssp: SSP, noise: float, proof: str, exact: bool, seed: int) -> None:
     """The values are V* with noise of a random sign, the policy anything."""
-    reduction = reduce(ssp)
+    reduction = Reduction.of(ssp)
     assume(reduction.states > 0)
     rng = np.random.default_rng(seed)
     values, _ = Exact.of(ssp).best()
@@ -59,7 +60,7 @@ def test_no_proof_of_anything_false(ssp: SSP, noise: float, proof: str, exact: b
     extended[:DEAD] *= np.maximum(1.0 + noise * rng.uniform(-1.0, 1.0, reduction.states), 0.0)
     first = reduction.problem.first
     policy = rng.integers(first[:-1], first[1:], dtype=np.int64)
-    certifier = Certifier(reduction, exact=exact)
+    certifier = Certifier(reduction, PolicyChain(reduction, exact=exact))
     with np.errstate(all="ignore"):  # as `solve_all` does: an overflow is not to be proved away, but no error either
         if proof == "propagation":
             bounds = certifier.by_propagation(extended, policy)
@@ -73,10 +74,10 @@ def test_no_proof_of_anything_false(ssp: SSP, noise: float, proof: str, exact: b
 def test_elimination_proves_nothing_about_a_policy_that_may_be_beaten(gain: float) -> None:
     """Row 0 costs less than row 1, or as much as far as rounding can tell."""
     ssp = SSP.from_dense([[[0.5, 0.5], [0.5, 0.5]]], [[1.0 - gain, 1.0]])
-    reduction = reduce(ssp)
+    reduction = Reduction.of(ssp)
     extended = reduction.extended()
     extended[:DEAD] = 2.0
-    certifier = Certifier(reduction, exact=True)
+    certifier = Certifier(reduction, PolicyChain(reduction, exact=True))
     worse, better = np.array([1]), np.array([0])
     assert not certifier.by_elimination(extended, worse).width < 1.0
     extended[:DEAD] = 2.0 * (1.0 - gain)
@@ -100,7 +101,7 @@ def test_the_error_of_elimination_bounds_what_elimination_does() -> None:
 
 
 def test_solutions_share_no_memory() -> None:
-    """The planner reuses its scratch memory; what it hands out must not be part of it."""
+    """The planner reuses its working memory; what it returns must not be part of it."""
     first = gw.worlds.random_mdp(states=8, actions=2, seed=0)
     solution = gw.solve(first)
     kept = [np.copy(getattr(solution, name)) for name in ("values", "policy", "lower", "upper")]

@@ -11,7 +11,6 @@ from promises import check_promises, check_solve
 import goalward as gw
 from goalward import SSP, Solution
 from goalward.errors import PolicyError, PrecisionError, SettingError, UnreachableGoalError
-from goalward.planning import certificate
 from goalward.planning import solve as solving
 from oracles import Exact
 from strategies import model_pairs, models
@@ -26,7 +25,7 @@ def method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
         monkeypatch.setattr(solving, "DENSE_STATES", 0)
         monkeypatch.setattr(solving, "ELIMINATED_STATES", 0)
     if request.param == "coarse sweeps":
-        monkeypatch.setattr(certificate, "MAX_GROUPS", 1)
+        monkeypatch.setattr("goalward.planning.chain.MAX_GROUPS", 1)
     return str(request.param)
 
 

@@ -18,7 +18,7 @@ from goalward.agents.base import Learner, Task, registry
 from goalward.beliefs.base import LARGEST_NUMBER, Prior
 from goalward.beliefs.base import registry as priors
 from goalward.errors import FileError, GoalwardError, SettingError, ShapeError
-from goalward.model.build import checked_costs, checked_state
+from goalward.model.checks import checked_costs, checked_state
 from goalward.model.ssp import SSP
 from goalward.seeds import generator
 from goalward.settings import checked_integer

@@ -24,7 +24,7 @@ from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Int32s, Int64s
 from goalward.model.ssp import SSP
 
-__all__ = ["Structure", "search", "structure", "sure_states", "zero_cost_components"]
+__all__ = ["Structure", "structure", "sure_states", "zero_cost_components"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,23 +68,19 @@ def structure(ssp: SSP) -> Structure:
     )
 
 
-def sure_states(ssp: SSP, rows: Bools) -> tuple[Int32s, Int32s, Bools]:
+def sure_states(ssp: SSP, rows: Bools, successors: Int32s | None = None) -> tuple[Int32s, Int32s, Bools]:
     """Find the states that can reach the goal surely by the given rows.
 
     Returns the distance of each state to the goal in steps of positive probability inside the set (-1 for dead ends),
-    the sure states in order of that distance, and the rows that stay inside the set.
+    the sure states in order of that distance, and the rows that stay inside the set. `successors` may replace those of
+    the model.
     """
     usable = np.array(rows, dtype=np.bool_).reshape(-1)
-    distance, order = search(ssp, ssp.successors, usable)
-    return distance, order, usable
-
-
-def search(ssp: SSP, successors: Int32s, usable: Bools) -> tuple[Int32s, Int32s]:
-    """Find distances and order as `sure_states` does, with other successors in the model's rows; shrinks `usable`."""
     distance = np.empty(ssp.states, dtype=np.int32)
     order = np.empty(ssp.states, dtype=np.int32)
-    count = sure_reach(ssp.indptr, successors, ssp.actions, usable, distance, order)
-    return distance, order[:count]
+    given = ssp.successors if successors is None else successors
+    count = find_sure_states(ssp.indptr, given, ssp.actions, usable, distance, order)
+    return distance, order[:count], usable
 
 
 def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int]:
@@ -135,7 +131,9 @@ def leads_to(indptr: Int64s, successors: Int32s, usable: Bools, actions: int, st
 
 
 @kernel
-def sure_reach(indptr: Int64s, successors: Int32s, actions: int, usable: Bools, distance: Int32s, order: Int32s) -> int:
+def find_sure_states(
+    indptr: Int64s, successors: Int32s, actions: int, usable: Bools, distance: Int32s, order: Int32s
+) -> int:
     """Carry out the greatest fixed point; shrinks `usable`, fills `distance` and `order`, returns how many are sure."""
     states = distance.size
     start = np.empty(states + 2, dtype=np.int64)

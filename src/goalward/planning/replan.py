@@ -21,7 +21,9 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import PrecisionError
 from goalward.model.checks import ModelArrays
 from goalward.model.ssp import SSP
-from goalward.planning.bellman import Equation, Problem, certify, policy_iteration, relative_width
+from goalward.planning.bellman import certify, policy_iteration, relative_width
+from goalward.planning.elimination import Equation
+from goalward.planning.problem import Problem
 from goalward.planning.solve import DENSE_STATES, Solution, solve
 
 __all__ = ["Planned", "Replanner"]

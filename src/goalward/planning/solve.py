@@ -4,7 +4,7 @@ Bellman's equation
     V*(s) = min_a { c(s, a) + Σ_s' p(s' | s, a) V*(s') },  V*(goal) = 0.
 
 Method
-    The model is reduced (`reduce.py`): dead ends get infinity, zero-cost loops become single states, self-loops are
+    The model is reduced (`reduction.py`): dead ends get infinity, zero-cost loops become single states, self-loops are
     divided out, states are put in order of their distance to the goal. Problems of up to 128 states are solved by
     policy iteration with subtraction-free elimination. Larger ones by rounds of a correction that is constant on groups
     of equal distance to the goal (it carries at once what sweeps carry one state at a time; where rounds stall, a
@@ -31,8 +31,10 @@ from goalward.errors import PolicyError, PrecisionError, SettingError, Unreachab
 from goalward.model.ssp import SSP
 from goalward.model.structure import sure_states
 from goalward.planning import bellman
-from goalward.planning.certificate import POLICY_SWEEPS, Bounds, Certifier
-from goalward.planning.reduce import DEAD, Reduction, reduce
+from goalward.planning.certificate import Bounds, Certifier
+from goalward.planning.chain import POLICY_SWEEPS, PolicyChain
+from goalward.planning.problem import adopt_policy, initial_policy
+from goalward.planning.reduction import DEAD, Reduction
 
 __all__ = ["DENSE_STATES", "Solution", "proved", "solve", "solve_all"]
 
@@ -165,27 +167,27 @@ def proved(solution: Solution, tolerance: float, what: str) -> Solution:
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) -> Solution:
     """Solve a model wherever it starts, to the tolerance or as far as double precision goes."""
-    reduction = reduce(ssp)
+    reduction = Reduction.of(ssp)
     extended = reduction.extended()
     policy = np.empty(reduction.states, dtype=np.int64)
     if reduction.states == 0:
         bounds, method, iterations = Bounds(extended, extended, 0.0), "graph", 0
     else:
-        bellman.label(reduction.problem, extended[:DEAD], policy)
+        initial_policy(reduction.problem, extended[:DEAD], policy)
         if reduction.states <= DENSE_STATES:
             method = "policy iteration"
             bounds, iterations = iterate_policies(ssp, reduction, extended, policy, tolerance, start)
         else:
             method = "sweeps"
-            bounds, iterations = sweep(reduction, extended, policy, tolerance, start)
+            bounds, iterations = run_sweeps(reduction, extended, policy, tolerance, start)
             if not bounds.width <= tolerance and start is None:
                 bounds = rescue(ssp, reduction, extended, policy, tolerance, bounds)
     if not bounds.width <= tolerance:
         if start is not None:  # it may have been a bad place to start from
             return solve_all(ssp, tolerance)
         np.nan_to_num(extended[:DEAD], copy=False, nan=np.finfo(np.float64).max)
-        if not reaches(ssp, reduction.expand_policy(ssp, policy)):
-            bellman.label(reduction.problem, np.empty(reduction.states), policy)
+        if not is_proper(ssp, reduction.expand_policy(ssp, policy)):
+            initial_policy(reduction.problem, np.empty(reduction.states), policy)
     return Solution(
         extended.take(reduction.place),
         reduction.expand_policy(ssp, policy),
@@ -198,7 +200,7 @@ def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) 
     )
 
 
-def reaches(ssp: SSP, policy: Int64s) -> bool:
+def is_proper(ssp: SSP, policy: Int64s) -> bool:
     """Return whether a policy reaches the goal surely from every state in which it plays."""
     distance, _, _ = sure_states(ssp, np.arange(ssp.actions) == policy[:, None])
     return bool((distance[policy >= 0] >= 0).all())
@@ -208,16 +210,15 @@ def iterate_policies(
     ssp: SSP, reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float, start: Solution | None
 ) -> tuple[Bounds, int]:
     """Iterate policies with exact evaluation, from the policy of an earlier solution if that is still proper."""
-    problem, certifier = reduction.problem, Certifier(reduction, exact=True)
-    values = extended[:DEAD]
+    problem, chain = reduction.problem, PolicyChain(reduction, exact=True)
+    certifier = Certifier(reduction, chain)
+    values, before, proper = extended[:DEAD], np.empty(reduction.states), policy.copy()
     iterations = 0
-    work = problem, certifier.equation, values, certifier.spare
-    proper = policy.copy()
     if start is not None:
-        bellman.adopt(problem, ssp.actions, start.policy, policy)
-        iterations = bellman.policy_iteration(*work, policy, proper)
+        adopt_policy(problem, ssp.actions, start.policy, policy)
+        iterations = bellman.policy_iteration(problem, chain.equation, values, before, policy, proper)
     if not iterations:
-        iterations = bellman.policy_iteration(*work, policy, proper)
+        iterations = bellman.policy_iteration(problem, chain.equation, values, before, policy, proper)
     bounds = certifier.by_ratio(extended, policy, greedy=False)
     for prove in (certifier.by_elimination, certifier.by_propagation):
         if not bounds.width <= tolerance:
@@ -225,18 +226,19 @@ def iterate_policies(
     return bounds, iterations
 
 
-def sweep(
+def run_sweeps(
     reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float, start: Solution | None
 ) -> tuple[Bounds, int]:
     """Run rounds of sweeps and group corrections until the bounds are close enough or nothing moves any more."""
-    problem, certifier = reduction.problem, Certifier(reduction, exact=False)
+    problem, chain = reduction.problem, PolicyChain(reduction, exact=False)
+    certifier = Certifier(reduction, chain)
     values = extended[:DEAD]
     if start is not None:
         known = (reduction.place >= 0) & np.isfinite(start.values) & (start.values > 0.0)
         values[reduction.place[known]] = start.values[known]
-        certifier.optimal_sweep(values, policy)
+        chain.optimal_sweep(values, policy)
     else:
-        certifier.follow(policy)
+        chain.choose(policy)
     free_rows = not problem.cost[: problem.first[-1]].min() > 0.0
     threshold = 2.0 * tolerance  # a change of a sweep; what it leaves is some ten times smaller
     window = 5 + int(reduction.distance[-1]) // 40  # waves over the whole depth look like a stall for that long
@@ -246,17 +248,17 @@ def sweep(
         rounds = len(changes)
         corrected = False
         if rounds % window == 0 and changes[-1] > 0.1 * changes[-window]:
-            certifier.leap(values)
+            chain.krylov_step(values)
         elif harm < MOST_HARM and rounds - smallest < PATIENCE // 4:
-            certifier.correct(values)
+            chain.correct(values)
             corrected = True
         for _ in range(POLICY_SWEEPS):
-            change = certifier.policy_sweep(values)
+            change = chain.sweep(values)
             if change <= max(0.02 * changes[-1], threshold):
                 break
         settled = change <= threshold and rounds > certified + 1  # the certificate itself looks at all rows
         if not settled:
-            change = certifier.optimal_sweep(values, policy)
+            change = chain.optimal_sweep(values, policy)
         harm += corrected and change > 2.0 * changes[-1]
         smallest = rounds if change < changes[smallest] else smallest
         changes.append(change)
@@ -270,7 +272,7 @@ def sweep(
             if bounds.width <= tolerance or exhausted:
                 return bounds, rounds
             certified = rounds
-            certifier.follow(policy)
+            chain.choose(policy)
             if not settled:
                 threshold = 0.1 * min(threshold, change)
 
@@ -280,36 +282,37 @@ def rescue(
 ) -> Bounds:
     """Iterate policies where sweeps did not prove enough; what proves more is taken."""
     other, rows = extended.copy(), policy.copy()
-    bellman.label(reduction.problem, other[:DEAD], rows)
+    initial_policy(reduction.problem, other[:DEAD], rows)
     if reduction.states <= ELIMINATED_STATES:
         found, _ = iterate_policies(ssp, reduction, other, rows, tolerance, None)
         better = found.width <= bounds.width  # unproved they may be, but they are those of a proper policy
     else:
-        found = descend(reduction, other, rows, tolerance)
+        found = iterate_from_above(reduction, other, rows, tolerance)
         better = found.width < bounds.width
     if better:
         extended[:], policy[:], bounds = other, rows, found
     return bounds
 
 
-def descend(reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float) -> Bounds:
+def iterate_from_above(reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float) -> Bounds:
     """Iterate policies from a proper one, for models in which sweeps circle in loops of next to no cost.
 
     Low values climb by no more than the cost of such a loop in a round. Those of a proper policy lie above V*, and rows
     that improve on them make no loop: along one, the residuals would sum to its cost, which is positive.
     """
     problem, precision = reduction.problem, 0.1 * tolerance
-    certifier = Certifier(reduction, exact=False)
+    chain = PolicyChain(reduction, exact=False)
+    certifier = Certifier(reduction, chain)
     costs = problem.cost[: problem.first[-1]]
     least = costs[costs > 0.0].min()
     extended[:DEAD] = np.inf
     rows = policy.copy()
     for _ in range(MOST_POLICIES):
-        values = certifier.accumulate(rows, problem.cost[rows], precision)
+        values = chain.accumulate(rows, problem.cost[rows], precision)
         if values is None or not (values < extended[:DEAD] * (1.0 - precision)).any():
             break
         for _ in range(2):  # to the last digits, four at a time: behind free rows a loop's cost may hide in any
-            certifier.leap(values)
+            chain.krylov_step(values)
         extended[:DEAD], policy[:] = values, rows
         if not values.max() * bellman.UNIT < least:  # a step is less than the last digit: more work proves no more
             break
@@ -327,11 +330,11 @@ def exercise_planning() -> None:
         [[[0.5, 0.0, 0.5], [0.0, 1.0, 0.0]], [[0.5, 0.0, 0.5], [0.0, 0.0, 1.0]]], [[1.0, 0.0], [1.0, 1.0]]
     )
     solution = solve_all(ssp, start=solve_all(ssp))
-    reduction = reduce(ssp)
+    reduction = Reduction.of(ssp)
     extended = reduction.extended()
     extended[:DEAD] = 1.0
-    sweep(reduction, extended, np.zeros(2, dtype=np.int64), 0.5, solution)
-    certifier = Certifier(reduction, exact=True)
-    certifier.follow(np.zeros(2, dtype=np.int64))
-    certifier.leap(np.ones(2))
-    certifier.by_elimination(extended, np.zeros(2, dtype=np.int64))
+    run_sweeps(reduction, extended, np.zeros(2, dtype=np.int64), 0.5, solution)
+    chain = PolicyChain(reduction, exact=True)
+    chain.choose(np.zeros(2, dtype=np.int64))
+    chain.krylov_step(np.ones(2))
+    Certifier(reduction, chain).by_elimination(extended, np.zeros(2, dtype=np.int64))

@@ -1,10 +1,10 @@
-"""From a model to the problem that is left once its graph has been understood.
+"""The problem that is left once the graph of a model has been understood.
 
 The reduction of an SSP keeps its values and leaves arithmetic that is safe and fast:
 
-1. Dead ends and the rows that touch them are gone, and so are the states from which the goal is reached for nothing:
-   their value is 0, they are one with the goal.
-2. Every zero-cost loop is one state, with all the rows that leave it.
+1. Dead ends and the rows that touch them are left out. States from which the goal is reached for nothing have the value
+   0 and become one with the goal.
+2. Every zero-cost loop becomes one state, with all the rows that leave it.
 3. Self-loops are divided out: a row that stays with probability q costs c / (1 - q) and goes on with p / (1 - q). The
    mass that leaves is added up, never taken as a difference, so tiny goal probabilities keep all their digits.
 4. States are numbered in order of their distance to the goal. Sweeps in that order carry values away from the goal.
@@ -20,25 +20,25 @@ from goalward._jit import kernel, prefetch
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.model.checks import ModelArrays
 from goalward.model.ssp import SSP
-from goalward.model.structure import search, sure_states, zero_cost_components
-from goalward.planning.bellman import Problem
-from goalward.planning.scratch import scratch
+from goalward.model.structure import sure_states, zero_cost_components
+from goalward.planning.problem import Problem
+from goalward.planning.workspace import workspace
 
-__all__ = ["DEAD", "GOAL", "Reduction", "reduce"]
+__all__ = ["DEAD", "GOAL", "Reduction"]
 
-GOAL = -1  # the reduced index of the goal and of the states that are as good as the goal
-DEAD = -2
-AHEAD = 6  # how many states ahead memory is asked for
+GOAL = -1  # the reduced number of the goal, and of the states that reach it for nothing
+DEAD = -2  # the reduced number of dead ends
+AHEAD = 6  # for how many states ahead memory is prefetched
 LINE = 8  # doubles in a line of cache
 
 
 class Reduction(NamedTuple):
-    """A reduced problem and the way back to the model it came from; good until the next reduction in this thread.
+    """A reduced problem and the way back to its model; valid until the next reduction in this thread.
 
-    `place` is the reduced state of each state, or GOAL, or DEAD; `distance` that of each reduced state to the goal, in
-    steps. No row of the model is longer than `longest`; one row for each reduced state has `widest` entries at most.
-    In a model with zero costs, `loops` are the rows inside zero-cost loops, if any, and `inner` is what states of value
-    zero play (-1 elsewhere).
+    `place` is the reduced number of each state, or GOAL, or DEAD. `distance` is the number of steps from each reduced
+    state to the goal. The longest usable row of the model has `longest` entries; any policy of the problem has at most
+    `widest` entries. In a model with zero costs, `loop_rows` are the rows inside zero-cost loops, if there are any, and
+    `free_actions` are the actions of states of value zero (-1 elsewhere).
     """
 
     problem: Problem
@@ -46,8 +46,25 @@ class Reduction(NamedTuple):
     widest: int
     place: Int32s
     distance: Int32s
-    loops: Bools | None
-    inner: Int64s | None
+    loop_rows: Bools | None
+    free_actions: Int64s | None
+
+    @classmethod
+    def of(cls, ssp: SSP) -> Reduction:
+        """Reduce a model."""
+        distance, order, usable = sure_states(ssp, ssp.available)
+        place = np.empty(ssp.states + 1, dtype=np.int32)
+        place.fill(DEAD)
+        place[ssp.goal] = GOAL
+        place[order] = np.arange(len(order), dtype=np.int32)
+        near, loop_rows, free_actions = distance.take(order), None, None
+        if not ssp.costs.min() > 0.0:
+            order, loop_rows, free_actions = merge_free_states(ssp, usable, place)
+            near = np.full(int(place.max()) + 1, ssp.states, dtype=np.int32)
+            np.minimum.at(near, place[order], distance[order])
+        problem = workspace(Problem.empty, len(near), len(usable), len(ssp.successors))
+        longest, widest = write_problem(ssp.arrays, usable, place, order, problem)
+        return cls(problem, longest, widest, place[:-1], near, loop_rows, free_actions)
 
     @property
     def states(self) -> int:
@@ -55,9 +72,9 @@ class Reduction(NamedTuple):
         return len(self.problem.first) - 1
 
     def extended(self) -> Floats:
-        """Make room for one number per reduced state, with infinity for dead ends and 0 for the goal at the end.
+        """Allocate one number per reduced state, followed by infinity for dead ends and 0 for the goal.
 
-        ``numbers[reduction.place]`` then carries the numbers back to the states of the model.
+        ``numbers[reduction.place]`` are then the numbers of the model's states.
         """
         numbers = np.empty(self.states + 2)
         numbers[DEAD] = np.inf
@@ -65,51 +82,35 @@ class Reduction(NamedTuple):
         return numbers
 
     def expand_policy(self, ssp: SSP, rows: Int64s) -> Int64s:
-        """Carry a row per reduced state back to an action per state; -1 at dead ends."""
+        """Return the action of each state of the model for a row per reduced state; -1 at dead ends."""
         chosen = self.problem.origin.take(rows)
         actions = np.empty(self.states + 2, dtype=np.int64)
         actions[:DEAD] = chosen % ssp.actions
         actions[DEAD:] = -1
         policy = actions.take(self.place)
-        if self.inner is not None:
-            np.copyto(policy, self.inner, where=self.inner >= 0)
-        if self.loops is not None:
-            walk = walk_to(ssp, self.loops, chosen // ssp.actions)
-            np.copyto(policy, walk, where=walk >= 0)
+        if self.free_actions is not None:
+            np.copyto(policy, self.free_actions, where=self.free_actions >= 0)
+        if self.loop_rows is not None:
+            inside = actions_to_exits(ssp, self.loop_rows, chosen // ssp.actions)
+            np.copyto(policy, inside, where=inside >= 0)
         return policy
 
 
-def reduce(ssp: SSP) -> Reduction:
-    """Reduce a model."""
-    distance, order, usable = sure_states(ssp, ssp.available)
-    place = np.empty(ssp.states + 1, dtype=np.int32)
-    place.fill(DEAD)
-    place[ssp.goal] = GOAL
-    place[order] = np.arange(len(order), dtype=np.int32)
-    near, loops, inner = distance.take(order), None, None
-    if not ssp.costs.min() > 0.0:
-        order, loops, inner = merge_free_states(ssp, usable, place)
-        near = np.full(int(place.max()) + 1, ssp.states, dtype=np.int32)
-        np.minimum.at(near, place[order], distance[order])
-    problem = scratch(Problem.empty, len(near), len(usable), len(ssp.successors))
-    longest, widest = compact(ssp.arrays, usable, place, order, problem)
-    return Reduction(problem, longest, widest, place[:-1], near, loops, inner)
-
-
 def merge_free_states(ssp: SSP, usable: Bools, place: Int32s) -> tuple[Int32s, Bools | None, Int64s]:
-    """Make states of value zero one with the goal, and each zero-cost loop one state; changes `place`.
+    """Merge states of value zero with the goal, and each zero-cost loop into one state; changes `place`.
 
-    Returns the members of the reduced states in their order, the rows inside loops, and what free states play.
+    Returns the states of the model in the order of their reduced states, the rows inside loops, and the actions of
+    states of value zero.
     """
     costless = usable & (ssp.costs.reshape(-1) == 0.0)
     distance, free, kept = sure_states(ssp, costless)
-    inner = descend(ssp, ssp.successors, kept, distance)
+    free_actions = actions_nearer(ssp, ssp.successors, kept, distance)
     place[free] = GOAL
 
     busy = place[:-1] >= 0
     component, count = zero_cost_components(ssp, usable & np.repeat(busy, ssp.actions))
     rank = place[:-1].copy()
-    loops = None
+    loop_rows = None
     if count:
         earliest = np.full(count, ssp.states, dtype=np.int32)
         looped = component >= 0
@@ -121,26 +122,26 @@ def merge_free_states(ssp: SSP, usable: Bools, place: Int32s) -> tuple[Int32s, B
         stays = (label[source] >= 0) & (label[source] == label[ssp.successors])
         leaving = np.zeros(len(costless), dtype=np.bool_)
         leaving[np.repeat(np.arange(len(length)), length)[~stays]] = True
-        loops = costless & ~leaving
+        loop_rows = costless & ~leaving
     _, renumbered = np.unique(rank[busy], return_inverse=True)
     place[:-1][busy] = renumbered
     members = np.flatnonzero(busy).astype(np.int32)
-    return members[np.argsort(renumbered, kind="stable")], loops, inner
+    return members[np.argsort(renumbered, kind="stable")], loop_rows, free_actions
 
 
-def walk_to(ssp: SSP, rows: Bools, exits: Int32s) -> Int64s:
-    """Return actions that lead by rows inside the loops to the exit of each; -1 at exits and elsewhere."""
+def actions_to_exits(ssp: SSP, loop_rows: Bools, exits: Int32s) -> Int64s:
+    """Return actions that lead inside each loop to its exit; -1 at exits and outside of loops."""
     is_exit = np.zeros(ssp.states + 1, dtype=np.bool_)
     is_exit[exits] = True
     successors = np.where(is_exit[ssp.successors], np.int32(ssp.goal), ssp.successors)
     successors.flags.writeable = False
-    usable = rows & ~np.repeat(is_exit[:-1], ssp.actions)
-    distance, _ = search(ssp, successors, usable)
-    return descend(ssp, successors, usable, distance)
+    rows = loop_rows & ~np.repeat(is_exit[:-1], ssp.actions)
+    distance, _, usable = sure_states(ssp, rows, successors)
+    return actions_nearer(ssp, successors, usable, distance)
 
 
-def descend(ssp: SSP, successors: Int32s, rows: Bools, distance: Int32s) -> Int64s:
-    """Return for each state an action among the given rows that may bring it one step nearer; -1 if none does."""
+def actions_nearer(ssp: SSP, successors: Int32s, rows: Bools, distance: Int32s) -> Int64s:
+    """Return for each state an action among the given rows that may lead one step nearer; -1 if there is none."""
     entry_row = np.repeat(np.arange(len(rows)), np.diff(ssp.indptr))
     near = np.append(distance, np.int32(0))
     source = entry_row // ssp.actions
@@ -151,12 +152,10 @@ def descend(ssp: SSP, successors: Int32s, rows: Bools, distance: Int32s) -> Int6
 
 
 @kernel
-def compact(model: ModelArrays, usable: Bools, place: Int32s, members: Int32s, problem: Problem) -> tuple[int, int]:
-    """Write the usable rows of the members, in order, without self-loops and without the goal's column.
-
-    Returns the length of the longest usable row of the model, and the number of entries that one row for each reduced
-    state can have at most.
-    """
+def write_problem(
+    model: ModelArrays, usable: Bools, place: Int32s, members: Int32s, problem: Problem
+) -> tuple[int, int]:
+    """Write the usable rows of the members in order, without self-loops; return `longest` and `widest`."""
     indptr, successors, probabilities, costs = model
     first, start, target, weight, to_goal, cost, origin = problem
     actions = costs.shape[1]
@@ -169,7 +168,7 @@ def compact(model: ModelArrays, usable: Bools, place: Int32s, members: Int32s, p
     start[0] = 0
     previous = -1
     for position in range(members.size):
-        # Members lie all over the model: the processor would wait for each.
+        # Members lie all over the model; without prefetching, the processor waits for the memory of each.
         distant = members[min(position + 2 * AHEAD, members.size - 1)] * actions
         prefetch(indptr, distant)
         near = members[min(position + AHEAD, members.size - 1)] * actions
@@ -195,7 +194,7 @@ def compact(model: ModelArrays, usable: Bools, place: Int32s, members: Int32s, p
             for entry in range(indptr[row], indptr[row + 1]):
                 there = place[successors[entry]]
                 probability = probabilities[entry]
-                target[end] = there  # overwritten by the next one unless it counts
+                target[end] = there  # overwritten by the next entry unless `end` moves on
                 weight[end] = probability
                 if there >= 0 and there != here:
                     leave += probability
