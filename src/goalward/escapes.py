@@ -11,17 +11,17 @@ import unicodedata
 
 __all__ = ["markdown", "mathtext", "visible"]
 
-MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|<>~$&])")
+MARKDOWN = re.compile(r"([\\`*_|<~$]|\](?=[(\[:])|&(?=[#\w]+;))")
 
 
-def visible(text: str) -> str:
-    r"""Return a text with control characters, line breaks and marks of direction written as escapes.
+def visible(text: str, kept: str = " ") -> str:
+    r"""Return a text with control characters, line breaks and marks of direction, but for some, written as escapes.
 
     >>> print(visible("a\x1b[31mb\nc"))
     a\x1b[31mb\nc
     """
     return "".join(
-        character if character == " " or unicodedata.category(character)[0] not in "CZ" else escape(character)
+        character if character in kept or unicodedata.category(character)[0] not in "CZ" else escape(character)
         for character in text
     )
 
@@ -34,15 +34,17 @@ def markdown(text: str) -> str:
     r"""Return a text that Markdown shows as it is, also within a cell of a table.
 
     >>> print(markdown("a|b <script>"))
-    a\|b \<script\>
+    a\|b \<script>
     """
     return MARKDOWN.sub(r"\\\1", visible(text))
 
 
-def mathtext(text: str) -> str:
+def mathtext(text: str, kept: str = " ") -> str:
     r"""Return a text that Matplotlib draws as it is: a dollar sign would begin a formula.
 
     >>> print(mathtext("$x$"))
     \$x\$
     """
-    return visible(text).replace("$", r"\$")
+    shown = visible(text, kept).replace("$", r"\$")
+    # A legend leaves out labels that begin with an underscore.
+    return f" {shown}" if shown.startswith("_") else shown

@@ -2,7 +2,8 @@
 
 import pytest
 
-from goalward.report.tables import columns, escaped, markdown_table
+from goalward.escapes import markdown
+from goalward.report.tables import columns, markdown_table
 
 
 def test_columns_line_up_without_trailing_blanks():
@@ -21,4 +22,4 @@ def test_markdown_aligns_numbers_at_the_right():
 
 
 def test_markup_is_escaped():
-    assert escaped(r"a|b*c_d<e\f") == r"a\|b\*c\_d\<e\\f"
+    assert markdown(r"a|b*c_d<e\f") == r"a\|b\*c\_d\<e\\f"

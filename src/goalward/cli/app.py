@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from goalward import __version__
+from goalward.escapes import visible
 
 if TYPE_CHECKING:
     from goalward.report.labels import Glyphs
@@ -50,7 +51,7 @@ def common(
 
 def say(*lines: str) -> None:
     """Print some lines; a ± becomes +- where the terminal cannot show it."""
-    text = "\n".join(lines)
+    text = visible("\n".join(lines), kept=" \n")
     try:
         text.encode(sys.stdout.encoding or "ascii")
     except UnicodeEncodeError:

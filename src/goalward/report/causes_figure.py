@@ -9,6 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from goalward.escapes import mathtext
 from goalward.report.figure_style import COLOURS, finish_axes, new_figure
 
 __all__ = ["causes_figure"]
@@ -37,12 +38,12 @@ def causes_figure(worlds: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Fi
                 panel.barh(row, share, left=start, height=0.7, **looks[cause])
                 start += share
             panel.text(1.02, row, f"{math.fsum(worlds[world][agent].values()):,.0f}", va="center", fontsize=9)
-        panel.set_yticks(range(len(agents)), list(agents))
+        panel.set_yticks(range(len(agents)), list(map(mathtext, agents)))
         panel.invert_yaxis()
         panel.set_xlim(0.0, 1.25)
         panel.set_xticks([0.0, 0.25, 0.5, 0.75, 1.0], ["0", "25 %", "50 %", "75 %", "100 %"])
         panel.set_xlabel("share of the gap regret; its sum at the right")
-        panel.set_title(world)
+        panel.set_title(mathtext(world))
         finish_axes(panel)
         panel.grid(visible=False, axis="y")
     handles = [Patch(label=cause, **looks[cause]) for cause in causes]

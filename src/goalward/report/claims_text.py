@@ -9,8 +9,9 @@ from typing import Any
 
 from goalward.claims.regret_table import RegretRow
 from goalward.claims.verdicts import Finding, Verdict
+from goalward.escapes import markdown
 from goalward.number_format import number, with_range
-from goalward.report.tables import Rows, escaped, markdown_table
+from goalward.report.tables import Rows, markdown_table
 
 __all__ = ["claims_document", "claims_markdown", "claims_text", "regret_markdown"]
 
@@ -46,7 +47,9 @@ def claims_markdown(findings: Sequence[Finding]) -> str:
     rows: Rows = [("claim", "verdict", "measured", "run")]
     for finding in findings:
         measured = finding.figure + (f" ({finding.note})" if finding.note else "")
-        rows.append((escaped(finding.claim), f"**{finding.verdict.value}**", escaped(measured), escaped(finding.ran)))
+        rows.append(
+            (markdown(finding.claim), f"**{finding.verdict.value}**", markdown(measured), markdown(finding.ran))
+        )
     return markdown_table(rows) + "\n"
 
 

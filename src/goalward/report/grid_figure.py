@@ -21,6 +21,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from goalward.arrays import Floats, Int32s, Int64s
+from goalward.escapes import mathtext
 from goalward.model.layout import GridLayout
 from goalward.model.ssp import SSP
 from goalward.number_format import number
@@ -173,7 +174,9 @@ class GridPanel:
                 if not text:
                     continue
                 points = 72.0 * self.inches * length / max(1.0, 0.6 * len(text))
-                self.axes.text(column, row + offset, text, ha="center", va="center", fontsize=points, color=colour)
+                self.axes.text(
+                    column, row + offset, mathtext(text), ha="center", va="center", fontsize=points, color=colour
+                )
 
     def draw_start_and_goals(self) -> None:
         """Mark the goals and the start, the latter in a corner of its cell if the cell has room."""
@@ -190,7 +193,7 @@ class GridPanel:
 
 def draw_frame(axes: Axes, layout: GridLayout, title: str, lines: bool) -> None:
     """Name the axes, number some rows and columns, and rule lines between the cells if asked to."""
-    axes.set_title(title)
+    axes.set_title(mathtext(title, kept=" \n"))
     axes.set_xlabel("column")
     axes.set_ylabel("row")
     axes.set_xticks(np.arange(0, layout.columns, tick_step(layout.columns)))

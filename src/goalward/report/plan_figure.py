@@ -7,6 +7,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from goalward.arrays import Int64s
+from goalward.escapes import mathtext
 from goalward.execution.rerun import Final
 from goalward.model.ssp import SSP
 from goalward.number_format import short_count
@@ -56,7 +57,7 @@ def plan_figure(world: SSP, final: Final | None, visits: Int64s, title: str = ""
 
     handles = legend_entries(layout, values, shares)
     figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, borderpad=0.2)
-    figure.suptitle(title)
+    figure.suptitle(mathtext(title))
     return figure
 
 

@@ -9,9 +9,11 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TextIO
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
+from goalward.escapes import visible
 from goalward.execution.session import Progress
 from goalward.number_format import duration, number
 
@@ -61,7 +63,7 @@ def show_bars(console: Console) -> Iterator[Show]:
             nonlocal total
             if total is None:
                 for label, wanted in progress.wanted.items():
-                    tasks[label] = bars.add_task(label, total=wanted, note="")
+                    tasks[label] = bars.add_task(escape(visible(label)), total=wanted, note="")
                 note = "loading the kernels; the first time they are compiled"
                 total = bars.add_task("all", total=progress.wanted.total(), note=note)
                 return

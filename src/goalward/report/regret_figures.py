@@ -17,6 +17,7 @@ from matplotlib.lines import Line2D
 
 from goalward.arrays import Floats
 from goalward.errors import SettingError
+from goalward.escapes import mathtext
 from goalward.report.figure_style import LineStyle, finish_axes, grouped_ticks, line_style, new_figure
 from goalward.results.results import CellResults, Results
 from goalward.results.statistics import mean_interval, quantile
@@ -40,7 +41,7 @@ def regret_figure(results: Results, measure: str = "regret", axes: str = "linear
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel, (world, cells) in zip(panels, worlds.items(), strict=False):
         draw_panel(panel, cells, styles, measure, axes, level)
-        panel.set_title(world)
+        panel.set_title(mathtext(world))
         panel.set_ylabel(MEASURE_NAMES[measure])
         panel.set_xlabel("episode")
     for panel in panels[len(worlds) :]:
@@ -127,7 +128,7 @@ def marked_points(points: Floats, number: int, lines: int, axes: str) -> list[in
 
 def legend_line(label: str, style: LineStyle) -> Line2D:
     look: dict[str, Any] = {"color": style.colour, "linestyle": style.dashes, "marker": style.marker}
-    return Line2D([], [], linewidth=1.8, markersize=5, label=label, **look)
+    return Line2D([], [], linewidth=1.8, markersize=5, label=mathtext(label), **look)
 
 
 def growth_figure(results: Results, sweeps: list[SweepRow], level: float = 0.95) -> Figure:
@@ -149,8 +150,8 @@ def growth_figure(results: Results, sweeps: list[SweepRow], level: float = 0.95)
             say_empty(panel, "no regret that is positive and finite" if some else "no complete runs")
         panel.set_xticks(row.values, [f"{value:g}" for value in row.values])
         panel.set_xticks([], minor=True)
-        panel.set_title(world)
-        panel.set_xlabel(setting)
+        panel.set_title(mathtext(world))
+        panel.set_xlabel(mathtext(setting))
         panel.set_ylabel("final sum of optimality gaps, geometric mean")
         panel.legend(frameon=False)
         finish_axes(panel)
@@ -172,7 +173,7 @@ def draw_growth(panel: Axes, row: SweepRow, style: LineStyle, level: float) -> N
     slope = "" if math.isnan(fitted) else f": exponent {fitted:.2f} ± {row.exponent.half_width:.2f}"
     panel.errorbar(
         x, means, yerr=reaches, color=style.colour, marker=style.marker, linestyle="none", capsize=3,
-        label=f"{row.agent}{slope}",
+        label=f"{mathtext(row.agent)}{slope}",
     )  # fmt: skip
     if math.isnan(fitted):
         return

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from goalward.escapes import markdown
 from goalward.number_format import number, with_margin
-from goalward.report.tables import Rows, columns, escaped, markdown_table
+from goalward.report.tables import Rows, columns, markdown_table
 from goalward.results.summary import Row, Summary
 
 __all__ = ["markdown_text", "summary_document", "summary_text"]
@@ -30,16 +31,16 @@ def summary_text(summary: Summary) -> str:
 
 def markdown_text(summary: Summary) -> str:
     """Write the numbers of a study as Markdown."""
-    parts = [f"# {escaped(summary.name)}"]
+    parts = [f"# {markdown(summary.name)}"]
     for world, rows in by_world(summary).items():
-        table = markdown_table([HEADINGS, *(cells(row, escaped(row.agent)) for row in rows)], right=NUMBERS)
-        parts.append(f"## {escaped(world)}\n\nRegret {title(summary, rows)}.\n\n{table}")
+        table = markdown_table([HEADINGS, *(cells(row, markdown(row.agent)) for row in rows)], right=NUMBERS)
+        parts.append(f"## {markdown(world)}\n\nRegret {title(summary, rows)}.\n\n{table}")
     if summary.sweeps:
-        rows_of_texts = [tuple(map(escaped, row)) for row in sweep_cells(summary)]
+        rows_of_texts = [tuple(map(markdown, row)) for row in sweep_cells(summary)]
         table = markdown_table([SWEEP_HEADINGS, *rows_of_texts])
         parts.append(f"## Growth\n\nThe gap regret grows as a power of a setting.\n\n{table}")
     if summary.notes:
-        parts.append("\n".join(f"* {escaped(note)}" for note in summary.notes))
+        parts.append("\n".join(f"* {markdown(note)}" for note in summary.notes))
     return "\n\n".join(parts) + "\n"
 
 

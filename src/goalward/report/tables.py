@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["Rows", "columns", "escaped", "markdown_table"]
+from goalward.escapes import visible
+
+__all__ = ["Rows", "columns", "markdown_table"]
 
 Rows = list[tuple[str, ...]]
 
@@ -16,9 +18,10 @@ def columns(rows: Sequence[tuple[str, ...]], right: str = "", indent: str = "  "
       a       1
       long   23
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    safe = [tuple(map(visible, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*safe, strict=True)]
     lines = []
-    for row in rows:
+    for row in safe:
         cells = [
             text.rjust(width) if str(place) in right else text.ljust(width)
             for place, (text, width) in enumerate(zip(row, widths, strict=True))
@@ -30,6 +33,8 @@ def columns(rows: Sequence[tuple[str, ...]], right: str = "", indent: str = "  "
 def markdown_table(rows: Sequence[tuple[str, ...]], right: str = "") -> str:
     """Write rows as a Markdown table; the first row is the heading, `right` is as in `columns`.
 
+    Cells are Markdown: text from users must be escaped before.
+
     >>> print(markdown_table([("a", "b"), ("x", "1")], right="1"))
     | a | b |
     | --- | ---: |
@@ -38,10 +43,3 @@ def markdown_table(rows: Sequence[tuple[str, ...]], right: str = "") -> str:
     heading, *body = rows
     rule = tuple("---:" if str(place) in right else "---" for place in range(len(heading)))
     return "\n".join(f"| {' | '.join(row)} |" for row in (heading, rule, *body))
-
-
-def escaped(text: str) -> str:
-    """Return a text that Markdown shows as it is."""
-    for mark in "\\|*_<":
-        text = text.replace(mark, "\\" + mark)
-    return text
