@@ -5,7 +5,9 @@ import re
 
 import numpy as np
 import pytest
+from dense_oracle import best_values
 
+import goalward as gw
 import goalward.worlds.base
 import goalward.worlds.grid
 from goalward import SSP, worlds
@@ -55,6 +57,13 @@ class TestEveryWorld:
         text = inspect.getdoc(worlds.find(id).build)
         assert re.findall(r"^([A-Z][a-z ]+)\n-+$", text, flags=re.MULTILINE)[: len(SECTIONS)] == SECTIONS
         assert f"v{worlds.find(id).version}:" in text.partition("Version history")[2]
+
+    def test_the_optimal_value_is_that_of_a_linear_program_and_that_documented(self, id):
+        world = worlds.make(id)
+        value = best_values(world.to_dense(), world.costs)[world.initial_state]
+        assert gw.solve(world).values[world.initial_state] == pytest.approx(value, rel=1e-6)
+        known = inspect.getdoc(worlds.find(id).build).partition("Known values")[2].partition("V*(start)")[2]
+        assert float(re.search(r"\d+\.\d{4}", known)[0]) == pytest.approx(value, abs=6e-5)
 
     def test_summary_is_one_short_sentence(self, id):
         text = summary(worlds.find(id))

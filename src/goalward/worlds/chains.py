@@ -1,0 +1,158 @@
+"""States in a line: against a current, past a cheap loop, through a combination lock."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from goalward.model.ssp import SSP
+from goalward.settings import checked_integer, checked_number
+from goalward.worlds.base import register
+
+__all__ = ["cheap_loop_chain", "combination_lock", "river_swim"]
+
+
+@register("river-swim-v0")
+def river_swim(states: int = 6, forward: float = 0.35, back: float = 0.05, drift_cost: float = 0.2) -> SSP:
+    """RiverSwim: upstream against the current, while drifting back is cheap and sure.
+
+    Description
+    -----------
+    The swimmer of Strehl and Littman (2008) as a shortest path problem: the reward at the source is the goal, the small
+    reward at the mouth is a cheaper action. Whoever swims learns little from a step, because most of them stay.
+
+    States
+    ------
+    `states` places from the mouth, 0, to the last one before the source.
+
+    Actions
+    -------
+    drift, swim, available everywhere.
+
+    Transitions
+    -----------
+    drift goes one place back, surely. swim goes one place on with probability `forward`, one back with probability
+    `back`, and stays otherwise. At the mouth, what would go back stays.
+
+    Costs
+    -----
+    1 for swim, `drift_cost` for drift.
+
+    Start and goal
+    --------------
+    The start is the mouth. The goal is one place beyond the last state.
+
+    Known values
+    ------------
+    Always swimming is optimal. It takes t(0) = 1/f steps from the mouth to the next place and t(i) = (1 + b t(i-1))/f
+    from place i; V*(start) is their sum, 19.4444 with the default settings.
+
+    Version history
+    ---------------
+    v0: first version.
+    """
+    return line(("drift", "swim"), states, forward, back, checked_number("drift_cost", drift_cost, 0.0, 1.0))
+
+
+@register("cheap-loop-chain-v0")
+def cheap_loop_chain(states: int = 10, forward: float = 0.6, loop_cost: float = 0.1) -> SSP:
+    """CheapLoopChain: a chain on which the way back costs next to nothing.
+
+    Description
+    -----------
+    A random walk with a drift towards the goal. The values of a plan that loops at the start rise by `loop_cost` a
+    sweep only, so planners that stop value iteration early take the loop for the best policy.
+
+    States
+    ------
+    `states` places in a line, the first one 0.
+
+    Actions
+    -------
+    left, right, available everywhere.
+
+    Transitions
+    -----------
+    left goes one place back, surely. right goes one place on with probability `forward` and one back otherwise. At
+    place 0, what would go back stays.
+
+    Costs
+    -----
+    1 for right, `loop_cost` for left.
+
+    Start and goal
+    --------------
+    The start is place 0. The goal is one place beyond the last state.
+
+    Known values
+    ------------
+    Always right is optimal, with V*(start) as in RiverSwim for b = 1 - f: 40.1734 with the default settings.
+
+    Version history
+    ---------------
+    v0: first version.
+    """
+    share = checked_number("forward", forward, 0.0, 1.0)
+    return line(("left", "right"), states, share, 1.0 - share, checked_number("loop_cost", loop_cost, 0.0, 1.0))
+
+
+def line(actions: tuple[str, str], states: int, forward: float, back: float, cost: float) -> SSP:
+    """Return a line of places: the first action goes back surely at some cost, the second may go on at cost 1."""
+    S = checked_integer("states", states, 1)
+    f = checked_number("forward", forward, 0.0, 1.0)
+    b = checked_number("back", back, 0.0, 1.0 - f)
+    P = np.zeros((S, 2, S + 1))
+    for place in range(S):
+        before = max(place - 1, 0)
+        P[place, 0, before] = 1.0
+        for successor, share in ((before, b), (place, 1.0 - f - b), (place + 1, f)):
+            P[place, 1, successor] += share
+    return SSP.from_dense(P, np.tile([cost, 1.0], (S, 1)), action_names=actions)
+
+
+@register("combination-lock-v0")
+def combination_lock(length: int = 8, actions: int = 4, success: float = 0.9, seed: int = 0) -> SSP:
+    """CombinationLock: one action goes on, all others go back to the start.
+
+    Description
+    -----------
+    Each place has one right action, which has to be found by trying. A wrong one loses the way already made.
+
+    States
+    ------
+    `length` places in a line.
+
+    Actions
+    -------
+    `actions` of them, available everywhere.
+
+    Transitions
+    -----------
+    The right action of a place, drawn uniformly from ``numpy.random.default_rng(seed)``, goes one place on with
+    probability `success` and stays otherwise. The others go to the start.
+
+    Costs
+    -----
+    1 for every action.
+
+    Start and goal
+    --------------
+    The start is the first place. The goal is one place beyond the last.
+
+    Known values
+    ------------
+    V*(start) = length / success, 8.8889 with the default settings.
+
+    Version history
+    ---------------
+    v0: first version.
+    """
+    S, A = checked_integer("length", length, 1), checked_integer("actions", actions, 1)
+    share = checked_number("success", success, 0.0, 1.0)
+    right = np.random.default_rng(checked_integer("seed", seed, 0)).integers(0, A, S)
+    P = np.zeros((S, A, S + 1))
+    P[:, :, 0] = 1.0
+    for place in range(S):
+        P[place, right[place]] = 0.0
+        P[place, right[place], place] = 1.0 - share
+        P[place, right[place], place + 1] = share
+    return SSP.from_dense(P, np.ones((S, A)))

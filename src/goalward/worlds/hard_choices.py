@@ -1,0 +1,119 @@
+"""Shortcuts that may end in a trap, and choices that hardly differ."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from goalward.model.ssp import SSP
+from goalward.settings import checked_integer, checked_number
+from goalward.worlds.base import register
+
+__all__ = ["needle", "traps"]
+
+
+@register("traps-v0")
+def traps(
+    length: int = 9, detour: int = 12, stride: int = 3, good: float = 0.03, bad: float = 0.35, seed: int = 0
+) -> SSP:
+    """Traps: leaps along a corridor, some of which often end in a pit with a long way round.
+
+    Description
+    -----------
+    A walker crosses a corridor step by step or by leaps. Where a leap fails, a long detour leads back to the start, so
+    one has to find out at which places leaps pay, and each mistake is dear.
+
+    States
+    ------
+    The `length` places of the corridor, then the `detour` places of the way round.
+
+    Actions
+    -------
+    walk, leap, available everywhere.
+
+    Transitions
+    -----------
+    walk goes one place on with probability 0.9 and stays otherwise. leap goes `stride` places on; it falls into the
+    first place of the detour with probability `good` or `bad`, each place having one of them with equal chances, drawn
+    from ``numpy.random.default_rng(seed)``. In the detour both actions go one place on, at the end to the start.
+
+    Costs
+    -----
+    1 for every action.
+
+    Start and goal
+    --------------
+    The start is the first place of the corridor. The goal is beyond its last.
+
+    Known values
+    ------------
+    Default settings: V*(start) = 6.3902.
+
+    Version history
+    ---------------
+    v0: first version.
+    """
+    n, d = checked_integer("length", length, 1), checked_integer("detour", detour, 1)
+    leap = checked_integer("stride", stride, 1)
+    shares = checked_number("good", good, 0.0, 1.0), checked_number("bad", bad, 0.0, 1.0)
+    risk = np.random.default_rng(checked_integer("seed", seed, 0)).choice(shares, n)
+    S = n + d
+    P = np.zeros((S, 2, S + 1))
+    for place in range(n):
+        on, far = (place + step if place + step < n else S for step in (1, leap))
+        P[place, 0, place], P[place, 0, on] = 0.1, 0.9
+        P[place, 1, n], P[place, 1, far] = risk[place], 1.0 - risk[place]
+    for place in range(n, S):
+        P[place, :, place + 1 if place + 1 < S else 0] = 1.0
+    return SSP.from_dense(P, np.ones((S, 2)), action_names=("walk", "leap"))
+
+
+@register("needle-v0")
+def needle(states: int = 6, actions: int = 4, steps: float = 10.0, advantage: float = 0.5, seed: int = 0) -> SSP:
+    """Needle: in every state one action reaches the goal a little more often than the others.
+
+    Description
+    -----------
+    The kind of world that lower bounds are proved with: actions differ in one probability only, and every state has to
+    be learnt on its own.
+
+    States
+    ------
+    The start, and `states` others.
+
+    Actions
+    -------
+    `actions` of them, available everywhere.
+
+    Transitions
+    -----------
+    The start goes to each of the other states with the same probability, whatever is played. From there every action
+    reaches the goal with probability ``1 / steps`` and stays otherwise. One action in each state, drawn uniformly from
+    ``numpy.random.default_rng(seed)``, reaches it with probability ``(1 + advantage) / steps``.
+
+    Costs
+    -----
+    1 for every action.
+
+    Start and goal
+    --------------
+    The start is state 0.
+
+    Known values
+    ------------
+    V*(start) = 1 + steps / (1 + advantage), 7.6667 with the default settings.
+
+    Version history
+    ---------------
+    v0: first version.
+    """
+    S, A = checked_integer("states", states, 1), checked_integer("actions", actions, 1)
+    base = 1.0 / checked_number("steps", steps, 1.0, 1e9)
+    best = base * (1.0 + checked_number("advantage", advantage, 0.0, 1.0 / base - 1.0))
+    chosen = np.random.default_rng(checked_integer("seed", seed, 0)).integers(0, A, S)
+    P = np.zeros((S + 1, A, S + 2))
+    P[0, :, 1 : S + 1] = 1.0 / S
+    for state in range(1, S + 1):
+        P[state, :, -1] = base
+        P[state, chosen[state - 1], -1] = best
+        P[state, :, state] = 1.0 - P[state, :, -1]
+    return SSP.from_dense(P, np.ones((S + 1, A)))
