@@ -228,9 +228,11 @@ def test_names(ssp: SSP) -> None:
     assert [bare.state_name(state) for state in range(3)] == ["0", "1", "goal"]
     assert [ssp.action_name(action) for action in range(2)] == ["go", "stay"]
     assert [bare.action_name(action) for action in range(2)] == ["0", "1"]
+    assert [ssp.action_name(-1), bare.action_name(-1)] == ["none", "none"], "as policies of solutions have it"
     with pytest.raises(StateError, match="no state 3"):
         ssp.state_name(3)
     with pytest.raises(StateError, match="no state -1"):
         ssp.state_name(-1)
-    with pytest.raises(StateError, match="no action 2"):
-        ssp.action_name(2)
+    for action in (2, -2):
+        with pytest.raises(StateError, match=f"no action {action}"):
+            ssp.action_name(action)

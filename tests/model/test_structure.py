@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 
 import goalward as gw
 from goalward import SSP
+from goalward.errors import PrecisionError
 from oracles import Exact
 from strategies import models
 
@@ -20,7 +22,8 @@ def test_against_brute_force(ssp: SSP) -> None:
     exact, found = Exact.of(ssp), gw.structure(ssp)
     sure, _ = exact.sure()
     assert found.dead_ends.tolist() == sorted(set(range(ssp.states)) - sure)
-    assert found.proper == (ssp.initial_state in sure)
+    assert found.reaches_goal == (ssp.initial_state in sure)
+    assert found.proper == (sure == set(range(ssp.states)))
     assert {frozenset(loop.tolist()) for loop in found.zero_cost_loops} == {frozenset(s) for s in exact.free_loops()}
     assert found.unreachable.tolist() == sorted(exact.unreachable(ssp.initial_state))
 
@@ -46,15 +49,24 @@ def test_alternating_rounds_of_the_fixed_point() -> None:
     ssp = SSP.from_transitions([*table, ("free", "go", "g", 1.0, 1.0)], goals=["g"], initial_state="free")
     found = gw.structure(ssp)
     assert len(found.dead_ends) == n + 1
-    assert found.proper
+    assert (found.reaches_goal, found.proper) == (True, False)
 
 
 def test_repr() -> None:
     ssp = SSP.from_dense([[[0.5, 0.0, 0.5]], [[0.0, 1.0, 0.0]]], [[1.0], [0.0]])
-    assert repr(gw.structure(ssp)) == "Structure(proper=True, dead_ends=1, zero_cost_loops=1, unreachable=1)"
+    assert repr(gw.structure(ssp)) == (
+        "Structure(reaches_goal=True, proper=False, dead_ends=1, zero_cost_loops=1, unreachable=1)"
+    )
 
 
 def test_a_structure_does_not_change() -> None:
     ssp = SSP.from_dense([[[0.0, 1.0]]], [[1.0]])
     with pytest.raises(AttributeError, match="cannot assign"):
-        gw.structure(ssp).proper = False  # type: ignore[misc]
+        gw.structure(ssp).reaches_goal = False  # type: ignore[misc]
+
+
+@given(models())
+@settings(max_examples=50)
+def test_structure_and_hardness_mean_the_same_by_proper(ssp: SSP) -> None:
+    with suppress(PrecisionError):
+        assert gw.structure(ssp).proper == gw.hardness(ssp).proper

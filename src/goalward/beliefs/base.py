@@ -196,7 +196,7 @@ def restored_array(name: str, given: Any, fresh: NDArray[Any]) -> NDArray[Any]:
 
 def check_reachable(model: SSP, what: str) -> None:
     """Refuse a support in which no policy reaches the goal surely from the start."""
-    if not structure(model).proper:
+    if not structure(model).reaches_goal:
         raise UnreachableGoalError(
             f"{what} leaves the start, state {model.initial_state}, without a sure way to the goal; widen it"
         )

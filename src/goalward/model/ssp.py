@@ -338,7 +338,9 @@ class SSP:
         return self.state_names[state] if self.state_names else str(state)
 
     def action_name(self, action: int) -> str:
-        """Return the label of an action: its name, else its number."""
+        """Return the label of an action: its name, else its number; -1, which policies have at dead ends, is none."""
+        if action == -1:
+            return "none"
         if not 0 <= action < self.actions:
             raise StateError(f"there is no action {action}; the model has 0..{self.actions - 1}")
         return self.action_names[action] if self.action_names else str(action)

@@ -1,15 +1,16 @@
-"""What the graph of a model says before any arithmetic.
+"""What the graph of a model tells without arithmetic.
 
 Definitions
-    A policy is proper if it reaches the goal with probability one from every state it can. A state is *sure* if some
-    policy reaches the goal from it with probability one; the others are dead ends, their value is infinity.
+    A state is *sure* if some policy reaches the goal from it with probability one. The others are dead ends, and their
+    value is infinity. A policy is proper if it reaches the goal with probability one from every state. A model is
+    proper if it has a proper policy, which is to say if it has no dead ends.
 
-    The sure states are a greatest fixed point: start with all states and all rows; drop every row that may leave the
-    set, then every state that has no path to the goal inside it; repeat until nothing is dropped.
+    The sure states are a greatest fixed point. Start with all states and all rows. Drop every row that may leave the
+    set, then every state that has no path to the goal inside it. Repeat until nothing is dropped.
 
-    A zero-cost loop is an end component whose rows all cost nothing: a set of states with at least one row each that
-    never leaves the set, strongly connected. Inside, a policy may wander forever for free, so Bellman's equation alone
-    does not pin the values down there.
+    A zero-cost loop is an end component whose rows all cost nothing: a strongly connected set of states, each with at
+    least one row that never leaves the set. A policy may stay there forever for free, so Bellman's equation alone does
+    not determine the values.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ __all__ = ["Structure", "structure", "sure_states", "zero_cost_components"]
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """What the graph of a model says.
+    """What the graph of a model tells.
 
     Attributes
     ----------
@@ -39,18 +40,23 @@ class Structure:
         Sets of states in which one can stay forever at no cost (maximal end components of zero-cost rows).
     unreachable
         States that cannot be reached from the initial state.
-    proper
+    reaches_goal
         Whether some policy reaches the goal with probability one from the initial state.
     """
 
     dead_ends: Int64s
     zero_cost_loops: tuple[Int64s, ...]
     unreachable: Int64s
-    proper: bool
+    reaches_goal: bool
+
+    @property
+    def proper(self) -> bool:
+        """Whether some policy reaches the goal with probability one from every state."""
+        return len(self.dead_ends) == 0
 
     def __repr__(self) -> str:
         return (
-            f"Structure(proper={self.proper}, dead_ends={len(self.dead_ends)}, "
+            f"Structure(reaches_goal={self.reaches_goal}, proper={self.proper}, dead_ends={len(self.dead_ends)}, "
             f"zero_cost_loops={len(self.zero_cost_loops)}, unreachable={len(self.unreachable)})"
         )
 
@@ -64,7 +70,7 @@ def structure(ssp: SSP) -> Structure:
         dead_ends=np.flatnonzero(distance < 0),
         zero_cost_loops=loops,
         unreachable=unreachable_states(ssp),
-        proper=bool(distance[ssp.initial_state] >= 0),
+        reaches_goal=bool(distance[ssp.initial_state] >= 0),
     )
 
 
@@ -84,7 +90,7 @@ def sure_states(ssp: SSP, rows: Bools, successors: Int32s | None = None) -> tupl
 
 
 def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int]:
-    """Tell apart the maximal end components among the given rows that cost nothing; -1 for states in none."""
+    """Return the maximal end component of each state among the given rows that cost nothing, or -1; and their count."""
     component = np.full(ssp.states, -1, dtype=np.int32)
     inside = (rows.reshape(-1) & (ssp.costs.reshape(-1) == 0.0)).astype(np.bool_)
     if not inside.any():
@@ -110,7 +116,6 @@ def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int]:
 
 
 def unreachable_states(ssp: SSP) -> Int64s:
-    """Return the states without a path from the initial state."""
     indptr = np.append(ssp.indptr[:: ssp.actions], ssp.indptr[-1])
     graph = sparse.csr_array((ssp.probabilities, ssp.successors, indptr), shape=(ssp.states + 1, ssp.states + 1))
     reached = csgraph.breadth_first_order(graph, ssp.initial_state, return_predecessors=False)
@@ -121,7 +126,6 @@ def unreachable_states(ssp: SSP) -> Int64s:
 
 @kernel
 def leads_to(indptr: Int64s, successors: Int32s, usable: Bools, actions: int, state: int, target: int) -> bool:
-    """Return whether some usable row of the state may lead to the target."""
     for row in range(state * actions, (state + 1) * actions):
         if usable[row]:
             for entry in range(indptr[row], indptr[row + 1]):
@@ -134,7 +138,7 @@ def leads_to(indptr: Int64s, successors: Int32s, usable: Bools, actions: int, st
 def find_sure_states(
     indptr: Int64s, successors: Int32s, actions: int, usable: Bools, distance: Int32s, order: Int32s
 ) -> int:
-    """Carry out the greatest fixed point; shrinks `usable`, fills `distance` and `order`, returns how many are sure."""
+    """Compute the greatest fixed point: shrink `usable`, fill `distance` and `order`, return how many are sure."""
     states = distance.size
     start = np.empty(states + 2, dtype=np.int64)
     last = np.empty(states + 1, dtype=np.int32)
@@ -191,7 +195,7 @@ def find_sure_states(
             head += 1
         if count == remaining:
             return count
-        # Drop what was not reached, the rows that may lead there, and states that lose their last row by that.
+        # Drop the states that were not reached, the rows that may lead there, and states that lose their last row.
         dropped_any = True
         tail = 0
         for state in range(states):

@@ -6,7 +6,7 @@
     c_min = min c(s, a)                                over available actions
     gap(s, a) = c(s, a) + Σ p V* - V*(s)               the loss of one deviation
 
-Maxima are taken over the states that can reach the goal surely; `proper` says whether these are all.
+Maxima are taken over the states that can reach the goal surely; in a proper model these are all.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Hardness:
         ``gaps[s, a]``; zero for ties, infinity for unavailable actions, for those that may lead into a dead end, and
         in dead ends.
     proper
-        Whether every state can reach the goal surely.
+        Whether some policy reaches the goal surely from every state.
     """
 
     B_star: float

@@ -47,7 +47,7 @@ def structure_facts(ssp: SSP, structure: Structure) -> Rows:
     loops = [f"{{{some_states(ssp, loop, 4)}}}" for loop in structure.zero_cost_loops[:4]]
     more = "; ..." if len(structure.zero_cost_loops) > 4 else ""
     return [
-        ("goal reached surely", "yes" if structure.proper else "NO: no policy does from the start"),
+        ("goal reached surely", "yes" if structure.reaches_goal else "NO: no policy does from the start"),
         ("dead ends", counted_states(ssp, structure.dead_ends)),
         ("not reachable", counted_states(ssp, structure.unreachable)),
         ("zero-cost loops", f"{len(structure.zero_cost_loops):,}: {'; '.join(loops)}{more}" if loops else "none"),
@@ -97,9 +97,8 @@ def solution_table(ssp: SSP, solution: Solution, tolerance: float, limit: int) -
         numbers = (
             number(each[state], digits, zeros=True) for each in (solution.values, solution.lower, solution.upper)
         )
-        action = int(solution.policy[state])
         name = (state_label(ssp, state),) if labelled else ()
-        rows.append((str(state), *name, *numbers, ssp.action_name(action) if action >= 0 else "none"))
+        rows.append((str(state), *name, *numbers, ssp.action_name(int(solution.policy[state]))))
     return columns(rows, right="0234" if labelled else "0123")
 
 
