@@ -46,10 +46,10 @@ _kernels: list[Any] = []
 exercises: list[Callable[[], object]] = []
 
 
-def kernel_sources(package: Path = PACKAGE) -> dict[str, bytes]:
-    """Return the sources that hold kernels, by their path inside the package."""
+def kernel_sources(package: Path = PACKAGE, decorator: bytes = b"@kernel") -> dict[str, bytes]:
+    """Return the sources that hold kernels, or what another decorator marks, by their path inside the package."""
     sources = {path.relative_to(package).as_posix(): path.read_bytes() for path in sorted(package.rglob("*.py"))}
-    return {name: source for name, source in sources.items() if b"\n@kernel\n" in source}
+    return {name: source for name, source in sources.items() if b"\n" + decorator + b"\n" in source}
 
 
 def source_hash(package: Path = PACKAGE) -> str:
@@ -152,8 +152,8 @@ prefetch: Callable[[Any, Any], None] = _ignore if getattr(numba.config, "DISABLE
 
 
 def kernels() -> list[Any]:
-    """Return every kernel of the package."""
-    for name in kernel_sources():
+    """Return every kernel of the package, and import every exercise."""
+    for name in kernel_sources() | kernel_sources(decorator=b"@exercise"):
         importlib.import_module(f"{__package__}.{name.removesuffix('.py').replace('/', '.')}")
     return list(_kernels)
 

@@ -11,7 +11,7 @@ import unicodedata
 
 __all__ = ["markdown", "mathtext", "visible"]
 
-MARKDOWN = re.compile(r"([\\`*_|<~$]|\](?=[(\[:])|&(?=[#\w]+;))")
+MARKDOWN = re.compile(r"([\\`*_|~$]|\](?=[(\[:])|&(?=[#\w]+;))")
 
 
 def visible(text: str, kept: str = " ") -> str:
@@ -34,9 +34,9 @@ def markdown(text: str) -> str:
     r"""Return a text that Markdown shows as it is, also within a cell of a table.
 
     >>> print(markdown("a|b <script>"))
-    a\|b \<script>
+    a\|b &lt;script>
     """
-    return MARKDOWN.sub(r"\\\1", visible(text))
+    return MARKDOWN.sub(r"\\\1", visible(text)).replace("<", "&lt;")
 
 
 def mathtext(text: str, kept: str = " ") -> str:

@@ -202,7 +202,7 @@ def test_bad_concentrations_of_a_named_prior(kind: str, concentration: object) -
 
 
 def test_the_kind_of_a_prior_is_a_text() -> None:
-    with pytest.raises(UnknownNameError, match=r"no prior is called \[1\]; there are: dirichlet, finite, slip, tied"):
+    with pytest.raises(UnknownNameError, match=r"no prior is called \[1\]; there are: dirichlet, finite, neighbourhoods, slip"):
         priors.complete({"kind": [1]})
 
 

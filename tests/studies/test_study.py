@@ -149,7 +149,7 @@ def test_the_priors_of_a_study(tmp_path):
         ('{ kind = "dirichlet", concentration = 1 }', "3", 21, "prior is 3; it must be a name"),
         ("settings = { prior", "settings = { scale", 21, "no setting of psrl is called 'scale'"),
         ("concentration = 1", "concentration = -1", 18, "concentration is -1.0; it must be a positive number"),
-        ('kind = "dirichlet"', 'kind = "beta"', 21, "no prior is called 'beta'; there are: dirichlet, finite, slip"),
+        ('kind = "dirichlet"', 'kind = "beta"', 21, "no prior is called 'beta'; there are: dirichlet, finite, "),
         ('["GridWorld"]', '["Gridworld"]', 25, "no world of this study is called 'Gridworld'; did you mean"),
         ('agent = "optimal"', 'agent = "uniform"', 23, "two agents are called 'uniform' in GridWorld; give one"),
         ('label = "GridWorld"', 'label = "random-mdp states=4"', 9, "two worlds are called 'random-mdp states=4'"),
