@@ -22,4 +22,4 @@ def test_markdown_aligns_numbers_at_the_right():
 
 
 def test_markup_is_escaped():
-    assert markdown(r"a|b*c_d<e\f") == r"a\|b\*c\_d\<e\\f"
+    assert markdown(r"a|b*c_d<e\f") == r"a\|b\*c\_d&lt;e\\f"
