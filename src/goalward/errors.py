@@ -8,7 +8,8 @@
     │   ├── ProbabilityError      NaN, negative or too large probabilities; rows that do not sum to one
     │   ├── CostError             negative, NaN or infinite costs
     │   ├── StateError            a state, action or name that the model does not have
-    │   └── UnreachableGoalError  no policy reaches the goal surely from the initial state
+    │   ├── UnreachableGoalError  no policy reaches the goal surely from the initial state
+    │   └── EndlessRunError       a dead end can be reached, or a loop costs nothing: learning might never end
     ├── BeliefError (ValueError)  something was observed that the prior holds impossible
     ├── PolicyError (ValueError)  a policy that does not fit its model
     ├── ConvergenceError          an optimistic plan that does not settle
@@ -34,6 +35,7 @@ __all__ = [
     "BeliefError",
     "ConvergenceError",
     "CostError",
+    "EndlessRunError",
     "FileError",
     "GoalwardError",
     "ModelError",
@@ -75,6 +77,10 @@ class StateError(ModelError):
 
 class UnreachableGoalError(ModelError):
     """From the initial state no policy reaches the goal with probability one."""
+
+
+class EndlessRunError(ModelError):
+    """A run might never end: a dead end can be reached from the start, or one can stay in a loop for free."""
 
 
 class BeliefError(GoalwardError, ValueError):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from goalward import agents, learn, worlds
+from goalward import SSP, agents, learn, worlds
 from goalward.errors import FileError
 from goalward.execution.interrupts import Interrupted
 from goalward.report import progress
@@ -252,3 +252,16 @@ def test_help_loads_nothing_heavy(run_python: Callable[..., str]) -> None:
         "print({'numpy', 'numba', 'rich', 'scipy'} & set(sys.modules))"
     )
     assert run_python(code).splitlines()[-1] == "set()"
+
+
+def test_a_world_with_a_pit_is_refused_until_one_may_give_up(run: Call, tmp_path: Path) -> None:
+    model = str(tmp_path / "pit.json")
+    SSP.from_dense([[[0.0, 0.5, 0.5]], [[0.0, 1.0, 0.0]]], [[1.0], [1.0]]).save(model)
+    code, out, err = run(model, "--episodes", 10)
+    assert (code, out) == (2, "")
+    assert "give_up_cost=" in err
+    kept = tmp_path / "agent.npz"
+    code, out, _ = run(model, "--episodes", 10, "--give-up-cost", 3, "--save", kept)
+    assert code == 0
+    code, out, _ = run("--resume", kept, "--episodes", 10)
+    assert code == 0

@@ -59,12 +59,12 @@ class TestEnds:
         P[0, 0, 2], P[0, 1, 1] = 1.0, 1.0
         world = SSP.from_dense(P, np.ones((2, 2)))
         for place in (world, ModelEnvironment(world)):
-            run = learn(agents.make("uniform"), place, 1000, seed=0)
+            run = learn(agents.make("uniform"), place, 1000, seed=0, max_steps=10_000)
             assert run.ended == Ended.DEAD_END
             assert run.truncated
             assert np.isinf(run.gap_regret[-1])
         with pytest.raises(SettingError, match="in state 1 no action is available; counter cannot"):
-            learn(Counter(), world, 10)
+            learn(Counter(), world, 10, max_steps=100)
 
     def test_environment_that_breaks_off(self) -> None:
         environment = ModelEnvironment(chain(3, back=0.5), limit=4)

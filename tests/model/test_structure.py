@@ -22,10 +22,22 @@ def test_against_brute_force(ssp: SSP) -> None:
     exact, found = Exact.of(ssp), gw.structure(ssp)
     sure, _ = exact.sure()
     assert found.dead_ends.tolist() == sorted(set(range(ssp.states)) - sure)
+    assert found.surely.tolist() == sorted(sure)
+    assert found.maybe.tolist() == sorted(closure(ssp) - sure)
+    assert found.never.tolist() == sorted(set(range(ssp.states)) - closure(ssp))
     assert found.reaches_goal == (ssp.initial_state in sure)
     assert found.proper == (sure == set(range(ssp.states)))
     assert {frozenset(loop.tolist()) for loop in found.zero_cost_loops} == {frozenset(s) for s in exact.free_loops()}
     assert found.unreachable.tolist() == sorted(exact.unreachable(ssp.initial_state))
+
+
+def closure(ssp: SSP) -> set[int]:
+    """Return the states with a path to the goal: powers of the dense matrix of steps."""
+    steps = (ssp.to_dense() > 0.0).any(axis=1)
+    found = steps[:, -1]
+    for _ in range(ssp.states):
+        found = found | (steps[:, :-1] & found).any(axis=1)
+    return set(np.flatnonzero(found).tolist())
 
 
 def test_a_long_chain_of_dead_ends() -> None:
@@ -55,7 +67,7 @@ def test_alternating_rounds_of_the_fixed_point() -> None:
 def test_repr() -> None:
     ssp = SSP.from_dense([[[0.5, 0.0, 0.5]], [[0.0, 1.0, 0.0]]], [[1.0], [0.0]])
     assert repr(gw.structure(ssp)) == (
-        "Structure(reaches_goal=True, proper=False, dead_ends=1, zero_cost_loops=1, unreachable=1)"
+        "Structure(reaches_goal=True, proper=False, surely=1, maybe=0, never=1, zero_cost_loops=1, unreachable=1)"
     )
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from goalward.errors import FileError, SettingError
+from goalward.model.ssp import SSP
+from goalward.studies.factory import make_world
 from goalward.studies.full_text import full_text
 from goalward.studies.study import Study
 from goalward.studies.study_spec import parse_spec
@@ -333,3 +335,32 @@ def test_changes_replace_what_a_study_says():
         growth.replace(runs=0)
     with pytest.raises(SettingError, match="no key is called 'run' here; did you mean 'runs'"):
         growth.replace(run=2)
+
+
+PIT = """\
+name = "pit"
+runs = 2
+episodes = 20
+
+[[worlds]]
+world = "pit.json"
+give_up_cost = 4.5
+
+[[agents]]
+agent = "psrl"
+"""
+
+
+def test_agents_may_give_up_in_a_world_of_a_study(tmp_path):
+    model = SSP.from_dense([[[0.0, 0.5, 0.5]], [[0.0, 1.0, 0.0]]], [[1.0], [1.0]])
+    model.save(tmp_path / "pit.json")
+    found = study(PIT, str(tmp_path / "study.toml"))
+    found.check()
+    spec = found.design.spec(found.design.cells[0], 0)
+    assert spec.world == {"digest": model.digest, "give_up_cost": 4.5}
+    assert make_world(spec.world, found.attachments) == model.with_give_up(4.5)
+    assert study(full_text(found), str(tmp_path / "study.toml")).design == found.design
+    with pytest.raises(FileError, match=r"line 5: .*no policy reaches the goal surely.*pass give_up_cost"):
+        study(PIT.replace("give_up_cost = 4.5", ""), str(tmp_path / "study.toml")).check()
+    with pytest.raises(FileError, match="line 7: give_up_cost is 0; it must be greater than 0"):
+        study(PIT.replace("4.5", "0"), str(tmp_path / "study.toml"))

@@ -114,6 +114,11 @@ class Learner(metaclass=Constructor):
     given: Mapping[str, Any] = MappingProxyType({})
     """What `from_world` read off the true model."""
 
+    @property
+    def leaves_free_loops(self) -> bool:
+        """Whether it surely leaves loops that cost nothing, as algorithms that plan with positive costs do."""
+        return False
+
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Start from scratch on a task, and forget all that was learnt before."""
         self.task, self.rng = task, rng

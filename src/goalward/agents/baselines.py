@@ -27,6 +27,11 @@ class Optimal(Agent):
 
     needs: ClassVar[tuple[str, ...]] = ("model",)
 
+    @property
+    def leaves_free_loops(self) -> bool:
+        """True: the policy is proper."""
+        return True
+
     def plan(self, state: int) -> Plan:
         """Return the optimal policy, for good."""
         if self.model.costs.shape != self.task.costs.shape:
@@ -50,6 +55,11 @@ class Optimal(Agent):
 @dataclass(eq=False)
 class Uniform(Agent):
     """Plays every available action with the same probability."""
+
+    @property
+    def leaves_free_loops(self) -> bool:
+        """True: every way out is taken sooner or later."""
+        return True
 
     def plan(self, state: int) -> Plan:
         """Return the uniformly random policy, for good."""

@@ -50,6 +50,11 @@ class Optimist(Learner):
         checked_choice("ties", self.ties, RULES)
         checked_integer("max_sweeps", self.max_sweeps, 1)
 
+    @property
+    def leaves_free_loops(self) -> bool:
+        """Whether it makes zero costs positive, or plans to a horizon beyond which staying costs."""
+        return True
+
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Check the task and start counting."""
         super().begin(task, rng)

@@ -75,6 +75,11 @@ class PSRL(Agent):
             checked_number("value_limit", self.value_limit, open=True, note=" or None")
         checked_integer("max_rejections", self.max_rejections, 0)
 
+    @property
+    def leaves_free_loops(self) -> bool:
+        """Whether it plans with costs above zero."""
+        return float(self.perturb_costs) > 0.0
+
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Lines 1 and 2."""
         super().begin(task, rng)

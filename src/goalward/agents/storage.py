@@ -38,7 +38,7 @@ def save(agent: Learner, path: str | Path, about: Mapping[str, Any] | None = Non
         "agent": agent.name,
         "settings": {name: encode(getattr(agent, name)) for name in agent.settings()},
         "given": {name: encode(value) for name, value in agent.given.items()},
-        "task": {"costs": task.costs, "initial_state": task.initial_state, "episodes": task.episodes},
+        "task": {name: getattr(task, name) for name in ("costs", "initial_state", "episodes", "give_up")},
         "learnt": agent.to_state(),
         "about": dict(about or {}),
     }
@@ -98,7 +98,10 @@ def decode_task(state: dict[str, Any]) -> Task:
         raise ShapeError(f"costs has shape {costs.shape}; it must be states by actions")
     costs = checked_costs(costs, costs != np.inf)
     episodes = checked_integer("episodes", state["episodes"], 1, LARGEST_NUMBER)
-    return Task(costs, checked_state(state["initial_state"], len(costs)), episodes)
+    give_up = state.get("give_up")
+    if give_up is not None and give_up != costs.shape[1] - 1:
+        raise ShapeError(f"give_up is {give_up!r}; it must be the last action, {costs.shape[1] - 1}, or nothing")
+    return Task(costs, checked_state(state["initial_state"], len(costs)), episodes, give_up)
 
 
 def decode(value: Any) -> Any:

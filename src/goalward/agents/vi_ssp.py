@@ -47,6 +47,11 @@ C1, C2 = 6.0, 72.0
 class VISSP(Optimist, StepAgent):
     """Optimism by bonuses, updated at every step; it needs no parameter but delta."""
 
+    @property
+    def leaves_free_loops(self) -> bool:
+        """False: where staying is free, line 7 never raises Q above 0."""
+        return False
+
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
         super().begin(task, rng)

@@ -76,9 +76,11 @@ class Dirichlet(Prior):
 
     def belief(self, task: Task) -> DirichletBelief:
         """Start a belief about the kernel of a task."""
-        indptr, successors = all_rows(task) if self.support is None else self.support[:2]
-        if self.support is not None:
-            check_support(task, *self.support)
+        if self.support is None:
+            indptr, successors = give_up_rows(task, *all_rows(task), task.costs.shape)[:2]
+        else:
+            indptr, successors, shape = give_up_rows(task, *self.support)
+            check_support(task, indptr, successors, shape)
             weights = 1.0 / np.repeat(np.diff(indptr), np.diff(indptr))
             check_reachable(task.model(indptr, successors, weights), "the support")
         return DirichletBelief(task, indptr, successors, self.concentration)
@@ -186,7 +188,7 @@ def support_rows(support: SSP | Bools) -> tuple[Int64s, Int32s, tuple[int, int]]
     return indptr, successors.astype(np.int32), (mask.shape[0], mask.shape[1])
 
 
-def check_support(task: Task, indptr: Int64s, successors: Int32s, shape: tuple[int, int]) -> None:
+def check_support(task: Task, indptr: Int64s, successors: Int32s, shape: tuple[int, ...]) -> None:
     """Refuse a support that is not one of the task's."""
     if shape != task.costs.shape:
         raise ShapeError(
@@ -210,6 +212,24 @@ def all_rows(task: Task) -> tuple[Int64s, Int32s]:
     indptr = np.zeros(task.available.size + 1, dtype=np.int64)
     np.cumsum(task.available.ravel() * (task.states + 1), out=indptr[1:])
     return indptr, np.tile(np.arange(task.states + 1, dtype=np.int32), pairs)
+
+
+def give_up_rows(
+    task: Task, indptr: Int64s, successors: Int32s, shape: tuple[int, ...]
+) -> tuple[Int64s, Int32s, tuple[int, ...]]:
+    """Return rows in which giving up leads to the start: this is known. They may come without the action."""
+    S, A = task.costs.shape
+    if task.give_up is None or shape not in ((S, A), (S, A - 1)):
+        return indptr, successors, shape
+    lengths = np.diff(indptr).reshape(shape)
+    kept = np.ones(shape, dtype=np.bool_)
+    kept[:, task.give_up :] = False
+    others = lengths[:, : task.give_up]
+    known = task.available[:, task.give_up]
+    ends = np.cumsum(others.sum(axis=1))[known]
+    rows = np.column_stack([others, known])
+    entries = np.insert(successors[np.repeat(kept.ravel(), lengths.ravel())], ends, task.initial_state)
+    return np.append(0, np.cumsum(rows)), entries, (S, A)
 
 
 def dirichlet_rows(rng: np.random.Generator, indptr: Int64s, counts: Int64s, concentration: float) -> Floats:

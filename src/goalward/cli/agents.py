@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from goalward.cli.app import app, say, say_json
-from goalward.cli.options import Json, OptionalWorld, Settings
+from goalward.cli.options import GiveUpCost, Json, OptionalWorld, Settings
 from goalward.errors import SettingError
 
 __all__ = ["learn"]
@@ -32,6 +32,7 @@ def learn(
     episodes: Annotated[int, typer.Option(help="How many episodes to run.")] = 1000,
     seed: Annotated[int | None, typer.Option(help="The seed of all random draws.  [default: 0]")] = None,
     max_steps: Annotated[int | None, typer.Option(help="End the run after this many steps.")] = None,
+    give_up_cost: GiveUpCost = None,
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the agent in a file after the run.")] = None,
     resume: Annotated[Path | None, typer.Option(metavar="FILE", help="Go on with the agent in a file.")] = None,
     json: Json = False,
@@ -56,6 +57,7 @@ def learn(
             episodes=episodes,
             seed=seed,
             max_steps=max_steps,
+            give_up_cost=give_up_cost,
             resume=resume,
             watch=lambda done, steps: show(done, steps) and not stopped(),
         )

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 __all__ = [
-    "Cost", "CountPrior", "DaskAddress", "Folder", "Goal", "Json", "Level", "MarkdownFile", "Measure", "Normalize",
-    "OptionalWorld", "Settings", "Start", "StudyName", "SumDuplicates", "Workers", "World", "file_options",
+    "Cost", "CountPrior", "DaskAddress", "Folder", "GiveUpCost", "Goal", "Json", "Level", "MarkdownFile", "Measure",
+    "Normalize", "OptionalWorld", "Settings", "Start", "StudyName", "SumDuplicates", "Workers", "World", "file_options",
 ]  # fmt: skip
 
 WORLD_HELP = "The name of a world (goalward list worlds), a model file (.npz .json .csv .umb ...), or a map in .txt."
@@ -36,6 +36,10 @@ SumDuplicates = Annotated[
 ]
 CountPrior = Annotated[
     float | None, typer.Option("--prior", metavar="NUMBER", help="Tables of counts: add this to every count.")
+]
+GiveUpCost = Annotated[
+    float | None,
+    typer.Option(metavar="NUMBER", help="Add an action that gives up: back to the start, at this cost."),
 ]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
 StudyName = Annotated[str | None, typer.Option("--study", help="Which study, if the folder holds several.")]

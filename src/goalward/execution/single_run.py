@@ -11,6 +11,7 @@ from typing import Any
 from goalward import agents, worlds
 from goalward.agents import storage
 from goalward.errors import SettingError
+from goalward.learning.endless import check_end
 from goalward.learning.loop import learn
 from goalward.learning.run import Run
 from goalward.seeds import run_seed
@@ -46,6 +47,7 @@ def run_once(
     episodes: int = 1000,
     seed: int | None = None,
     max_steps: int | None = None,
+    give_up_cost: float | None = None,
     resume: Path | None = None,
     watch: Callable[[int, int], bool] | None = None,
 ) -> SingleRun:
@@ -59,6 +61,8 @@ def run_once(
         The name of an algorithm and its settings, such as ``delta=0.1``; an agent from a file has its own.
     seed
         By default 0, or a new one for an agent from a file, so that its luck is not that of earlier runs.
+    give_up_cost
+        Let the agent give up at this cost; an agent from a file goes on with its own.
     resume
         The file of an agent that goes on.
     watch
@@ -72,15 +76,21 @@ def run_once(
         origin |= known
     if world is not None:
         origin |= {"world": world, "settings": list(settings)}
+    if give_up_cost is not None:
+        origin["give_up_cost"] = give_up_cost
     if origin.get("world") is None:
         raise SettingError("which world? Name one: goalward list worlds")
     ssp = worlds.load(origin["world"], origin["settings"])
+    if origin.get("give_up_cost") is not None:
+        ssp = ssp.with_give_up(origin["give_up_cost"])
     if learner is None:
         learner = agents.find(agent).from_settings(read_settings(agent_settings), ssp, episodes)
         origin["seed"] = seed = seed or 0
     elif seed is None:
         seed = run_seed(origin["seed"], "resume", origin["episodes"])
     resumes = resume is not None
+    if max_steps is None:
+        check_end(ssp, learner, limited=False)
     # A run of two steps comes first, so that the time is not that of compiling. It changes nothing.
     learn(learner, ssp, episodes, seed, max_steps=2, resume=resumes)
     began = time.perf_counter()

@@ -15,6 +15,7 @@ import numpy as np
 from goalward.agents.base import Agent, Learner, Plan, StepAgent, Steps, Task
 from goalward.beliefs.base import Prior
 from goalward.errors import SettingError
+from goalward.learning.endless import check_end
 from goalward.learning.ledger import Ledger
 from goalward.learning.regret import Optimum, optimum, unknown
 from goalward.learning.rollout import Ended, Rollout
@@ -41,6 +42,7 @@ def learn(
     seed: int = 0,
     *,
     max_steps: int | None = None,
+    give_up_cost: float | None = None,
     task: Task | None = None,
     resume: bool = False,
     keep_plans: bool = False,
@@ -62,6 +64,9 @@ def learn(
         Decides every random draw. Agents run with the same seed face the same luck.
     max_steps
         End the run after so many steps, even in the middle of an episode.
+    give_up_cost
+        Let the agent give up: one more action, the last one, leads from every state to the start at this cost (see
+        `SSP.with_give_up`). Regret is measured against the best policy that may give up too.
     task
         What the agent is told of an environment without a model.
     resume
@@ -70,14 +75,27 @@ def learn(
         Keep the plans with their models, and all steps, in the Run.
     watch
         Called now and then with the number of episodes and steps done; the run ends there if it returns False.
+
+    Raises
+    ------
+    EndlessRunError
+        If the run might never end: a dead end can be reached from the start, or a loop costs nothing. See
+        `goalward.learning.endless` for what to do.
+    UnreachableGoalError
+        If no policy reaches the goal surely from the start.
     """
     checked_integer("episodes", episodes, 1)
     limit = UNLIMITED if max_steps is None else checked_integer("max_steps", max_steps, 1)
+    given = checked_agent(agent, world)
+    if give_up_cost is not None:
+        world = with_give_up(world, give_up_cost)
     environment, planning, acting = streams(seed)
     model = world if isinstance(world, SSP) else getattr(getattr(world, "unwrapped", world), "ssp", None)
     told = tell(model, task, episodes)
+    if model is not None:
+        check_end(model, given, limited=max_steps is not None)
     best = unknown(told.costs.shape) if model is None else optimum(model)
-    learner = prepare(agent, told, generator(planning), resume)
+    learner = prepare(given, told, generator(planning), resume)
     stage: Rollout | Stepwise
     if isinstance(world, SSP):
         stage = Rollout(world, environment, acting)
@@ -110,12 +128,28 @@ def tell(model: SSP | None, task: Task | None, episodes: int) -> Task:
     return Task.of(model, episodes)
 
 
-def prepare(agent: Learner, task: Task, rng: np.random.Generator, resume: bool) -> Agent | StepAgent:
-    """Return the copy of an agent that will learn: it starts from scratch, or remembers."""
+def checked_agent(agent: Learner, world: object) -> Agent | StepAgent:
+    """Return the agent; raises SettingError if it is none, or if the world is no world."""
+    if isinstance(world, Learner):
+        raise SettingError("agent and world have changed places; write learn(agent, world, episodes)")
+    if isinstance(world, str):
+        raise SettingError(f"world is the text {world!r}; pass the world itself: gw.worlds.load({world!r})")
     if not isinstance(agent, Agent | StepAgent):
         raise SettingError(
             f"agent is {agent!r}; it must be an Agent or a StepAgent: see gw.agents, or gw.agents.make(name)"
         )
+    return agent
+
+
+def with_give_up(world: SSP | Environment, cost: float) -> SSP:
+    """Return a model in which the agent may give up."""
+    if not isinstance(world, SSP):
+        raise SettingError("give_up_cost is for models; make one of the environment first")
+    return world.with_give_up(cost)
+
+
+def prepare(agent: Agent | StepAgent, task: Task, rng: np.random.Generator, resume: bool) -> Agent | StepAgent:
+    """Return the copy of an agent that will learn: it starts from scratch, or remembers."""
     # One run must not change the agent of another, so all is copied but what cannot change.
     shared = {id(value): value for value in vars(agent).values() if is_constant(value)}
     if not resume:

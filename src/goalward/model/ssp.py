@@ -31,6 +31,7 @@ from goalward.model import checks, dense
 from goalward.model.checks import ModelArrays
 from goalward.model.formats import by_ending
 from goalward.model.formats.explicit import Name
+from goalward.model.give_up import with_give_up
 from goalward.model.layout import GridLayout
 from goalward.model.successors import GOAL, reachable_transitions
 from goalward.model.transitions import Transition, read_transitions
@@ -55,6 +56,8 @@ class SSP:
         Labels, or None.
     layout
         Where the states lie on a grid, or None.
+    give_up
+        The action that goes back to the start at a known cost, or None: see `with_give_up`.
 
     Examples
     --------
@@ -74,6 +77,7 @@ class SSP:
     state_names: tuple[str, ...] | None
     action_names: tuple[str, ...] | None
     layout: GridLayout | None
+    give_up: int | None
 
     def __init__(self) -> None:
         raise TypeError("make an SSP with SSP.from_dense, SSP.from_rows, SSP.from_transitions or SSP.load")
@@ -89,6 +93,7 @@ class SSP:
         state_names: tuple[str, ...] | None = None,
         action_names: tuple[str, ...] | None = None,
         layout: GridLayout | None = None,
+        give_up: int | None = None,
     ) -> SSP:
         """Wrap arrays known to be canonical without looking at them, and make them read-only."""
         for array in (indptr, successors, probabilities, costs):
@@ -103,6 +108,7 @@ class SSP:
             state_names=state_names,
             action_names=action_names,
             layout=layout,
+            give_up=give_up,
         )
         return ssp
 
@@ -323,7 +329,25 @@ class SSP:
 
     def with_initial_state(self, state: int) -> SSP:
         """Return the same world with another start."""
+        if self.give_up is not None:
+            raise ModelError("giving up leads to the start; choose the start first, then call with_give_up")
         return self._replace(initial_state=checks.checked_state(state, self.states))
+
+    def with_give_up(self, cost: float) -> SSP:
+        """Return the same world with one more action: to give up and start again, at a cost, from every other state.
+
+        An episode still ends at the goal only. So the goal is reached surely wherever it can be reached at all, and
+        every value is at most `cost` plus that of the start.
+
+        Examples
+        --------
+        >>> import goalward as gw
+        >>> leap = gw.SSP.from_transitions([("edge", "leap", "far side", 0.5, 1.0), ("edge", "leap", "abyss", 0.5, 1.0),
+        ...                                 ("abyss", "climb", "abyss", 1.0, 1.0)], goals=["far side"])
+        >>> gw.solve(leap.with_give_up(10.0)).values.tolist()
+        [12.0, 22.0]
+        """
+        return with_give_up(self, cost)
 
     def _replace(self, **changes: Any) -> SSP:
         fields = {name: self.__dict__[name] for name in SSP.__annotations__}

@@ -2,8 +2,10 @@
 
 Definitions
     A state is *sure* if some policy reaches the goal from it with probability one. The others are dead ends, and their
-    value is infinity. A policy is proper if it reaches the goal with probability one from every state. A model is
-    proper if it has a proper policy, which is to say if it has no dead ends.
+    value is infinity. Of these, *maybe* are those from which some policy reaches the goal with positive probability,
+    which is to say from which some path leads there; *never* are the rest. A policy is proper if it reaches the goal
+    with probability one from every state. A model is proper if it has a proper policy, which is to say if it has no
+    dead ends.
 
     The sure states are a greatest fixed point. Start with all states and all rows. Drop every row that may leave the
     set, then every state that has no path to the goal inside it. Repeat until nothing is dropped.
@@ -25,7 +27,15 @@ from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Int32s, Int64s
 from goalward.model.ssp import SSP
 
-__all__ = ["Structure", "structure", "sure_states", "zero_cost_components"]
+__all__ = [
+    "Structure",
+    "can_reach_goal",
+    "reached_from",
+    "state_graph",
+    "structure",
+    "sure_states",
+    "zero_cost_components",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +44,12 @@ class Structure:
 
     Attributes
     ----------
-    dead_ends
-        States from which no policy reaches the goal with probability one.
+    surely
+        States from which some policy reaches the goal with probability one.
+    maybe
+        States from which some policy reaches the goal with positive probability, but none with probability one.
+    never
+        States from which the goal cannot be reached at all.
     zero_cost_loops
         Sets of states in which one can stay forever at no cost (maximal end components of zero-cost rows).
     unreachable
@@ -44,20 +58,28 @@ class Structure:
         Whether some policy reaches the goal with probability one from the initial state.
     """
 
-    dead_ends: Int64s
+    surely: Int64s
+    maybe: Int64s
+    never: Int64s
     zero_cost_loops: tuple[Int64s, ...]
     unreachable: Int64s
     reaches_goal: bool
 
     @property
+    def dead_ends(self) -> Int64s:
+        """States from which no policy reaches the goal with probability one: `maybe` and `never`."""
+        return np.union1d(self.maybe, self.never)
+
+    @property
     def proper(self) -> bool:
         """Whether some policy reaches the goal with probability one from every state."""
-        return len(self.dead_ends) == 0
+        return len(self.maybe) + len(self.never) == 0
 
     def __repr__(self) -> str:
         return (
-            f"Structure(reaches_goal={self.reaches_goal}, proper={self.proper}, dead_ends={len(self.dead_ends)}, "
-            f"zero_cost_loops={len(self.zero_cost_loops)}, unreachable={len(self.unreachable)})"
+            f"Structure(reaches_goal={self.reaches_goal}, proper={self.proper}, surely={len(self.surely)}, "
+            f"maybe={len(self.maybe)}, never={len(self.never)}, zero_cost_loops={len(self.zero_cost_loops)}, "
+            f"unreachable={len(self.unreachable)})"
         )
 
 
@@ -66,8 +88,12 @@ def structure(ssp: SSP) -> Structure:
     distance, _, _ = sure_states(ssp, ssp.available)
     component, count = zero_cost_components(ssp, ssp.available)
     loops = tuple(np.flatnonzero(component == index) for index in range(count))
+    sure = distance >= 0
+    possible = sure if sure.all() else can_reach_goal(ssp)
     return Structure(
-        dead_ends=np.flatnonzero(distance < 0),
+        surely=np.flatnonzero(sure),
+        maybe=np.flatnonzero(possible & ~sure),
+        never=np.flatnonzero(~possible),
         zero_cost_loops=loops,
         unreachable=unreachable_states(ssp),
         reaches_goal=bool(distance[ssp.initial_state] >= 0),
@@ -116,12 +142,26 @@ def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int]:
 
 
 def unreachable_states(ssp: SSP) -> Int64s:
+    return np.flatnonzero(~reached_from(state_graph(ssp), ssp.initial_state))
+
+
+def can_reach_goal(ssp: SSP) -> Bools:
+    """Return from which states some path leads to the goal."""
+    return reached_from(state_graph(ssp).T.tocsr(), ssp.goal)
+
+
+def state_graph(ssp: SSP) -> sparse.csr_array:
+    """Return the graph of the states and the goal: an entry for every step that some action may take."""
+    # The entries of a state lie side by side; one that is there twice is one edge.
     indptr = np.append(ssp.indptr[:: ssp.actions], ssp.indptr[-1])
-    graph = sparse.csr_array((ssp.probabilities, ssp.successors, indptr), shape=(ssp.states + 1, ssp.states + 1))
-    reached = csgraph.breadth_first_order(graph, ssp.initial_state, return_predecessors=False)
-    missed = np.ones(ssp.states + 1, dtype=np.bool_)
-    missed[reached] = False
-    return np.flatnonzero(missed[:-1])
+    return sparse.csr_array((ssp.probabilities, ssp.successors, indptr), shape=(ssp.states + 1, ssp.states + 1))
+
+
+def reached_from(graph: sparse.csr_array, start: int) -> Bools:
+    """Return which states, without the goal, a path from the start reaches."""
+    reached = np.zeros(graph.shape[0], dtype=np.bool_)
+    reached[csgraph.breadth_first_order(graph, start, return_predecessors=False)] = True
+    return reached[:-1]
 
 
 @kernel

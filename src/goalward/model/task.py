@@ -26,11 +26,14 @@ class Task:
         Where every episode starts.
     episodes
         How many episodes the run asks for, K.
+    give_up
+        The action that leads to the start from everywhere, which is known; None if there is none.
     """
 
     costs: Floats
     initial_state: int
     episodes: int
+    give_up: int | None = None
 
     def __post_init__(self) -> None:
         # Models of the task share its costs, so they must not change. The caller's array stays as it is.
@@ -42,7 +45,7 @@ class Task:
     @classmethod
     def of(cls, ssp: SSP, episodes: int) -> Task:
         """Return what an agent is told about a model."""
-        return cls(ssp.costs, ssp.initial_state, episodes)
+        return cls(ssp.costs, ssp.initial_state, episodes, ssp.give_up)
 
     @property
     def states(self) -> int:

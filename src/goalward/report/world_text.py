@@ -47,11 +47,20 @@ def structure_facts(ssp: SSP, structure: Structure) -> Rows:
     loops = [f"{{{some_states(ssp, loop, 4)}}}" for loop in structure.zero_cost_loops[:4]]
     more = "; ..." if len(structure.zero_cost_loops) > 4 else ""
     return [
-        ("goal reached surely", "yes" if structure.reaches_goal else "NO: no policy does from the start"),
+        ("goal reached surely", reached_text(ssp, structure)),
         ("dead ends", counted_states(ssp, structure.dead_ends)),
+        *([("  goal maybe", counted_states(ssp, structure.maybe))] if len(structure.dead_ends) else []),
+        *([("  goal never", counted_states(ssp, structure.never))] if len(structure.dead_ends) else []),
         ("not reachable", counted_states(ssp, structure.unreachable)),
         ("zero-cost loops", f"{len(structure.zero_cost_loops):,}: {'; '.join(loops)}{more}" if loops else "none"),
     ]
+
+
+def reached_text(ssp: SSP, structure: Structure) -> str:
+    if structure.reaches_goal:
+        return "yes"
+    lost = ssp.initial_state in structure.never
+    return "NO: no path leads there from the start" if lost else "NO: from the start maybe, but no policy does surely"
 
 
 def hardness_facts(hardness: Hardness) -> Rows:

@@ -66,6 +66,8 @@ class Designer:
             self.places[label,] = (*place, "settings")
             with located(source, (*place, "settings")):
                 identity = world_identity(entry, settings, source.folder, self.attachments)
+            if entry.give_up_cost is not None:
+                identity["give_up_cost"] = entry.give_up_cost
             with located(source, (*place, "draw")):
                 check_draw(entry, settings)
             cell = StudyWorld(label, identity, entry.draw, swept)

@@ -17,8 +17,10 @@ __all__ = ["make_agent", "make_world"]
 def make_world(identity: Mapping[str, Any], attachments: Attachments) -> SSP:
     """Return the world of a run, given as in `RunSpec.world`."""
     if "digest" in identity:
-        return attachments.model(identity["digest"])
-    return worlds.make(identity["id"], **identity["settings"])
+        world = attachments.model(identity["digest"])
+    else:
+        world = worlds.make(identity["id"], **identity["settings"])
+    return world.with_give_up(identity["give_up_cost"]) if "give_up_cost" in identity else world
 
 
 def make_agent(identity: Mapping[str, Any], world: SSP, episodes: int, attachments: Attachments) -> Learner:

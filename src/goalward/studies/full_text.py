@@ -38,7 +38,10 @@ def world_entry(study: Study, cell: Cell) -> dict[str, Any]:
     settings = world.identity.get("settings", {})
     # The text of a map is in its file.
     settings = {setting: value for setting, value in settings.items() if not (setting == "text" and is_file(name))}
-    return {"world": name, "label": world.label, "settings": settings, "draw": world.draw}
+    give_up_cost = world.identity.get("give_up_cost")
+    return {
+        "world": name, "label": world.label, "settings": settings, "draw": world.draw, "give_up_cost": give_up_cost,
+    }  # fmt: skip
 
 
 def agent_entry(study: Study, cells: list[Cell]) -> dict[str, Any]:

@@ -39,7 +39,8 @@ class RunSpec:
     Attributes
     ----------
     world
-        ``{"id", "settings"}`` for a world of the registry, ``{"digest"}`` for a model from a file.
+        ``{"id", "settings"}`` for a world of the registry, ``{"digest"}`` for a model from a file; with
+        ``"give_up_cost"`` if agents may give up.
     agent
         ``{"name", "settings"}``, and ``"source"``, the SHA-256 of its text, if the class is in a user's file.
     episodes, max_steps, seed

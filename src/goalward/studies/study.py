@@ -14,6 +14,7 @@ import numpy as np
 import tomli_w
 
 from goalward.errors import SettingError
+from goalward.learning.endless import check_end
 from goalward.model.task import Task
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import Design
@@ -102,6 +103,8 @@ class Study:
             with located(self.source, place), blaming(file), contextlib.redirect_stdout(sys.stderr):
                 agent = make_agent(run.agent, world, cell.episodes, self.attachments)
                 agent.begin(Task.of(world, cell.episodes), np.random.default_rng(0))
+            with located(self.source, self.places[cell.world.label,]):
+                check_end(world, agent, limited=run.max_steps is not None)
 
     def __repr__(self) -> str:
         design = self.design

@@ -69,6 +69,8 @@ class WorldSpec(Section):
     """Settings with several values: one world for each combination."""
     draw: str | None = None
     """The seed setting that every run draws anew, so that each run has a world of its own."""
+    give_up_cost: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None = None
+    """Let agents give up and start again at this cost; worlds with dead ends need it."""
 
 
 class AgentSpec(Section):
@@ -161,6 +163,9 @@ REQUIREMENTS = {
     "list_type": "be a valid list",
     "dict_type": "be a valid table",
     "model_type": "be a valid table",
+    "float_type": "be a valid number",
+    "finite_number": "be a finite number",
+    "greater_than": "be greater than {gt:g}",
     "greater_than_equal": "be greater than or equal to {ge}",
     "too_short": "have at least {min_length} item",
     "string_too_short": "have at least {min_length} character",
