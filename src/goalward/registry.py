@@ -49,11 +49,14 @@ class Setting:
         The registry that names its values, such as that of the priors; None if its values are plain.
     from_world
         Whether it is read off the true world if it is not given.
+    added_later
+        Whether plain data leaves it out while it has its default. Runs from before it existed keep their keys.
     """
 
     default: Any = MISSING
     registry: Registry[Any] | None = None
     from_world: bool = False
+    added_later: bool = False
 
     def plain(self, value: Any) -> Any:
         """Return a value as it enters keys: named entries in full, and 1 as 1.0 where the default is a float."""
@@ -91,6 +94,8 @@ class Schema:
         self.check_names(given)
         full: dict[str, Any] = {}
         for name, setting in self.settings.items():
+            if setting.added_later and given.get(name, setting.default) == setting.default:
+                continue
             if name in given:
                 full[name] = setting.plain(given[name])
             elif setting.from_world:

@@ -201,3 +201,48 @@ print([kernel.__name__ for kernel in kernels() if len(kernel.signatures) > 1])
 def test_going_on_compiles_nothing_anew(run_python: Callable[[str], str]) -> None:
     """A deep copy is writable where the original was not; kernels must not see the difference."""
     assert run_python(SPECIALISATIONS.format(names=RIVALS)) == "[]"
+
+
+@pytest.mark.parametrize("name", RIVALS)
+class TestRescaling:
+    """Costs of any scale: the run is that of the world with costs in [0, 1], what it pays is in true costs."""
+
+    # A power of two, by which division is exact.
+    LARGE = RANDOM.with_costs(RANDOM.costs / RANDOM.costs.max() * 8.0)
+    UNIT = RANDOM.with_costs(RANDOM.costs / RANDOM.costs.max())
+
+    def test_the_steps_are_the_same_and_the_regret_is_eight_times_as_large(self, name: str) -> None:
+        known = {fact: value for fact, value in [("B_star", 2.5), ("T_star", 7.0)] if fact in agents.find(name).needs}
+        scaled = {fact: value * 8.0 if fact == "B_star" else value for fact, value in known.items()}
+        agent = agents.find(name)(scale=SMALL[name], **known)
+        rescaling = agents.find(name)(scale=SMALL[name], rescale=True, **scaled)
+        run = learn(agent, self.UNIT, EPISODES, seed=3, keep_plans=True)
+        same = learn(rescaling, self.LARGE, EPISODES, seed=3, keep_plans=True)
+        assert same.steps.tolist() == run.steps.tolist()
+        np.testing.assert_allclose(same.regret, 8.0 * run.regret, rtol=1e-9)
+        np.testing.assert_allclose(same.gap_regret, 8.0 * run.gap_regret, rtol=1e-9)
+        for plan, larger in zip(run.plans or (), same.plans or (), strict=True):
+            np.testing.assert_allclose(larger.values, 8.0 * plan.values)
+            assert plan.model is None or np.array_equal(larger.model.costs, 8.0 * plan.model.costs)
+
+    def test_the_notes_say_so(self, name: str) -> None:
+        agent = agents.find(name).from_world(self.LARGE, episodes=3, rescale=True)
+        notes = learn(agent, self.LARGE, 3, seed=0).notes
+        assert notes["costs_divided_by"] == 8.0
+        plain = agents.find(name).from_world(self.UNIT, episodes=3)
+        assert "costs_divided_by" not in learn(plain, self.UNIT, 3, seed=0).notes
+
+    def test_a_plain_form_names_it_only_if_it_is_asked_for(self, name: str) -> None:
+        """So the keys of runs that do not rescale stay."""
+        assert "rescale" not in agents.find(name).complete({})
+        assert "rescale" not in agents.find(name).complete({"rescale": False})
+        assert agents.find(name).complete({"rescale": True})["rescale"] is True
+
+
+def test_costs_that_are_paid_are_rescaled_too() -> None:
+    """EB-SSP with costs that it has to learn."""
+    settings = {"known_costs": False, "scale": SMALL["eb-ssp"]}
+    run = learn(agents.EBSSP(B_star=2.5, **settings), TestRescaling.UNIT, EPISODES, seed=3)
+    same = learn(agents.EBSSP(B_star=20.0, rescale=True, **settings), TestRescaling.LARGE, EPISODES, seed=3)
+    assert same.steps.tolist() == run.steps.tolist()
+    assert same.notes["B"] == 8.0 * run.notes["B"]

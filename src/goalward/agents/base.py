@@ -201,7 +201,12 @@ class Learner(metaclass=Constructor):
                 continue
             default = field.default if field.default_factory is MISSING else field.default_factory()
             named = priors if isinstance(default, Prior) else None
-            settings[field.name] = Setting(default, named, from_world=field.name in cls.needs)
+            settings[field.name] = Setting(
+                default,
+                named,
+                from_world=field.name in cls.needs,
+                added_later=bool(field.metadata.get("added_later")),
+            )
         return Schema(cls.name, settings)
 
     @classmethod

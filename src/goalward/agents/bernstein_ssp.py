@@ -65,7 +65,7 @@ class BernsteinSSP(Optimist, Agent):
         """Lines 1 and 3."""
         super().begin(task, rng)
         if not self._costs.min() > 0.0:
-            self._costs = np.maximum(self._costs, cost_floor(task, self.B_star))
+            self._costs = np.maximum(self._costs, cost_floor(task, self.B_star, self._unit))
         self._available = task.available.reshape(-1).copy()
         self._solution: Solution | None = None
 
@@ -76,7 +76,9 @@ class BernsteinSSP(Optimist, Agent):
         model = self.optimistic_model()
         self._solution = self.solve(model)
         Q = action_values(model, self._solution.values)
-        return Plan(self.greedy(Q), stop_before_visits=N, model=model, values=self._solution.values)
+        # The costs and values that are shown are true ones.
+        shown = model if self._unit == 1.0 else model._replace(costs=self._unit * self._costs)
+        return Plan(self.greedy(Q), stop_before_visits=N, model=shown, values=self._unit * self._solution.values)
 
     def optimistic_model(self) -> SSP:
         """Lines 8 to 11."""
@@ -109,10 +111,13 @@ def width(A_ratio: Floats, scale: float) -> tuple[Floats, Floats]:
     return scale * 28.0 * A_ratio, scale * 4.0 * np.sqrt(A_ratio)
 
 
-def cost_floor(task: Task, B_star: float | None) -> float:
-    """Return eps = S² A / K, times B* if that is known: with zero costs the algorithm runs on max(c, eps)."""
+def cost_floor(task: Task, B_star: float | None, unit: float = 1.0) -> float:
+    """Return eps = S² A / K, times B* if that is known: with zero costs the algorithm runs on max(c, eps).
+
+    B* is in true costs, the floor in units of `unit`.
+    """
     floor = task.states**2 * task.actions / task.episodes
-    return floor if B_star is None else B_star * floor
+    return floor if B_star is None else B_star / unit * floor
 
 
 @kernel

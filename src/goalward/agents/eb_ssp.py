@@ -103,7 +103,7 @@ class EBSSP(Optimist, Agent):
         self.refreshed = Counts(task)
         self.j = 0
         self.k = 1
-        self.B = 1.0 if self.doubling else float(self.B_star)  # type: ignore[arg-type]
+        self.B = 1.0 if self.doubling else float(self.B_star) / self._unit  # type: ignore[arg-type]
         self.Q[~task.available] = np.inf
         self._before, self.V = np.zeros(task.states + 1), np.zeros(task.states + 1)
 
@@ -117,7 +117,7 @@ class EBSSP(Optimist, Agent):
             self.epoch += 1
             self.visgo(max(2.0**-self.j, FINEST))
         policy = self.mixture(self.Q)
-        return Plan(policy, stop_after_visits=next_power(n) - N, values=self.V[:-1].copy())
+        return Plan(policy, stop_after_visits=next_power(n) - N, values=self._unit * self.V[:-1])
 
     def refresh(self, row: int) -> None:
         """Lines 8 and 9."""
@@ -152,12 +152,12 @@ class EBSSP(Optimist, Agent):
         self.k += int(np.count_nonzero(steps.next_states == self.task.goal))
         if not self.known_costs:
             pairs = steps.states * self.task.actions + steps.actions
-            paid = np.bincount(pairs, np.maximum(steps.costs, self.eta), minlength=self.theta.size)
+            paid = np.bincount(pairs, np.maximum(steps.costs / self._unit, self.eta), minlength=self.theta.size)
             self.theta += paid.reshape(self.theta.shape)
 
     def notes(self) -> dict[str, int | float | str]:
         """Return B as it is at the end and the perturbation, beside the scale and the rule for ties."""
-        return super().notes() | {"B": self.B, "eta": self.eta}
+        return super().notes() | {"B": self._unit * self.B, "eta": self._unit * self.eta}
 
 
 def next_power(n: Int64s) -> Int64s:

@@ -1,13 +1,14 @@
 """What the agents have in common that face uncertainty with optimism: settings, counts, checks, ties.
 
-They are defined for costs in [0, 1] that are known. Their confidence widths hold with probability 1 - delta; `scale`
+They are defined for costs in [0, 1] that are known. With `rescale` they divide the costs of any other world by the
+largest one and plan in that unit; what a run pays and its regret are in true costs all the same. Their confidence widths hold with probability 1 - delta; `scale`
 multiplies the widths, with 1 for those of the theory and less for the tuned regime of the paper's second experiments.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -41,6 +42,9 @@ class Optimist(Learner):
     max_sweeps: int = 1_000_000
     """Sweeps after which an optimistic plan that has not settled is an error."""
 
+    rescale: bool = field(default=False, metadata={"added_later": True})
+    """Whether to divide all costs by the largest one, for worlds with costs above 1; the notes of a run say by what."""
+
     scales: ClassVar[tuple[float, ...]] = tuple(10.0 ** (-step / 4) for step in range(17))
     """The scales that `goalward.tune` tries: from the theory's down by four powers of ten, four steps each."""
 
@@ -49,6 +53,7 @@ class Optimist(Learner):
         checked_number("scale", self.scale, open=True, note=", 1 for the theory's widths")
         checked_choice("ties", self.ties, RULES)
         checked_integer("max_sweeps", self.max_sweeps, 1)
+        checked_choice("rescale", self.rescale, (True, False))
 
     @property
     def leaves_free_loops(self) -> bool:
@@ -58,10 +63,10 @@ class Optimist(Learner):
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Check the task and start counting."""
         super().begin(task, rng)
-        check_task(self.name, task)
+        self._unit = cost_unit(self.name, task, self.rescale)
         self._order = checked_order(self.action_order, task.actions)
         # A copy of their own: kernels take the costs writable, as a deep copy leaves them when a run is resumed.
-        self._costs = np.array(task.costs)
+        self._costs = task.costs / self._unit
         self.counts = Counts(task)
         self.epoch = 0
         self.Q = np.zeros(task.costs.shape)
@@ -90,11 +95,12 @@ class Optimist(Learner):
 
     def notes(self) -> dict[str, int | float | str]:
         """Return the scale and the rule for ties: a result says nothing without them."""
-        return {"scale": self.scale, "ties": self.ties}
+        notes: dict[str, int | float | str] = {"scale": self.scale, "ties": self.ties}
+        return notes | {"costs_divided_by": self._unit} if self.rescale else notes
 
 
-def check_task(name: str, task: Task) -> None:
-    """Refuse costs outside [0, 1] and states in which nothing can be done."""
+def cost_unit(name: str, task: Task, rescale: bool) -> float:
+    """Return what costs are divided by; raises an error if they lie outside [0, 1] or a state has no action."""
     idle = ~task.available.any(axis=1)
     if idle.any():
         raise StateError(
@@ -102,11 +108,15 @@ def check_task(name: str, task: Task) -> None:
             " out, or give them an action that resets to the start at a cost"
         )
     real = task.costs[task.available]
-    if real.min() < 0.0 or real.max() > 1.0:
+    largest = float(real.max())
+    if rescale and largest > 0.0:
+        return largest
+    if real.min() < 0.0 or largest > 1.0:
         raise CostError(
-            f"costs lie in {real.min():g}..{real.max():g}; {name} is defined for costs in [0, 1]: rescale them, such as"
-            f" world.with_costs(world.costs / {real.max():g})"
+            f"costs lie in {real.min():g}..{largest:g}; {name} is defined for costs in [0, 1]: rescale=True makes it"
+            f" plan in units of the largest cost, as in world.with_costs(world.costs / {largest:g})"
         )
+    return 1.0
 
 
 def check_fact(agent: str, fact: str, value: object, also: str = "") -> None:

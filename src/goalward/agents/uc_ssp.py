@@ -69,7 +69,7 @@ class UCSSP(Optimist, Agent):
         self.k = 0
         self.G = 0
         self.at_goal = True
-        self._c_min, self._c_max = float(self._costs.min()), float(task.costs[task.available].max())
+        self._c_min, self._c_max = float(self._costs.min()), float(self._costs[task.available].max())
         self._unit_costs = np.where(task.available, 1.0, np.inf)
         self.largest_horizon = 0
         self.capped_horizons = 0
@@ -90,7 +90,7 @@ class UCSSP(Optimist, Agent):
             self.G += 1
             policy, H = self.evi(self._unit_costs, 1.0 / (2.0 * self.t), 1.0 / np.sqrt(self.G))
         self.at_goal = False
-        values = self._values.copy()
+        values = self._unit * self._values
         return Plan(policy, stop_after_goals=1, stop_after_steps=H, stop_when_cut=True, values=values)
 
     def evi(self, costs: Floats, eps: float, gamma: float) -> tuple[Int64s, int]:

@@ -94,14 +94,15 @@ class ULCVI(Optimist, Agent):
         self.epoch += 1  # m
         distinct, several = self.ulcvi(self.epoch)
         policy = self.decide(self._tied[-distinct:], several)
-        values = self._ends[0][:-1].copy()
+        values = self._unit * self._ends[0][:-1]
         return Plan(policy, stop_after_goals=1, stop_after_steps=self.H, stop_when_cut=True, values=values)
 
     def ulcvi(self, m: int) -> tuple[int, bool]:
         """Lines 8 to 13; return at how many of the last steps the best actions may differ, and whether any tie."""
-        visits, B = self.counts.visits, value_bound(self.B_star)
+        visits, B_star = self.counts.visits, self.B_star / self._unit
+        B = value_bound(B_star)
         L = log_term(visits, self.H, m, self.delta / 4.0)
-        c_f = terminal_cost(self.B_star)
+        c_f = terminal_cost(B_star)
         _, _, next_lower, next_upper = self._ends
         next_lower[:-1] = next_upper[:-1] = c_f
         parts = (spread(visits, L), constant(visits, self.H, B, L), blend(self.H, B))

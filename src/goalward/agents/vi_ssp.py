@@ -84,7 +84,7 @@ class VISSP(Optimist, StepAgent):
 
     def values(self) -> Floats:
         """Return V of line 9."""
-        return self.V[:-1].copy()
+        return self._unit * self.V[:-1]
 
     def make_room(self, row: int) -> None:
         """See to it that a row can take one more successor."""
@@ -102,7 +102,7 @@ class VISSP(Optimist, StepAgent):
 
     def notes(self) -> dict[str, int | float | str]:
         """Return B as it is at the end, beside the scale and the rule for ties."""
-        return super().notes() | {"B": float(self.B[0])}
+        return super().notes() | {"B": self._unit * float(self.B[0])}
 
 
 @kernel
