@@ -18,7 +18,7 @@ __all__ = ["draw_sets", "sort_rows", "unreached"]
 
 
 @kernel
-def exchange(order: Int32s, place: Int32s, one: int, other: int) -> None:
+def exchange(order: Int64s, place: Int64s, one: int, other: int) -> None:
     """Exchange two places of a permutation and of its inverse."""
     first = order[one]
     second = order[other]
@@ -36,8 +36,8 @@ def draw_sets(
     """Draw the successors of every row, in any order."""
     size = rows.size
     seen = rows.successors
-    order = np.empty(n, dtype=np.int32)
-    place = np.empty(n, dtype=np.int32)
+    order = np.empty(n, dtype=np.int64)
+    place = np.empty(n, dtype=np.int64)
     for successor in range(n):
         order[successor] = successor
         place[successor] = successor
@@ -45,7 +45,7 @@ def draw_sets(
     end = 0
     for state in range(neighbourhood.size):
         k = neighbourhood[state]
-        front = 0
+        front = np.int64(0)  # a plain 0 is a type of its own, for which `exchange` would be compiled again
         for row in range(state * actions, (state + 1) * actions):
             for entry in range(size[row]):
                 if place[seen[row, entry]] >= front:

@@ -126,6 +126,7 @@ class NeighbourhoodsBelief(Belief):
     def sample(self, rng: np.random.Generator) -> SSP:
         """Draw a model."""
         indptr, successors, counts = self.draw_support(rng)
+        indptr.flags.writeable = False  # as in other beliefs: kernels have one specialisation
         return self.task.model(indptr, successors, dirichlet_rows(rng, indptr, counts, 1.0))
 
     def mean(self) -> SSP:
