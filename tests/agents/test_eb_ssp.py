@@ -9,7 +9,7 @@ from pseudo_code import eb_ssp
 from environments import ModelEnvironment
 from goalward import learn, solve, worlds
 from goalward.agents import EBSSP, Task
-from goalward.agents.eb_ssp import bonus, iota, least_bound, next_power, perturbation
+from goalward.agents.eb_ssp import bonus, cost_floor, iota, least_bound, next_power
 from goalward.errors import SettingError
 from goalward.learning.rollout import Ended
 
@@ -43,8 +43,8 @@ def test_when_grid_world_is_first_seen() -> None:
 
 def test_other_constants() -> None:
     task = Task(np.zeros((4, 2)), 0, 1000)
-    assert perturbation(task, None) == pytest.approx(1e-6)
-    assert perturbation(task, 5.0) == pytest.approx(2e-4)
+    assert cost_floor(task, None) == pytest.approx(1e-6)
+    assert cost_floor(task, 5.0) == pytest.approx(2e-4)
     assert least_bound(512, task) == pytest.approx(2.0)
     assert next_power(np.array([0, 1, 2, 8])).tolist() == [1, 2, 4, 16]
 

@@ -11,7 +11,7 @@ import goalward as gw
 from environments import ModelEnvironment, chain
 from goalward import SSP, Dirichlet, FinitePrior, learn, worlds
 from goalward.agents import PSRL, TSDE, EpisodePSRL, PosteriorMean, StepPSRL
-from goalward.agents.psrl import perturbation
+from goalward.agents.psrl import cost_floor
 from goalward.beliefs.base import registry as priors
 from goalward.errors import SettingError, UnknownNameError
 from goalward.learning.rollout import Ended
@@ -138,9 +138,9 @@ class TestPerturbedCosts:
     world = chain(3, back=0.2).with_costs(np.array([[0.0, 0.5]] * 3))
 
     def test_epsilon(self) -> None:
-        assert perturbation(Task.of(self.world, 1000)) == pytest.approx((9 * 2 / 1000) ** (2 / 3), rel=1e-12)
+        assert cost_floor(Task.of(self.world, 1000)) == pytest.approx((9 * 2 / 1000) ** (2 / 3), rel=1e-12)
         run = learn(PSRL(perturb_costs=True), self.world, 1000, seed=0)
-        assert run.notes == {"epsilon": perturbation(Task.of(self.world, 1000))}
+        assert run.notes == {"cost_floor": cost_floor(Task.of(self.world, 1000))}
 
     def test_planning_and_paying(self) -> None:
         run = learn(PSRL(perturb_costs=0.25), self.world, 50, seed=0, keep_plans=True, keep_steps=True)
@@ -202,7 +202,9 @@ def test_bad_concentrations_of_a_named_prior(kind: str, concentration: object) -
 
 
 def test_the_kind_of_a_prior_is_a_text() -> None:
-    with pytest.raises(UnknownNameError, match=r"no prior is called \[1\]; there are: dirichlet, finite, neighbourhoods, slip"):
+    with pytest.raises(
+        UnknownNameError, match=r"no prior is called \[1\]; there are: dirichlet, finite, neighbourhoods, slip"
+    ):
         priors.complete({"kind": [1]})
 
 

@@ -10,7 +10,7 @@ import pytest
 from environments import ModelEnvironment
 from goalward import agents, learn, worlds
 from goalward.agents import UCSSP, Steps, Task
-from goalward.agents.uc_ssp import perturbation, radius
+from goalward.agents.uc_ssp import cost_offset, radius
 from goalward.errors import SettingError
 from goalward.learning.rollout import Ended
 
@@ -24,9 +24,9 @@ def test_radius() -> None:
     assert found[1] == found[2] == pytest.approx(7.6825823)
 
 
-def test_perturbation() -> None:
-    assert perturbation(1) == 1.0
-    assert perturbation(1000) == pytest.approx(0.1)
+def test_cost_offset() -> None:
+    assert cost_offset(1) == 1.0
+    assert cost_offset(1000) == pytest.approx(0.1)
 
 
 def test_nothing_known_means_the_goal_at_once_and_two_steps() -> None:

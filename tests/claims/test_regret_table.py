@@ -15,7 +15,7 @@ from goalward.errors import TheoryError
 from goalward.execution.pools import InProcess
 from goalward.report.claims_text import regret_markdown
 from goalward.results.store import Store
-from goalward.theory.bounds import theorem_1
+from goalward.theory.regret_bounds import theorem_1
 
 STUDY = """
 name = "small"

@@ -18,8 +18,8 @@ from goalward.claims import theorems
 from goalward.claims.run_source import drawn_worlds
 from goalward.claims.verdicts import Verdict
 from goalward.number_format import with_range
-from goalward.theory.bounds import theorem_1, theorem_2
 from goalward.theory.epochs import count_epochs
+from goalward.theory.regret_bounds import theorem_1, theorem_2
 
 HOLDS, FAILS, OPEN = Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN
 

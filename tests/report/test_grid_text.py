@@ -4,7 +4,7 @@ import pytest
 from goalward import SSP, GridLayout
 from goalward.errors import ShapeError
 from goalward.report.grid_text import grid_text
-from goalward.report.labels import ASCII, action_marks, state_label
+from goalward.report.symbols import ASCII, action_marks, state_label
 from goalward.worlds import grid_map, grid_world, random_mdp
 
 WALLED = grid_map("S.#.\n..#.\n.G##")

@@ -45,7 +45,7 @@ def test_the_terms_add_up_to_the_regret(world: str, agent: str, seed: int) -> No
     assert terms.sum == pytest.approx(run.regret[-1], rel=1e-6)
     assert terms.error < 1e-12
     assert terms.total_cost == pytest.approx(run.costs.sum())
-    assert terms.perturbation == 0.0
+    assert terms.raised_costs == 0.0
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -80,7 +80,7 @@ def test_perturbed_costs_are_a_fourth_term() -> None:
     run = learn(PSRL(perturb_costs=0.4), world, 100, 1, keep_plans=True, keep_steps=True)
     terms = decompose(run, world)
     assert run.trajectory is not None
-    assert terms.perturbation == pytest.approx(np.minimum(run.trajectory.costs - 0.4, 0.0).sum())
+    assert terms.raised_costs == pytest.approx(np.minimum(run.trajectory.costs - 0.4, 0.0).sum())
     assert terms.sum == pytest.approx(run.regret[-1], rel=1e-6)
 
 

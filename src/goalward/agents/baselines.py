@@ -1,4 +1,4 @@
-"""The two bounds of every plot: the policy that knows everything and the one that knows nothing.
+"""Two agents to compare with: the policy that knows everything and the one that knows nothing.
 
 Optimal: solves the true model once and follows its optimal policy; its expected regret is 0.
 Uniform: plays every available action with the same probability at every step.

@@ -47,7 +47,7 @@ from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import Counts, mean, variance
 from goalward.settings import checked_choice
 
-__all__ = ["C1", "C2", "C3", "C4", "EBSSP", "Bonus", "bonus", "iota", "least_bound", "perturbation", "visgo"]
+__all__ = ["C1", "C2", "C3", "C4", "EBSSP", "Bonus", "bonus", "cost_floor", "iota", "least_bound", "visgo"]
 
 C1, C2, C3 = 6.0, 36.0, 2.0 * np.sqrt(2.0)
 """The constants of line 15, recalled; c_2 = c_1² is what makes line 16 monotone in V."""
@@ -73,7 +73,7 @@ class EBSSP(Optimist, Agent):
     """B*, or a bound on it; "doubling", or None, finds one by doubling."""
 
     T_star: float | None = None
-    """T*, if known: used in worlds with zero costs only, for the perturbation eta = 1 / (T* K)."""
+    """T*, if known: used in worlds with zero costs only, for the cost floor eta = 1 / (T* K)."""
 
     known_costs: bool = True
     """Whether to plan with the costs that the task states; if not, with what was paid, and a bonus for it."""
@@ -96,7 +96,7 @@ class EBSSP(Optimist, Agent):
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
         super().begin(task, rng)
-        self.eta = 0.0 if self._costs.min() > 0.0 else perturbation(task, self.T_star)
+        self.eta = 0.0 if self._costs.min() > 0.0 else cost_floor(task, self.T_star)
         self._costs = np.maximum(self._costs, self.eta)
         self.c_hat = np.where(task.available, self._costs if self.known_costs else 0.0, np.inf)
         self.theta = np.zeros(task.costs.shape)
@@ -156,8 +156,8 @@ class EBSSP(Optimist, Agent):
             self.theta += paid.reshape(self.theta.shape)
 
     def notes(self) -> dict[str, int | float | str]:
-        """Return B as it is at the end and the perturbation, beside the scale and the rule for ties."""
-        return super().notes() | {"B": self._unit * self.B, "eta": self._unit * self.eta}
+        """Return B as it is at the end and the cost floor, beside the scale and the rule for ties."""
+        return super().notes() | {"B": self._unit * self.B, "cost_floor": self._unit * self.eta}
 
 
 def next_power(n: Int64s) -> Int64s:
@@ -187,7 +187,7 @@ def least_bound(k: int, task: Task) -> float:
     return float(np.sqrt(k / (task.states**3 * task.actions)))
 
 
-def perturbation(task: Task, T_star: float | None) -> float:
+def cost_floor(task: Task, T_star: float | None) -> float:
     """Return eta, which costs are raised to if one is zero: 1 / (T* K), or 1 / K² without T*; recalled."""
     return 1.0 / (task.episodes * (task.episodes if T_star is None else T_star))
 

@@ -46,7 +46,7 @@ from goalward.model.ssp import SSP
 from goalward.planning.replan import Planned, Replanner
 from goalward.settings import checked_integer, checked_number
 
-__all__ = ["PSRL", "perturbation"]
+__all__ = ["PSRL", "cost_floor"]
 
 
 @register("psrl")
@@ -58,7 +58,7 @@ class PSRL(Agent):
     """mu_1, what is believed about the kernel before anything is seen."""
 
     perturb_costs: bool | float = False
-    """Plan with max(c, eps), for worlds with zero costs: eps itself, or True for that of Theorem 2."""
+    """Plan with max(c, x), for worlds with zero costs: x itself, or True for the epsilon of Theorem 2."""
 
     value_limit: float | None = None
     """Draw again while the sampled model has a state of optimal value above this: a prior supported on max V <= B."""
@@ -87,8 +87,8 @@ class PSRL(Agent):
         self.visits: Int64s = np.zeros(task.costs.shape, dtype=np.int64)  # n_t(s, a)
         self.k = 1  # the current episode
         self.k_start = 0  # k_{t_l}, the episode in which the current epoch began
-        self._epsilon = perturbation(task) if self.perturb_costs is True else float(self.perturb_costs)
-        self._planning_costs = perturbed(task, self._epsilon)
+        self._cost_floor = cost_floor(task) if self.perturb_costs is True else float(self.perturb_costs)
+        self._planning_costs = raised_costs(task, self._cost_floor)
         self._planner = Replanner()
         self.rejections = 0
 
@@ -124,31 +124,31 @@ class PSRL(Agent):
         )
 
     def solve(self, theta: SSP) -> Planned:
-        """Compute the optimal policy of a model, with the perturbed costs if there are any."""
+        """Compute the optimal policy of a model, with the raised costs if there are any."""
         if self._planning_costs is not None:
             theta = theta._replace(costs=self._planning_costs)
         return self._planner.solve(theta)
 
     def notes(self) -> dict[str, int | float | str]:
-        """Return the number of rejected samples and the perturbation, where there are any."""
+        """Return the number of rejected samples and the cost floor, where there are any."""
         notes: dict[str, int | float | str] = {}
         if self.value_limit is not None:
             notes["rejections"] = self.rejections
         if self.perturb_costs:
-            notes["epsilon"] = self._epsilon
+            notes["cost_floor"] = self._cost_floor
         return notes
 
 
-def perturbation(task: Task) -> float:
-    """Return the eps of Theorem 2, (S² A / K)^(2/3)."""
+def cost_floor(task: Task) -> float:
+    """Return the epsilon of Theorem 2, (S² A / K)^(2/3)."""
     return float((task.states**2 * task.actions / task.episodes) ** (2.0 / 3.0))
 
 
-def perturbed(task: Task, epsilon: float) -> Floats | None:
-    """Return max(c, eps), or None where that is c."""
-    if not epsilon or (task.costs >= epsilon).all():
+def raised_costs(task: Task, floor: float) -> Floats | None:
+    """Return max(c, floor), or None where that is c."""
+    if not floor or (task.costs >= floor).all():
         return None
-    return np.maximum(task.costs, epsilon)
+    return np.maximum(task.costs, floor)
 
 
 @kernel

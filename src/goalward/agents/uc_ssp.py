@@ -47,7 +47,7 @@ from goalward.agents.optimist import Optimist, at_least_one
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.settings import checked_integer
 
-__all__ = ["UCSSP", "Ball", "extended_value_iteration", "minimise", "perturbation", "pivot_horizon", "radius"]
+__all__ = ["UCSSP", "Ball", "cost_offset", "extended_value_iteration", "minimise", "pivot_horizon", "radius"]
 
 
 @register("uc-ssp")
@@ -85,7 +85,7 @@ class UCSSP(Optimist, Agent):
             if self._c_min > 0.0:
                 policy, H = self.evi(self._costs, self._c_min / (2.0 * self.t), gamma)
             else:
-                policy, H = self.evi(self._costs + perturbation(self.k), self._c_max / self.t, gamma)
+                policy, H = self.evi(self._costs + cost_offset(self.k), self._c_max / self.t, gamma)
         else:
             self.G += 1
             policy, H = self.evi(self._unit_costs, 1.0 / (2.0 * self.t), 1.0 / np.sqrt(self.G))
@@ -142,7 +142,7 @@ def radius(visits: Int64s, delta: float) -> Floats:
     return np.asarray(np.sqrt(8.0 * S * np.log(2.0 * A * N / delta) / N))
 
 
-def perturbation(k: int) -> float:
+def cost_offset(k: int) -> float:
     """Return eta_k = k^(-1/3), added to all costs in phase 1 of episode k where some cost is zero."""
     return float(k ** (-1.0 / 3.0))
 

@@ -45,7 +45,8 @@ def draw_sets(
     end = 0
     for state in range(neighbourhood.size):
         k = neighbourhood[state]
-        front = np.int64(0)  # a plain 0 is a type of its own, for which `exchange` would be compiled again
+        # A plain 0 is a type of its own, for which `exchange` would be compiled again.
+        front: int = np.int64(0)  # type: ignore[assignment]
         for row in range(state * actions, (state + 1) * actions):
             for entry in range(size[row]):
                 if place[seen[row, entry]] >= front:

@@ -18,7 +18,7 @@ from goalward.planning.hardness import hardness
 from goalward.results.results import Results, load_results
 from goalward.results.statistics import Interval, mean_interval
 from goalward.results.store import Store
-from goalward.theory.bounds import theorem_1
+from goalward.theory.regret_bounds import theorem_1
 
 __all__ = ["RegretRow", "regret_rows", "stored_regret_rows"]
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from goalward.agents.psrl import PSRL, perturbation
+from goalward.agents.psrl import PSRL, cost_floor
 from goalward.arrays import Floats
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.claims.run_source import OURS, RunSource, cell_of, drawn_worlds
@@ -33,9 +33,9 @@ from goalward.planning.hardness import hardness
 from goalward.results.results import CellResults, Results
 from goalward.results.statistics import Interval, compare_pairs, growth_along, mean_interval
 from goalward.seeds import generator, run_seed
-from goalward.theory.bounds import theorem_1, theorem_2
 from goalward.theory.epochs import all_there, count_epochs
 from goalward.theory.posterior_lemma import draw_world
+from goalward.theory.regret_bounds import theorem_1, theorem_2
 
 __all__ = ["epoch_findings", "theorem_1_findings", "theorem_2_finding"]
 
@@ -240,7 +240,7 @@ def perturbed_run(episodes: int, seed: int) -> tuple[float, float, float]:
 
 
 def theorem_2_finding(source: RunSource) -> Finding:
-    """Test Theorem 2: with perturbed costs regret grows like sqrt(K) where costs are zero."""
+    """Test Theorem 2: with raised costs regret grows like sqrt(K) where costs are zero."""
     runs = source.choose(30, 60)
     lengths = [250, 500, 1_000, 2_000] if source.quick else [500, 1_000, 2_000, 4_000, 8_000, 16_000]
     tasks = [(K, seed) for K in lengths for seed in range(runs)]
@@ -248,7 +248,7 @@ def theorem_2_finding(source: RunSource) -> Finding:
     means = found.mean(axis=1)
     growth = growth_of_means(np.array(lengths, dtype=np.float64), found[:, :, 0])
     effect = mean_interval(found[-1, :, 0] - found[-1, :, 1])
-    epsilon = perturbation(Task(ZERO_COSTS, 0, lengths[-1]))
+    epsilon = cost_floor(Task(ZERO_COSTS, 0, lengths[-1]))
     figure = (
         f"exponent in K {with_range(growth)}; at K={lengths[-1]:,}, epsilon={epsilon:.3g}, the perturbation adds"
         f" {with_range(effect)} to {number(means[-1, 1])}; regret over the bound without its constant"

@@ -17,7 +17,7 @@ from goalward import __version__
 from goalward.escapes import visible
 
 if TYPE_CHECKING:
-    from goalward.report.labels import Glyphs
+    from goalward.report.symbols import Glyphs
 
 __all__ = ["app", "glyphs", "say", "say_json", "terminal_width"]
 
@@ -73,7 +73,7 @@ def terminal_width() -> int:
 
 def glyphs() -> Glyphs:
     """Return the characters that standard output can show."""
-    from goalward.report.labels import ASCII, UNICODE
+    from goalward.report.symbols import ASCII, UNICODE
 
     try:
         "".join([*UNICODE.arrows.values(), *UNICODE.frame, UNICODE.start]).encode(sys.stdout.encoding or "ascii")

@@ -36,8 +36,8 @@ def run(
     from goalward.execution.runner import read_shard, run_in_folder
     from goalward.report.progress import open_display
     from goalward.report.status_text import report_document, report_text
-    from goalward.studies.full_text import full_text
     from goalward.studies.study import Study
+    from goalward.studies.study_text import full_text
 
     loaded = Study.load(study, execute=not show)
     if show:

@@ -25,8 +25,8 @@ import numpy as np
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError, GoalwardError, UnknownNameError
 from goalward.model.formats import umb
+from goalward.model.formats.compression import write_packed
 from goalward.model.formats.explicit import choices_of, unique_names
-from goalward.model.formats.packed import write_packed
 from goalward.model.formats.umb_archive import Archive
 from goalward.model.ssp import SSP
 

@@ -26,7 +26,7 @@ from goalward.model.layout import GridLayout
 from goalward.model.ssp import SSP
 from goalward.number_format import number
 from goalward.report.grid_text import has_walls, layout_of
-from goalward.report.labels import UNICODE, action_marks
+from goalward.report.symbols import UNICODE, action_marks
 
 __all__ = ["GridPanel", "action_shares", "grid_figure", "ink_colours", "legend_entries"]
 

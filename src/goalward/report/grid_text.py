@@ -9,7 +9,7 @@ from goalward.errors import ShapeError
 from goalward.model.layout import GridLayout
 from goalward.model.ssp import SSP
 from goalward.number_format import number
-from goalward.report.labels import UNICODE, Glyphs, action_marks
+from goalward.report.symbols import UNICODE, Glyphs, action_marks
 
 __all__ = ["grid_text", "has_walls", "layout_of"]
 

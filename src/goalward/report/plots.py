@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 from goalward.errors import SettingError, UnknownNameError
 from goalward.execution.rerun import final_plan, regret_by_cause, rerun, visits
 from goalward.report.causes_figure import causes_figure
-from goalward.report.labels import cause_name
 from goalward.report.plan_figure import plan_figure
 from goalward.report.regret_figures import growth_figure, regret_figure
+from goalward.report.symbols import cause_name
 from goalward.results.results import Results, world_name
 from goalward.results.summary import sweep_rows
 from goalward.studies.design import Cell

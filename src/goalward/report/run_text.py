@@ -11,7 +11,7 @@ import numpy as np
 from goalward.learning.rollout import Ended
 from goalward.learning.run import Run
 from goalward.number_format import number
-from goalward.report.labels import CAUSES, cause_name
+from goalward.report.symbols import CAUSES, cause_name
 from goalward.report.tables import columns
 from goalward.settings import plain
 

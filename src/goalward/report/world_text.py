@@ -13,7 +13,7 @@ from goalward.model.structure import Structure
 from goalward.number_format import number
 from goalward.planning.hardness import Hardness
 from goalward.planning.solve import Solution
-from goalward.report.labels import state_label
+from goalward.report.symbols import state_label
 from goalward.report.tables import Rows, columns
 
 __all__ = [

@@ -14,8 +14,8 @@ K V(s_init; theta_*), where K_l counts the goals of epoch l. R3 is split once mo
 
 where luck is a martingale and has mean 0; the proof bounds the mean of the misjudgement.
 
-An agent that plans with max(c, epsilon) satisfies the Bellman equation with these costs. Then the sum of
-c - max(c, epsilon) along the path is a fourth term, which is never positive.
+An agent that plans with max(c, floor) satisfies the Bellman equation with these costs. Then the sum of
+c - max(c, floor) along the path is a fourth term, which is never positive.
 
 Lemmas: R1 <= B L on every path, and E[R2] <= B E[L] if the world is drawn from the prior. L is the number of epochs and
 B the largest value of any model in the run.
@@ -44,8 +44,8 @@ class Decomposition:
     ----------
     R1, R2, R3
         As defined above.
-    perturbation
-        The sum of c - max(c, epsilon); 0 unless the agent perturbs the costs.
+    raised_costs
+        The sum of c - max(c, floor); 0 unless the agent has a cost floor.
     luck, misjudgement
         The two parts of R3.
     regret, total_cost
@@ -61,7 +61,7 @@ class Decomposition:
     R1: float
     R2: float
     R3: float
-    perturbation: float
+    raised_costs: float
     luck: float
     misjudgement: float
     regret: float
@@ -73,7 +73,7 @@ class Decomposition:
     @property
     def sum(self) -> float:
         """The sum of the terms: the regret, up to the tolerance of the planner."""
-        return self.R1 + self.R2 + self.R3 + self.perturbation
+        return self.R1 + self.R2 + self.R3 + self.raised_costs
 
     @property
     def error(self) -> float:
@@ -114,7 +114,7 @@ def decompose(run: Run, world: SSP) -> Decomposition:
         R1=R1,
         R2=R2,
         R3=R3,
-        perturbation=float(np.sum(trace.costs - planned)),
+        raised_costs=float(np.sum(trace.costs - planned)),
         luck=luck,
         misjudgement=R3 - luck,
         regret=float(run.regret[-1]),

@@ -42,9 +42,9 @@ from goalward.errors import TheoryError
 from goalward.learning.run import Run
 from goalward.model.ssp import SSP
 from goalward.settings import checked_number
-from goalward.theory.bounds import rates_bound
 from goalward.theory.confidence import rate
 from goalward.theory.decomposition import largest_value
+from goalward.theory.regret_bounds import rates_bound
 from goalward.theory.trace import Trace, check_world, expectations, trace_of
 
 __all__ = ["Cause", "Intervals", "cut_into_intervals", "known_threshold", "sufficient_alpha"]
@@ -116,7 +116,9 @@ class Intervals:
 def known_threshold(S: int, A: int, B: float, c_min: float, delta: float, alpha: float) -> float:
     """Return alpha (B S / c_min) log(B S A / (delta c_min))."""
     if not c_min > 0.0:
-        raise TheoryError(f"c_min={c_min:g}: no pair is ever known without positive costs; perturb them")
+        raise TheoryError(
+            f"c_min={c_min:g}: no pair is ever known without positive costs; raise them (perturb_costs=True)"
+        )
     return alpha * B * S / c_min * log(B * S * A / (checked_number("delta", delta, high=1.0, open=True) * c_min))
 
 

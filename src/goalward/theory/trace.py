@@ -47,7 +47,7 @@ class Trace:
     visits
         ``visits[l, s, a]`` = n_{t_l}(s, a); one more row at the end has the visits of the whole run.
     planning_costs
-        The costs that theta_l was solved with: c, or max(c, epsilon) if the agent perturbs them.
+        The costs that theta_l was solved with: c, or max(c, floor) if the agent has a cost floor.
     """
 
     run: Run
@@ -76,7 +76,7 @@ def trace_of(run: Run) -> Trace:
     following = np.append(states[1:], start if next_states[-1] == goal else next_states[-1])
     epoch = np.repeat(np.arange(len(run.epochs)), run.epochs.steps)
     check_finite(values, epoch, states, next_states)
-    epsilon = float(run.notes.get("epsilon", 0.0))
+    floor = float(run.notes.get("cost_floor", 0.0))
     return Trace(
         run=run,
         models=tuple(plan.model for plan in run.plans),  # type: ignore[misc]
@@ -88,7 +88,7 @@ def trace_of(run: Run) -> Trace:
         next_states=next_states,
         following=following,
         visits=visits_at_starts(run, states, actions, epoch),
-        planning_costs=np.maximum(costs, epsilon),
+        planning_costs=np.maximum(costs, floor),
     )
 
 

@@ -36,8 +36,8 @@ import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError
+from goalward.model.formats.compression import read_packed, tar_bytes, tar_members, write_packed
 from goalward.model.formats.explicit import Explicit, Reward, choices_of, plain_names
-from goalward.model.formats.packed import read_packed, tar_bytes, tar_members, write_packed
 
 if TYPE_CHECKING:
     from goalward.model.ssp import SSP

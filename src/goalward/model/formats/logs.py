@@ -26,8 +26,8 @@ import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import CostError, ShapeError, StateError
+from goalward.model.formats.columns import Source, unknown_name
 from goalward.model.formats.explicit import Name
-from goalward.model.formats.source import Source, unknown_name
 from goalward.model.formats.tables import common_names, goal_mask
 from goalward.model.task import Steps, Task
 from goalward.model.transitions import LARGEST_PAIRS, Columns, by_appearance, mean_costs

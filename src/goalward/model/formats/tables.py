@@ -31,9 +31,9 @@ from pyarrow import parquet
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import ProbabilityError, SettingError, ShapeError, StateError
+from goalward.model.formats.columns import Source, unknown_name
+from goalward.model.formats.compression import write_packed
 from goalward.model.formats.explicit import Name, choices_of, unique_names
-from goalward.model.formats.packed import write_packed
-from goalward.model.formats.source import Source, unknown_name
 from goalward.model.transitions import Columns, rows_of
 from goalward.settings import checked_number
 

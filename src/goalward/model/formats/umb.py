@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from goalward import __version__
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError
+from goalward.model.formats.compression import tar_bytes, write_packed
 from goalward.model.formats.explicit import Explicit, Reward, choices_of
-from goalward.model.formats.packed import tar_bytes, write_packed
 from goalward.model.formats.umb_archive import SIZES, VERSION, Archive
 from goalward.model.formats.umb_names import STATE_NAMES, state_names
 

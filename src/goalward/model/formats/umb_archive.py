@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError
-from goalward.model.formats.packed import read_packed, tar_members
+from goalward.model.formats.compression import read_packed, tar_members
 
 __all__ = ["SIZES", "VERSION", "Archive"]
 

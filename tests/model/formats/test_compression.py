@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from goalward.errors import FileError
-from goalward.model.formats.packed import read_packed, tar_bytes, tar_members, write_packed
+from goalward.model.formats.compression import read_packed, tar_bytes, tar_members, write_packed
 
 
 def archive(format: int, **members: bytes) -> bytearray:

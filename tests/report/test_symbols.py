@@ -3,7 +3,7 @@
 import pytest
 
 from goalward.learning.rollout import Ended
-from goalward.report.labels import CAUSES, cause_name
+from goalward.report.symbols import CAUSES, cause_name
 
 
 @pytest.mark.parametrize(

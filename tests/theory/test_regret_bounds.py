@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from goalward import SSP, worlds
-from goalward.agents.psrl import perturbation
+from goalward.agents.psrl import cost_floor
 from goalward.errors import TheoryError
 from goalward.model.task import Task
-from goalward.theory.bounds import theorem_1, theorem_2, third_term_bound, world_bounds
+from goalward.theory.regret_bounds import theorem_1, theorem_2, third_term_bound, world_bounds
 
 
 def test_theorem_1_by_hand() -> None:
@@ -62,7 +62,7 @@ def test_zero_costs_leave_theorem_2() -> None:
     first, second = world_bounds(world.with_costs(costs), 10_000)
     assert first is None
     assert second.total > 0.0
-    assert perturbation(Task(costs, 0, 10_000)) == pytest.approx((121 * 4 / 10_000) ** (2 / 3))
+    assert cost_floor(Task(costs, 0, 10_000)) == pytest.approx((121 * 4 / 10_000) ** (2 / 3))
 
 
 def test_the_third_term_by_hand() -> None:

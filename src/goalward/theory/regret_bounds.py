@@ -68,7 +68,9 @@ def theorem_1(S: int, A: int, K: int, B: float, c_min: float) -> Bound:
     """Return the bound of Theorem 1; B is the largest optimal value of any model of the prior."""
     check_sizes(S, A, K, "Theorem 1")
     if not c_min > 0.0:
-        raise TheoryError(f"c_min={c_min:g}: Theorem 1 needs positive costs; theorem_2 covers agents that perturb them")
+        raise TheoryError(
+            f"c_min={c_min:g}: Theorem 1 needs positive costs; theorem_2 covers agents that raise them (perturb_costs)"
+        )
     L = log(B * S * A * K / c_min)
     return Bound(B * S * sqrt(K * A) * L**2, S * S * A * sqrt(B**3 / c_min) * L**2, L, S * S * A * B / c_min)
 
