@@ -1,8 +1,9 @@
 """What the agents have in common that face uncertainty with optimism: settings, counts, checks, ties.
 
 They are defined for costs in [0, 1] that are known. With `rescale` they divide the costs of any other world by the
-largest one and plan in that unit; what a run pays and its regret are in true costs all the same. Their confidence widths hold with probability 1 - delta; `scale`
-multiplies the widths, with 1 for those of the theory and less for the tuned regime of the paper's second experiments.
+largest one and plan in that unit; what a run pays and its regret are in true costs all the same. Their confidence
+widths hold with probability 1 - delta; `scale` multiplies the widths, with 1 for those of the theory and less for the
+tuned regime of the paper's second experiments.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class Neighbourhoods(Prior):
     Examples
     --------
     >>> import goalward as gw
-    >>> world = gw.worlds.grid_world(rows=30, columns=30)
+    >>> world = gw.worlds.grid_world(rows=6, columns=6)
     >>> run = gw.learn(gw.agents.PSRL(gw.Neighbourhoods()), world, episodes=2)
     """
 
