@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 import goalward
+from goalward import SSP
 from goalward.cli import main
 from goalward.errors import UnknownNameError
 from goalward.worlds import grid_world, random_mdp
@@ -110,7 +111,7 @@ def test_show_reads_maps_and_names_dead_ends(run, tmp_path):
     assert "NO: no path leads there from the start" in out
     assert ["goal", "maybe", "none"] in [line.split() for line in out.splitlines()]
     assert "4: row 0, column 0" in out
-    assert "∞ no sure way to the goal" in out
+    assert "∞ goal never" in out
 
 
 def test_show_says_when_a_grid_is_too_large_for_text(run):
@@ -177,3 +178,22 @@ def test_wrong_usage_is_explained(run):
     code, _, err = run("solve")
     assert code == 2
     assert "Missing argument 'WORLD'" in err
+
+
+def test_a_world_with_a_pit_has_an_answer(run, tmp_path):
+    model = str(tmp_path / "leap.json")
+    SSP.from_dense([[[0.0, 0.25, 0.75]], [[0.0, 1.0, 0.0]]], [[2.0], [1.0]]).save(model)
+    code, _, err = run("solve", model)
+    assert code == 2
+    assert "goal_first=True" in err
+    code, out, _ = run("solve", model, "--goal-first")
+    assert code == 0
+    assert "goal reached      with probability 0.75, proved" in out
+    assert "lost              1 of 2 states" in out
+    code, out, _ = run("solve", model, "--goal-first", "--json")
+    assert json.loads(out)["goal_probability"] == [0.75, 0.0]
+    code, out, _ = run("solve", model, "--give-up-cost", 3)
+    assert "cost from the start   3.6666667" in out
+    code, out, _ = run("show", model)
+    assert "0 of 2   all this is about those from which the goal is reached surely" in out
+    assert "NO: from the start maybe" in out

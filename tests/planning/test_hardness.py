@@ -29,6 +29,9 @@ def test_against_exact_values(ssp: SSP) -> None:
     found = gw.hardness(ssp)
     assert found.proper == (None not in values)
     assert found.c_min == min(ssp.costs[ssp.available].tolist())
+    if not found.sure_states:
+        assert (found.B_star, found.T_star, found.D) == (np.inf, np.inf, np.inf)
+        return
     assert found.B_star == pytest.approx(largest(values), rel=1e-9, abs=0.0)
     assert found.T_star == pytest.approx(largest(exact.fastest(ties)), rel=1e-9, abs=0.0)
     assert pytest.approx(largest(exact.fastest(exact.rows)), rel=1e-9, abs=0.0) == found.D
@@ -78,3 +81,11 @@ def test_rows_that_sum_almost_to_one_are_proportions() -> None:
     assert gap > Fraction(1, 10**10)
     values = np.array([2.0])
     assert action_values(ssp, values)[0, 1] - 2.0 == pytest.approx(float(gap), rel=1e-5)
+
+
+def test_what_it_is_about_where_some_values_are_infinite() -> None:
+    ssp = SSP.from_dense([[[0.5, 0.0, 0.5]], [[0.0, 1.0, 0.0]]], [[1.0], [1.0]])
+    found = gw.hardness(ssp)
+    assert (found.states, found.sure_states, found.proper, found.B_star) == (2, 1, False, 2.0)
+    lost = gw.hardness(SSP.from_dense([[[0.0, 0.5, 0.5]], [[0.0, 1.0, 0.0]]], [[1.0], [1.0]]))
+    assert (lost.sure_states, lost.B_star, lost.T_star, lost.D) == (0, np.inf, np.inf, np.inf)

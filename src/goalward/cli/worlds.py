@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,7 @@ from goalward.cli.app import app, glyphs, say, say_json, terminal_width
 from goalward.cli.options import (
     Cost,
     CountPrior,
+    GiveUpCost,
     Goal,
     Json,
     Normalize,
@@ -21,7 +22,15 @@ from goalward.cli.options import (
     file_options,
 )
 
+if TYPE_CHECKING:
+    from goalward.model.ssp import SSP
+
 __all__ = ["show", "solve"]
+
+
+def with_give_up(ssp: SSP, cost: float | None) -> SSP:
+    """Return a model in which one may give up if a cost is given."""
+    return ssp if cost is None else ssp.with_give_up(cost)
 
 
 @app.command()
@@ -34,6 +43,11 @@ def solve(
     normalize: Normalize = False,
     sum_duplicates: SumDuplicates = False,
     prior: CountPrior = None,
+    give_up_cost: GiveUpCost = None,
+    goal_first: Annotated[
+        bool,
+        typer.Option("--goal-first", help="Largest probability of reaching the goal first, then the smallest cost."),
+    ] = False,
     tolerance: Annotated[
         float, typer.Option(help="The largest relative distance between the proved bounds of a value.")
     ] = 1e-6,
@@ -53,8 +67,8 @@ def solve(
     if out is not None:
         check_ending(out)
     options = file_options(goal, start, cost, normalize, sum_duplicates, prior)
-    ssp = worlds.load(world, settings or (), **options)
-    solution = solve_model(ssp, tolerance)
+    ssp = with_give_up(worlds.load(world, settings or (), **options), give_up_cost)
+    solution = solve_model(ssp, tolerance, goal_first=goal_first)
     if out is not None:
         solution.save(out)
     if json:
@@ -79,6 +93,7 @@ def show(
     normalize: Normalize = False,
     sum_duplicates: SumDuplicates = False,
     prior: CountPrior = None,
+    give_up_cost: GiveUpCost = None,
     png: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the grid, as a PNG file.")] = None,
 ) -> None:
     """Describe a world: structure, hardness, picture."""
@@ -90,7 +105,7 @@ def show(
     from goalward.report.tables import columns
 
     options = file_options(goal, start, cost, normalize, sum_duplicates, prior)
-    ssp = worlds.load(world, settings or (), **options)
+    ssp = with_give_up(worlds.load(world, settings or (), **options), give_up_cost)
     if png is not None:
         grid_text.layout_of(ssp)
     say(world, columns(world_text.model_facts(ssp)))

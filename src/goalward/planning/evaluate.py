@@ -22,7 +22,7 @@ from goalward.model.checks import ROW_SUM_TOLERANCE
 from goalward.model.ssp import SSP
 from goalward.planning.solve import proved, solve_all
 
-__all__ = ["Evaluation", "action_values", "evaluate", "markov_chain", "policy_weights"]
+__all__ = ["Evaluation", "action_values", "evaluate", "markov_chain", "policy_weights", "row_sums"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,17 +31,17 @@ class Evaluation:
 
     costs: Floats
     steps: Floats
+    goal_probability: Floats | None = None
+    """The probability of reaching the goal; only with ``goal_first``, and then costs and steps end with the hope."""
 
     def __repr__(self) -> str:
-        lost = np.count_nonzero(np.isinf(self.steps))
-        largest = {name: value[np.isfinite(value)].max(initial=0.0) for name, value in vars(self).items()}
-        return (
-            f"Evaluation(states={len(self.steps)}, largest_cost={largest['costs']:.6g}, "
-            f"largest_steps={largest['steps']:.6g}, never_sure={lost})"
-        )
+        infinite = np.count_nonzero(np.isinf(self.steps))
+        cost, steps = (each[np.isfinite(each)].max(initial=0.0) for each in (self.costs, self.steps))
+        lost = f"{'never_sure' if self.goal_probability is None else 'lost'}={infinite}"
+        return f"Evaluation(states={len(self.steps)}, largest_cost={cost:.6g}, largest_steps={steps:.6g}, {lost})"
 
 
-def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-9) -> Evaluation:
+def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-9, *, goal_first: bool = False) -> Evaluation:
     """Evaluate a policy.
 
     Parameters
@@ -52,8 +52,15 @@ def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-9) -> Evaluation
         An action per state, ``[S]``, with -1 where none is played; or probabilities of actions, ``[S, A]``.
     tolerance
         Costs and steps are proved to this relative precision, or a `PrecisionError` is raised.
+    goal_first
+        Also compute the probability of reaching the goal; costs and steps are then those until the goal is reached or
+        cannot be reached any more. Where it cannot, they are infinite.
     """
     chain = markov_chain(ssp, policy)
+    if goal_first:
+        from goalward.planning.goal_first import evaluate_goal_first
+
+        return evaluate_goal_first(chain, tolerance)
     timed = chain.with_costs(np.ones((ssp.states, 1)))
     return Evaluation(
         proved(solve_all(chain, tolerance), tolerance, "the policy's cost").values,

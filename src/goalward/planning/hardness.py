@@ -6,7 +6,8 @@
     c_min = min c(s, a)                                over available actions
     gap(s, a) = c(s, a) + Σ p V* - V*(s)               the loss of one deviation
 
-Maxima are taken over the states that can reach the goal surely; in a proper model these are all.
+Maxima are taken over the sure states, from which some policy reaches the goal surely; in a proper model these are all.
+Where there are none, B*, T* and D are infinite.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ class Hardness:
         in dead ends.
     proper
         Whether some policy reaches the goal surely from every state.
+    states, sure_states
+        How many states there are, and how many of them all this is about: those that reach the goal surely.
     """
 
     B_star: float
@@ -49,6 +52,8 @@ class Hardness:
     c_min: float
     smallest_gap: float
     proper: bool
+    states: int
+    sure_states: int
     gaps: Floats = field(repr=False)
 
 
@@ -65,14 +70,21 @@ def hardness(ssp: SSP) -> Hardness:
     times = proved(solve_all(optimal, WANTED), NEEDED, "the hitting times of optimal policies").values
     fastest = proved(solve_all(ssp.with_costs(ones), WANTED), NEEDED, "the shortest hitting times").values
     return Hardness(
-        B_star=float(values[sure].max(initial=0.0)),
-        T_star=float(times[sure].max(initial=0.0)),
-        D=float(fastest[sure].max(initial=0.0)),
+        B_star=largest(values[sure]),
+        T_star=largest(times[sure]),
+        D=largest(fastest[sure]),
         c_min=float(ssp.costs.min()),
         smallest_gap=float(gaps[gaps > 0.0].min(initial=np.inf)),
         proper=bool(sure.all()),
+        states=ssp.states,
+        sure_states=int(np.count_nonzero(sure)),
         gaps=gaps,
     )
+
+
+def largest(values: Floats) -> float:
+    """Return the largest of some values; infinity if there are none."""
+    return float(values.max()) if len(values) else np.inf
 
 
 def keep_rows(ssp: SSP, rows: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> SSP:

@@ -7,6 +7,8 @@
           choices
 ========  =========================================================================================================
 
+Where the solution puts the goal first, ``goal_probability`` comes as one more column or annotation, to be looked at.
+
 A file says what it says: bounds that are read were proved when they were written, not now. `solve` with the solution as
 its start proves them anew.
 """
@@ -37,6 +39,7 @@ __all__ = ["Numbers", "check_ending", "read_numbers", "write_solution"]
 
 ENDINGS = (".csv", ".json", ".umb")
 COLUMNS = ("state", "action", "value", "lower", "upper")
+CHANCE = "goal_probability"
 FORMAT, VERSION = "goalward-solution", 1
 
 
@@ -99,8 +102,11 @@ def rows(ssp: SSP, solution: Solution) -> Iterator[tuple[str, str | None, float,
 def csv_text(ssp: SSP, solution: Solution) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(("" if cell is None else cell for cell in row) for row in rows(ssp, solution))
+    chances = getattr(solution, CHANCE, None)
+    extra = [()] * ssp.states if chances is None else [(chance,) for chance in chances.tolist()]
+    writer.writerow(COLUMNS if chances is None else (*COLUMNS, CHANCE))
+    for row, chance in zip(rows(ssp, solution), extra, strict=True):
+        writer.writerow(["" if cell is None else cell for cell in row] + list(chance))
     return text.getvalue()
 
 
@@ -111,7 +117,9 @@ def json_text(ssp: SSP, solution: Solution) -> str:
         for name, column in zip(COLUMNS, columns, strict=True)
     }
     about = {"format": FORMAT, "version": VERSION, "digest": ssp.digest}
-    return json.dumps(about | finite, allow_nan=False) + "\n"
+    chances = getattr(solution, CHANCE, None)
+    extra = {} if chances is None else {CHANCE: chances.tolist()}
+    return json.dumps(about | finite | extra, allow_nan=False) + "\n"
 
 
 def solution_annotations(ssp: SSP, solution: Solution) -> dict[str, umb.Annotation]:
@@ -123,6 +131,8 @@ def solution_annotations(ssp: SSP, solution: Solution) -> dict[str, umb.Annotati
         name: umb.Annotation("states", np.append(getattr(solution, attribute), 0.0))
         for name, attribute in (("value", "values"), ("lower", "lower"), ("upper", "upper"))
     }
+    if (chances := getattr(solution, CHANCE, None)) is not None:
+        found[CHANCE] = umb.Annotation("states", np.append(chances, 1.0))
     return found | {"policy": umb.Annotation("choices", played & (owner < ssp.states))}
 
 
@@ -131,9 +141,11 @@ def from_csv(path: Path, ssp: SSP) -> Numbers:
         with path.open(newline="", encoding="utf-8-sig") as file:
             records = csv.reader(file)
             header = next(records, [])
-            if tuple(header) != COLUMNS:
+            extra = len(header) - len(COLUMNS) if header[len(COLUMNS) :] == [CHANCE] else 0
+            if tuple(header[: len(header) - extra]) != COLUMNS:
                 raise FileError(f"the first line is {','.join(header)!r:.60}; it must be {','.join(COLUMNS)}")
-            return collect(ssp, ((f"line {records.line_num}", record) for record in records if record))
+            cells = ((f"line {records.line_num}", record[: len(record) - extra]) for record in records if record)
+            return collect(ssp, cells)
     except (UnicodeDecodeError, csv.Error) as error:
         raise FileError(f"is not a CSV file in UTF-8 ({error})") from None
 

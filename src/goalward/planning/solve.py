@@ -22,6 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 
@@ -35,6 +36,9 @@ from goalward.planning.certificate import Bounds, Certifier
 from goalward.planning.chain import POLICY_SWEEPS, PolicyChain
 from goalward.planning.problem import adopt_policy, initial_policy
 from goalward.planning.reduction import DEAD, Reduction
+
+if TYPE_CHECKING:
+    from goalward.planning.goal_first import GoalFirstSolution
 
 __all__ = ["DENSE_STATES", "Solution", "proved", "solve", "solve_all"]
 
@@ -112,7 +116,15 @@ class Solution:
         )
 
 
-def solve(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) -> Solution:
+@overload
+def solve(
+    ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None, *, goal_first: Literal[True]
+) -> GoalFirstSolution: ...
+@overload
+def solve(
+    ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None, *, goal_first: bool = False
+) -> Solution: ...
+def solve(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None, *, goal_first: bool = False) -> Solution:
     """Solve a model.
 
     Parameters
@@ -123,11 +135,15 @@ def solve(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) -> S
         The promise: upper - lower <= tolerance * upper at every state of finite value.
     start
         The solution of a similar model with the same numbers of states and actions, to start from.
+    goal_first
+        Where the goal may be missed: find the largest probability of reaching it, ``solution.goal_probability``, and
+        among the policies that have it the smallest expected cost until the goal is reached or cannot be reached any
+        more. See `goalward.planning.goal_first` for the exact definition; `start` is not used.
 
     Raises
     ------
     UnreachableGoalError
-        If no policy reaches the goal surely from the initial state.
+        If no policy reaches the goal surely from the initial state; with `goal_first`, if no path leads there.
     PrecisionError
         If the promise cannot be proved in double precision; its `solution` holds the best bounds.
 
@@ -142,13 +158,17 @@ def solve(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) -> S
         raise SettingError(f"tolerance is {tolerance!r}; it must lie between 0 and 1, both excluded")
     if start is not None and len(start.policy) != ssp.states:
         raise PolicyError(f"start is a solution of {len(start.policy)} states; the model has {ssp.states}")
+    if goal_first:
+        from goalward.planning.goal_first import solve_goal_first
+
+        return solve_goal_first(ssp, tolerance)
     solution = solve_all(ssp, tolerance, start)
     if solution.policy[ssp.initial_state] < 0:
         dead = np.count_nonzero(solution.policy < 0)
         raise UnreachableGoalError(
             f"no policy reaches the goal surely from the initial state {ssp.state_name(ssp.initial_state)}"
-            f" ({dead} of {ssp.states} states cannot): see goalward.structure(ssp), or choose another start with"
-            " ssp.with_initial_state"
+            f" ({dead} of {ssp.states} states cannot): see goalward.structure(ssp), choose another start with"
+            " ssp.with_initial_state, or pass goal_first=True to reach it with the largest probability"
         )
     return proved(solution, tolerance, "the values")
 

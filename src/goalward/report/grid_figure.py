@@ -25,7 +25,7 @@ from goalward.escapes import mathtext
 from goalward.model.layout import GridLayout
 from goalward.model.ssp import SSP
 from goalward.number_format import number
-from goalward.report.grid_text import has_walls, layout_of
+from goalward.report.grid_text import MAYBE, NEVER, has_walls, layout_of, maybe_states
 from goalward.report.symbols import UNICODE, action_marks
 
 __all__ = ["GridPanel", "action_shares", "grid_figure", "ink_colours", "legend_entries"]
@@ -33,6 +33,7 @@ __all__ = ["GridPanel", "action_shares", "grid_figure", "ink_colours", "legend_e
 MOST_CELLS_WITH_VALUES = 40
 MOST_CELLS_WITH_ARROWS = 100
 WALL, DEAD_END, GOAL, PAPER, INK = "#595959", "#d55e00", "#b3b3b3", "#ffffff", "#111111"
+PERHAPS = "#f0a860"  # where the goal is reached maybe
 STEPS = {"left": (-1.0, 0.0), "right": (1.0, 0.0), "up": (0.0, 1.0), "down": (0.0, -1.0)}
 # Marks on the edge of the grid are drawn whole.
 MARK: dict[str, Any] = {"linestyle": "none", "color": PAPER, "markeredgecolor": INK, "clip_on": False, "zorder": 5.0}
@@ -49,7 +50,7 @@ def grid_figure(ssp: SSP, values: Floats, policy: Int64s, title: str = "") -> Fi
     image = panel.draw_values(values)
     panel.draw_actions(action_shares(policy, ssp.actions), ink_colours(image, values))
     figure.colorbar(image, cax=bar_axes, label="expected cost to the goal")
-    figure.legend(handles=legend_entries(layout, values), loc="lower center", ncols=4, frameon=False, borderpad=0.2)
+    figure.legend(handles=legend_entries(ssp, values), loc="lower center", ncols=4, frameon=False, borderpad=0.2)
     return figure
 
 
@@ -114,10 +115,13 @@ class GridPanel:
         """Colour the cells by value and write the values; dead ends, of infinite value, have a colour of their own."""
         finite = values[np.isfinite(values)]
         largest = float(finite.max(initial=0.0))
-        self.paint(self.layout.cells[np.isinf(values)], DEAD_END)
+        maybe = maybe_states(self.world, values)
+        self.paint(self.layout.cells[np.isinf(values) & ~maybe], DEAD_END)
+        self.paint(self.layout.cells[maybe], PERHAPS)
         image = self.colour_cells(values, vmin=0.0, vmax=largest if largest > 0.0 else 1.0)
         digits = 3 if self.inches < 0.6 else 4
-        texts = [number(value, digits, zeros=True, infinity=UNICODE.infinity) for value in values]
+        signs = np.where(maybe, "?", UNICODE.infinity).tolist()
+        texts = [number(value, digits, zeros=True, infinity=sign) for value, sign in zip(values, signs, strict=True)]
         self.write(texts, ink_colours(image, values), np.isinf(values))
         return image
 
@@ -227,8 +231,9 @@ def ink_colours(image: AxesImage, values: Floats) -> NDArray[np.str_]:
     return np.where(luminance > 0.179, INK, PAPER)
 
 
-def legend_entries(layout: GridLayout, values: Floats | None, shares: Floats | None = None) -> list[Line2D | Patch]:
+def legend_entries(ssp: SSP, values: Floats | None, shares: Floats | None = None) -> list[Line2D | Patch]:
     """Explain the signs that are in use."""
+    layout = layout_of(ssp)
     entries: list[Line2D | Patch] = [
         Line2D([], [], markersize=8.0, label="start", **START_MARK),
         Line2D([], [], markersize=12.0, label="goal", **GOAL_MARK),
@@ -236,7 +241,11 @@ def legend_entries(layout: GridLayout, values: Floats | None, shares: Floats | N
     if has_walls(layout):
         entries.append(Patch(color=WALL, label="wall"))
     if values is not None and np.isinf(values).any():
-        entries.append(Patch(color=DEAD_END, label="no sure way to the goal"))
+        maybe = maybe_states(ssp, values)
+        if maybe.any():
+            entries.append(Patch(color=PERHAPS, label=MAYBE))
+        if (np.isinf(values) & ~maybe).any():
+            entries.append(Patch(color=DEAD_END, label=NEVER))
     if shares is not None and (np.count_nonzero(shares, axis=1) > 1).any():
         arrows: dict[str, Any] = {"marker": "$\u2194$", "color": INK, "linestyle": "none"}
         entries.append(Line2D([], [], markersize=14.0, label="one of these actions at random", **arrows))

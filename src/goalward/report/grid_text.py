@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from goalward.arrays import Floats, Int64s
+from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import ShapeError
 from goalward.model.layout import GridLayout
 from goalward.model.ssp import SSP
+from goalward.model.structure import can_reach_goal
 from goalward.number_format import number
 from goalward.report.symbols import UNICODE, Glyphs, action_marks
 
-__all__ = ["grid_text", "has_walls", "layout_of"]
+__all__ = ["MAYBE", "NEVER", "grid_text", "has_walls", "layout_of", "maybe_states"]
 
 MOST_ROWS = 100
+MAYBE, NEVER = "goal maybe, not surely", "goal never"
 Cells = list[list[str]]
 
 
@@ -52,14 +54,21 @@ def grid_text(
     if layout.columns > width or layout.rows > MOST_ROWS:
         return None
     marks = [*action_marks(ssp, glyphs), " "]
-    actions = [marks[action] for action in policy]
+    maybe = maybe_states(ssp, values)
+    actions = ["?" if possible else marks[action] for action, possible in zip(policy, maybe, strict=True)]
     cells = boxed_cells(ssp, layout, values, actions, glyphs)
     for padding in (" ", ""):
         if layout.columns * (len(cells[0][0]) + 2 * len(padding) + 1) + 1 <= width:
-            return f"{draw_boxes(cells, padding, glyphs)}\n{boxed_legend(layout, values, glyphs)}"
+            return f"{draw_boxes(cells, padding, glyphs)}\n{boxed_legend(layout, values, maybe, glyphs)}"
     bare = bare_cells(ssp, layout, actions, glyphs)
     gap = " " if 2 * layout.columns - 1 <= width else ""
-    return "\n".join([*(gap.join(row) for row in bare), bare_legend(layout, policy, glyphs)])
+    return "\n".join([*(gap.join(row) for row in bare), bare_legend(layout, policy, maybe, glyphs)])
+
+
+def maybe_states(ssp: SSP, values: Floats) -> Bools:
+    """Return the states of infinite value from which the goal is reached maybe."""
+    dead = np.isinf(values)
+    return dead & can_reach_goal(ssp) if dead.any() else dead
 
 
 def arrange(layout: GridLayout, states: list[str], goal: str, wall: str) -> Cells:
@@ -89,12 +98,14 @@ def draw_boxes(cells: Cells, padding: str, glyphs: Glyphs) -> str:
     return "\n".join([top, f"\n{middle}\n".join(rows), bottom])
 
 
-def boxed_legend(layout: GridLayout, values: Floats, glyphs: Glyphs) -> str:
+def boxed_legend(layout: GridLayout, values: Floats, maybe: Bools, glyphs: Glyphs) -> str:
     entries = [f"{glyphs.start} start"]
     if has_walls(layout):
         entries.append(f"{glyphs.wall} wall")
-    if np.isinf(values).any():
-        entries.append(f"{glyphs.infinity} no sure way to the goal")
+    if maybe.any():
+        entries.append(f"{glyphs.infinity} ? {MAYBE}")
+    if (np.isinf(values) & ~maybe).any():
+        entries.append(f"{glyphs.infinity} {NEVER}")
     return "   ".join(entries)
 
 
@@ -104,12 +115,14 @@ def bare_cells(ssp: SSP, layout: GridLayout, actions: list[str], glyphs: Glyphs)
     return arrange(layout, states, "G", glyphs.wall)
 
 
-def bare_legend(layout: GridLayout, policy: Int64s, glyphs: Glyphs) -> str:
+def bare_legend(layout: GridLayout, policy: Int64s, maybe: Bools, glyphs: Glyphs) -> str:
     entries = ["S start", "G goal"]
     if has_walls(layout):
         entries.append(f"{glyphs.wall} wall")
-    if (policy < 0).any():
-        entries.append("x no sure way to the goal")
+    if maybe.any():
+        entries.append(f"? {MAYBE}")
+    if ((policy < 0) & ~maybe).any():
+        entries.append(f"x {NEVER}")
     return "   ".join(entries)
 
 

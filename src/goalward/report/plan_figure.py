@@ -55,7 +55,7 @@ def plan_figure(world: SSP, final: Final | None, visits: Int64s, title: str = ""
     panel.draw_actions(frequent, ink_colours(image, np.where(total > 0, total, np.nan)))
     figure.colorbar(image, ax=right, shrink=0.8, label="visits")
 
-    handles = legend_entries(layout, values, shares)
+    handles = legend_entries(world, values, shares)
     figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, borderpad=0.2)
     figure.suptitle(mathtext(title))
     return figure

@@ -11,6 +11,7 @@ from goalward.arrays import Int64s
 from goalward.model.ssp import SSP
 from goalward.model.structure import Structure
 from goalward.number_format import number
+from goalward.planning.goal_first import GoalFirstSolution
 from goalward.planning.hardness import Hardness
 from goalward.planning.solve import Solution
 from goalward.report.symbols import state_label
@@ -64,8 +65,14 @@ def reached_text(ssp: SSP, structure: Structure) -> str:
 
 
 def hardness_facts(hardness: Hardness) -> Rows:
-    """Return the quantities that bounds on regret depend on."""
+    """Return the quantities that bounds on regret depend on, and which states they are about if not all."""
+    share = f"{hardness.sure_states:,} of {hardness.states:,}"
     return [
+        *(
+            []
+            if hardness.proper
+            else [("states", share, "all this is about those from which the goal is reached surely")]
+        ),
         ("B*", number(hardness.B_star, 5), "the largest optimal cost of a state"),
         ("T*", number(hardness.T_star, 5), "the most steps the optimal policy needs"),
         ("D", number(hardness.D, 5), "the SSP-diameter: the most steps the fastest policy needs"),
@@ -88,11 +95,25 @@ def solution_facts(ssp: SSP, solution: Solution, tolerance: float) -> Rows:
     start, digits = ssp.initial_state, digits_of(tolerance)
     value, lower, upper = (number(each[start], digits) for each in (solution.values, solution.lower, solution.upper))
     dead = np.count_nonzero(np.isinf(solution.values))
+    first: Rows = [("cost from the start", f"{value}, proved to lie in {lower} .. {upper}")]
+    if isinstance(solution, GoalFirstSolution):
+        p, p_lower, p_upper = (
+            number(each[start], digits)
+            for each in (solution.goal_probability, solution.probability_lower, solution.probability_upper)
+        )
+        first = [
+            ("goal reached", f"with probability {p}, proved to lie in {p_lower} .. {p_upper}"),
+            ("cost until then", f"{value}, or until the goal is lost; proved to lie in {lower} .. {upper}"),
+        ]
     return [
-        ("cost from the start", f"{value}, proved to lie in {lower} .. {upper}"),
+        *first,
         ("start", state_label(ssp, start)),
         ("method", f"{solution.method}, {solution.iterations} iterations; bounds within {solution.width:.1e}"),
-        *([("dead ends", f"{dead:,} of {ssp.states:,} states, at infinite cost")] if dead else []),
+        *(
+            [("lost" if len(first) > 1 else "dead ends", f"{dead:,} of {ssp.states:,} states, at infinite cost")]
+            if dead
+            else []
+        ),
     ]
 
 
@@ -101,14 +122,18 @@ def solution_table(ssp: SSP, solution: Solution, tolerance: float, limit: int) -
     digits = digits_of(tolerance)
     labelled = ssp.state_names is not None or ssp.layout is not None
     label = ("name" if ssp.state_names else "place",) if labelled else ()
-    rows: Rows = [("state", *label, "value", "lower", "upper", "action")]
+    chances = solution.goal_probability if isinstance(solution, GoalFirstSolution) else None
+    extra = () if chances is None else ("goal",)
+    rows: Rows = [("state", *label, "value", "lower", "upper", *extra, "action")]
     for state in range(min(limit, ssp.states)):
         numbers = (
             number(each[state], digits, zeros=True) for each in (solution.values, solution.lower, solution.upper)
         )
         name = (state_label(ssp, state),) if labelled else ()
-        rows.append((str(state), *name, *numbers, ssp.action_name(int(solution.policy[state]))))
-    return columns(rows, right="0234" if labelled else "0123")
+        chance = () if chances is None else (number(chances[state], digits, zeros=True),)
+        rows.append((str(state), *name, *numbers, *chance, ssp.action_name(int(solution.policy[state]))))
+    right = ("0234" if labelled else "0123") + ("" if chances is None else "5" if labelled else "4")
+    return columns(rows, right=right)
 
 
 def digits_of(tolerance: float) -> int:
@@ -118,7 +143,11 @@ def digits_of(tolerance: float) -> int:
 
 def solution_document(ssp: SSP, solution: Solution) -> dict[str, Any]:
     """Return a solution as plain data."""
-    return {
+    chances: dict[str, Any] = {}
+    if isinstance(solution, GoalFirstSolution):
+        names = ("goal_probability", "probability_lower", "probability_upper")
+        chances = {name: getattr(solution, name).tolist() for name in names}
+    return chances | {
         "states": ssp.states,
         "actions": ssp.actions,
         "initial_state": ssp.initial_state,

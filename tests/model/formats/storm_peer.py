@@ -2,6 +2,7 @@
 
     python storm_peer.py export PRISM FOLDER     build a model, write it in all ways, print what Storm says of it
     python storm_peer.py check FILE...           read models that goalward wrote, print what Storm says of them
+    python storm_peer.py reach FILE...           the same for the largest probability of reaching the goal
 
 What Storm says: the least expected cost of reaching the label goal, for every state, and which states have the label.
 With ``export``, FOLDER/NAME.json gets the same, so that the files can be kept as samples.
@@ -16,16 +17,19 @@ from stormpy import io
 from stormpy.environments import Environment, MinMaxMethod
 
 FORMULA = 'R{"cost"}%s=? [F "goal"]'
+REACHED = 'P%s=? [F "goal"]'
 
 
-def answers(model):
+def answers(model, formula=FORMULA):
     environment = Environment()
     solver = environment.solver()
     solver.force_soundness = True
     solver.min_max().method = MinMaxMethod.OPTIMISTIC_VALUE_ITERATION
     solver.min_max().precision = stormpy.Rational(1e-9)
     solver.min_max().relative_termination_criterion = True
-    formula = stormpy.parse_property(FORMULA % ("" if "DTMC" in str(model.model_type) else "min"))
+    formula = stormpy.parse_property(
+        formula % ("" if "DTMC" in str(model.model_type) else "max" if formula == REACHED else "min")
+    )
     result = stormpy.model_checking(model, formula, environment=environment)
     values = [None if value == float("inf") else value for value in result.get_value_vector()]
     return {"values": values, "goals": [int(state) for state in model.labeling.get_states("goal")]}
@@ -52,9 +56,9 @@ def export(prism, folder):
     return found
 
 
-def check(path):
+def check(path, formula=FORMULA):
     build = stormpy.build_model_from_umb if path.suffix == ".umb" else stormpy.build_model_from_drn
-    return answers(build(str(path)))
+    return answers(build(str(path)), formula)
 
 
 if __name__ == "__main__":
@@ -62,4 +66,4 @@ if __name__ == "__main__":
     if verb == "export":
         print(json.dumps(export(Path(paths[0]), Path(paths[1]))))
     else:
-        print(json.dumps([check(Path(path)) for path in paths]))
+        print(json.dumps([check(Path(path), REACHED if verb == "reach" else FORMULA) for path in paths]))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goalward import SSP, worlds
+from goalward import SSP, solve, worlds
 from goalward.planning.solve import solve_all
 from strategies import random_model
 
@@ -127,3 +127,25 @@ def test_what_goalward_writes_is_read_by_storm_with_the_same_values(tmp_path: Pa
     for ssp, path, answer in zip(models, paths, peer("check", *paths), strict=True):
         assert agrees(ssp, answer), path.name
         assert agrees(SSP.load(path), answer), path.name
+
+
+@needs_storm
+def test_storm_finds_the_same_largest_probability_of_reaching_the_goal(tmp_path: Path) -> None:
+    """Random models in which every action may be the last, and a loop that decides nothing."""
+    paths, found = [], []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        S, A = 40, 3
+        P = np.zeros((S, A, S + 1))
+        for pair in np.ndindex(S, A):
+            P[pair][rng.choice(np.arange(1, S + 1), 3, replace=False)] = rng.dirichlet(np.ones(3)) * 0.98
+            P[pair][0] = 0.02
+        P[0], P[0, :, 0] = 0.0, 1.0
+        P[5, 0], P[6, 0] = np.eye(S + 1)[6], np.eye(S + 1)[5]
+        ssp = SSP.from_dense(P, np.ones((S, A)), 7, normalize=True)
+        paths.append(tmp_path / f"{seed}.umb")
+        ssp.save(paths[-1])
+        found.append(solve(ssp, 1e-9, goal_first=True).goal_probability)
+    for mine, answer in zip(found, peer("reach", *paths), strict=True):
+        np.testing.assert_allclose(mine, values_of(answer), rtol=1e-7)
+        assert 0.0 < mine[7] < 1.0

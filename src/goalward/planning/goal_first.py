@@ -1,0 +1,210 @@
+"""Where the goal cannot be reached surely: first the largest probability of reaching it, then the smallest cost.
+
+Definitions
+    p*(s) is the largest probability, over all policies, of ever reaching the goal from s. A state is lost if p* is zero
+    there, which the graph decides: no path leads from it to the goal (*never* in `goalward.structure`). An episode is
+    decided once it is at the goal or in a lost state. Goal-first policies are those that reach the goal with
+    probability p*(s) from every s and decide every episode surely. The cost of a policy is what it pays, in
+    expectation, until the episode is decided, whether well or badly; in lost states nothing is counted. Its minimum
+    over the goal-first policies is C*(s). Where the goal is reached surely everywhere, C* is V*.
+
+Method
+    Until an episode is decided, each step adds its probability of winning, of getting to a state from which the goal
+    is reached surely, and its probability of losing. So the loss 1 - p* is the value of an SSP on the states in between
+    with the second as its cost, and the probability of a policy is the value of its chain with the first as its cost.
+    `solve_all` proves bounds of both, in which it treats loops that decide nothing exactly: they are free there. C* is
+    the value of a third SSP: lost states and the goal are one goal, and only rows that keep p* are available. In sure
+    states these are the rows that lead to sure states alone, which the graph decides. Elsewhere a row is kept if it
+    loses at most 1e-9 p*(s), or less if that is too much in the end: ties are decided in double precision, and what
+    that costs is part of the bounds.
+
+What is proved
+    probability_lower <= the policy's probability of reaching the goal <= p* <= probability_upper, at most `tolerance`
+    apart, and lower <= what the policy costs <= upper as in `solve`, where lower bounds C* over the rows that were
+    kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from goalward.arrays import Bools, Floats, Int64s
+from goalward.errors import PrecisionError, UnreachableGoalError
+from goalward.model.ssp import SSP
+from goalward.model.structure import can_reach_goal, sure_states
+from goalward.planning.evaluate import Evaluation, row_sums
+from goalward.planning.solve import Solution, proved, solve_all
+
+__all__ = ["GoalFirstSolution", "evaluate_goal_first", "solve_goal_first"]
+
+TIES = (1e-9, 1e-12, 0.0)
+"""A row that loses at most this share of the probability keeps it; the next share, if many steps lose too much."""
+
+MOST_POLICIES = 50
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GoalFirstSolution(Solution):
+    """The goal first, then the cost: a policy with proof.
+
+    Attributes
+    ----------
+    values, lower, upper
+        C*(s), the smallest expected cost until the episode is decided, with bounds; infinity in lost states.
+    policy
+        A goal-first policy; -1 in lost states.
+    goal_probability
+        The largest probability of reaching the goal, p*(s), to the tolerance.
+    probability_lower, probability_upper
+        Proved: probability_lower <= that of the policy <= p* <= probability_upper.
+    """
+
+    goal_probability: Floats
+    probability_lower: Floats
+    probability_upper: Floats
+
+    def __repr__(self) -> str:
+        start = self.ssp.initial_state
+        return (
+            f"GoalFirstSolution(states={len(self.values)}, goal_probability={self.goal_probability[start]:.6g} and "
+            f"cost={self.values[start]:.6g} from the start, lost={np.count_nonzero(np.isinf(self.values))}, "
+            f"width={self.width:.1e}, method={self.method!r})"
+        )
+
+
+def solve_goal_first(ssp: SSP, tolerance: float) -> GoalFirstSolution:
+    """Solve a model by the largest probability of reaching the goal, then by cost; see the module."""
+    alive = can_reach_goal(ssp)
+    if not alive[ssp.initial_state]:
+        raise UnreachableGoalError(
+            f"no path leads from the initial state {ssp.state_name(ssp.initial_state)} to the goal: see"
+            " goalward.structure(ssp), or choose another start with ssp.with_initial_state"
+        )
+    distance, _, usable = sure_states(ssp, ssp.available)
+    sure, inside = distance >= 0, usable.reshape(ssp.costs.shape)
+    maybe = alive & ~sure
+    if not maybe.any():
+        return with_probability(ssp, alive, sure, inside, np.where(alive, 1.0, 0.0), tolerance)
+    loss = solve_all(part(ssp, maybe, ssp.available, step_mass(ssp, ~alive)), min(0.1 * tolerance, 0.1 * TIES[0]))
+    largest = np.where(sure, 1.0, 0.0)
+    largest[maybe] = 1.0 - loss.lower
+    p, policy = best_policy(ssp, sure, maybe, loss.policy)
+    after = step_mean(ssp, p)
+    for tie in TIES:
+        keep = maybe[:, np.newaxis] & (after >= p[:, np.newaxis] * (1.0 - tie))
+        keep[np.flatnonzero(maybe), policy[maybe]] = True
+        solution = with_probability(ssp, alive, sure, keep | inside, largest, tolerance)
+        apart = float((solution.probability_upper - solution.probability_lower).max())
+        if apart <= tolerance:
+            proved(solution, tolerance, "the cost of reaching the goal")
+            return solution
+    raise PrecisionError(
+        f"the bounds of the probability of reaching the goal are {apart:.1e} apart; {tolerance:g} was asked for, and"
+        " double precision proves no more: raise tolerance, or use .solution of this error",
+        solution,
+    )
+
+
+def with_probability(
+    ssp: SSP, alive: Bools, sure: Bools, rows: Bools, largest: Floats, tolerance: float
+) -> GoalFirstSolution:
+    """Return the cheapest policy of some rows, with its probability of reaching the goal."""
+    found = solve_all(part(ssp, alive, rows, ssp.costs), tolerance)
+    policy = np.full(ssp.states, -1)
+    policy[alive] = found.policy
+    own, own_lower = win_probability(ssp, sure, alive & ~sure, policy, tolerance)
+    return GoalFirstSolution(
+        spread(alive, found.values), policy, spread(alive, found.lower), spread(alive, found.upper),
+        found.method, found.iterations, found.width, ssp,
+        goal_probability=own, probability_lower=own_lower, probability_upper=np.maximum(largest, own),
+    )  # fmt: skip
+
+
+def best_policy(ssp: SSP, sure: Bools, maybe: Bools, first: Int64s) -> tuple[Floats, Int64s]:
+    """Return the largest probability of reaching the goal and a policy that has it.
+
+    The loss tells probabilities to so many digits of 1. Where they are tiny, their own digits count: the policy of
+    smallest loss is improved on these.
+    """
+    policy = np.full(ssp.states, -1)
+    policy[maybe] = first
+    for _ in range(MOST_POLICIES):
+        p, _ = win_probability(ssp, sure, maybe, policy, TIES[0])
+        after = step_mean(ssp, p)
+        better = maybe & (after.max(axis=1) > p * (1.0 + TIES[0]))
+        if not better.any():
+            break
+        policy[better] = after[better].argmax(axis=1)
+    return p, policy
+
+
+def evaluate_goal_first(chain: SSP, tolerance: float) -> Evaluation:
+    """Return the probability of reaching the goal in a chain, and cost and steps until the episode is decided."""
+    alive = can_reach_goal(chain)
+    distance, _, _ = sure_states(chain, chain.available)
+    sure = distance >= 0
+    decided = part(chain, alive, chain.available, chain.costs)
+    timed = decided.with_costs(np.ones(decided.costs.shape))
+    probability, _ = win_probability(chain, sure, alive & ~sure, np.where(alive, 0, -1), tolerance)
+    return Evaluation(
+        spread(alive, proved(solve_all(decided, tolerance), tolerance, "the policy's cost").values),
+        spread(alive, proved(solve_all(timed, tolerance), tolerance, "the policy's number of steps").values),
+        probability,
+    )
+
+
+def win_probability(ssp: SSP, sure: Bools, maybe: Bools, policy: Int64s, tolerance: float) -> tuple[Floats, Floats]:
+    """Return the probability of reaching the goal by a policy that decides every episode, and a lower bound of it."""
+    value, lower = np.where(sure, 1.0, 0.0), np.where(sure, 1.0, 0.0)
+    if maybe.any():
+        played = np.arange(ssp.actions) == policy[:, np.newaxis]
+        found = solve_all(part(ssp, maybe, played, step_mass(ssp, sure, goal=True)), 0.1 * tolerance)
+        value[maybe], lower[maybe] = np.minimum(found.values, 1.0), np.minimum(found.lower, 1.0)
+    return value, lower
+
+
+def part(ssp: SSP, states: Bools, rows: Bools, costs: Floats) -> SSP:
+    """Return the model on some states with some of their rows and other costs; all other states are its goal."""
+    count = int(np.count_nonzero(states))
+    number = np.full(ssp.states + 1, count, dtype=np.int32)
+    number[:-1][states] = np.arange(count)
+    available = rows & ssp.available & states[:, np.newaxis]
+    length = np.diff(ssp.indptr)
+    entries = np.repeat(available.ravel(), length)
+    lengths = np.where(available.ravel(), length, 0)[np.repeat(states, ssp.actions)]
+    kernel = sparse.csr_array(
+        (ssp.probabilities[entries], number[ssp.successors[entries]], np.append(0, np.cumsum(lengths))),
+        shape=(count * ssp.actions, count + 1),
+    )
+    kernel.sum_duplicates()
+    return SSP._trusted(
+        kernel.indptr.astype(np.int64),
+        kernel.indices.astype(np.int32),
+        kernel.data,
+        np.where(available, costs, np.inf)[states],
+        int(number[ssp.initial_state]) % count,
+    )
+
+
+def step_mass(ssp: SSP, states: Bools, goal: bool = False) -> Floats:
+    """Return the probability of stepping into some states, for each pair."""
+    return step_mean(ssp, states.astype(np.float64), float(goal))
+
+
+def step_mean(ssp: SSP, numbers: Floats, goal: float = 1.0) -> Floats:
+    """Return the mean of a number of the next state, for each pair; 0 where the action is not available."""
+    mean = np.zeros(ssp.costs.size)
+    filled = np.flatnonzero(ssp.available.ravel())
+    weighted = ssp.probabilities * np.append(numbers, goal)[ssp.successors]
+    mean[filled] = np.add.reduceat(weighted, ssp.indptr[filled]) / row_sums(ssp)[filled]
+    return mean.reshape(ssp.costs.shape)
+
+
+def spread(states: Bools, numbers: Floats) -> Floats:
+    """Return numbers of some states for all: infinity for the others."""
+    full = np.full(len(states), np.inf)
+    full[states] = numbers
+    return full
