@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 PEERS_STAMP := .venv-peers/.installed
 LOWEST_STAMP := .venv-lowest/.installed
 
-.PHONY: attack install reproduce test lint types tests test-lowest dist bench \
+.PHONY: attack browser install reproduce test lint types tests test-lowest dist bench \
 	bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup clean
 
 install: $(STAMP)
@@ -36,7 +36,14 @@ lint: install
 types: install
 	$(BIN)/mypy
 
-tests: install
+# The tests of the pages need a browser: Debian's chromium, installed here where that is possible.
+browser:
+	@test -n "$$GOALWARD_BROWSER" || command -v chromium chromium-browser google-chrome >/dev/null || \
+	    { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && echo "installing chromium" && \
+	      apt-get -qq update && apt-get -qq install --yes --no-install-recommends chromium >/dev/null; } || \
+	    echo "no browser: the tests of the pages are skipped; apt-get install chromium, or set GOALWARD_BROWSER"
+
+tests: install browser
 	$(BIN)/pytest --cov --cov-report=term --numprocesses=auto --dist=worksteal
 
 # The oldest versions that pyproject.toml allows. Not part of `make test`: run it when a lower bound changes.

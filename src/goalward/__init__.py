@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from goalward.planning.solve import Solution as Solution
     from goalward.planning.solve import solve as solve
     from goalward.report.plots import plot as plot
+    from goalward.report.watch_page import watch as watch
     from goalward.results.results import Results as Results
     from goalward.results.results import open_results as open_results
     from goalward.results.table import Table as Table
@@ -76,6 +77,7 @@ _homes = {
     "open_results": "goalward.results.results",
     "Table": "goalward.results.table",
     "plot": "goalward.report.plots",
+    "watch": "goalward.report.watch_page",
 }
 _packages = ("agents", "errors", "worlds")
 

@@ -6,7 +6,8 @@ from matplotlib.colors import to_rgb
 from PIL import Image
 
 from goalward.errors import FileError, SettingError
-from goalward.report.figure_style import COLOURS, figure_files, line_style, new_figure, save_figure, save_png
+from goalward.report.agent_styles import COLOURS, DARK_COLOURS, agent_styles, line_style
+from goalward.report.figure_style import figure_files, new_figure, save_figure, save_png
 
 
 def test_styles_do_not_repeat_soon():
@@ -14,7 +15,23 @@ def test_styles_do_not_repeat_soon():
     assert len({(style.colour, style.dashes) for style in styles}) == 35
 
 
-def test_colours_stay_apart_for_the_colour_blind():
+def test_an_agent_looks_the_same_in_every_study():
+    alone = agent_styles([("PSRL-SSP", "psrl")])["PSRL-SSP"]
+    others = [("a", "ulcvi"), ("b", "mine"), ("PSRL-SSP", "psrl"), ("c", "psrl")]
+    styles = agent_styles(others)
+    assert styles["PSRL-SSP"] == alone
+    assert len({style.colour for style in styles.values()}) == 4
+    assert agent_styles([("b", "mine")])["b"] == agent_styles([("b", "other")])["b"]
+
+
+def test_many_agents_have_as_many_styles():
+    styles = agent_styles([(f"agent {number}", "psrl") for number in range(35)])
+    assert len(set(styles.values())) == 35
+    assert len({style.colour for style in list(styles.values())[:7]}) == 7
+
+
+@pytest.mark.parametrize("colours", [COLOURS, DARK_COLOURS])
+def test_colours_stay_apart_for_the_colour_blind(colours):
     # Linear RGB to the cones, one kind missing, back (Viénot, Brettel and Mollon 1999); luminance is kept. Neighbours
     # in the order of use must differ visibly for protanopes and deuteranopes.
     to_cones = np.array([[17.8824, 43.5161, 4.11935], [3.45565, 27.1554, 3.86714], [0.0299566, 0.184309, 1.46709]])
@@ -22,10 +39,10 @@ def test_colours_stay_apart_for_the_colour_blind():
         "protan": np.array([[0, 2.02344, -2.52581], [0, 1, 0], [0, 0, 1]]),
         "deutan": np.array([[1, 0, 0], [0.494207, 0, 1.24827], [0, 0, 1]]),
     }
-    linear = np.array([to_rgb(colour) for colour in COLOURS]) ** 2.2
+    linear = np.array([to_rgb(colour) for colour in colours]) ** 2.2
     for matrix in missing.values():
         seen = (linear @ to_cones.T @ matrix.T @ np.linalg.inv(to_cones).T).clip(0, 1) ** (1 / 2.2)
-        apart = np.linalg.norm(seen[:, np.newaxis] - seen, axis=2)[np.triu_indices(len(COLOURS), 1)]
+        apart = np.linalg.norm(seen[:, np.newaxis] - seen, axis=2)[np.triu_indices(len(colours), 1)]
         assert apart.min() > 0.1
 
 

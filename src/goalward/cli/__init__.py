@@ -15,6 +15,7 @@ from goalward.cli import results  # noqa: F401  isort: skip
 from goalward.cli import paper  # noqa: F401  isort: skip
 from goalward.cli import worlds  # noqa: F401  isort: skip
 from goalward.cli import agents  # noqa: F401  isort: skip
+from goalward.cli import pages  # noqa: F401  isort: skip
 from goalward.cli import installation  # noqa: F401  isort: skip
 from goalward.cli.app import app
 from goalward.errors import GoalwardError

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from goalward.cli.app import app, say, say_json
-from goalward.cli.options import GiveUpCost, Json, OptionalWorld, Settings
+from goalward.cli.options import AgentSettings, GiveUpCost, Json, OptionalWorld, Settings
 from goalward.errors import SettingError
 
 __all__ = ["learn"]
@@ -21,14 +21,7 @@ def learn(
     agent: Annotated[
         str | None, typer.Option(help="The name of an algorithm: goalward list agents.  [default: psrl]")
     ] = None,
-    agent_settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--agent-set",
-            metavar="NAME=VALUE",
-            help="A setting of the agent, as in a study: delta=0.1, prior={kind='slip'}. Can be repeated.",
-        ),
-    ] = None,
+    agent_settings: AgentSettings = None,
     episodes: Annotated[int, typer.Option(help="How many episodes to run.")] = 1000,
     seed: Annotated[int | None, typer.Option(help="The seed of all random draws.  [default: 0]")] = None,
     max_steps: Annotated[int | None, typer.Option(help="End the run after this many steps.")] = None,

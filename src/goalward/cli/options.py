@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 __all__ = [
-    "Cost", "CountPrior", "DaskAddress", "Folder", "GiveUpCost", "Goal", "Json", "Level", "MarkdownFile", "Measure",
-    "Normalize", "OptionalWorld", "Settings", "Start", "StudyName", "SumDuplicates", "Workers", "World", "file_options",
+    "AgentSettings", "Cost", "CountPrior", "DaskAddress", "Folder", "GiveUpCost", "Goal", "Json", "Level", "MarkdownFile",
+    "Measure", "Normalize", "OptionalWorld", "Settings", "Start", "StudyName", "SumDuplicates", "Workers", "World",
+    "file_options",
 ]  # fmt: skip
 
 WORLD_HELP = "The name of a world (goalward list worlds), a model file (.npz .json .csv .umb ...), or a map in .txt."
@@ -20,6 +21,14 @@ OptionalWorld = Annotated[str | None, typer.Argument(metavar="[WORLD]", help=WOR
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A setting of the world, such as rows=5. Can be repeated."),
+]
+AgentSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--agent-set",
+        metavar="NAME=VALUE",
+        help="A setting of the agent, as in a study: delta=0.1, prior={kind='slip'}. Can be repeated.",
+    ),
 ]
 Goal = Annotated[
     list[str] | None,

@@ -11,15 +11,17 @@ import numpy as np
 
 from goalward.agents.base import StepAgent
 from goalward.arrays import Floats, Int64s
+from goalward.errors import SettingError
 from goalward.learning.loop import learn
 from goalward.learning.regret import optimum
+from goalward.learning.replay import Replay, chosen_now
 from goalward.learning.run import Run
 from goalward.model.ssp import SSP
 from goalward.studies.attachments import Attachments
 from goalward.studies.factory import make_agent, make_world
 from goalward.studies.run_spec import RunSpec
 
-__all__ = ["Final", "final_plan", "regret_by_cause", "rerun", "visits"]
+__all__ = ["Final", "final_plan", "regret_by_cause", "replay_of", "rerun", "visits"]
 
 CHANCES = 60
 """How many random numbers show which actions a step agent chooses among; enough for ties of up to six actions."""
@@ -61,9 +63,7 @@ def final_plan(run: Run) -> Final | None:
     """
     agent, actions = run.agent, np.arange(run.agent.task.actions)
     if isinstance(agent, StepAgent):
-        chances = (np.arange(CHANCES) + 0.5) / CHANCES
-        chosen = np.array([[agent.choose(state, chance) for chance in chances] for state in range(agent.task.states)])
-        return Final((chosen[:, :, np.newaxis] == actions).mean(axis=1), agent.values())
+        return Final(chosen_now(agent, CHANCES), agent.values())
     if not run.plans:
         return None
     policy, values = np.asarray(run.plans[-1].policy), run.plans[-1].values
@@ -71,6 +71,21 @@ def final_plan(run: Run) -> Final | None:
         return Final(policy, values)
     first = policy[0] if policy.ndim == 2 else policy
     return Final((first[:, np.newaxis] == actions).astype(np.float64), values)
+
+
+def replay_of(run: Run) -> Replay:
+    """Return the replay of a run: the one that was kept, or that of the run carried out again."""
+    if run.replay is not None:
+        return run.replay
+    if run.world is None:
+        raise SettingError(
+            "the run cannot be carried out again: its true model is not known, or it went on from an earlier run;"
+            " record it with learn(..., keep_replay=True)"
+        )
+    again = learn(run.agent, run.world, run.episodes, run.seed, max_steps=max(run.total_steps, 1), keep_replay=True)
+    if again.replay is None or not np.array_equal(again.costs, run.costs):
+        raise SettingError("carried out again, the run was another one; record it with learn(..., keep_replay=True)")
+    return again.replay
 
 
 def visits(world: SSP, run: Run) -> Int64s:

@@ -13,6 +13,7 @@ from goalward.agents import storage
 from goalward.errors import SettingError
 from goalward.learning.endless import check_end
 from goalward.learning.loop import learn
+from goalward.learning.replay import Observer
 from goalward.learning.run import Run
 from goalward.seeds import run_seed
 from goalward.settings import checked_integer, read_settings
@@ -50,6 +51,7 @@ def run_once(
     give_up_cost: float | None = None,
     resume: Path | None = None,
     watch: Callable[[int, int], bool] | None = None,
+    observer: Observer | None = None,
 ) -> SingleRun:
     """Let an agent learn in a world.
 
@@ -67,6 +69,8 @@ def run_once(
         The file of an agent that goes on.
     watch
         Called with the episodes and steps done so far; it ends the run by returning False.
+    observer
+        Told of the run while it goes on, as `learn` does.
     """
     checked_integer("episodes", episodes, 1)
     origin: dict[str, Any] = {"seed": 0, "episodes": 0}
@@ -94,6 +98,6 @@ def run_once(
     # A run of two steps comes first, so that the time is not that of compiling. It changes nothing.
     learn(learner, ssp, episodes, seed, max_steps=2, resume=resumes)
     began = time.perf_counter()
-    run = learn(learner, ssp, episodes, seed, max_steps=max_steps, resume=resumes, watch=watch)
+    run = learn(learner, ssp, episodes, seed, max_steps=max_steps, resume=resumes, watch=watch, observer=observer)
     seconds = time.perf_counter() - began
     return SingleRun(run, seconds, origin | {"episodes": origin["episodes"] + len(run.costs)})

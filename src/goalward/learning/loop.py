@@ -18,6 +18,7 @@ from goalward.errors import SettingError
 from goalward.learning.endless import check_end
 from goalward.learning.ledger import Ledger
 from goalward.learning.regret import Optimum, optimum, unknown
+from goalward.learning.replay import Observer, Recorder
 from goalward.learning.rollout import Ended, Rollout
 from goalward.learning.run import Run
 from goalward.learning.stepwise import Environment, Stepwise
@@ -47,7 +48,9 @@ def learn(
     resume: bool = False,
     keep_plans: bool = False,
     keep_steps: bool = False,
+    keep_replay: bool = False,
     watch: Watch | None = None,
+    observer: Observer | None = None,
 ) -> Run:
     """Let an agent learn in a world.
 
@@ -73,8 +76,12 @@ def learn(
         Go on with what the agent learnt in an earlier run instead of starting from scratch.
     keep_plans, keep_steps
         Keep the plans with their models, and all steps, in the Run.
+    keep_replay
+        Keep what `goalward.watch` shows in the Run.
     watch
         Called now and then with the number of episodes and steps done; the run ends there if it returns False.
+    observer
+        Told of every plan, its steps and its end while the run goes on; it does not change the run.
 
     Raises
     ------
@@ -105,9 +112,13 @@ def learn(
         state = int(np.argmin(told.available.any(axis=1)))
         raise SettingError(f"in state {state} no action is available; {learner.name} cannot learn in such a world")
 
-    loop = Loop(learner, stage, Ledger(episodes, best.gaps), limit, keep_plans, keep_steps, watch)
+    if keep_replay and observer is None:
+        observer = Recorder()
+    if observer is not None:
+        observer.begin(learner, told, best.gaps, best.value)
+    loop = Loop(learner, stage, Ledger(episodes, best.gaps), limit, keep_plans, keep_steps, watch, observer)
     ended = loop.go()
-    return loop.run(checked_seed(seed), best, ended)
+    return loop.run(checked_seed(seed), best, ended, None if resume else model)
 
 
 def tell(model: SSP | None, task: Task | None, episodes: int) -> Task:
@@ -197,9 +208,10 @@ class Loop:
         keep_plans: bool,
         keep_steps: bool,
         watch: Watch | None,
+        observer: Observer | None,
     ):
         self.agent, self.stage, self.ledger = agent, stage, ledger
-        self.max_steps, self.watch = max_steps, watch
+        self.max_steps, self.watch, self.observer = max_steps, watch, observer
         self.plans: list[Plan] | None = [] if keep_plans else None
         self.pieces: list[Steps] | None = [] if keep_steps else None
 
@@ -217,6 +229,8 @@ class Loop:
         plan = agent.plan(self.stage.state)
         if self.plans is not None:
             self.plans.append(plan)
+        if self.observer is not None:
+            self.observer.plan(plan, self.stage.state)
         self.stage.begin(plan)
         ended = 0
         while not ended:
@@ -227,16 +241,23 @@ class Loop:
             goals += arrivals
             ended |= self.outside()
         ledger.close_epoch(start_step, start_episode, goals, ended)
+        if self.observer is not None:
+            self.observer.close(ended, self.stage.state)
         return ended
 
     def epoch_of_steps(self, agent: StepAgent) -> int:
         """Let an agent without plans act to the end of the run; return what ended it."""
         goals = ended = 0
         while not ended:
-            steps, ended = self.stage.advance_with(agent, *self.room())
+            episodes, steps_left = self.room()
+            if self.observer is not None:
+                steps_left = min(steps_left, self.observer.look())
+            steps, ended = self.stage.advance_with(agent, episodes, steps_left)
             goals += self.enter(steps)
             ended |= self.outside()
         self.ledger.close_epoch(0, 0, goals, ended)
+        if self.observer is not None:
+            self.observer.close(ended, self.stage.state)
         return ended
 
     def room(self) -> tuple[int, int]:
@@ -249,6 +270,8 @@ class Loop:
         self.ledger.enter(steps)
         if self.pieces is not None:
             self.pieces.append(join([steps]))
+        if self.observer is not None:
+            self.observer.enter(steps)
         return self.ledger.episodes_over - before
 
     def outside(self) -> int:
@@ -266,7 +289,7 @@ class Loop:
             over |= STOPPED
         return over
 
-    def run(self, seed: int, best: Optimum, ended: Ended) -> Run:
+    def run(self, seed: int, best: Optimum, ended: Ended, world: SSP | None) -> Run:
         """Close the books."""
         ledger = self.ledger
         count = ledger.started
@@ -283,4 +306,6 @@ class Loop:
             ended=ended,
             plans=None if self.plans is None else tuple(self.plans),
             trajectory=None if self.pieces is None else join(self.pieces),
+            world=world,
+            replay=self.observer.replay() if isinstance(self.observer, Recorder) else None,
         )

@@ -12,7 +12,9 @@ import numpy as np
 from goalward.agents.base import Learner, Plan, Steps
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
+from goalward.learning.replay import Replay
 from goalward.learning.rollout import Ended
+from goalward.model.ssp import SSP
 
 __all__ = ["Epoch", "Epochs", "Run"]
 
@@ -97,6 +99,10 @@ class Run:
         The plans themselves, with their models and values, if they were to be kept.
     trajectory
         All steps, if they were to be kept.
+    world
+        The model in which the agent learnt from scratch; None if it is not known, or if the run went on from another.
+    replay
+        What `goalward.watch` shows, if it was to be kept.
     """
 
     agent: Learner
@@ -111,6 +117,8 @@ class Run:
     ended: Ended
     plans: tuple[Plan, ...] | None = field(default=None, repr=False)
     trajectory: Steps | None = field(default=None, repr=False)
+    world: SSP | None = field(default=None, repr=False)
+    replay: Replay | None = field(default=None, repr=False)
 
     @cached_property
     def regret(self) -> Floats:

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from goalward.escapes import mathtext
-from goalward.report.figure_style import COLOURS, finish_axes, new_figure
+from goalward.report.agent_styles import COLOURS
+from goalward.report.figure_style import finish_axes, new_figure
 
 __all__ = ["causes_figure"]
 

@@ -1,10 +1,10 @@
-"""How figures look and how they are saved: colours for every kind of colour vision, plain axes, files without dates."""
+"""How figures look and how they are saved: plain axes, files without dates. Colours are those of `agent_styles`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -16,32 +16,12 @@ from goalward.errors import SettingError
 from goalward.report.documents import writing
 
 __all__ = [
-    "COLOURS", "FORMATS", "LineStyle", "figure_files", "finish_axes", "grouped_ticks", "line_style", "new_figure",
-    "save_figure", "save_png",
+    "FORMATS", "figure_files", "finish_axes", "grouped_ticks", "new_figure", "save_figure", "save_png",
 ]  # fmt: skip
 
-# Okabe and Ito's colours, without the yellow, which is hard to see on white paper.
-COLOURS = ("#d55e00", "#e69f00", "#009e73", "#56b4e9", "#0072b2", "#cc79a7", "#000000")
-DASHES: tuple[Any, ...] = ((0, ()), (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 FORMATS = ("png", "pdf", "svg")
 """The formats that are written if none is asked for."""
 MORE_FORMATS = ("jpg", "jpeg")
-
-
-class LineStyle(NamedTuple):
-    """What tells a line from the others; while lines are few, each of the three is enough."""
-
-    colour: str
-    dashes: Any
-    marker: str
-
-
-def line_style(number: int) -> LineStyle:
-    """Return the style of the line with this number, counted from 0."""
-    # The dashes shift by one whenever the colours start again, so that no two lines share both.
-    dashes = DASHES[(number + number // len(COLOURS)) % len(DASHES)]
-    return LineStyle(COLOURS[number % len(COLOURS)], dashes, MARKERS[number % len(MARKERS)])
 
 
 def new_figure(width: float, height: float) -> Figure:

@@ -18,7 +18,8 @@ from matplotlib.lines import Line2D
 from goalward.arrays import Floats
 from goalward.errors import SettingError
 from goalward.escapes import mathtext
-from goalward.report.figure_style import LineStyle, finish_axes, grouped_ticks, line_style, new_figure
+from goalward.report.agent_styles import LineStyle, agent_styles
+from goalward.report.figure_style import finish_axes, grouped_ticks, new_figure
 from goalward.results.results import CellResults, Results
 from goalward.results.statistics import mean_interval, quantile
 from goalward.results.summary import SweepRow
@@ -34,7 +35,7 @@ def regret_figure(results: Results, measure: str = "regret", axes: str = "linear
     if axes not in AXES:
         raise SettingError(f"axes is {axes!r}; it must be one of {', '.join(AXES)}")
     worlds = results.worlds()
-    styles = {agent: line_style(number) for number, agent in enumerate(results.agents())}
+    styles = agent_styles(results.algorithms().items())
     columns = min(len(worlds), 3)
     rows = math.ceil(len(worlds) / columns)
     figure = new_figure(1.0 + 4.4 * columns, 0.9 + 3.4 * rows)
@@ -136,7 +137,7 @@ def growth_figure(results: Results, sweeps: list[SweepRow], level: float = 0.95)
     if not sweeps:
         raise SettingError("the study sweeps no numeric setting of a world; growth has nothing to show")
     groups = list(dict.fromkeys((row.world, row.setting) for row in sweeps))
-    styles = {agent: line_style(number) for number, agent in enumerate(results.agents())}
+    styles = agent_styles(results.algorithms().items())
     figure = new_figure(1.0 + 4.4 * len(groups), 4.4)
     for panel, (world, setting) in zip(figure.subplots(1, len(groups), squeeze=False).ravel(), groups, strict=True):
         group = [row for row in sweeps if (row.world, row.setting) == (world, setting)]

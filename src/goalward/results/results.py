@@ -95,6 +95,10 @@ class Results:
         """Return the labels of the agents, in the order of the study."""
         return list(dict.fromkeys(cell.cell.agent.label for cell in self.cells))
 
+    def algorithms(self) -> dict[str, str]:
+        """Return the name of the algorithm of each agent, by its label."""
+        return {cell.cell.agent.label: str(cell.cell.agent.identity["name"]) for cell in self.cells}
+
     def runs(self) -> Table:
         """Return a table with one row for each stored run; regrets of a run that was cut off are NaN."""
         return Table([row for each in self.cells for row in run_rows(each)])

@@ -1,0 +1,92 @@
+"""The verb about learning to be looked at: a page on which it is replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from goalward.cli.app import app, say
+from goalward.cli.options import AgentSettings, GiveUpCost, Settings, World
+
+if TYPE_CHECKING:
+    from goalward.execution.single_run import SingleRun
+
+__all__ = ["watch"]
+
+
+@app.command()
+def watch(
+    world: World,
+    settings: Settings = None,
+    agent: Annotated[str, typer.Option(help="The name of an algorithm: goalward list agents.")] = "psrl",
+    agent_settings: AgentSettings = None,
+    rival: Annotated[str | None, typer.Option(help="Another algorithm beside it, with the same luck.")] = None,
+    rival_settings: Annotated[
+        list[str] | None,
+        typer.Option("--rival-set", metavar="NAME=VALUE", help="A setting of the rival. Can be repeated."),
+    ] = None,
+    episodes: Annotated[int, typer.Option(help="How many episodes to run.")] = 1000,
+    seed: Annotated[int, typer.Option(help="The seed of all random draws.")] = 0,
+    max_steps: Annotated[int | None, typer.Option(help="End a run after this many steps.")] = None,
+    give_up_cost: GiveUpCost = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page.")] = Path("watch.html"),
+    show: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
+) -> None:
+    """Let an agent learn, and write a page on which it is replayed epoch by epoch."""
+    from goalward.errors import SettingError
+    from goalward.execution.interrupts import stop_requests
+    from goalward.execution.single_run import run_once
+    from goalward.learning.replay import Recorder
+    from goalward.report.page import check_place, show_file
+    from goalward.report.progress import open_episode_display
+    from goalward.report.watch_page import watch as make_page
+
+    check_place(out)
+    if rival is None and rival_settings:
+        raise SettingError("--rival-set sets the rival; name one with --rival")
+    chosen = [(agent, agent_settings or []), *([(rival, rival_settings or [])] if rival else [])]
+    found = []
+    with stop_requests() as stopped:
+        for name, given in chosen:
+            with open_episode_display(episodes) as display:
+                watcher = partial(go_on, display, stopped)
+                found.append(
+                    run_once(
+                        world, settings or [], agent=name, agent_settings=given, episodes=episodes, seed=seed,
+                        max_steps=max_steps, give_up_cost=give_up_cost, observer=Recorder(), watch=watcher,
+                    )
+                )  # fmt: skip
+    page = make_page(*(each.run for each in found), world=world)
+    place = page.save(out)
+    for each in found:
+        say(run_line(each))
+    say(f"written: {place}")
+    if show and not show_file(place):
+        say("no browser was found; open the file in one")
+    if stopped():
+        raise typer.Exit(128 + stopped())
+
+
+def go_on(display: Callable[[int, int], bool], stopped: Callable[[], int], done: int, steps: int) -> bool:
+    """Show how far a run is; return whether it goes on."""
+    return display(done, steps) and not stopped()
+
+
+def run_line(found: SingleRun) -> str:
+    """Say what of a run is on the page."""
+    run = found.run
+    assert run.replay is not None
+    kept, replay = len(run.replay.frames) - 1, run.replay
+    name = run.agent.name
+    if not replay.has_plans:
+        shown = f"it follows no plans to replay; the page shows it at {kept:,} moments"
+    elif kept < replay.epochs:
+        shown = f"{replay.epochs:,} epochs, {kept:,} of them on the page"
+    else:
+        shown = f"{replay.epochs:,} epoch{'s' * (replay.epochs != 1)}"
+    cut = f"; cut off: {run.truncation}" if run.truncated else ""
+    return f"{name}: {len(run.costs):,} episodes, {shown}{cut}"

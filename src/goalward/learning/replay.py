@@ -1,0 +1,310 @@
+"""What is kept of a run so that it can be watched afterwards: its epochs, plan by plan.
+
+A `Recorder` looks at a run through the observer of `learn`. It changes nothing, and a run without an observer does no
+work for it. A frame is one epoch: the plan that was made, why it ended, and which transitions were seen from its start
+to the start of the next frame. The counts at the start of frame i are the sums over the frames before it.
+
+Agents without plans choose anew at every step. They are looked at after 1, 2, 3, ... steps, later whenever the number
+of steps has grown by five percent; such a look is a frame too.
+
+Thinning
+    Up to `MOST_FRAMES` epochs are kept, fewer if the states are many. When there are more, every second frame is
+    dropped, but for the first quarter, the epoch of the first goal and the longest epoch. What was seen in an epoch
+    that is dropped counts for the frame before it, so the counts of every frame are exact.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from goalward.agents.base import Learner, Plan, StepAgent, Steps, Task
+from goalward.agents.optimist import Optimist
+from goalward.agents.ties import shares as tied_shares
+from goalward.arrays import Bools, Floats, Int64s
+from goalward.beliefs.dirichlet import DirichletBelief
+from goalward.learning.rollout import Ended
+from goalward.model.ssp import SSP
+from goalward.planning.evaluate import action_values
+
+__all__ = ["Frame", "Observer", "Recorder", "Replay", "chosen_now"]
+
+MOST_FRAMES = 600
+MOST_NUMBERS = 300_000
+"""How many numbers the values of all frames may have together: with more than 500 states there are fewer frames."""
+FEWEST_FRAMES = 24
+MOST_MODEL_NUMBERS = 270_000
+"""How many probabilities of planned models are kept in a replay."""
+GROWTH = 1.05
+
+
+class Observer(Protocol):
+    """What `learn` tells an observer, in this order: `begin`; for each epoch `plan`, `enter`, `close`."""
+
+    def begin(self, agent: Learner, task: Task, gaps: Floats, optimal_value: float) -> None:
+        """Note what learns; the optimum is NaN if the true model is not known."""
+
+    def plan(self, plan: Plan, state: int) -> None:
+        """Note that an epoch begins."""
+
+    def look(self) -> int:
+        """Look at an agent without plans; return after how many steps to look again."""
+
+    def enter(self, steps: Steps) -> None:
+        """Note what happened; the arrays are used again afterwards."""
+
+    def close(self, ended: int, state: int) -> None:
+        """Note what ended the epoch, a sum of `Ended` flags, and where the agent is."""
+
+
+@dataclass(eq=False)
+class Frame:
+    """One epoch, or one look at an agent without plans.
+
+    Attributes
+    ----------
+    epoch, start_step, start_episode
+        Its number, counted from 0, and the steps and finished episodes before it.
+    steps, goals, ended
+        How long it lasted, how often it reached the goal, and what ended it.
+    pair
+        The row ``s * A + a`` whose visits ended it; -1 if something else did.
+    played, tied
+        ``[S, A]``: the actions that the plan plays, and those that look equally good to the agent.
+    shares
+        The probabilities of the actions, if those that are played are not equally likely.
+    values, model
+        What the agent expects to pay from each state, and the model it planned with, where it has them.
+    seen, times
+        The transitions, ``(s * A + a) * (S + 1) + s'``, from its start to the next frame, and how often each was seen.
+    """
+
+    epoch: int
+    start_step: int
+    start_episode: int
+    played: Bools
+    tied: Bools
+    shares: Floats | None
+    values: Floats | None
+    model: SSP | None
+    steps: int = 0
+    goals: int = 0
+    ended: int = 0
+    pair: int = -1
+    seen: Int64s = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    times: Int64s = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def count(self, seen: Int64s, times: Int64s) -> None:
+        """Add transitions that were seen."""
+        self.seen, places = np.unique(np.concatenate([self.seen, seen]), return_inverse=True)
+        self.times = np.bincount(places, weights=np.concatenate([self.times, times])).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A recorded run.
+
+    Attributes
+    ----------
+    agent, task
+        The agent that learnt, and what it was told.
+    frames
+        The epochs that are kept, in order, and a last one without steps for the end of the run.
+    epochs
+        How many epochs the run had.
+    costs, gaps
+        What was paid, and the sum of the optimality gaps, after each episode that reached the goal.
+    optimal_value
+        V*(s_init); NaN if the true model is not known.
+    belief
+        The belief if it is Dirichlet and started from the prior: the counts then give the posterior.
+    """
+
+    agent: Learner
+    task: Task
+    frames: list[Frame]
+    epochs: int
+    costs: Floats
+    gaps: Floats
+    optimal_value: float
+    belief: DirichletBelief | None = None
+
+    @property
+    def has_plans(self) -> bool:
+        """Whether the agent follows plans; one that does not was looked at now and then."""
+        return not isinstance(self.agent, StepAgent)
+
+    @property
+    def regret(self) -> Floats:
+        """Realised regret after each episode that reached the goal."""
+        return self.costs - self.optimal_value * np.arange(1, len(self.costs) + 1)
+
+
+class Recorder:
+    """An observer that keeps what a replay needs; `replay` returns it, during the run or after it."""
+
+    def __init__(self) -> None:
+        self.frames: list[Frame] = []
+        self.stride = 1
+        self.dropped = 0
+        """Grows whenever frames that were kept before are dropped."""
+
+    def begin(self, agent: Learner, task: Task, gaps: Floats, optimal_value: float) -> None:
+        """Note what learns."""
+        self.agent, self.task, self.gap_table, self.optimal_value = agent, task, gaps, optimal_value
+        self.limit = max(FEWEST_FRAMES, min(MOST_FRAMES, MOST_NUMBERS // task.states))
+        self.epoch = self.total_steps = self.episodes = 0
+        self.paid = self.lost = 0.0
+        self.marks: list[tuple[Floats, Floats]] = []
+        self.open: Frame | None = None
+        self.longest = self.first_goal = -1
+        belief = getattr(agent, "belief", None)
+        fresh = isinstance(belief, DirichletBelief) and not belief.counts.any()
+        self.belief = belief if fresh else None
+
+    def plan(self, plan: Plan, state: int) -> None:
+        """Begin an epoch."""
+        played, tied, shares = choices_of(self.agent, plan)
+        # Of larger models not even a dozen would fit.
+        small = plan.model is not None and 12 * len(plan.model.successors) <= MOST_MODEL_NUMBERS
+        self.start(played, tied, shares, plan.values, plan.model if small else None)
+
+    def look(self) -> int:
+        """Look at an agent without plans."""
+        if self.open is not None:
+            self.finish(0, -1)
+        self.start(*self.choices_now())
+        return max(1, int(self.total_steps * (GROWTH - 1.0)))
+
+    def choices_now(self) -> tuple[Bools, Bools, None, Floats | None, None]:
+        """Return what an agent without plans would do now, and what it expects, as a frame has it."""
+        # A copy, in case that choosing leaves a trace.
+        agent = copy.deepcopy(self.agent)
+        assert isinstance(agent, StepAgent)
+        played = chosen_now(agent, agent.task.actions) > 0.0
+        return played, played, None, agent.values(), None
+
+    def start(
+        self, played: Bools, tied: Bools, shares: Floats | None, values: Floats | None, model: SSP | None
+    ) -> None:
+        """Open a frame."""
+        kept = None if values is None else np.array(values, dtype=np.float64)
+        self.open = Frame(self.epoch, self.total_steps, self.episodes, played, tied, shares, kept, model)
+
+    def enter(self, steps: Steps) -> None:
+        """Count what happened in the open frame."""
+        frame = self.open
+        if frame is None or not len(steps.states):
+            return
+        S, A = self.task.costs.shape
+        rows = steps.states * A + steps.actions
+        frame.count(*np.unique(rows * (S + 1) + steps.next_states, return_counts=True))
+        costs = self.paid + np.cumsum(steps.costs)
+        gaps = self.lost + np.cumsum(self.gap_table[steps.states, steps.actions])
+        goals = np.flatnonzero(steps.next_states == S)
+        self.marks.append((costs[goals], gaps[goals]))
+        self.paid, self.lost = float(costs[-1]), float(gaps[-1])
+        self.total_steps += len(rows)
+        self.episodes += len(goals)
+        frame.steps += len(rows)
+        frame.goals += len(goals)
+        self.last_row = int(rows[-1])
+
+    def close(self, ended: int, state: int) -> None:
+        """End an epoch."""
+        pair = -1
+        if ended & Ended.AFTER_VISITS:
+            pair = self.last_row
+        elif ended & Ended.BEFORE_VISITS and self.open is not None:
+            chosen = np.flatnonzero(self.open.played[state])
+            pair = state * self.task.actions + int(chosen[0]) if len(chosen) == 1 else -1
+        self.finish(ended, pair)
+
+    def finish(self, ended: int, pair: int) -> None:
+        """Keep the open frame, or add what it saw to the frame before it."""
+        frame = self.open
+        assert frame is not None
+        frame.ended, frame.pair = ended, pair
+        self.open = None
+        self.epoch += 1
+        if self.first_goal < 0 and frame.goals:
+            self.first_goal = frame.epoch
+        longest = next((each for each in self.frames if each.epoch == self.longest), None)
+        if longest is None or frame.steps > longest.steps:
+            self.longest = frame.epoch
+        if self.is_kept(frame.epoch):
+            self.frames.append(frame)
+            self.thin()
+        else:
+            self.frames[-1].count(frame.seen, frame.times)
+
+    def is_kept(self, epoch: int) -> bool:
+        """Whether the rule of thinning keeps an epoch."""
+        if epoch in (self.first_goal, self.longest):
+            return True
+        return epoch < self.limit // 4 or epoch % self.stride == 0
+
+    def thin(self) -> None:
+        """Drop every second frame if there are too many."""
+        while len(self.frames) > self.limit:
+            self.stride *= 2
+            self.dropped += 1
+            kept = [self.frames[0]]
+            for frame in self.frames[1:]:
+                if self.is_kept(frame.epoch):
+                    kept.append(frame)
+                else:
+                    kept[-1].count(frame.seen, frame.times)
+            self.frames = kept
+
+    def replay(self) -> Replay:
+        """Return what was recorded so far, with a last frame that has the counts of all steps."""
+        frames = list(self.frames)
+        if frames:
+            last = frames[-1]
+            plan = (last.played, last.tied, last.shares, last.values, last.model)
+            end = self.choices_now() if isinstance(self.agent, StepAgent) else plan
+            frames.append(Frame(self.epoch, self.total_steps, self.episodes, *end))
+        nothing = np.empty(0)
+        costs = np.concatenate([nothing, *(mark[0] for mark in self.marks)])
+        gaps = np.concatenate([nothing, *(mark[1] for mark in self.marks)])
+        return Replay(self.agent, self.task, frames, self.epoch, costs, gaps, self.optimal_value, self.belief)
+
+
+def choices_of(agent: Learner, plan: Plan) -> tuple[Bools, Bools, Floats | None]:
+    """Return the actions that a plan plays, those that look equally good, and unequal probabilities if it has them.
+
+    Of a plan by steps, this is its first step.
+    """
+    policy = np.asarray(plan.policy)
+    actions = np.arange(agent.task.actions)
+    if policy.dtype.kind == "f":
+        played = policy > 0.0
+        equal = np.ptp(np.where(played, policy, policy.max(axis=1, keepdims=True)), axis=1).max(initial=0.0) <= 1e-9
+        return played, played, None if equal else policy
+    first = policy[0] if policy.ndim == 2 else policy
+    played = np.asarray(first[:, np.newaxis] == actions)
+    return played, played | ties_of(agent, plan, played), None
+
+
+def ties_of(agent: Learner, plan: Plan, played: Bools) -> Bools:
+    """Return the actions that tie with the one that is played, where an optimist breaks ties once for a whole plan."""
+    none = np.zeros_like(played)
+    if not isinstance(agent, Optimist) or agent.ties != "random":
+        return none
+    Q = agent.Q if plan.model is None or plan.values is None else action_values(plan.model, plan.values)
+    if Q.shape != played.shape or not np.isfinite(Q.min(axis=1)).all():
+        return none
+    tied = tied_shares(Q) > 0.0
+    # Values from elsewhere say nothing about this plan.
+    return np.asarray(tied & (played & tied).any(axis=1, keepdims=True))
+
+
+def chosen_now(agent: StepAgent, numbers: int) -> Floats:
+    """Return how often a step agent would choose each action in each state, over so many evenly spread chances."""
+    chances = (np.arange(numbers) + 0.5) / numbers
+    chosen = np.array([[agent.choose(state, chance) for chance in chances] for state in range(agent.task.states)])
+    return np.asarray((chosen[:, :, np.newaxis] == np.arange(agent.task.actions)).mean(axis=1))

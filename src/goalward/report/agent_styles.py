@@ -1,0 +1,78 @@
+"""The colour, the marker and the dashes of an agent: the same in every figure and every page.
+
+An algorithm has a fixed style. The first agent of a picture that uses an algorithm takes its style. Further agents with
+the same algorithm, and agents of users, take the style that their label decides, or the next one with a colour that is
+free. Colours alone tell few lines apart, so each line has a marker and dashes as well.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+__all__ = ["COLOURS", "DARK_COLOURS", "LineStyle", "agent_styles", "line_style"]
+
+# Okabe and Ito's colours, without the yellow, which is hard to see on white paper.
+COLOURS = ("#d55e00", "#e69f00", "#009e73", "#56b4e9", "#0072b2", "#cc79a7", "#000000")
+# The same hues for a dark ground.
+DARK_COLOURS = ("#ff8a3d", "#f2b632", "#2fcf9f", "#9ad7ff", "#4aa3e8", "#f0a3cd", "#f2f2f2")
+DASHES: tuple[Any, ...] = ((0, ()), (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+STYLES = len(COLOURS) * len(DASHES)
+NUMBERS = {
+    "ulcvi": 0, "eb-ssp": 1, "uc-ssp": 2, "bernstein-ssp": 3, "psrl": 4, "vi-ssp": 5, "optimal": 6,
+    "tsde": 7, "psrl-episode": 8, "psrl-step": 9, "posterior-mean": 10, "uniform": 13,
+}  # fmt: skip
+
+
+class LineStyle(NamedTuple):
+    """What tells a line from the others; while lines are few, each of the three is enough."""
+
+    colour: str
+    dashes: Any
+    marker: str
+    number: int
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The style as a page takes it."""
+        dashes = list(self.dashes[1])
+        colours = {"light": self.colour, "dark": DARK_COLOURS[COLOURS.index(self.colour)]}
+        return {"colours": colours, "marker": self.marker, "dashes": dashes}
+
+
+def line_style(number: int) -> LineStyle:
+    """Return the style of this number, counted from 0."""
+    # Dashes and markers shift by one whenever the colours start again, so that no two lines share all.
+    turn = number // len(COLOURS)
+    dashes = DASHES[(number + turn) % len(DASHES)]
+    return LineStyle(COLOURS[number % len(COLOURS)], dashes, MARKERS[(number + turn) % len(MARKERS)], number)
+
+
+def agent_styles(agents: Iterable[tuple[str, str]]) -> dict[str, LineStyle]:
+    """Return the style of each agent, given as its label and the name of its algorithm.
+
+    >>> styles = agent_styles([("mine", "psrl"), ("other", "uc-ssp")])
+    >>> styles["mine"] == agent_styles([("first", "ulcvi"), ("mine", "psrl")])["mine"]
+    True
+    """
+    pairs = list(dict(agents).items())
+    taken: dict[str, int] = {}
+    for label, name in pairs:
+        if name in NUMBERS and NUMBERS[name] not in taken.values():
+            taken[label] = NUMBERS[name]
+    for label, _ in pairs:
+        if label not in taken:
+            taken[label] = free_number(zlib.crc32(label.encode("utf-8", "surrogatepass")), list(taken.values()))
+    return {label: line_style(taken[label]) for label, _ in pairs}
+
+
+def free_number(first: int, taken: list[int]) -> int:
+    """Return the first number from `first` on whose colour is free; if all are taken, whose style is."""
+    colours = {number % len(COLOURS) for number in taken}
+    candidates = [(first + step) % STYLES for step in range(STYLES)]
+    for number in candidates:
+        if number % len(COLOURS) not in colours:
+            return number
+    return next((number for number in candidates if number not in taken), first % STYLES)

@@ -1,0 +1,76 @@
+// Elements of the page. Text from users only ever becomes text nodes and attributes, never markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "class") node.setAttribute("class", value);
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+export function el(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+export function svg(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS(SVG, tag), attributes, children);
+}
+
+// A row of buttons of which one is pressed. `choose` is called with its value; `show` marks one.
+export function choices(label, options, choose) {
+  const buttons = options.map(([value, text, title]) =>
+    el("button", { type: "button", "data-value": value, title: title ?? null, onclick: () => choose(value) }, text));
+  const group = el("div", { class: "choices", role: "group", "aria-label": label }, buttons);
+  group.show = (chosen) => {
+    for (const button of buttons) {
+      button.setAttribute("aria-pressed", String(button.dataset.value === chosen));
+    }
+  };
+  return group;
+}
+
+export function toggle(label, press, title = null) {
+  const button = el("button", { type: "button", class: "toggle", title, "aria-pressed": "false", onclick: press }, label);
+  button.show = (on) => button.setAttribute("aria-pressed", String(on));
+  return button;
+}
+
+// Theme: the system's unless chosen.
+export function themeButton(current, choose) {
+  const order = ["auto", "light", "dark"];
+  const names = { auto: "theme: system", light: "theme: light", dark: "theme: dark" };
+  const button = el("button", { type: "button", class: "quiet", onclick: () => {
+    choose(order[(order.indexOf(current()) + 1) % order.length]);
+    button.show();
+  } });
+  button.show = () => { button.textContent = names[current()]; };
+  button.show();
+  return button;
+}
+
+export function isDark() {
+  const chosen = document.documentElement.dataset.theme;
+  if (chosen === "light" || chosen === "dark") return chosen === "dark";
+  return matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+export function setTheme(theme) {
+  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+}
+
+export function table(headings, rows, attributes = {}) {
+  const cell = (tag, content, place) => {
+    const node = content instanceof Node ? content : document.createTextNode(content);
+    return el(tag, { class: headings[place].right ? "right" : null, scope: tag === "th" ? "col" : null }, node);
+  };
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": attributes["aria-label"] ?? "table" },
+    el("table", attributes,
+      el("thead", {}, el("tr", {}, headings.map((heading, place) => cell("th", heading.text, place)))),
+      el("tbody", {}, rows.map((row) => el("tr", {}, row.map((content, place) => cell("td", content, place)))))));
+}
