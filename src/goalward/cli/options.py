@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 __all__ = [
-    "AgentSettings", "Cost", "CountPrior", "DaskAddress", "Folder", "GiveUpCost", "Goal", "Json", "Level", "MarkdownFile",
-    "Measure", "Normalize", "OptionalWorld", "Settings", "Start", "StudyName", "SumDuplicates", "Workers", "World",
-    "file_options",
+    "AgentSettings", "Cost", "CountPrior", "DaskAddress", "Folder", "GiveUpCost", "Goal", "Json", "Level",
+    "MarkdownFile", "Measure", "Normalize", "OptionalWorld", "Settings", "Start", "StudyName", "SumDuplicates",
+    "Workers", "World", "file_options",
 ]  # fmt: skip
 
 WORLD_HELP = "The name of a world (goalward list worlds), a model file (.npz .json .csv .umb ...), or a map in .txt."

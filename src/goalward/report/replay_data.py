@@ -16,8 +16,8 @@ from goalward.model.ssp import SSP
 from goalward.model.task import Task
 from goalward.planning.solve import solve_all
 from goalward.report.agent_styles import agent_styles
-from goalward.report.labels import action_marks, state_label
 from goalward.report.page_data import Block
+from goalward.report.symbols import action_marks, state_label
 from goalward.settings import plain
 
 __all__ = ["replay_document", "watch_document"]
