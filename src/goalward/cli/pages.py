@@ -36,7 +36,7 @@ def watch(
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page.")] = Path("watch.html"),
     show: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
 ) -> None:
-    """Let an agent learn, and write a page on which it is replayed epoch by epoch."""
+    """Write a page that replays how an agent learns."""
     from goalward.errors import SettingError
     from goalward.execution.interrupts import stop_requests
     from goalward.execution.single_run import run_once
