@@ -10,7 +10,7 @@ from goalward.results.results import CellResults, Results
 from goalward.studies.design import Cell, Design, StudyAgent, StudyWorld
 
 
-def cell_results(world, agent, slope, *, swept=None, cut=None, runs=4):
+def cell_results(world, agent, slope, *, swept=None, cut=None, runs=4, caveat=""):
     """Return made-up results: run r has the regret (slope + r) k after k of 100 episodes."""
     points = np.arange(1, 101)
     curves = np.outer(slope + np.arange(runs, dtype=float), points)
@@ -22,7 +22,7 @@ def cell_results(world, agent, slope, *, swept=None, cut=None, runs=4):
     both = {"regret": curves, "gap_regret": curves}
     return CellResults(
         cell, np.arange(runs), done < 100, done, done * 3, np.ones(runs), points, both,
-        {name: curve[:, -1] for name, curve in both.items()}, Counter(),
+        {name: curve[:, -1] for name, curve in both.items()}, Counter(), caveat=caveat,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import pytest
 import goalward as gw
 from environments import ModelEnvironment, chain
 from goalward import SSP, Dirichlet, FinitePrior, learn, worlds
-from goalward.agents import PSRL, TSDE, EpisodePSRL, PosteriorMean, StepPSRL
+from goalward.agents import PSRL, TSDE, DoublingPSRL, EpisodePSRL, PosteriorMean, StepPSRL
 from goalward.agents.psrl import cost_floor
 from goalward.beliefs.base import registry as priors
 from goalward.errors import SettingError, UnknownNameError
@@ -227,6 +227,27 @@ def test_a_truncated_episode_is_not_a_visit_to_the_goal() -> None:
     assert len(run.costs) == 20
 
 
+class TestSharpness:
+    """Draws as if everything had been seen several times."""
+
+    @pytest.mark.parametrize("value", [0.5, 0, -1.0, np.nan, np.inf, True, "2", None])
+    def test_what_is_refused(self, value: object) -> None:
+        with pytest.raises(SettingError, match=r"sharpness is .*; it must be a (finite )?number from 1; 1 draws from"):
+            PSRL(sharpness=value)  # type: ignore[arg-type]
+
+    def test_one_is_psrl_and_changes_no_key(self) -> None:
+        one, other = (learn(agent, worlds.grid_world(), 50) for agent in (PSRL(), PSRL(sharpness=1)))
+        np.testing.assert_array_equal(one.costs, other.costs)
+        assert "sharpness" not in PSRL.complete({"sharpness": 1})
+        assert PSRL.complete({"sharpness": 2})["sharpness"] == 2.0
+        assert one.notes == {}
+
+    def test_more_than_one_is_labelled(self) -> None:
+        run = learn(PSRL(sharpness=2.0), worlds.grid_world(), 50)
+        assert "the theorem does not cover it" in str(run.notes["caveat"])
+        assert not np.array_equal(run.costs, learn(PSRL(), worlds.grid_world(), 50).costs)
+
+
 class TestVariants:
     """Each differs from PSRL in what ends an epoch."""
 
@@ -240,6 +261,16 @@ class TestVariants:
         by_length = epochs.ended_by(Ended.STEPS)
         assert (epochs.steps[1:][by_length[1:]] == epochs.steps[:-1][by_length[1:]] + 1).all()
         assert by_length.any()
+
+    def test_epochs_that_double_the_goals(self) -> None:
+        epochs = self.run(DoublingPSRL()).epochs
+        limits = np.maximum(1, 2 * np.append(1, epochs.goals[:-1]))
+        by_goals = epochs.ended_by(Ended.GOALS)
+        assert (epochs.goals <= limits).all()
+        assert (epochs.goals[by_goals] == limits[by_goals]).all()
+        assert by_goals.any()
+        assert (by_goals | epochs.ended_by(Ended.AFTER_VISITS))[:-1].all()
+        assert len(epochs) < len(self.run(PSRL()).epochs)
 
     def test_episode_sampling(self) -> None:
         run = self.run(EpisodePSRL(prior=Dirichlet(1.0)), max_steps=100_000)

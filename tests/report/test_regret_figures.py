@@ -21,6 +21,12 @@ def test_a_panel_for_each_world_and_a_line_for_each_agent():
     assert len(set(looks[0])) == 3
 
 
+def test_caveats_are_in_the_legend():
+    cells = [cell_results("one", "a", 2.0), cell_results("one", "b", 1.0, caveat="no theorem covers it")]
+    texts = [text.get_text() for text in regret_figure(study(*cells)).legends[0].get_texts()]
+    assert texts == ["a", "b *", "* no theorem covers it"]
+
+
 def test_lines_are_means_and_bands_are_t_intervals():
     results = cell_results("one", "a", 2.0)
     points, mean, reach = band(results, "regret", 0.9)
@@ -109,3 +115,11 @@ def test_growth_of_an_unfinished_sweep():
         drawn = [line for line in panel.lines if len(line.get_xdata()) == 3 and line.get_marker() == "None"]
         assert sum(bool(np.isfinite(line.get_ydata()).all()) for line in drawn) == lines
         figure.canvas.draw()
+
+
+def test_caveats_of_a_growth_figure():
+    cells = [cell_results("one", "a", size, swept={"S": size}, caveat="no theorem covers it") for size in (4, 8)]
+    results = study(*cells)
+    figure = growth_figure(results, sweep_rows(results, 0.95))
+    assert figure.axes[0].get_legend().get_texts()[0].get_text().startswith("a *")
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["* no theorem covers it"]

@@ -33,6 +33,13 @@ def test_rows_hold_what_the_runs_say(results):
     assert cut.regret.value == pytest.approx(200.0)
 
 
+def test_caveats_are_marked_and_said():
+    summary = summarise(study(cell_results("one", "a", 2.0), cell_results("one", "b", 1.0, caveat="no theorem")))
+    assert "b: no theorem" in summary.notes
+    assert "  b * " in summary_text(summary)
+    assert "  a * " not in summary_text(summary)
+
+
 def test_the_text_marks_what_is_left_out(results):
     text = summary_text(summarise(results))
     assert "one: regret after 100 episodes, mean of 3 to 4 runs with 95 % t-intervals" in text

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from goalward.agents.eb_ssp import EBSSP as EBSSP
     from goalward.agents.psrl import PSRL as PSRL
     from goalward.agents.psrl_variants import TSDE as TSDE
+    from goalward.agents.psrl_variants import DoublingPSRL as DoublingPSRL
     from goalward.agents.psrl_variants import EpisodePSRL as EpisodePSRL
     from goalward.agents.psrl_variants import PosteriorMean as PosteriorMean
     from goalward.agents.psrl_variants import StepPSRL as StepPSRL

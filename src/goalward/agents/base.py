@@ -37,10 +37,13 @@ from goalward.model.task import Steps, Task
 from goalward.registry import MISSING, Registry, Schema, Setting
 from goalward.settings import plain
 
-__all__ = ["NEVER", "Agent", "Learner", "Plan", "StepAgent", "Steps", "Task", "register", "registry"]
+__all__ = ["CAVEAT", "NEVER", "Agent", "Learner", "Plan", "StepAgent", "Steps", "Task", "register", "registry"]
 
 NEVER = np.iinfo(np.int64).max
 """In a table of visit limits: this pair ends no plan."""
+
+CAVEAT = "caveat"
+"""The note of a run that its tables and figures must show."""
 
 
 class Plan(NamedTuple):
@@ -134,7 +137,11 @@ class Learner(metaclass=Constructor):
         """
 
     def notes(self) -> dict[str, int | float | str]:
-        """Return what a run should record about the agent, such as the number of rejected samples."""
+        """Return what a run should record about the agent, such as the number of rejected samples.
+
+        A note called `CAVEAT` is a sentence that every table and figure with the run shows, such as that no theorem
+        covers these settings.
+        """
         return {}
 
     def to_state(self) -> dict[str, Any]:

@@ -9,6 +9,10 @@ TSDE
 EpisodePSRL
     Draws at every start of an episode and nowhere else, as posterior sampling does in finite horizon. If the policy
     cannot reach the goal, it never ends: give `learn` a step limit.
+DoublingPSRL
+    Epoch l ends when the goal has been reached twice as often as in the epoch before, at least once, or when a pair's
+    visits have doubled. It draws O(log K) times where PSRL-SSP draws O(sqrt(K)) times for the first reason. Draws are
+    samples of the posterior, so the lemma holds; the paper's bound on the number of epochs is for PSRL-SSP's rule.
 StepPSRL
     Draws before every step.
 PosteriorMean
@@ -26,7 +30,7 @@ from goalward.agents.psrl import PSRL
 from goalward.model.ssp import SSP
 from goalward.planning.replan import Planned
 
-__all__ = ["TSDE", "EpisodePSRL", "PosteriorMean", "StepPSRL"]
+__all__ = ["TSDE", "DoublingPSRL", "EpisodePSRL", "PosteriorMean", "StepPSRL"]
 
 
 @register("tsde")
@@ -56,6 +60,18 @@ class TSDE(PSRL):
         """Learn, and keep the time."""
         super().observe(steps)
         self.t += len(steps.states)
+
+
+@register("psrl-doubling")
+@dataclass(eq=False)
+class DoublingPSRL(PSRL):
+    """Posterior sampling with epochs that may reach the goal twice as often as the one before."""
+
+    def plan(self, state: int) -> Plan:
+        """Draw, and stop on goals or doubling."""
+        K_previous = self.k - self.k_start
+        plan = super().plan(state)
+        return plan._replace(stop_after_goals=max(1, 2 * K_previous))
 
 
 @register("psrl-episode")

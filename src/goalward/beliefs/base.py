@@ -133,8 +133,12 @@ class Belief(ABC):
         """Learn from steps by Bayes' rule."""
 
     @abstractmethod
-    def sample(self, rng: np.random.Generator) -> SSP:
-        """Draw a model."""
+    def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
+        """Draw a model from the posterior.
+
+        With a `sharpness` above 1 what was observed counts so many times in the draw of the probabilities. Such a draw
+        varies less than the posterior and is no sample of it.
+        """
 
     @abstractmethod
     def mean(self) -> SSP:

@@ -151,9 +151,9 @@ class DirichletBelief(CountedBelief):
                 self.task, steps, known, "the support of the prior", "add this transition to it, or give none"
             )
 
-    def sample(self, rng: np.random.Generator) -> SSP:
-        """Draw a model."""
-        rows = dirichlet_rows(rng, self.indptr, self.counts, self.concentration)
+    def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
+        """Draw a model; its rows have the parameters concentration + sharpness times the counts."""
+        rows = dirichlet_rows(rng, self.indptr, self.counts, self.concentration, sharpness)
         return self.task.model(self.indptr, self.successors, rows)
 
     def mean(self) -> SSP:
@@ -232,8 +232,10 @@ def give_up_rows(
     return np.append(0, np.cumsum(rows)), entries, (S, A)
 
 
-def dirichlet_rows(rng: np.random.Generator, indptr: Int64s, counts: Int64s, concentration: float) -> Floats:
-    """Draw one Dirichlet vector for each row, with parameters counts + concentration."""
+def dirichlet_rows(
+    rng: np.random.Generator, indptr: Int64s, counts: Int64s, concentration: float, sharpness: float = 1.0
+) -> Floats:
+    """Draw one Dirichlet vector for each row, with parameters sharpness * counts + concentration."""
     size = len(counts)
     probabilities = np.empty(size)
     boosts = rng.standard_exponential(size)
@@ -241,7 +243,7 @@ def dirichlet_rows(rng: np.random.Generator, indptr: Int64s, counts: Int64s, con
     row = 0
     while row < len(indptr) - 1:
         normals, levels = rng.standard_normal(block), rng.standard_exponential(block)
-        row = draw_rows(indptr, counts, concentration, boosts, row, normals, levels, probabilities)
+        row = draw_rows(indptr, counts, concentration, sharpness, boosts, row, normals, levels, probabilities)
     return probabilities
 
 
@@ -269,6 +271,7 @@ def draw_rows(
     indptr: Int64s,
     counts: Int64s,
     concentration: float,
+    sharpness: float,
     boosts: Floats,
     first: int,
     normals: Floats,
@@ -284,7 +287,7 @@ def draw_rows(
         for entry in range(indptr[row], indptr[row + 1]):
             if counts[entry] != count:
                 count = counts[entry]
-                alpha = count + concentration
+                alpha = sharpness * count + concentration
                 d = alpha + 2.0 / 3.0
                 c = 1.0 / np.sqrt(9.0 * d)
                 logarithm_d = np.log(d)

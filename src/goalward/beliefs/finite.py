@@ -108,6 +108,8 @@ class FiniteBelief(Belief):
         with np.errstate(divide="ignore"):
             self.log_probabilities = np.log(self.probabilities)
             self.log_weights = np.log(weights)
+        self.log_prior = self.log_weights
+        self.log_prior.flags.writeable = False
 
     @property
     def weights(self) -> Floats:
@@ -138,10 +140,18 @@ class FiniteBelief(Belief):
             )
         self.log_weights = weighed - weighed.max()
 
-    def sample(self, rng: np.random.Generator) -> SSP:
-        """Draw one of the models."""
-        sums = np.cumsum(self.weights)
+    def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
+        """Draw one of the models; with a sharpness, the likelihoods of the models are raised to this power."""
+        sums = np.cumsum(self.weights if sharpness == 1.0 else self.sharpened(sharpness))
         return self.models[int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))]
+
+    def sharpened(self, sharpness: float) -> Floats:
+        """Return the weights of the models if all that was seen counted so many times; not yet divided by their sum."""
+        possible = np.isfinite(self.log_weights)
+        logarithms = np.full(len(self.models), -np.inf)
+        likelihoods = self.log_weights[possible] - self.log_prior[possible]
+        logarithms[possible] = self.log_prior[possible] + sharpness * likelihoods
+        return np.asarray(np.exp(logarithms - logarithms.max()))
 
     def mean(self) -> SSP:
         """Return the mixture of the models."""

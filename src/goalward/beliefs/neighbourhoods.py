@@ -123,11 +123,11 @@ class NeighbourhoodsBelief(Belief):
         refresh(self.task.actions, self.n, self.laws, self.counts.rows, self.memory, found)
         return found
 
-    def sample(self, rng: np.random.Generator) -> SSP:
-        """Draw a model."""
+    def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
+        """Draw a model; sharpness multiplies the counts in the rows, and leaves sizes and subsets as they are."""
         indptr, successors, counts = self.draw_support(rng)
         indptr.flags.writeable = False  # as in other beliefs: kernels have one specialisation
-        return self.task.model(indptr, successors, dirichlet_rows(rng, indptr, counts, 1.0))
+        return self.task.model(indptr, successors, dirichlet_rows(rng, indptr, counts, 1.0, sharpness))
 
     def mean(self) -> SSP:
         """Return the expected model, dense; the expectation leaves the condition on reachable goals out.

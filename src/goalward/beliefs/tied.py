@@ -177,12 +177,14 @@ class TiedBelief(CountedBelief):
             raise excluded(self.task, steps, known, "the prior", "give the pair an outcome that leads there")
         self.counts += np.bincount(self.cells[entries], minlength=len(self.counts))
 
-    def sample(self, rng: np.random.Generator) -> SSP:
-        """Draw a model."""
+    def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
+        """Draw a model; sharpness multiplies the counts in the last draw, not those that the chain splits."""
         of_cell = np.empty(len(self.masks))
         for group in range(self.groups):
             cells = self.cell_groups == group
             alpha = self.chains(rng, group, 1)
+            if sharpness != 1.0:
+                alpha = self.concentration + sharpness * (alpha - self.concentration)
             of_cell[cells] = self.masks[cells] @ normalized(log_gammas(rng, alpha))[0]
         return self.task.model(self.indptr, self.successors, np.maximum(of_cell, FLOOR)[self.cells])
 

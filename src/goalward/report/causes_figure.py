@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from goalward.escapes import mathtext
 from goalward.report.agent_styles import COLOURS
-from goalward.report.figure_style import finish_axes, new_figure
+from goalward.report.figure_style import caveat_handles, finish_axes, new_figure
 
 __all__ = ["causes_figure"]
 
@@ -19,10 +20,12 @@ SMALLEST_SHARE = 0.005
 HATCHES = ("", "//", "..", "xx", "\\\\", "--", "++")
 
 
-def causes_figure(worlds: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
+def causes_figure(
+    worlds: Mapping[str, Mapping[str, Mapping[str, float]]], caveats: Mapping[str, str] | None = None
+) -> Figure:
     """Draw which causes ended the epochs in which regret was paid, as shares; the regret stands beside each bar.
 
-    ``worlds[world][agent][cause]`` is a regret.
+    ``worlds[world][agent][cause]`` is a regret; `caveats` go below the legend.
     """
     shares = {
         world: {agent: shown_shares(parts) for agent, parts in agents.items()} for world, agents in worlds.items()
@@ -47,7 +50,8 @@ def causes_figure(worlds: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Fi
         panel.set_title(mathtext(world))
         finish_axes(panel)
         panel.grid(visible=False, axis="y")
-    handles = [Patch(label=cause, **looks[cause]) for cause in causes]
+    handles: list[Artist] = [Patch(label=cause, **looks[cause]) for cause in causes]
+    handles += caveat_handles(caveats or {})
     figure.legend(
         handles=handles, loc="outside lower center", ncols=max(1, min(3, len(handles))), frameon=False,
         title="the epoch was ended by", fontsize=9, title_fontsize=9,

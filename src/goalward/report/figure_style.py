@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,16 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
 from goalward.errors import SettingError
+from goalward.escapes import mathtext
 from goalward.report.documents import writing
 
 __all__ = [
-    "FORMATS", "figure_files", "finish_axes", "grouped_ticks", "new_figure", "save_figure", "save_png",
+    "FORMATS", "caveat_handles", "figure_files", "finish_axes", "grouped_ticks", "new_figure", "save_figure",
+    "save_png",
 ]  # fmt: skip
 
 FORMATS = ("png", "pdf", "svg")
@@ -36,6 +39,11 @@ def finish_axes(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
+
+
+def caveat_handles(caveats: Mapping[str, str]) -> list[Line2D]:
+    """Return the lines of a legend that say what is behind the marks at the agents' names."""
+    return [Line2D([], [], linestyle="none", label=mathtext(f"* {text}")) for text in dict.fromkeys(caveats.values())]
 
 
 def grouped_ticks() -> FuncFormatter:

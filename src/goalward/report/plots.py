@@ -9,7 +9,7 @@ from goalward.execution.rerun import final_plan, regret_by_cause, rerun, visits
 from goalward.report.causes_figure import causes_figure
 from goalward.report.plan_figure import plan_figure
 from goalward.report.regret_figures import growth_figure, regret_figure
-from goalward.report.symbols import cause_name
+from goalward.report.symbols import cause_name, marked
 from goalward.results.results import Results, world_name
 from goalward.results.summary import sweep_rows
 from goalward.studies.design import Cell
@@ -70,8 +70,9 @@ def draw_causes(results: Results, number: int) -> Figure:
         parts: dict[str, float] = {}
         for ended, part in regret_by_cause(world, run).items():
             parts[cause_name(ended)] = parts.get(cause_name(ended), 0.0) + part
-        found.setdefault(world_name(results.design, cell), {})[cell.agent.label] = parts
-    return causes_figure(found)
+        label = marked(cell.agent.label, results.caveats())
+        found.setdefault(world_name(results.design, cell), {})[label] = parts
+    return causes_figure(found, results.caveats())
 
 
 def draw_grid(results: Results, agent: str | None, world: str | None, number: int) -> Figure:
@@ -80,6 +81,7 @@ def draw_grid(results: Results, agent: str | None, world: str | None, number: in
     if model.layout is None:
         raise SettingError(f"{cell.world.label} is no grid and cannot be drawn; choose another with --world")
     title = f"{cell.agent.label} in {cell.world.label}, run {number}: {cell.episodes:,} episodes"
+    title += "".join(f"\n{text}" for label, text in results.caveats().items() if label == cell.agent.label)
     return plan_figure(model, final_plan(run), visits(model, run), title)
 
 

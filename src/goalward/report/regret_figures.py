@@ -19,7 +19,8 @@ from goalward.arrays import Floats
 from goalward.errors import SettingError
 from goalward.escapes import mathtext
 from goalward.report.agent_styles import LineStyle, agent_styles
-from goalward.report.figure_style import finish_axes, grouped_ticks, new_figure
+from goalward.report.figure_style import caveat_handles, finish_axes, grouped_ticks, new_figure
+from goalward.report.symbols import marked
 from goalward.results.results import CellResults, Results
 from goalward.results.statistics import mean_interval, quantile
 from goalward.results.summary import SweepRow
@@ -47,9 +48,11 @@ def regret_figure(results: Results, measure: str = "regret", axes: str = "linear
         panel.set_xlabel("episode")
     for panel in panels[len(worlds) :]:
         panel.set_visible(False)
-    handles = [legend_line(agent, style) for agent, style in styles.items()]
+    caveats = results.caveats()
+    handles = [legend_line(marked(agent, caveats), style) for agent, style in styles.items()]
     if any(cell.truncated.any() for cell in results.cells):
         handles.append(Line2D([], [], color="#444444", marker="x", linestyle="none", label="first run cut off"))
+    handles += caveat_handles(caveats)
     figure.legend(
         handles=handles, loc="outside lower center", ncols=min(len(handles), 6), frameon=False, handlelength=3.2
     )
@@ -142,7 +145,7 @@ def growth_figure(results: Results, sweeps: list[SweepRow], level: float = 0.95)
     for panel, (world, setting) in zip(figure.subplots(1, len(groups), squeeze=False).ravel(), groups, strict=True):
         group = [row for row in sweeps if (row.world, row.setting) == (world, setting)]
         for row in group:
-            draw_growth(panel, row, styles[row.agent], level)
+            draw_growth(panel, row, styles[row.agent], level, marked(row.agent, results.caveats()))
         panel.set_xscale("log")
         if any(np.isfinite(np.asarray(line.get_ydata())).any() for line in panel.lines):
             panel.set_yscale("log")
@@ -156,10 +159,12 @@ def growth_figure(results: Results, sweeps: list[SweepRow], level: float = 0.95)
         panel.set_ylabel("final sum of optimality gaps, geometric mean")
         panel.legend(frameon=False)
         finish_axes(panel)
+    if results.caveats():
+        figure.legend(handles=caveat_handles(results.caveats()), loc="outside lower center", frameon=False)
     return figure
 
 
-def draw_growth(panel: Axes, row: SweepRow, style: LineStyle, level: float) -> None:
+def draw_growth(panel: Axes, row: SweepRow, style: LineStyle, level: float, label: str) -> None:
     """Draw every run as a dot, the geometric means with their intervals, and the fitted power."""
     x = np.array(row.values)
     logs = [np.log(finals[finals > 0.0]) for finals in row.finals]
@@ -174,7 +179,7 @@ def draw_growth(panel: Axes, row: SweepRow, style: LineStyle, level: float) -> N
     slope = "" if math.isnan(fitted) else f": exponent {fitted:.2f} ± {row.exponent.half_width:.2f}"
     panel.errorbar(
         x, means, yerr=reaches, color=style.colour, marker=style.marker, linestyle="none", capsize=3,
-        label=f"{mathtext(row.agent)}{slope}",
+        label=f"{mathtext(label)}{slope}",
     )  # fmt: skip
     if math.isnan(fitted):
         return

@@ -60,7 +60,7 @@ def title(summary: Summary, rows: list[Row]) -> str:
 
 
 def cells(row: Row, agent: str) -> tuple[str, ...]:
-    mark = " *" * bool(row.truncated or row.failed or row.missing)
+    mark = " *" * bool(row.truncated or row.failed or row.missing or row.caveat)
     return (
         agent + mark,
         with_margin(row.regret),

@@ -1,14 +1,15 @@
-"""How states, actions and the causes of an epoch's end are written, in Unicode or in plain ASCII."""
+"""How states, actions, agents and the causes of an epoch's end are written, in Unicode or in plain ASCII."""
 
 from __future__ import annotations
 
 import string
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from goalward.learning.rollout import Ended
 from goalward.model.ssp import SSP
 
-__all__ = ["ASCII", "CAUSES", "UNICODE", "Glyphs", "action_marks", "cause_name", "state_label"]
+__all__ = ["ASCII", "CAUSES", "UNICODE", "Glyphs", "action_marks", "cause_name", "marked", "state_label"]
 
 
 CAUSES = {
@@ -39,6 +40,11 @@ class Glyphs(NamedTuple):
 
 UNICODE = Glyphs({"left": "←", "right": "→", "up": "↑", "down": "↓"}, "∞", "█", "●", ("┌┬┐", "├┼┤", "└┴┘"), "─", "│")
 ASCII = Glyphs({"left": "<", "right": ">", "up": "^", "down": "v"}, "inf", "#", "*", ("+++", "+++", "+++"), "-", "|")
+
+
+def marked(label: str, caveats: Mapping[str, str]) -> str:
+    """Return the label of an agent, with a mark if something must be known about its results."""
+    return f"{label} *" if label in caveats else label
 
 
 def state_label(ssp: SSP, state: int) -> str:

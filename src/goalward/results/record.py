@@ -35,6 +35,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from goalward.agents.base import CAVEAT
 from goalward.arrays import Floats, Int64s
 from goalward.errors import FileError
 from goalward.learning.rollout import Ended
@@ -184,6 +185,12 @@ class StoredRun:
         """How the run ended; numbers that are not finite are None."""
         outcome: dict[str, Any] = self.document["outcome"]
         return outcome
+
+    @property
+    def caveat(self) -> str:
+        """What the agent's notes ask every table and figure to show."""
+        notes = self.document.get("notes")
+        return str(notes.get(CAVEAT, "")) if isinstance(notes, dict) else ""
 
     def columns(self, *names: str) -> list[NDArray[Any]]:
         """Return some list columns; raises FileError with the reason if they cannot be read."""

@@ -53,6 +53,8 @@ class CellResults:
         How many epochs ended by each cause, over all runs.
     missing, failed, damaged
         The numbers of the other runs.
+    caveat
+        What the agent's notes ask every table and figure to show; empty if there is nothing.
     """
 
     cell: Cell
@@ -68,6 +70,7 @@ class CellResults:
     missing: list[int] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
     damaged: list[int] = field(default_factory=list)
+    caveat: str = ""
 
     @property
     def complete(self) -> Bools:
@@ -98,6 +101,10 @@ class Results:
     def algorithms(self) -> dict[str, str]:
         """Return the name of the algorithm of each agent, by its label."""
         return {cell.cell.agent.label: str(cell.cell.agent.identity["name"]) for cell in self.cells}
+
+    def caveats(self) -> dict[str, str]:
+        """Return the caveat of each agent that has one, by its label."""
+        return {cell.cell.agent.label: cell.caveat for cell in self.cells if cell.caveat}
 
     def runs(self) -> Table:
         """Return a table with one row for each stored run; regrets of a run that was cut off are NaN."""
@@ -208,6 +215,7 @@ def load_cell(store: Store, design: Design, cell: Cell, threads: Executor) -> Ce
         missing=[run for run, state in absent if state == "missing"],
         failed=[run for run, state in absent if state == "failed"],
         damaged=[run for run, state in absent if state == "damaged"],
+        caveat=next((each.caveat for _, each in stored), ""),
     )
 
 
@@ -219,6 +227,7 @@ class OneRun(NamedTuple):
     total_steps: int
     seconds: float
     ended_by: dict[str, int]
+    caveat: str
     curves: list[Floats]
 
 
@@ -242,6 +251,7 @@ def read_run(store: Store, key: str, points: Int64s) -> OneRun | NoRun:
         outcome["total_steps"],
         float(stored.document["timing"]["cpu_seconds"]),
         outcome["ended_by"],
+        stored.caveat,
         [at_points(points, episodes[:finished], curve[:finished]) for curve in curves],
     )
 

@@ -51,6 +51,7 @@ class Row:
     exponent: Interval
     steps: float
     seconds: float
+    caveat: str = ""
 
     @property
     def planned(self) -> int:
@@ -124,6 +125,7 @@ def row_of(results: Results, cell: CellResults, level: float, interval: Callable
         exponent_of(cell, level),
         float(cell.total_steps[complete].mean()) if complete.any() else np.nan,
         float(cell.seconds[complete].mean()) if complete.any() else np.nan,
+        cell.caveat,
     )
 
 
@@ -155,6 +157,7 @@ def notes_on(rows: list[Row]) -> list[str]:
             notes.append(f"{where}: {row.missing} of {row.planned} runs are missing; goalward run makes them")
     if len(notes) > MOST_NOTES:
         notes[MOST_NOTES:] = [f"and {len(notes) - MOST_NOTES} more of the kind; goalward status lists all"]
+    notes += [f"{agent}: {caveat}" for agent, caveat in {row.agent: row.caveat for row in rows if row.caveat}.items()]
     few = sorted({row.complete for row in rows if row.complete < FEW_RUNS})
     if few:
         notes.append(f"some means are of {few[0]} run{'s' * (few[0] != 1)}: too few for an interval to say much")
