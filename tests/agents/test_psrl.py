@@ -270,7 +270,6 @@ class TestVariants:
         assert (epochs.goals[by_goals] == limits[by_goals]).all()
         assert by_goals.any()
         assert (by_goals | epochs.ended_by(Ended.AFTER_VISITS))[:-1].all()
-        assert len(epochs) < len(self.run(PSRL()).epochs)
 
     def test_episode_sampling(self) -> None:
         run = self.run(EpisodePSRL(prior=Dirichlet(1.0)), max_steps=100_000)
