@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from goalward._arrival import register_when_loaded
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
@@ -45,8 +47,14 @@ if TYPE_CHECKING:
     from goalward.results.results import open_results as open_results
     from goalward.results.table import Table as Table
     from goalward.studies.study import Study as Study
+    from goalward.worlds.environments.discretize import Discretize as Discretize
+    from goalward.worlds.gymnasium import from_gymnasium as from_gymnasium
+    from goalward.worlds.gymnasium import to_gymnasium as to_gymnasium
 
 _homes = {
+    "Discretize": "goalward.worlds.environments.discretize",
+    "from_gymnasium": "goalward.worlds.gymnasium",
+    "to_gymnasium": "goalward.worlds.gymnasium",
     "Dirichlet": "goalward.beliefs.dirichlet",
     "FinitePrior": "goalward.beliefs.finite",
     "LogEstimate": "goalward.beliefs.log_estimate",
@@ -97,3 +105,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+register_when_loaded()

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Bools = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-__all__ = ["Bools", "Floats", "Int32s", "Int64s"]
+__all__ = ["Bools", "Bytes", "Floats", "Int32s", "Int64s"]

@@ -21,11 +21,12 @@ from goalward.learning.regret import Optimum, optimum, unknown
 from goalward.learning.replay import Observer, Recorder
 from goalward.learning.rollout import Ended, Rollout
 from goalward.learning.run import Run
-from goalward.learning.stepwise import Environment, Stepwise
-from goalward.model.checks import checked_costs, checked_state
+from goalward.learning.stepwise import PATIENCE, Environment, Stepwise
+from goalward.learning.survey import model_of, read_model_environment, survey, told_by
 from goalward.model.ssp import SSP
 from goalward.seeds import checked_seed, generator, streams
 from goalward.settings import checked_integer
+from goalward.worlds.outcomes import Outcome
 
 __all__ = ["learn"]
 
@@ -44,6 +45,8 @@ def learn(
     *,
     max_steps: int | None = None,
     give_up_cost: float | None = None,
+    goal: str | float | Callable[[Outcome], object] | None = None,
+    cost: str | float | Callable[[Outcome], float] | None = None,
     task: Task | None = None,
     resume: bool = False,
     keep_plans: bool = False,
@@ -59,8 +62,8 @@ def learn(
     agent
         The agent; it is not changed. ``run.agent`` is the one that learnt.
     world
-        A model, or a Gymnasium-style environment with integer states and actions. An environment made from a model
-        carries it as ``environment.unwrapped.ssp``; for any other, `task` says what the agent may know.
+        A model, or a Gymnasium environment whose actions and observations are finitely many. An environment made from
+        a model carries it as ``environment.unwrapped.ssp``. Of any other the regret is not known.
     episodes
         How many episodes to run, K.
     seed
@@ -69,9 +72,13 @@ def learn(
         End the run after so many steps, even in the middle of an episode.
     give_up_cost
         Let the agent give up: one more action, the last one, leads from every state to the start at this cost (see
-        `SSP.with_give_up`). Regret is measured against the best policy that may give up too.
+        `SSP.with_give_up`). Regret is measured against the best policy that may give up too. In an environment without
+        a model, an episode that ends away from the goal is a restart at this cost.
+    goal, cost
+        What the steps of an environment mean: which of them reach the goal, and what they cost. See
+        `goalward.worlds.outcomes`.
     task
-        What the agent is told of an environment without a model.
+        What the agent is told of an environment without a model, if the environment does not say it itself.
     resume
         Go on with what the agent learnt in an earlier run instead of starting from scratch.
     keep_plans, keep_steps
@@ -87,27 +94,33 @@ def learn(
     ------
     EndlessRunError
         If the run might never end: a dead end can be reached from the start, or a loop costs nothing. See
-        `goalward.learning.endless` for what to do.
+        `goalward.learning.endless` for what to do. Also if an environment ends an episode away from the goal and the
+        agent may not give up.
     UnreachableGoalError
         If no policy reaches the goal surely from the start.
     """
     checked_integer("episodes", episodes, 1)
     limit = UNLIMITED if max_steps is None else checked_integer("max_steps", max_steps, 1)
     given = checked_agent(agent, world)
-    if give_up_cost is not None:
-        world = with_give_up(world, give_up_cost)
     environment, planning, acting = streams(seed)
-    model = world if isinstance(world, SSP) else getattr(getattr(world, "unwrapped", world), "ssp", None)
-    told = tell(model, task, episodes)
-    if model is not None:
+    model = checked_model(world, give_up_cost, goal, cost)
+    reading = None
+    if model is None:
+        told, reading = survey(world, given, episodes, task, goal, cost, give_up_cost)
+    else:
+        told = tell(model, task, episodes)
         check_end(model, given, limited=max_steps is not None)
+        if not isinstance(world, SSP):
+            give_up = -1 if give_up_cost is None else model.actions - 1
+            reading = read_model_environment(world, given, goal, cost, give_up)
     best = unknown(told.costs.shape) if model is None else optimum(model)
     learner = prepare(given, told, generator(planning), resume)
     stage: Rollout | Stepwise
     if isinstance(world, SSP):
-        stage = Rollout(world, environment, acting)
+        assert model is not None
+        stage = Rollout(model, environment, acting)
     else:
-        stage = Stepwise(world, told, environment, acting)
+        stage = Stepwise(world, told, environment, acting, reading, PATIENCE if max_steps is None else None)
     if isinstance(learner, StepAgent) and not told.available.any(axis=1).all():
         state = int(np.argmin(told.available.any(axis=1)))
         raise SettingError(f"in state {state} no action is available; {learner.name} cannot learn in such a world")
@@ -121,22 +134,28 @@ def learn(
     return loop.run(checked_seed(seed), best, ended, None if resume else model)
 
 
-def tell(model: SSP | None, task: Task | None, episodes: int) -> Task:
-    """Return what the agent is told."""
-    if task is not None:
-        costs = checked_costs(task.costs, np.asarray(task.costs) != np.inf)
-        costs.flags.writeable = False
-        if model is not None and not np.array_equal(np.isfinite(costs), model.available):
-            raise SettingError(
-                f"the task has {costs.shape[0]} states and {costs.shape[1]} actions, the model {model.states} and"
-                f" {model.actions}; sizes and available actions must be the same"
-            )
-        return Task(costs, checked_state(task.initial_state, len(costs)), episodes)
-    if model is None:
+def checked_model(world: SSP | Environment, give_up_cost: float | None, goal: object, cost: object) -> SSP | None:
+    """Return the model of a world, in which the agent may give up if that has a cost; None if it has none."""
+    if isinstance(world, SSP) and (goal is not None or cost is not None):
         raise SettingError(
-            "the environment carries no model; pass task=Task(costs, initial_state, episodes) to say what is known"
+            f"{'cost' if goal is None else 'goal'} says what the steps of an environment mean; a model knows its goal"
+            " and costs: leave it out, or use world.with_costs"
         )
-    return Task.of(model, episodes)
+    model = world if isinstance(world, SSP) else model_of(world)
+    return model if model is None or give_up_cost is None else model.with_give_up(give_up_cost)
+
+
+def tell(model: SSP, task: Task | None, episodes: int) -> Task:
+    """Return what the agent is told about a model."""
+    if task is None:
+        return Task.of(model, episodes)
+    told = told_by(task, episodes)
+    if not np.array_equal(told.available, model.available):
+        raise SettingError(
+            f"the task has {told.states} states and {told.actions} actions, the model {model.states} and"
+            f" {model.actions}; sizes and available actions must be the same"
+        )
+    return told
 
 
 def checked_agent(agent: Learner, world: object) -> Agent | StepAgent:
@@ -150,13 +169,6 @@ def checked_agent(agent: Learner, world: object) -> Agent | StepAgent:
             f"agent is {agent!r}; it must be an Agent or a StepAgent: see gw.agents, or gw.agents.make(name)"
         )
     return agent
-
-
-def with_give_up(world: SSP | Environment, cost: float) -> SSP:
-    """Return a model in which the agent may give up."""
-    if not isinstance(world, SSP):
-        raise SettingError("give_up_cost is for models; make one of the environment first")
-    return world.with_give_up(cost)
 
 
 def prepare(agent: Agent | StepAgent, task: Task, rng: np.random.Generator, resume: bool) -> Agent | StepAgent:

@@ -133,6 +133,11 @@ class Run:
         return np.cumsum(self.gaps)
 
     @property
+    def has_model(self) -> bool:
+        """Whether the true model is known; without it there is no regret."""
+        return not np.isnan(self.optimal_value)
+
+    @property
     def total_steps(self) -> int:
         """The number of steps of the run."""
         return int(self.steps.sum())
@@ -159,13 +164,15 @@ class Run:
         return self.agent.notes()
 
     def _require_model(self) -> None:
-        if np.isnan(self.optimal_value):
+        if not self.has_model:
             raise SettingError(
                 "there is no regret without the true model; learn in an SSP, or in an environment that carries one"
             )
 
     def __repr__(self) -> str:
-        known = "" if np.isnan(self.optimal_value) or not len(self.costs) else f", regret={self.regret[-1]:.6g}"
+        known = (
+            "" if not len(self.costs) else f", regret={self.regret[-1]:.6g}" if self.has_model else ", optimum unknown"
+        )
         cut = f", truncated ({self.truncation})" if self.truncated else ""
         return (
             f"Run({self.agent.name}, episodes={len(self.costs)}, steps={self.total_steps}, seed={self.seed}{known}, "

@@ -1,9 +1,10 @@
 """The same acting, step by step through a Gymnasium-style environment.
 
 An environment has ``reset(seed=...) -> (state, info)`` and ``step(action) -> (state, reward, terminated, truncated,
-info)``; states and actions are integers, the cost of a step is minus its reward, and `terminated` is the goal, whatever
-state comes with it. `truncated` breaks the episode off: the step is learnt with the state it led to, never as a visit
-to the goal, and the environment is reset.
+info)``. What the reward means and which steps reach the goal is said by rules (`goalward.learning.survey`). An episode
+that ends away from the goal is never learnt as one that reached it: it leads to a state in which the agent can only
+give up, or, if it may not, it ends the run with an error. `truncated` breaks the episode off: the step is learnt with
+the state it led to, never as a visit to the goal, and the environment is reset.
 
 A plan means here exactly what it means in `rollout`. An environment that draws one uniform number for each step from
 the generator that ``reset(seed=...)`` made, and takes the successor as `acting.draw_successor` does, gives the same
@@ -17,11 +18,19 @@ from typing import Any, Protocol
 import numpy as np
 
 from goalward.agents.base import NEVER, Plan, StepAgent, Steps, Task
-from goalward.errors import PolicyError, StateError
+from goalward.errors import CostError, EndlessRunError, PolicyError, SettingError
 from goalward.learning.rollout import BLOCK, Ended, Luck, prepare_policy, visit_limits
+from goalward.learning.survey import Reading
 from goalward.model.dynamics import draw_action
+from goalward.worlds.outcomes import CostRule, GoalRule, Outcome, name_of
+from goalward.worlds.spaces import StateNumbers
 
-__all__ = ["Environment", "Stepwise"]
+__all__ = ["PATIENCE", "Environment", "Stepwise"]
+
+PATIENCE = 1_000_000
+"""Steps after which a run without a limit that has never seen the goal is an error."""
+
+Happened = list[tuple[int, int, float, int]]
 
 
 class Environment(Protocol):
@@ -37,20 +46,36 @@ class Environment(Protocol):
 class Stepwise:
     """An environment in which plans are followed; `state` is where the agent is."""
 
-    def __init__(self, environment: Environment, task: Task, stream: int, acting: int):
+    def __init__(
+        self,
+        environment: Environment,
+        task: Task,
+        stream: int,
+        acting: int,
+        reading: Reading | None = None,
+        patience: int | None = None,
+    ):
         self.environment, self.task = environment, task
+        self.reading = reading or Reading(StateNumbers(environment), GoalRule(), CostRule())
         self.acting = Luck(acting)
         self.cut = False
-        self.visits = np.zeros(task.costs.shape, dtype=np.int64)
+        self.patience = patience
         self.never = np.full(task.costs.shape, NEVER)
-        self.state = self.read_state(environment.reset(seed=stream)[0])
+        # Lists, because single entries of arrays are slow to read.
+        self.costs: list[float] = task.costs.ravel().tolist()
+        self.idle = [not any(row) for row in task.available.tolist()]
+        # The last state may be one that only giving up leaves.
+        self.states = task.states if self.reading.ended is None else self.reading.ended
+        self.observed: Any = None
+        self.state = self.restart(seed=stream)
 
     def begin(self, plan: Plan) -> None:
         """Take up a plan."""
-        self.stop_after = visit_limits(plan.stop_after_visits, self.never)
-        self.stop_before = visit_limits(plan.stop_before_visits, self.never)
+        self.stop_after = limits(plan.stop_after_visits, self.never)
+        self.stop_before = limits(plan.stop_before_visits, self.never)
         self.policy, self.chances = prepare_policy(plan, self.task.states, self.task.actions)
-        self.visits.fill(0)
+        self.rows = len(self.policy)
+        self.visits = [0] * self.task.costs.size
         self.step = 0
         self.stop_when_cut = plan.stop_when_cut
         self.plan_goals = NEVER if plan.stop_after_goals is None else plan.stop_after_goals
@@ -58,24 +83,29 @@ class Stepwise:
 
     def advance(self, episodes: int, steps: int) -> tuple[Steps, int]:
         """Follow the plan for a while: at most so many episodes and steps; return the steps and what ended the plan."""
-        happened: list[tuple[int, int, float, int]] = []
+        happened: Happened = []
         ended = 0
         self.cut = False
-        while not ended and not self.cut and len(happened) < min(steps, BLOCK):
+        room = min(steps, BLOCK)
+        visits, stop_after, stop_before = self.visits, self.stop_after, self.stop_before
+        A, goal = self.task.actions, self.task.goal
+        while not ended and not self.cut and len(happened) < room:
             state = self.state
-            if not self.task.available[state].any():
+            if self.idle[state]:
                 ended = int(Ended.DEAD_END)
                 break
             action = self.choose()
-            if self.step > 0 and self.visits[state, action] >= self.stop_before[state, action]:
+            pair = state * A + action
+            if stop_before is not None and self.step > 0 and visits[pair] >= stop_before[pair]:
                 ended = int(Ended.BEFORE_VISITS)
                 break
-            happened.append(self.play(action))
+            step = self.play(action)
+            happened.append(step)
             self.step += 1
-            self.visits[state, action] += 1
-            if self.visits[state, action] >= self.stop_after[state, action]:
-                ended += Ended.AFTER_VISITS
-            if happened[-1][3] == self.task.goal:
+            visits[pair] += 1
+            if stop_after is not None and visits[pair] >= stop_after[pair]:
+                ended += 1  # AFTER_VISITS, as a plain number: flags are slow
+            if step[3] == goal:
                 self.plan_goals -= 1
                 ended += Ended.GOALS if self.plan_goals <= 0 else 0
                 episodes -= 1
@@ -84,23 +114,37 @@ class Stepwise:
                 ended += Ended.STEPS
             if self.cut and self.stop_when_cut:
                 ended += Ended.CUT
-        return as_steps(happened), int(ended)
+        return self.finished(happened), int(ended)
 
     def advance_with(self, agent: StepAgent, episodes: int, steps: int) -> tuple[Steps, int]:
         """Let an agent choose and learn step by step for a while."""
-        happened: list[tuple[int, int, float, int]] = []
+        happened: Happened = []
         self.cut = False
         while episodes and not self.cut and len(happened) < min(steps, BLOCK):
             happened.append(self.play(self.checked(agent.choose(self.state, self.chance()))))
             agent.observe(as_steps(happened[-1:]))
             episodes -= happened[-1][3] == self.task.goal
-        return as_steps(happened), 0 if episodes else int(Ended.EPISODES)
+        return self.finished(happened), 0 if episodes else int(Ended.EPISODES)
+
+    def finished(self, happened: Happened) -> Steps:
+        """Return what happened as arrays; raises EndlessRunError if the goal has not been seen for far too long."""
+        steps = as_steps(happened)
+        if self.patience is not None:
+            self.patience -= len(happened)
+            if self.cut or (steps.next_states == self.task.goal).any():
+                self.patience = None
+            elif self.patience <= 0:
+                raise EndlessRunError(
+                    f"{name_of(self.environment)} has not reached the goal in {PATIENCE:,} steps; the goal is"
+                    f" {self.reading.goal}: pass another rule as goal=..., or max_steps=..., which ends the run"
+                )
+        return steps
 
     def choose(self) -> int:
         """Return the action that the plan says, drawing it if need be."""
         if len(self.chances):
             return self.checked(int(draw_action(self.chances, self.state, self.chance())))
-        return self.checked(int(self.policy[min(self.step, len(self.policy) - 1), self.state]))
+        return self.checked(self.policy.item(min(self.step, self.rows - 1), self.state))
 
     def chance(self) -> float:
         """Return the next number of the acting stream."""
@@ -110,7 +154,8 @@ class Stepwise:
 
     def checked(self, action: int) -> int:
         """Return an action that is available, or say that it is not."""
-        if not (0 <= action < self.task.actions and self.task.available[self.state, action]):
+        A = self.task.actions
+        if not (0 <= action < A and self.costs[self.state * A + action] != np.inf):
             raise PolicyError(
                 f"the policy plays action {action} in state {self.state}, which is not available there;"
                 " see task.available"
@@ -120,26 +165,77 @@ class Stepwise:
     def play(self, action: int) -> tuple[int, int, float, int]:
         """Play an action, and start the next episode if this one is over."""
         state = self.state
-        reached, reward, terminated, truncated, _ = self.environment.step(action)
-        successor = self.task.goal if terminated else self.read_state(reached)
-        self.cut = bool(truncated) and not terminated
-        self.state = self.read_state(self.environment.reset()[0]) if terminated or truncated else successor
-        return state, action, -float(reward), successor
+        told = self.costs[state * self.task.actions + action]
+        reading = self.reading
+        if action == reading.give_up:
+            self.state = self.restart()
+            return state, action, told, self.state
+        named = action + reading.first_action
+        observed, reward, terminated, truncated, info = self.environment.step(named)
+        goal, pays = reading.goal, reading.cost
+        if goal.predicate is None and pays.fixed is not None:
+            cost = pays.fixed
+            reached = terminated if goal.threshold is None else reward >= goal.threshold
+        else:
+            outcome = Outcome(self.observed, named, observed, reward, terminated, info)
+            cost, reached = pays.cost(outcome), goal.reached(outcome)
+        self.cut = bool(truncated) and not terminated and not reached
+        if reached:
+            successor = self.task.goal
+        elif terminated and not reading.goes_on:
+            successor = self.lost(named, reward)
+        else:
+            successor = reading.numbers.read(observed, self.states)
+        if reading.known_costs and cost != told and not abs(cost - told) <= 1e-9 * told:
+            self.refuse_cost(named, cost, told)
+        if reached or self.cut:
+            self.state = self.restart()
+        else:
+            self.observed = observed
+            self.state = successor
+        return state, action, cost, successor
 
-    def read_state(self, given: Any) -> int:
-        """Return the number of a non-goal state."""
-        state = int(given)
-        if not 0 <= state < self.task.states:
-            raise StateError(
-                f"the environment gave state {given!r}; an episode that is not over is in a state of"
-                f" 0..{self.task.states - 1}, and the goal is announced by terminated=True"
+    def restart(self, **seed: int) -> int:
+        """Reset the environment; return the state in which it starts."""
+        try:
+            self.observed = self.environment.reset(**seed)[0]
+        except (TypeError, ValueError, IndexError, KeyError) as error:
+            raise SettingError(
+                f"{name_of(self.environment)}.reset failed: {error}; reset(seed=...) must return (state, info)"
+            ) from error
+        return self.reading.numbers.read(self.observed, self.states)
+
+    def lost(self, action: int, reward: Any) -> int:
+        """Return the state that stands for the end of an episode away from the goal."""
+        if self.reading.ended is None:
+            raise EndlessRunError(
+                f"{name_of(self.environment)} ended an episode away from the goal: action {action} in state"
+                f" {self.observed!r}, reward {reward}; the goal is {self.reading.goal}. Pass give_up_cost=..., which"
+                " makes such an end a restart at that cost, or another rule as goal=..."
             )
-        return state
+        return self.reading.ended
+
+    def refuse_cost(self, action: int, cost: float, told: float) -> None:
+        """Raise CostError: what was paid is not what the agent was told."""
+        raise CostError(
+            f"action {action} in state {self.observed!r} cost {cost:g}, and the agent was told {told:g}; pass"
+            " task=Task(costs, initial_state, episodes) with the true costs, or cost=1.0 to count steps"
+        )
 
 
-def as_steps(happened: list[tuple[int, int, float, int]]) -> Steps:
+def limits(given: Any, never: Any) -> list[int] | None:
+    """Return a table of visit limits as a list, None if it limits nothing."""
+    return None if given is None else visit_limits(given, never).ravel().tolist()
+
+
+def as_steps(happened: Happened) -> Steps:
     """Return a list of steps as arrays."""
-    steps = Steps.empty(len(happened))
-    for i, (state, action, cost, successor) in enumerate(happened):
-        steps.states[i], steps.actions[i], steps.costs[i], steps.next_states[i] = state, action, cost, successor
-    return steps
+    if not happened:
+        return Steps.empty(0)
+    states, actions, costs, successors = zip(*happened, strict=True)
+    return Steps(
+        np.array(states, dtype=np.int64),
+        np.array(actions, dtype=np.int64),
+        np.array(costs),
+        np.array(successors, dtype=np.int64),
+    )

@@ -1,0 +1,297 @@
+"""Learning through `step` in environments without a model: what is told, what is the goal, what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import goalward as gw
+from goalward.agents import PSRL, Task
+from goalward.errors import CostError, EndlessRunError, SettingError, UnknownNameError, UnreachableGoalError
+from goalward.learning import stepwise
+
+
+class Walk(gymnasium.Env):
+    """From 0 to 3 by action 1; action 0 goes back, from 0 it ends the episode if there is a cliff."""
+
+    def __init__(self, space: spaces.Space | None = None, cliff: bool = False, reward: float = -1.0, first: int = 0):
+        self.observation_space = space or spaces.Discrete(4, start=first)
+        self.action_space = spaces.Discrete(2, start=first)
+        self.cliff, self.reward, self.first = cliff, reward, first
+
+    def observed(self) -> Any:
+        if isinstance(self.observation_space, spaces.Tuple):
+            return self.place // 2, self.place % 2
+        if isinstance(self.observation_space, spaces.MultiDiscrete):
+            return np.array([self.place // 2, self.place % 2])
+        if isinstance(self.observation_space, spaces.Dict):
+            return {"a": self.place // 2, "b": self.place % 2}
+        return self.place + self.first
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.place = 0
+        return self.observed(), {}
+
+    def step(self, action: Any) -> Any:
+        forward = action - self.first
+        lost = self.cliff and self.place == 0 and not forward
+        self.place = self.place + 1 if forward else max(self.place - 1, 0)
+        reached = self.place == 3
+        return self.observed(), self.reward, reached or lost, False, {"is_success": reached}
+
+
+class TestFrozenLake:
+    """Falling into a hole ends an episode and is not the goal."""
+
+    def test_it_is_refused_before_the_first_step(self) -> None:
+        class Watched(gymnasium.Wrapper):
+            steps = 0
+
+            def step(self, action: Any) -> Any:
+                self.steps += 1
+                return super().step(action)
+
+        slippery = Watched(gymnasium.make("FrozenLake-v1"))
+        with pytest.raises(
+            UnreachableGoalError, match=r"no policy reaches the goal surely .* pass give_up_cost=\.\.\."
+        ):
+            gw.learn(PSRL(), slippery, 10)
+        dry = Watched(gymnasium.make("FrozenLake-v1", is_slippery=False))
+        with pytest.raises(EndlessRunError, match=r"get to states 5, 7, 11 and 1 more, .* pass give_up_cost=\.\.\."):
+            gw.learn(PSRL(), dry, 10, max_steps=100)
+        assert slippery.steps == dry.steps == 0
+
+    @pytest.mark.parametrize("told", [False, True])
+    def test_learning_with_restarts(self, told: bool) -> None:
+        """It learns to reach the goal; every arrival is a real one, counted by a wrapper."""
+
+        class Counted(gymnasium.Wrapper):
+            goals = holes = 0
+
+            def step(self, action: Any) -> Any:
+                state, reward, terminated, truncated, info = super().step(action)
+                self.goals += reward == 1.0
+                self.holes += terminated and reward == 0.0
+                return state, reward, terminated, truncated, info
+
+        env = Counted(gymnasium.make("FrozenLake-v1", is_slippery=False))
+        task = Task(np.ones((16, 4)), 0, 1) if told else None
+        run = gw.learn(PSRL(), env, 60, seed=2, give_up_cost=10.0, task=task, keep_steps=True)
+        assert run.reached.all()
+        assert env.goals == 60
+        assert env.holes > 0
+        assert run.costs[-10:].tolist() == [6.0] * 10
+        steps = run.trajectory
+        # State 16 stands for all ends away from the goal; only giving up, action 4, leaves it, for the start.
+        lost = steps.states == 16
+        assert np.count_nonzero(steps.next_states == 16) == np.count_nonzero(lost) == env.holes
+        assert (steps.actions[lost] == 4).all()
+        assert (steps.next_states[steps.actions == 4] == 0).all()
+        assert (steps.costs[steps.actions == 4] == 10.0).all()
+
+    def test_the_optimum_is_approached(self) -> None:
+        """The mean cost of the last episodes is near the optimum of the table with restarts, without the time limit.
+
+        V* is 58.5. An episode costs about 60 with a standard deviation below 60, so the mean of 400 lies within 12 of
+        its expectation but for a chance of 1e-4; what is left to learn costs a few percent.
+        """
+        env = gymnasium.make("FrozenLake-v1").unwrapped
+        run = gw.learn(PSRL(), env, 900, seed=0, give_up_cost=10.0)
+        best = gw.solve(gw.from_gymnasium(env).with_give_up(10.0)).values[0]
+        assert best == pytest.approx(58.5)
+        assert abs(run.costs[-400:].mean() - best) < 16.0
+
+    def test_a_time_limit_is_no_goal(self) -> None:
+        env = gymnasium.make("FrozenLake-v1", is_slippery=False, max_episode_steps=4)
+        run = gw.learn(PSRL(), env, 30, seed=0, give_up_cost=5.0, max_steps=5000)
+        assert not run.reached.any()
+        assert "the environment cut off" in run.truncation
+
+
+class TestOtherTables:
+    """CliffWalking and Taxi."""
+
+    def test_cliff_walking(self) -> None:
+        run = gw.learn(PSRL(), gymnasium.make("CliffWalking-v1"), 250, seed=0)
+        assert run.reached.all()
+        assert np.median(run.costs[-100:]) == 13.0
+
+    def test_taxi_starts_anywhere(self) -> None:
+        """Its costs are those of the table, also where it is fined; the starts differ."""
+        env = gymnasium.make("Taxi-v4").unwrapped
+        run = gw.learn(gw.agents.make("uniform"), env, 20, seed=0, keep_steps=True)
+        steps = run.trajectory
+        ends = np.flatnonzero(steps.next_states == 500)
+        assert len(set(steps.states[ends[:-1] + 1].tolist())) > 5
+        assert set(steps.costs.tolist()) == {1.0, 10.0}
+        assert len(ends) == np.count_nonzero(run.reached)
+
+    def test_taxi_with_restarts_anywhere(self) -> None:
+        """Where giving up leads is not known beforehand, so agents may not be told."""
+        run = gw.learn(gw.agents.make("uniform"), gymnasium.make("Taxi-v4"), 3, give_up_cost=50.0, max_steps=300)
+        assert run.agent.task.give_up is None
+        assert run.agent.task.costs.shape == (501, 7)
+
+
+class TestGoals:
+    """One rule says which steps reach the goal."""
+
+    @pytest.mark.parametrize("rule", ["terminated", lambda outcome: outcome.info["is_success"]])
+    def test_named_and_by_a_function(self, rule: Any) -> None:
+        run = gw.learn(PSRL(), Walk(), 40, goal=rule)
+        assert run.reached.all()
+        assert run.costs[-5:].tolist() == [3.0] * 5
+
+    def test_by_the_reward(self) -> None:
+        """An end without that reward is none of the goal; an arrival that the environment does not end is one."""
+
+        class Gain(Walk):
+            def step(self, action: Any) -> Any:
+                state, _, terminated, truncated, info = super().step(action)
+                return state, 1.0 if info["is_success"] else 0.0, terminated and not info["is_success"], truncated, info
+
+        run = gw.learn(PSRL(), Gain(cliff=True), 40, goal=1.0, give_up_cost=4.0)
+        assert run.reached.all()
+        assert run.costs[-5:].tolist() == [3.0] * 5
+        with pytest.raises(
+            EndlessRunError, match=r"Gain ended an episode away from the goal: action 0 in state 0.*give"
+        ):
+            gw.learn(gw.agents.make("uniform"), Gain(cliff=True), 40, goal=1.0)
+
+    def test_it_must_be_said(self) -> None:
+        with pytest.raises(SettingError, match="which endings of Walk are the goal"):
+            gw.learn(PSRL(), Walk(), 3)
+        with pytest.raises(UnknownNameError, match="no rule for goals is called 'goal'"):
+            gw.learn(PSRL(), Walk(), 3, goal="goal")
+
+    def test_an_environment_that_never_reaches_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("goalward.learning.loop.PATIENCE", 20_000)
+        never = lambda outcome: False  # noqa: E731
+        env = Walk(cliff=False)
+        env.step = lambda action: (0, -1.0, False, False, {})  # type: ignore[method-assign]
+        with pytest.raises(EndlessRunError, match=r"Walk has not reached the goal in .* steps; .* pass another rule"):
+            gw.learn(gw.agents.make("uniform"), env, 3, goal=never)
+        run = gw.learn(gw.agents.make("uniform"), env, 3, goal=never, max_steps=30_000)
+        assert run.truncation == "max_steps ended the run"
+        assert stepwise.PATIENCE == 1_000_000
+
+
+class TestCosts:
+    """What is paid is what the agent was told, and never negative."""
+
+    def test_told_and_paid(self) -> None:
+        assert gw.learn(PSRL(), Walk(reward=0.0), 20, goal="terminated").costs[-1] == 3.0
+        assert gw.learn(PSRL(), Walk(reward=-7.0), 20, goal="terminated", cost=2.0).costs[-1] == 6.0
+        told = Task(np.full((4, 2), 7.0), 0, 1)
+        assert gw.learn(PSRL(), Walk(reward=-7.0), 20, goal="terminated", task=told).costs[-1] == 21.0
+
+    def test_another_cost_than_was_told(self) -> None:
+        with pytest.raises(CostError, match=r"action \d in state 0 cost 7, and the agent was told 1; pass task="):
+            gw.learn(PSRL(), Walk(reward=-7.0), 20, goal="terminated")
+        with pytest.raises(CostError, match=r"gave the reward 2, a cost of -2; costs must be finite and not negative"):
+            gw.learn(PSRL(), Walk(reward=2.0), 20, goal="terminated", cost="reward")
+        with pytest.raises(CostError, match="gave the reward nan"):
+            gw.learn(PSRL(), Walk(reward=np.nan), 20, goal="terminated")
+
+    def test_models_know_their_own(self) -> None:
+        with pytest.raises(SettingError, match="goal says what the steps of an environment mean; a model knows"):
+            gw.learn(PSRL(), gw.worlds.grid_world(), 3, goal="terminated")
+        with pytest.raises(SettingError, match="cost says what the steps"):
+            gw.learn(PSRL(), gw.worlds.grid_world(), 3, cost=1.0)
+
+
+class TestSpaces:
+    """States are numbers, or get numbers as they appear."""
+
+    @pytest.mark.parametrize(
+        "space",
+        [
+            spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)]),
+            spaces.MultiDiscrete([2, 2]),
+            spaces.Dict({"a": spaces.Discrete(2), "b": spaces.Discrete(2)}),
+        ],
+        ids=["tuple", "multi-discrete", "dict"],
+    )
+    def test_states_that_are_discovered(self, space: spaces.Space) -> None:
+        run = gw.learn(PSRL(), Walk(space), 30, goal="terminated", keep_steps=True)
+        assert run.agent.task.states == 4
+        assert run.costs[-1] == 3.0
+        # 0, 1, 2 in the order in which the walk first gets there; the last state of the space is the goal's.
+        seen = run.trajectory.states
+        assert [int(state) for state in dict.fromkeys(seen.tolist())] == [0, 1, 2]
+
+    def test_numbers_that_start_elsewhere(self) -> None:
+        run = gw.learn(PSRL(), Walk(first=10), 30, goal="terminated", keep_steps=True)
+        assert run.costs[-1] == 3.0
+        assert set(run.trajectory.states.tolist()) == {0, 1, 2}
+
+    @pytest.mark.parametrize(
+        ("env", "message"),
+        [
+            (gymnasium.make("CartPole-v1"), r"observations of CartPole-v1 are Box.*gw\.Discretize\(env, bins=\.\.\.\)"),
+            (gymnasium.make("Pendulum-v1"), r"observations of Pendulum-v1 are Box"),
+            (gymnasium.make("MountainCarContinuous-v0"), "must be Discrete"),
+            (Walk(spaces.MultiDiscrete([10_000, 10_000])), "take 100,000,000 values; tables of more than"),
+            (Walk(spaces.Text(3)), "observations of Walk are Text.*TransformObservation"),
+            (gymnasium.make_vec("FrozenLake-v1", 2), "is a vector of environments; pass a single one"),
+            (7, "world is 7, which has no reset and no step; it must be an SSP, or an environment"),
+            (PSRL, "which has no reset"),
+            (None, "world is None, which has no reset"),
+        ],
+    )
+    def test_other_shapes_are_refused(self, env: Any, message: str) -> None:
+        with pytest.raises(SettingError, match=message):
+            gw.learn(PSRL(), env, 3, goal="terminated")
+
+    def test_continuous_actions(self) -> None:
+        env = gw.Discretize(gymnasium.make("MountainCarContinuous-v0"), bins=4)
+        with pytest.raises(SettingError, match=r"actions of MountainCarContinuous-v0 are Box.* must be Discrete"):
+            gw.learn(PSRL(), env, 3, goal="terminated")
+
+    def test_a_task_of_another_size(self) -> None:
+        with pytest.raises(SettingError, match="the task has 3 actions, the environment 2"):
+            gw.learn(PSRL(), Walk(), 3, goal="terminated", task=Task(np.ones((4, 3)), 0, 1))
+
+    def test_an_environment_in_the_old_manner(self) -> None:
+        env = Walk()
+        env.reset = lambda: 0  # type: ignore[method-assign, assignment]
+        with pytest.raises(SettingError, match=r"Walk\.reset failed: .*; reset\(seed=\.\.\.\) must return"):
+            gw.learn(PSRL(), env, 3, goal="terminated", task=Task(np.ones((4, 2)), 0, 1))
+
+
+class TestRun:
+    """What the run says."""
+
+    def test_there_is_no_regret(self) -> None:
+        run = gw.learn(PSRL(), Walk(), 5, goal="terminated")
+        assert not run.has_model
+        assert "optimum unknown" in repr(run)
+        with pytest.raises(SettingError, match="there is no regret without the true model"):
+            _ = run.regret
+
+    def test_it_can_be_resumed_wherever_it_starts(self) -> None:
+        env = gymnasium.make("Taxi-v4")
+        agent = gw.agents.VISSP(rescale=True)
+        first = gw.learn(agent, env, 3, seed=0, max_steps=100)
+        again = gw.learn(first.agent, env, 3, seed=1, max_steps=100, resume=True)
+        assert again.agent.counts.visits.sum() == 200
+
+    @pytest.mark.parametrize("agent", ["psrl", "uc-ssp", "vi-ssp", "uniform"])
+    def test_every_kind_of_agent(self, agent: str) -> None:
+        run = gw.learn(
+            gw.agents.make(agent), Walk(cliff=True), 10, goal=lambda o: o.info["is_success"], give_up_cost=1.0
+        )
+        assert run.reached.all()
+
+
+def test_mistaken_arguments() -> None:
+    world = gw.worlds.grid_world()
+    with pytest.raises(SettingError, match="agent and world have changed places"):
+        gw.learn(world, PSRL(), 3)  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="world is the text 'grid-world'; pass the world itself"):
+        gw.learn(PSRL(), "grid-world", 3)  # type: ignore[arg-type]
