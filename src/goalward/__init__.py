@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from goalward.planning.solve import Solution as Solution
     from goalward.planning.solve import solve as solve
     from goalward.report.plots import plot as plot
+    from goalward.report.report_page import report as report
     from goalward.report.watch_page import watch as watch
     from goalward.results.results import Results as Results
     from goalward.results.results import open_results as open_results
@@ -87,7 +88,7 @@ _homes = {
     "plot": "goalward.report.plots",
     "watch": "goalward.report.watch_page",
 }
-_packages = ("agents", "errors", "worlds")
+_packages = ("agents", "errors", "report", "worlds")
 
 __all__ = ["__version__", *sorted(_homes), *_packages]
 

@@ -1,4 +1,4 @@
-"""The verb about learning to be looked at: a page on which it is replayed."""
+"""The verbs that write pages: a study in one file, and learning replayed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,37 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from goalward.cli.app import app, say
-from goalward.cli.options import AgentSettings, GiveUpCost, Settings, World
+from goalward.cli.options import AgentSettings, Folder, GiveUpCost, Level, Settings, StudyName, World
 
 if TYPE_CHECKING:
     from goalward.execution.single_run import SingleRun
 
-__all__ = ["watch"]
+__all__ = ["report", "watch"]
+
+
+Open = Annotated[bool, typer.Option("--open", help="Show the page in a browser.")]
+
+
+@app.command()
+def report(
+    folder: Folder,
+    study: StudyName = None,
+    level: Level = 0.95,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to write the page. The default is RESULTS/report.html.")
+    ] = None,
+    show: Open = False,
+) -> None:
+    """Write a page about a study: curves, tables, settings."""
+    from goalward.report.page import check_place
+    from goalward.report.report_page import report_of_folder
+
+    place = check_place(out or folder / "report.html")
+    page, troubles = report_of_folder(folder, study, level)
+    page.save(place)
+    problems = [f"{found['name']}: {problem}" for found in page.document["studies"] for problem in found["problems"]]
+    say(*troubles, *problems, f"written: {place}")
+    show_if(show, place)
 
 
 @app.command()
@@ -34,14 +59,14 @@ def watch(
     max_steps: Annotated[int | None, typer.Option(help="End a run after this many steps.")] = None,
     give_up_cost: GiveUpCost = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page.")] = Path("watch.html"),
-    show: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
+    show: Open = False,
 ) -> None:
     """Write a page that replays how an agent learns."""
     from goalward.errors import SettingError
     from goalward.execution.interrupts import stop_requests
     from goalward.execution.single_run import run_once
     from goalward.learning.replay import Recorder
-    from goalward.report.page import check_place, show_file
+    from goalward.report.page import check_place
     from goalward.report.progress import open_episode_display
     from goalward.report.watch_page import watch as make_page
 
@@ -65,10 +90,17 @@ def watch(
     for each in found:
         say(run_line(each))
     say(f"written: {place}")
-    if show and not show_file(place):
-        say("no browser was found; open the file in one")
+    show_if(show, place)
     if stopped():
         raise typer.Exit(128 + stopped())
+
+
+def show_if(wanted: bool, place: Path) -> None:
+    """Show a page in a browser if that is wanted."""
+    from goalward.report.page import show_file
+
+    if wanted and not show_file(place):
+        say("no browser was found; open the file in one")
 
 
 def go_on(display: Callable[[int, int], bool], stopped: Callable[[], int], done: int, steps: int) -> bool:

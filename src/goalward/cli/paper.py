@@ -72,13 +72,20 @@ def claims(
     """Test the claims of the paper and print a verdict on each."""
     from goalward.claims.catalogue import check_claims
     from goalward.claims.regret_table import stored_regret_rows
-    from goalward.report.claims_text import claims_document, claims_markdown, claims_text, regret_markdown
+    from goalward.report.claims_text import (
+        claims_document,
+        claims_markdown,
+        claims_text,
+        keep_claims,
+        regret_markdown,
+    )
     from goalward.report.documents import write_text
     from goalward.results.store import Store
 
     found = check_claims(
         out, quick=quick, only=only, workers=workers, watch=lambda name: typer.echo(f"testing: {name}", err=True)
     )
+    keep_claims(out, found)
     if markdown is not None:
         write_text(markdown, claims_markdown(found))
     if bounds is not None:

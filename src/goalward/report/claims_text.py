@@ -5,16 +5,22 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from goalward.claims.regret_table import RegretRow
 from goalward.claims.verdicts import Finding, Verdict
+from goalward.errors import FileError
 from goalward.escapes import markdown
+from goalward.files import parse_json, read_bytes
 from goalward.number_format import number, with_range
+from goalward.report.documents import json_text, write_text
 from goalward.report.tables import Rows, markdown_table
 
-__all__ = ["claims_document", "claims_markdown", "claims_text", "regret_markdown"]
+__all__ = ["claims_document", "claims_markdown", "claims_text", "keep_claims", "read_claims", "regret_markdown"]
 
+CLAIMS_FILE = "claims.json"
 VERDICT_WIDTH = 15
 NARROWEST = 60
 
@@ -56,6 +62,28 @@ def claims_markdown(findings: Sequence[Finding]) -> str:
 def claims_document(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """Return the table as plain data."""
     return [finding.to_document() for finding in findings]
+
+
+def keep_claims(folder: Path, findings: Sequence[Finding]) -> None:
+    """Write verdicts into a results folder, for its report; those of other tests that are there already stay."""
+    new = claims_document(findings)
+    tested = {row["key"] for row in new}
+    kept = [row for row in read_claims(folder) if row["key"] not in tested]
+    write_text(folder / CLAIMS_FILE, json_text([*kept, *new]))
+
+
+def read_claims(folder: Path) -> list[dict[str, Any]]:
+    """Return the verdicts in a results folder; none if there are none, or if they cannot be read."""
+    path = folder / CLAIMS_FILE
+    if not path.exists():
+        return []
+    try:
+        rows = parse_json(path, read_bytes(path, inside=folder))
+    except FileError:
+        return []
+    wanted = {field.name for field in fields(Finding)}
+    sound = isinstance(rows, list) and all(isinstance(row, dict) and set(row) == wanted for row in rows)
+    return [{name: str(text) for name, text in row.items()} for row in rows] if sound else []
 
 
 def regret_markdown(rows: Sequence[RegretRow]) -> str:

@@ -19,10 +19,11 @@ from goalward.arrays import Floats
 from goalward.errors import SettingError
 from goalward.escapes import mathtext
 from goalward.report.agent_styles import LineStyle, agent_styles
+from goalward.report.curves import band
 from goalward.report.figure_style import caveat_handles, finish_axes, grouped_ticks, new_figure
 from goalward.report.symbols import marked
 from goalward.results.results import CellResults, Results
-from goalward.results.statistics import mean_interval, quantile
+from goalward.results.statistics import mean_interval
 from goalward.results.summary import SweepRow
 
 __all__ = ["growth_figure", "regret_figure"]
@@ -101,21 +102,6 @@ def draw_panel(
 
 def say_empty(panel: Axes, message: str) -> None:
     panel.text(0.5, 0.5, message, transform=panel.transAxes, ha="center", va="center", color="#444444")
-
-
-def band(cell: CellResults, measure: str, level: float) -> tuple[Floats, Floats, Floats]:
-    """Return the points that all runs have reached, the mean there and half the width of its interval."""
-    curves = cell.curves[measure]
-    if not len(curves):
-        return np.empty(0), np.empty(0), np.empty(0)
-    common = cell.points <= cell.episodes_done.min()
-    curves = curves[:, common]
-    n = len(curves)
-    reach = np.zeros(curves.shape[1])
-    if n > 1:
-        with np.errstate(invalid="ignore"):  # infinite regret, after a dead end
-            reach = quantile(n - 1, level) * curves.std(axis=0, ddof=1) / math.sqrt(n)
-    return cell.points[common].astype(np.float64), curves.mean(axis=0), reach
 
 
 def log_start(points: Floats) -> float:

@@ -86,6 +86,8 @@ class Results:
     cells: list[CellResults]
     attachments: Attachments = field(default_factory=Attachments)
     """The models and agent files of the results folder, for runs that are carried out again."""
+    folder: Path | None = None
+    """The results folder; None for results that were never stored."""
 
     def worlds(self) -> dict[str, list[CellResults]]:
         """Return the cells of each world, by its name."""
@@ -186,7 +188,8 @@ def load_results(store: Store, design: Design) -> Results:
     """Read the stored runs of a study."""
     # Threads help, because hashing and decompression release the interpreter.
     with ThreadPoolExecutor() as threads:
-        return Results(design, [load_cell(store, design, cell, threads) for cell in design.cells], store.attachments)
+        cells = [load_cell(store, design, cell, threads) for cell in design.cells]
+    return Results(design, cells, store.attachments, store.folder)
 
 
 def load_cell(store: Store, design: Design, cell: Cell, threads: Executor) -> CellResults:

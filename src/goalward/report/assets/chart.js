@@ -156,7 +156,7 @@ export class Chart {
       }
     }
     if (each.runs?.length) {
-      drawn.push(svg("path", { class: "runs", "data-agent": each.label, stroke: colour, d: each.runs.map((run) => this.path(each.x, run)).join("") }));
+      drawn.push(svg("path", { class: "runs", "data-agent": each.label, stroke: colour, d: each.runs.map((run) => this.path(each.runX ?? each.x, run)).join("") }));
     }
     return drawn;
   }

@@ -9,7 +9,7 @@ function fill(node, attributes, children) {
     else if (name === "class") node.setAttribute("class", value);
     else node.setAttribute(name, value === true ? "" : String(value));
   }
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return node;
 }
 

@@ -16,6 +16,16 @@ export function number(value, digits = 3) {
   return String(Number(value.toPrecision(digits))).replace("-", "−");
 }
 
+// A number that fits a cell; `largest` is the largest of the scale, which decides how many decimals mean something.
+export function cellNumber(value, largest) {
+  if (!Number.isFinite(value)) return number(value);
+  const size = Math.abs(value);
+  if (size >= 1e5) return value.toExponential(0).replace("-", "−").replace("e+", "e");
+  const decimals = 2 - Math.floor(Math.log10(largest / 2)) - (size >= 100 ? 2 : size >= 10 ? 1 : 0);
+  const text = value.toFixed(Math.min(Math.max(decimals, 0), 8));
+  return Number(text) === 0 ? "0" : text.replace("-", "−");
+}
+
 export function shortCount(count) {
   if (count < 10000) return String(count);
   if (count < 1e6) return `${Math.round(count / 1e3)}k`;

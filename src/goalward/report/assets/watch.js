@@ -1,6 +1,6 @@
 // The page of `goalward watch`: one or two agents learn in a world, epoch by epoch.
 import { choices, el, isDark, setTheme, svg, themeButton, toggle } from "./elements.js";
-import { number, shortCount, whole } from "./numbers.js";
+import { cellNumber, number, shortCount, whole } from "./numbers.js";
 import { amountColour, css, signColour } from "./colours.js";
 import { inflate, readPage, resolve, showFailure } from "./block.js";
 import { Address } from "./address.js";
@@ -199,7 +199,7 @@ class WatchPage {
 
   buildFooter() {
     const settings = (replay) => el("div", {}, el("h3", {}, swatch(replay.style), replay.label),
-      el("dl", { class: "settings" }, [["algorithm", replay.name], ...Object.entries(replay.settings), ...Object.entries(replay.told).map(([name, value]) => [`${name} (told)`, value]), ...Object.entries(replay.notes)]
+      el("dl", { class: "settings" }, [["algorithm", replay.name], ...Object.entries(replay.settings), ...Object.entries(replay.told).map(([name, value]) => [`${name} (told)`, value]), ...Object.entries(replay.notes).filter(([name]) => !(name in replay.settings))]
         .map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])));
     return el("footer", {},
       el("details", {}, el("summary", {}, "Settings"), el("div", { class: "settings-list" }, this.replays.map(settings))),
@@ -446,7 +446,7 @@ class WatchPage {
         const amount = this.amount(replay, place, state);
         const walled = this.edits.walls.has(state) && layer === "replanned";
         const bare = walled ? "wall" : Number.isNaN(amount) ? "none" : amount === Infinity ? "lost" : layer === "visits" && amount === 0 ? "unseen" : null;
-        const text = walled ? "" : Number.isNaN(amount) ? "" : layer === "visits" ? shortCount(amount) : number(amount);
+        const text = walled ? "" : Number.isNaN(amount) ? "" : layer === "visits" ? shortCount(amount) : cellNumber(amount, scale.high);
         map.paint(state, bare ?? scale.colour(scale.share(amount)), text, walled ? [] : played, tied);
         if (this.places.kind === "graph" && !walled) {
           for (const action of played) {
