@@ -33,7 +33,7 @@ def results():
         for world in ("one", "two")
         for agent, slope in (("psrl", 1.0), ("uc-ssp", 3.0))
     ]
-    return study(*cells, cell_results("two", "cut", 9.0, cut=40))
+    return study(*cells, cell_results("two", "cut", 9.0, cut=40, caveat="not what the theory covers"))
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +66,7 @@ def test_curves_are_there_with_their_ends(visit, path):
     assert curves(page, 2) == {"psrl": 250.0, "uc-ssp": 450.0, "cut": 10.5 * 40}
     assert page.locator(".world:nth-of-type(2) .cut").count() == 1
     assert page.locator(".band").count() == 5
+    assert page.inner_text(".caveat >> nth=0") == "* cut: not what the theory covers"
 
 
 def test_toggles_change_what_is_drawn(visit, path):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from goalward import __version__
+from goalward.agents.base import CAVEAT
 from goalward.arrays import Floats, Int64s
 from goalward.learning.regret import optimum
 from goalward.learning.replay import MOST_MODEL_NUMBERS, Frame, Replay
@@ -120,6 +121,7 @@ def replay_document(block: Block, replay: Replay) -> dict[str, Any]:
         "settings": {name: str(value) for name, value in agent.settings().items()},
         "told": {name: str(plain(value)) for name, value in agent.given.items() if not isinstance(value, SSP)},
         "notes": {name: str(value) for name, value in agent.notes().items()},
+        "caveat": str(agent.notes().get(CAVEAT, "")),
         "hasPlans": replay.has_plans,
         "epochs": replay.epochs,
         "optimalValue": replay.optimal_value,

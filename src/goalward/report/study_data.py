@@ -59,6 +59,7 @@ def study_document(block: Block, results: Results, level: float, share: float = 
         ],
         "sweeps": [[each.world, each.agent, each.setting, with_margin(each.exponent)] for each in summary.sweeps],
         "notes": summary.notes,
+        "caveats": [f"{label}: {text}" for label, text in results.caveats().items()],
         "facts": facts(results),
         "runRows": rows,
         "runRowsLeftOut": left_out,

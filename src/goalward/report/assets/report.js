@@ -89,7 +89,8 @@ class ReportPage {
     const chart = new Chart({ label: `regret in ${world.name}`, xLabel: "episode", yLabel: "regret", height: 320 });
     this.charts.push({ chart, study, world });
     const note = [study.runs, `${number(100 * study.level)} % intervals`, study.regime].filter(Boolean).join(", ");
-    return el("section", { class: "card world" }, el("div", { class: "card-head" }, el("h2", {}, world.name)), chart.host, el("p", { class: "small" }, note));
+    return el("section", { class: "card world" }, el("div", { class: "card-head" }, el("h2", {}, world.name)), chart.host, el("p", { class: "small" }, note),
+      study.caveats.map((caveat) => el("p", { class: "small caveat" }, `* ${caveat}`)));
   }
 
   buildSummary(study) {

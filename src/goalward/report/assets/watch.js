@@ -95,6 +95,7 @@ class WatchPage {
   buildNotes() {
     const notes = [];
     for (const replay of this.replays) {
+      if (replay.caveat) notes.push(`${replay.label}: ${replay.caveat}.`);
       if (!replay.hasPlans) notes.push(`${replay.label} follows no plans: it chooses anew at every step. It is shown at ${whole(replay.count)} moments of the run.`);
       else if (replay.count - 1 < replay.epochs) notes.push(`${replay.label} had ${whole(replay.epochs)} epochs; ${whole(replay.count - 1)} of them are on this page: the first ones, then evenly spaced ones. Counts and curves are complete.`);
       if (!replay.frames.values) notes.push(`${replay.label} estimates no costs, so its maps have no values.`);
