@@ -2,6 +2,9 @@
 
 import numpy as np
 from scipy.optimize import linprog
+from scipy.sparse import csr_array
+
+MOST = 1e4
 
 
 def policy_cost(P, costs, policy):
@@ -27,9 +30,10 @@ def best_policy(P, costs):
 
 
 def best_values(P, costs):
-    """The largest V with V(s) <= c(s, a) + sum p V: the linear program of the SSP."""
+    """The largest V with V(s) <= c(s, a) + sum p V: the linear program of the SSP. Dead ends get `MOST`."""
     S, A = costs.shape
-    limits = np.repeat(np.eye(S), A, axis=0) - P[:, :, :S].reshape(S * A, S)
-    answer = linprog(-np.ones(S), A_ub=limits, b_ub=costs.ravel(), bounds=(None, None), method="highs")
+    limits = csr_array(np.repeat(np.eye(S), A, axis=0) - P[:, :, :S].reshape(S * A, S))
+    there = np.isfinite(costs.ravel())
+    answer = linprog(-np.ones(S), A_ub=limits[there], b_ub=costs.ravel()[there], bounds=(None, MOST), method="highs")
     assert answer.status == 0, answer.message
     return answer.x

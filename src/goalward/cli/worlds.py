@@ -113,6 +113,8 @@ def show(
     say("", "hardness", columns(world_text.hardness_facts(hardness(ssp))))
     if ssp.layout is None:
         return
+    if (ground := grid_text.ground_text(ssp, terminal_width())) is not None:
+        say("", ground)
     solution = solve_all(ssp)
     picture = grid_text.grid_text(ssp, solution.values, solution.policy, width=terminal_width(), glyphs=glyphs())
     say("", picture or "The grid is too large to be drawn as text; --png FILE draws it as an image.")

@@ -87,8 +87,9 @@ def read_npz(path: Path) -> dict[str, Any]:
 
 
 def layout_fields(layout: GridLayout) -> dict[str, Any]:
-    """Return a grid layout as plain numbers and lists."""
-    return {
+    """Return a grid layout as plain numbers, lists and texts."""
+    drawn = {"ground": layout.ground, "wind": layout.wind}
+    return {name: value for name, value in drawn.items() if value is not None} | {
         "rows": layout.rows,
         "columns": layout.columns,
         "cells": layout.cells.tolist(),
@@ -99,6 +100,7 @@ def layout_fields(layout: GridLayout) -> dict[str, Any]:
 def read_layout(path: Path, given: Any) -> GridLayout:
     """Read a grid layout."""
     try:
-        return GridLayout(given["rows"], given["columns"], given["cells"], given["goals"])
-    except (TypeError, KeyError, ValueError) as error:
+        size = given["rows"], given["columns"]
+        return GridLayout(*size, given["cells"], given["goals"], given.get("ground"), given.get("wind"))
+    except (AttributeError, TypeError, KeyError, ValueError) as error:
         raise FileError(f"{path}: the layout is damaged ({error}); save the model again") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,14 +24,28 @@ class GridLayout:
         The cell of each state.
     goals
         The cells that are goals.
+    ground
+        The character of each cell on the map that the grid was read from, row by row; None if there was none.
+    wind
+        How many cells the wind of each column carries upwards; None if there is no wind.
     """
 
     rows: int
     columns: int
     cells: NDArray[np.int32]
     goals: NDArray[np.int32]
+    ground: str | None
+    wind: tuple[int, ...] | None
 
-    def __init__(self, rows: int, columns: int, cells: ArrayLike, goals: ArrayLike):
+    def __init__(
+        self,
+        rows: int,
+        columns: int,
+        cells: ArrayLike,
+        goals: ArrayLike,
+        ground: str | None = None,
+        wind: Sequence[int] | None = None,
+    ):
         size = as_array([rows, columns])
         if size is None or size.shape != (2,) or size.dtype.kind not in "iu" or size.min() < 1:
             raise ShapeError(f"a grid of {rows!r} x {columns!r} cells; rows and columns must be positive integers")
@@ -55,7 +70,12 @@ class GridLayout:
         twice = taken[1:][taken[1:] == taken[:-1]]
         if len(twice):
             raise ShapeError(f"cell {twice[0]} is taken twice; every state and goal needs its own")
-        self.__dict__.update(rows=int(rows), columns=int(columns), **arrays)
+        if ground is not None and not (isinstance(ground, str) and len(ground) == int(rows) * int(columns)):
+            raise ShapeError(f"ground is {ground!r:.40}; it must be a text with a character for each cell")
+        if wind is not None and not (len(wind) == int(columns) and all(type(force) is int for force in wind)):
+            raise ShapeError(f"wind is {wind!r:.40}; it must be an integer for each column")
+        blown = None if wind is None else tuple(wind)
+        self.__dict__.update(rows=int(rows), columns=int(columns), **arrays, ground=ground, wind=blown)
 
     def to_grid(self, values: NDArray[np.float64], goal: float = 0.0) -> NDArray[np.float64]:
         """Lay one number per state out on the grid; walls are NaN."""
@@ -75,7 +95,7 @@ class GridLayout:
         if not isinstance(other, GridLayout):
             return NotImplemented
         return (
-            (self.rows, self.columns) == (other.rows, other.columns)
+            (self.rows, self.columns, self.ground, self.wind) == (other.rows, other.columns, other.ground, other.wind)
             and np.array_equal(self.cells, other.cells)
             and np.array_equal(self.goals, other.goals)
         )
@@ -90,7 +110,7 @@ class GridLayout:
         raise AttributeError(f"a GridLayout does not change: {name!r} cannot be deleted")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return GridLayout, (self.rows, self.columns, self.cells, self.goals)
+        return GridLayout, (self.rows, self.columns, self.cells, self.goals, self.ground, self.wind)
 
     def __repr__(self) -> str:
         return f"GridLayout({self.rows} x {self.columns}, states={len(self.cells)}, goals={self.goals.tolist()})"

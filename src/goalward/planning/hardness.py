@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from goalward.arrays import Floats
+from goalward.model.rows import keep_rows
 from goalward.model.ssp import SSP
 from goalward.planning.evaluate import action_values
 from goalward.planning.solve import proved, solve_all
@@ -85,18 +86,3 @@ def hardness(ssp: SSP) -> Hardness:
 def largest(values: Floats) -> float:
     """Return the largest of some values; infinity if there are none."""
     return float(values.max()) if len(values) else np.inf
-
-
-def keep_rows(ssp: SSP, rows: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> SSP:
-    """Return the model in which only the given actions are available."""
-    kept = rows.reshape(-1)
-    length = np.diff(ssp.indptr)
-    entries = np.repeat(kept, length)
-    indptr = np.append(0, np.cumsum(np.where(kept, length, 0)))
-    return SSP._trusted(
-        indptr,
-        ssp.successors[entries],
-        ssp.probabilities[entries],
-        np.where(rows, ssp.costs, np.inf),
-        ssp.initial_state,
-    )

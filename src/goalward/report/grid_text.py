@@ -12,7 +12,7 @@ from goalward.model.structure import can_reach_goal
 from goalward.number_format import number
 from goalward.report.symbols import UNICODE, Glyphs, action_marks
 
-__all__ = ["MAYBE", "NEVER", "grid_text", "has_walls", "layout_of", "maybe_states"]
+__all__ = ["MAYBE", "NEVER", "grid_text", "ground_text", "has_walls", "layout_of", "maybe_states"]
 
 MOST_ROWS = 100
 MAYBE, NEVER = "goal maybe, not surely", "goal never"
@@ -69,6 +69,25 @@ def maybe_states(ssp: SSP, values: Floats) -> Bools:
     """Return the states of infinite value from which the goal is reached maybe."""
     dead = np.isinf(values)
     return dead & can_reach_goal(ssp) if dead.any() else dead
+
+
+def ground_text(ssp: SSP, width: int = 100) -> str | None:
+    """Draw the map that a grid was read from, with what its characters mean in the model; None if there is none."""
+    layout = layout_of(ssp)
+    if layout.ground is None or layout.columns > width or layout.rows > MOST_ROWS:
+        return None
+    marks = [layout.ground[cell] for cell in layout.cells]
+    shown = ["." if mark == "S" else mark for mark in marks]
+    shown[ssp.initial_state] = "S"
+    lines = ["".join(row) for row in arrange(layout, shown, "G", "#")]
+    if layout.wind is not None:
+        lines.append(f"wind {' '.join(map(str, layout.wind))}")
+    for mark in sorted({*marks}):
+        costs = ssp.costs[[other == mark for other in marks]]
+        real = np.unique(costs[np.isfinite(costs)])
+        span = " to ".join(number(cost, 5) for cost in real[[0, -1][: len(real)]])
+        lines.append(f"{mark} a step costs {span}" if len(real) else f"{mark} pit")
+    return "\n".join(lines)
 
 
 def arrange(layout: GridLayout, states: list[str], goal: str, wall: str) -> Cells:

@@ -6,7 +6,7 @@ An action moves to the neighbouring cell in its direction with probability `succ
 
 from __future__ import annotations
 
-import textwrap
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.errors import SettingError
 from goalward.model.layout import GridLayout
+from goalward.model.rows import keep_rows
 from goalward.model.ssp import SSP
 from goalward.settings import checked_integer, checked_number
 from goalward.worlds.base import register
+from goalward.worlds.map_drawing import GOAL, PIT, START, Drawing, read_drawing
 
 __all__ = ["DIRECTIONS", "grid_map", "grid_world"]
 
@@ -89,8 +91,10 @@ def grid_map(text: str = TWO_ROOMS, success: float = 0.85) -> SSP:
 
     Description
     -----------
-    One line of text for each row of the grid: ``S`` start, ``G`` goal, ``#`` wall, ``.`` free. Indentation common to
-    all lines and empty lines at both ends are dropped. The default map is two rooms joined by a door::
+    One line of text for each row of the grid: ``S`` start, ``G`` goal, ``#`` wall, ``.`` free, ``O`` pit. Lines before
+    the map may give the cost of a character, ``~ = 5``, which makes it one of the map, and the wind of each column,
+    ``wind = 0 0 1 1``. Indentation common to all lines and empty lines at both ends are dropped. The default map is two
+    rooms joined by a door::
 
         S..#....
         ...#....
@@ -104,20 +108,21 @@ def grid_map(text: str = TWO_ROOMS, success: float = 0.85) -> SSP:
 
     Actions
     -------
-    left, right, up, down, available everywhere.
+    left, right, up, down, available everywhere but in pits, where nothing can be done.
 
     Transitions
     -----------
-    As in GridWorld; a step into a wall or off the grid stays.
+    As in GridWorld; a step into a wall or off the grid stays. Wind carries the walker further up, or down where it is
+    negative, by as many cells as the column says in which the step began, to a wall or the edge at most.
 
     Costs
     -----
-    1 for every action; `SSP.with_costs` gives others.
+    1 for every action, or what the map says of the character of the cell in which it is played.
 
     Start and goal
     --------------
     The start is the one ``S``. There may be several ``G``; they are one goal. A map from whose start no goal can be
-    reached is still a model, but `solve` refuses it.
+    reached is still a model, but `solve` refuses it. Maps with pits have dead ends: see docs/dead-ends.md.
 
     Known values
     ------------
@@ -133,21 +138,33 @@ def grid_map(text: str = TWO_ROOMS, success: float = 0.85) -> SSP:
     >>> import goalward as gw
     >>> gw.worlds.grid_map("S.#\n..G", success=0.9)
     SSP(states=4, actions=4, transitions=52, costs=1, initial_state=0)
+    >>> gw.worlds.grid_map('''
+    ...     ~ = 2.5
+    ...     wind = 0 1 0
+    ...     S~.
+    ...     .OG''')
+    SSP(states=5, actions=4, transitions=43, unavailable=4, costs=1..2.5, initial_state=0)
     """
-    characters = read_characters(text)
-    check_size(characters.shape[0], characters.shape[1])
-    starts = np.flatnonzero(characters == "S")
-    if len(starts) != 1:
-        raise SettingError(f"the map has {len(starts)} starts; mark exactly one cell with S")
-    goals = characters == "G"
-    if not goals.any():
-        raise SettingError("the map has no goal; mark at least one cell with G")
-    free = (characters == "S") | (characters == ".")
-    S = np.count_nonzero(free)
-    number = np.full(characters.shape, WALL, dtype=np.int32)
-    number[free] = np.arange(S)
-    number[goals] = S
-    return grid_ssp(number, int(number.flat[starts[0]]), checked_number("success", success, 0.0, 1.0))
+    drawn = read_drawing(text)
+    check_size(*drawn.cells.shape)
+    S = np.count_nonzero(drawn.free)
+    number = np.full(drawn.cells.shape, WALL, dtype=np.int32)
+    number[drawn.free] = np.arange(S)
+    number[drawn.cells == GOAL] = S
+    start = int(number[drawn.cells == START][0])
+    ssp = grid_ssp(number, start, checked_number("success", success, 0.0, 1.0), drawn.wind)
+    return ssp if drawn.plain else on_ground(ssp, drawn)
+
+
+def on_ground(ssp: SSP, drawn: Drawing) -> SSP:
+    """Return the model of a map with its pits and costs, and the map in its layout."""
+    assert ssp.layout is not None
+    rows, columns = drawn.cells.shape
+    ground = "".join(drawn.cells.ravel().tolist())
+    layout = GridLayout(rows, columns, ssp.layout.cells, ssp.layout.goals, ground, drawn.wind)
+    costs = np.repeat(drawn.costs[drawn.free], 4).reshape(-1, 4)
+    pits = (drawn.cells == PIT)[drawn.free]
+    return keep_rows(ssp._replace(costs=costs, layout=layout), np.repeat(~pits, 4).reshape(-1, 4))
 
 
 def check_size(rows: int, columns: int) -> None:
@@ -157,32 +174,7 @@ def check_size(rows: int, columns: int) -> None:
         raise SettingError(f"a grid of {rows} x {columns} has {rows * columns} cells; at most {limit} can be numbered")
 
 
-def read_characters(text: str) -> NDArray[np.str_]:
-    """Return a map as an array of single characters, or say which row or character is wrong."""
-    if not isinstance(text, str):
-        raise SettingError(f"the map is {text!r}; it must be a text with one line for each row")
-    lines = [line.rstrip() for line in textwrap.dedent(text.expandtabs()).splitlines()]
-    while lines and not lines[0]:
-        lines.pop(0)
-    while lines and not lines[-1]:
-        lines.pop()
-    if not lines:
-        raise SettingError("the map is empty; draw it with S start, G goal, # wall, . free, one line for each row")
-    for row, line in enumerate(lines):
-        if len(line) != len(lines[0]):
-            raise SettingError(
-                f"row {row} of the map has {len(line)} cells, row 0 has {len(lines[0])}; all rows must be equally long"
-            )
-        strange = next((column for column, cell in enumerate(line) if cell not in "SG#."), None)
-        if strange is not None:
-            raise SettingError(
-                f"row {row}, column {strange} of the map is {line[strange]!r};"
-                " a cell is S start, G goal, # wall or . free"
-            )
-    return np.array([list(line) for line in lines])
-
-
-def grid_ssp(number: Int32s, initial_state: int, success: float) -> SSP:
+def grid_ssp(number: Int32s, initial_state: int, success: float, wind: Sequence[int] | None = None) -> SSP:
     """Return the model of a grid, given the state of each cell: its number, S for a goal, `WALL` for a wall."""
     S = int(number.max())
     cells = np.flatnonzero((number >= 0) & (number < S))
@@ -194,7 +186,7 @@ def grid_ssp(number: Int32s, initial_state: int, success: float) -> SSP:
     probabilities = np.empty(16 * S)
     used = 0
     for first in range(0, S, PIECE):
-        counts, targets, mass = slippery_rows(neighbours(number, cells[first : first + PIECE]), weights)
+        counts, targets, mass = slippery_rows(neighbours(number, cells[first : first + PIECE], wind), weights)
         indptr[4 * first + 1 : 4 * first + 1 + len(counts)] = counts
         successors[used : used + len(targets)] = targets
         probabilities[used : used + len(targets)] = mass
@@ -209,16 +201,34 @@ def grid_ssp(number: Int32s, initial_state: int, success: float) -> SSP:
     return SSP._trusted(indptr, successors, probabilities, np.ones((S, 4)), initial_state, None, DIRECTIONS, layout)
 
 
-def neighbours(number: Int32s, cells: NDArray[np.intp]) -> Int32s:
-    """Return ``reached[cell, direction]``, the state in which a step from the cell ends."""
-    rows, columns = number.shape
+def neighbours(number: Int32s, cells: NDArray[np.intp], wind: Sequence[int] | None = None) -> Int32s:
+    """Return ``reached[cell, direction]``, the state in which a step from the cell ends.
+
+    Wind adds to how far a step goes down, or up; one goes sideways first, then cell by cell to a wall or the edge.
+    """
+    columns = number.shape[1]
     row, column = np.divmod(cells, columns)
     reached = np.empty((len(cells), 4), dtype=np.int32)
     for direction, (down, right) in enumerate(((0, -1), (0, 1), (-1, 0), (1, 0))):
-        to_row = np.clip(row + down, 0, rows - 1)
-        to_column = np.clip(column + right, 0, columns - 1)
+        if wind is None:
+            to_row, to_column = moved(number, row, column, down, right)
+        else:
+            to_row, to_column = moved(number, row, column, 0, right)
+            fall = down - np.array(wind)[column]
+            for step in range(int(np.abs(fall).max(initial=0))):
+                to_row, _ = moved(number, to_row, to_column, np.where(np.abs(fall) > step, np.sign(fall), 0), 0)
         reached[:, direction] = number[to_row, to_column]
-    return np.where(reached == WALL, number[row, column][:, np.newaxis], reached)
+    return reached
+
+
+def moved(
+    number: Int32s, row: NDArray[np.intp], column: NDArray[np.intp], down: int | NDArray[np.intp], right: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return where one step leads: nowhere at a wall or the edge."""
+    to_row = np.clip(row + down, 0, number.shape[0] - 1)
+    to_column = np.clip(column + right, 0, number.shape[1] - 1)
+    wall = number[to_row, to_column] == WALL
+    return np.where(wall, row, to_row), np.where(wall, column, to_column)
 
 
 def slippery_rows(reached: Int32s, weights: Floats) -> tuple[Int64s, Int32s, Floats]:

@@ -73,8 +73,8 @@ def needle(states: int = 6, actions: int = 4, steps: float = 10.0, advantage: fl
 
     Description
     -----------
-    The kind of world that lower bounds are proved with: actions differ in one probability only, and every state has to
-    be learnt on its own.
+    The family with which lower bounds on regret are proved (Rosenberg et al., ICML 2020): actions differ in one
+    probability only, slightly above 1/B* for the good one, and every state has to be learnt on its own.
 
     States
     ------

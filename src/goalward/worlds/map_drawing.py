@@ -1,0 +1,140 @@
+"""Maps drawn in characters, read and checked.
+
+A drawing is one line for each row of a grid. Lines before it may say more::
+
+    ~ = 5              a step from a cell marked ~ costs 5
+    . = 0.5            so may be said of . and S, which cost 1 otherwise
+    wind = 0 0 1 1     how many cells the wind carries upwards, for each column
+
+``S`` is the start, ``G`` a goal, ``#`` a wall, ``O`` a pit, ``.`` free; every other character needs a line that says
+its cost. Indentation common to all lines and empty lines around the map are dropped.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goalward.arrays import Bools, Floats
+from goalward.errors import SettingError
+
+__all__ = ["GOAL", "PIT", "START", "Drawing", "read_drawing"]
+
+START, GOAL, WALL, FREE, PIT = "S", "G", "#", ".", "O"
+USUAL = f"{START} start, {GOAL} goal, {WALL} wall, {FREE} free, {PIT} pit"
+FIXED = (GOAL, WALL, PIT)
+HEADER = re.compile(r"\s*(\S+)\s*=\s*(.*\S)\s*")
+STRONGEST = 1000
+
+
+class Drawing(NamedTuple):
+    """A map as it was read.
+
+    `cells` holds the characters, `costs` what a step from each cell costs, `wind` how far the wind of each column
+    carries upwards, or None.
+    """
+
+    cells: NDArray[np.str_]
+    costs: Floats
+    wind: tuple[int, ...] | None
+
+    @property
+    def plain(self) -> bool:
+        """Whether it has neither pits nor wind, and all costs are 1."""
+        return self.wind is None and not (self.cells == PIT).any() and bool((self.costs == 1.0).all())
+
+    @property
+    def free(self) -> Bools:
+        """Which cells are states: all but walls and goals."""
+        return np.asarray((self.cells != WALL) & (self.cells != GOAL))
+
+
+def read_drawing(text: str) -> Drawing:
+    """Read a map; raises SettingError with the row, the character or the line that is wrong."""
+    if not isinstance(text, str):
+        raise SettingError(f"the map is {text!r}; it must be a text with one line for each row")
+    lines = textwrap.dedent(text.expandtabs()).splitlines()
+    prices: dict[str, float] = {FREE: 1.0, START: 1.0}
+    wind: tuple[int, ...] | None = None
+    said: set[str] = set()
+    while lines and (not lines[0].strip() or HEADER.fullmatch(lines[0])):
+        found = HEADER.fullmatch(lines.pop(0))
+        if found is None:
+            continue
+        name, value = found.groups()
+        if name in said:
+            raise SettingError(f"the map says twice what {name} is; keep one of the lines")
+        said.add(name)
+        if name == "wind":
+            wind = read_wind(value)
+        else:
+            prices[name] = read_price(name, value)
+    cells = read_cells("\n".join(lines), prices)
+    if wind is not None and len(wind) != cells.shape[1]:
+        raise SettingError(f"wind has {len(wind)} numbers, the map {cells.shape[1]} columns; give one for each")
+    for mark, what, most in ((START, "start", 1), (GOAL, "goal", cells.size)):
+        count = np.count_nonzero(cells == mark)
+        if not count:
+            raise SettingError(
+                f"the map has no {what}; mark {'exactly' if most == 1 else 'at least'} one cell with {mark}"
+            )
+        if count > most:
+            raise SettingError(f"the map has {count} {what}s; mark exactly one cell with {mark}")
+    costs = np.ones(cells.shape)
+    for mark, price in prices.items():
+        costs[cells == mark] = price
+    return Drawing(cells, costs, wind)
+
+
+def read_price(mark: str, value: str) -> float:
+    """Return the cost of a character."""
+    if len(mark) != 1 or mark in FIXED:
+        fixed = f"; {mark} has no cost" if mark in FIXED else ""
+        raise SettingError(
+            f"{mark} = {value} comes before the map{fixed}; such a line gives a character its cost, ~ = 5, or the wind"
+        )
+    try:
+        price = float(value)
+    except ValueError:
+        price = math.nan
+    if not 0.0 <= price < math.inf:
+        raise SettingError(f"the cost of {mark} is {value}; it must be a number from 0")
+    return price
+
+
+def read_wind(value: str) -> tuple[int, ...]:
+    """Return the wind of each column."""
+    try:
+        wind = tuple(int(force) for force in value.replace(",", " ").split())
+    except ValueError:
+        raise SettingError(f"wind is {value}; it must be an integer for each column, such as 0 0 1 1 0") from None
+    if wind and max(map(abs, wind)) > STRONGEST:
+        raise SettingError(f"wind is {value}; it may carry {STRONGEST} cells at most")
+    return wind
+
+
+def read_cells(text: str, prices: dict[str, float]) -> NDArray[np.str_]:
+    """Return the characters of a map, all known and all rows equally long."""
+    lines = [line.rstrip() for line in textwrap.dedent(text).splitlines()]
+    while lines and not lines[-1]:
+        lines.pop()
+    if not lines:
+        raise SettingError(f"the map is empty; draw it with {USUAL}, one line for each row")
+    known = {*prices, *FIXED}
+    for row, line in enumerate(lines):
+        if len(line) != len(lines[0]):
+            raise SettingError(
+                f"row {row} of the map has {len(line)} cells, row 0 has {len(lines[0])}; all rows must be equally long"
+            )
+        strange = next((column for column, cell in enumerate(line) if cell not in known), None)
+        if strange is not None:
+            raise SettingError(
+                f"row {row}, column {strange} of the map is {line[strange]!r}; a cell is {USUAL}, or has its cost in a"
+                f" line before the map, such as {line[strange] if line[strange].strip() else '~'} = 5"
+            )
+    return np.array([list(line) for line in lines])
