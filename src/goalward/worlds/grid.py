@@ -143,7 +143,7 @@ def grid_map(text: str = TWO_ROOMS, success: float = 0.85) -> SSP:
     ...     wind = 0 1 0
     ...     S~.
     ...     .OG''')
-    SSP(states=5, actions=4, transitions=43, unavailable=4, costs=1..2.5, initial_state=0)
+    SSP(states=5, actions=4, transitions=48, unavailable=4, costs=1..2.5, initial_state=0)
     """
     drawn = read_drawing(text)
     check_size(*drawn.cells.shape)
