@@ -99,7 +99,9 @@ class LCBAdvantage(Optimist, StepAgent):
         self.Q[~task.available] = np.inf
         self.V, self.V_ref = np.zeros(task.states + 1), np.zeros(task.states + 1)
         self.B = np.ones(1)
-        self._horizon = stage_horizon(task, self.B_star) if self.horizon is None else float(math.ceil(self.horizon))
+        self._horizon = (
+            stage_horizon(self.name, task, self.B_star) if self.horizon is None else float(math.ceil(self.horizon))
+        )
         self.visits: Int64s = np.zeros(task.costs.shape, dtype=np.int64)
         self.stage_visits: Int64s = np.zeros(task.costs.shape, dtype=np.int64)
         self.stage_length: Int64s = np.full(task.costs.shape, int(self._horizon))
@@ -138,11 +140,11 @@ class LCBAdvantage(Optimist, StepAgent):
         return super().notes() | {"B": float(self.B[0]), "horizon": self._horizon}
 
 
-def stage_horizon(task: Task, B_star: float) -> float:
+def stage_horizon(agent: str, task: Task, B_star: float) -> float:
     """Return H; recalled."""
     c_min = float(task.costs[task.available].min())
     if c_min <= 0.0:
-        raise CostError("a cost is 0; lcb-advantage needs positive costs: its stages grow with 1/c_min")
+        raise CostError(f"a cost is 0; {agent} needs positive costs, because its stages grow with 1/c_min")
     beta = c_min / (2.0 * B_star**2 * task.costs.size * task.episodes)
     return float(math.ceil(4.0 * B_star / c_min * math.log(2.0 / beta) + 1.0))
 
