@@ -204,7 +204,7 @@ def test_svi_ssp_by_hand() -> None:
 
 def test_the_stages_of_lcb_advantage() -> None:
     """ceil((4 6 / 1) ln(2 / beta) + 1) with beta = 1 / (2 36 44 1000)."""
-    assert stage_horizon("any", Task.of(GRID, 1000), 6.0) == math.ceil(24.0 * math.log(2 * 2 * 36 * 44 * 1000) + 1)
+    assert stage_horizon("any", GRID.costs, 6.0, 1000) == math.ceil(24.0 * math.log(2 * 2 * 36 * 44 * 1000) + 1)
     free = GRID.with_costs(np.zeros_like(GRID.costs))
     with pytest.raises(CostError, match="a cost is 0; lcb-advantage needs positive costs"):
         begun(LCBAdvantage(B_star=6.0), free)

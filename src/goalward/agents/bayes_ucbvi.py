@@ -13,7 +13,8 @@ Pseudo-code
      5          solve  Q(s, a) = c(s, a) + quantile over b of p_b(. | s, a) V,  V(s) = min_a Q(s, a)
 
     The quantile is the k-th smallest of the samples, k = ceil(quantile * samples): low quantiles are optimistic. The
-    paper's experiments take n_0 = 1, 64 samples and, for rewards, the quantile 0.85.
+    paper's experiments take n_0 = 1, 64 samples and, for rewards, the quantile 0.85, which is 0.15 for costs. Ours is
+    0.35, which did better in worlds that were looked at.
 
 How it maps
     `plan` is lines 4 and 5, `observe` the counting; a plan ends when a pair has reached its next power of two. Rows
@@ -52,7 +53,7 @@ GUIDED_SWEEPS, INNER_SWEEPS = 200, 100
 class BayesUCBVI(Agent):
     """Optimism by a quantile of posterior samples; nothing to be told, no theorem."""
 
-    quantile: float = 0.15
+    quantile: float = 0.35
     """Which quantile of the sampled means counts; 0.5 is the median, small ones are optimistic."""
 
     samples: int = 64

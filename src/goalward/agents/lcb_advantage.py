@@ -65,6 +65,7 @@ class Memory(NamedTuple):
     V_ref: Floats
     B: Floats
     visits: Int64s
+    state_visits: Int64s
     stage_visits: Int64s
     stage_length: Int64s
     sums: Floats
@@ -99,10 +100,10 @@ class LCBAdvantage(Optimist, StepAgent):
         self.Q[~task.available] = np.inf
         self.V, self.V_ref = np.zeros(task.states + 1), np.zeros(task.states + 1)
         self.B = np.ones(1)
-        self._horizon = (
-            stage_horizon(self.name, task, self.B_star) if self.horizon is None else float(math.ceil(self.horizon))
-        )
+        theory = stage_horizon(self.name, self._costs, self.B_star / self._unit, task.episodes)
+        self._horizon = theory if self.horizon is None else float(math.ceil(self.horizon))
         self.visits: Int64s = np.zeros(task.costs.shape, dtype=np.int64)
+        self.state_visits: Int64s = np.zeros(task.states, dtype=np.int64)
         self.stage_visits: Int64s = np.zeros(task.costs.shape, dtype=np.int64)
         self.stage_length: Int64s = np.full(task.costs.shape, int(self._horizon))
         self.sums = np.zeros((*task.costs.shape, 5))
@@ -125,27 +126,27 @@ class LCBAdvantage(Optimist, StepAgent):
 
     def values(self) -> Floats:
         """Return V of line 10."""
-        return self.V[:-1].copy()
+        return self._unit * self.V[:-1]
 
     def memory(self) -> Memory:
         """Return what the kernels read and change."""
         logarithm = math.log(4.0 * self.task.costs.size / self.delta)
         return Memory(
-            self._costs, self.Q, self.V, self.V_ref, self.B, self.visits, self.stage_visits, self.stage_length,
-            self.sums, self._horizon, logarithm, self.scale,
+            self._costs, self.Q, self.V, self.V_ref, self.B, self.visits, self.state_visits, self.stage_visits,
+            self.stage_length, self.sums, self._horizon, logarithm, self.scale,
         )  # fmt: skip
 
     def notes(self) -> dict[str, int | float | str]:
         """Return B as it is at the end and H, beside the scale and the rule for ties."""
-        return super().notes() | {"B": float(self.B[0]), "horizon": self._horizon}
+        return super().notes() | {"B": self._unit * float(self.B[0]), "horizon": self._horizon}
 
 
-def stage_horizon(agent: str, task: Task, B_star: float) -> float:
+def stage_horizon(agent: str, costs: Floats, B_star: float, episodes: int) -> float:
     """Return H; recalled."""
-    c_min = float(task.costs[task.available].min())
+    c_min = float(costs.min())
     if c_min <= 0.0:
         raise CostError(f"a cost is 0; {agent} needs positive costs, because its stages grow with 1/c_min")
-    beta = c_min / (2.0 * B_star**2 * task.costs.size * task.episodes)
+    beta = c_min / (2.0 * B_star**2 * costs.size * episodes)
     return float(math.ceil(4.0 * B_star / c_min * math.log(2.0 / beta) + 1.0))
 
 
@@ -162,18 +163,23 @@ def learn(state: int, action: int, successor: int, memory: Memory) -> None:
     """Lines 3 to 13."""
     V = memory.V
     sums = memory.sums[state, action]
+    value = V[successor]
     reference = memory.V_ref[successor]
-    advantage = V[successor] - reference
-    memory.visits[state, action] += 1
-    memory.stage_visits[state, action] += 1
+    advantage = value - reference
+    visits = memory.visits[state, action] + 1
+    stage_visits = memory.stage_visits[state, action] + 1
+    played = memory.state_visits[state] + 1
+    memory.visits[state, action] = visits
+    memory.stage_visits[state, action] = stage_visits
+    memory.state_visits[state] = played
     sums[REFERENCE] += reference
     sums[SQUARES] += reference * reference
-    sums[STAGE] += V[successor]
+    sums[STAGE] += value
     sums[ADVANTAGE] += advantage
     sums[ADVANTAGE_SQUARES] += advantage * advantage
-    if memory.stage_visits[state, action] >= memory.stage_length[state, action]:
-        n = float(memory.visits[state, action])
-        m = float(memory.stage_visits[state, action])
+    if stage_visits >= memory.stage_length[state, action]:
+        n = float(visits)
+        m = float(stage_visits)
         B = memory.B[0]
         log_term = iota(memory.logarithm, B, n)
         mean_reference = sums[REFERENCE] / n
@@ -196,9 +202,6 @@ def learn(state: int, action: int, successor: int, memory: Memory) -> None:
         memory.stage_length[state, action] = int((1.0 + 1.0 / memory.horizon) * memory.stage_length[state, action])
         for part in range(STAGE, ADVANTAGE_SQUARES + 1):
             sums[part] = 0.0
-    played = 0
-    for other in range(memory.visits.shape[1]):
-        played += memory.visits[state, other]
     if played & (played - 1) == 0:
         memory.V_ref[state] = V[state]
 

@@ -89,7 +89,7 @@ class SVISSP(Optimist, StepAgent):
         self.B = np.ones(1)
         self.stage = np.ones(task.costs.shape)
         self.stage_end: Int64s = np.ones(task.costs.shape, dtype=np.int64)
-        self._horizon = stage_horizon(self.name, task, self.B_star)
+        self._horizon = stage_horizon(self.name, self._costs, self.B_star / self._unit, task.episodes)
 
     def choose(self, state: int, chance: float) -> int:
         """Line 3: the argmin."""
@@ -111,7 +111,7 @@ class SVISSP(Optimist, StepAgent):
 
     def values(self) -> Floats:
         """Return V of line 7."""
-        return self.V[:-1].copy()
+        return self._unit * self.V[:-1]
 
     def memory(self) -> Memory:
         """Return what the kernels read and change."""
@@ -123,7 +123,7 @@ class SVISSP(Optimist, StepAgent):
 
     def notes(self) -> dict[str, int | float | str]:
         """Return B as it is at the end and H, beside the scale and the rule for ties."""
-        return super().notes() | {"B": float(self.B[0]), "horizon": self._horizon}
+        return super().notes() | {"B": self._unit * float(self.B[0]), "horizon": self._horizon}
 
 
 @kernel
