@@ -17,6 +17,7 @@ HOUSE = [
     {"errors"},
     {"settings"},
     {"arrays", "_jit", "seeds", "archive", "escapes", "files", "number_format"},
+    {"html_tables"},
     {"registry"},
     {"model"},
     {"planning"},

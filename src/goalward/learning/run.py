@@ -12,9 +12,11 @@ import numpy as np
 from goalward.agents.base import Learner, Plan, Steps
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
+from goalward.html_tables import facts_html, line_html
 from goalward.learning.replay import Replay
 from goalward.learning.rollout import Ended
 from goalward.model.ssp import SSP
+from goalward.number_format import number
 
 __all__ = ["Epoch", "Epochs", "Run"]
 
@@ -168,6 +170,24 @@ class Run:
             raise SettingError(
                 "there is no regret without the true model; learn in an SSP, or in an environment that carries one"
             )
+
+    def _repr_html_(self) -> str:
+        """Return the run as a notebook shows it."""
+        facts: list[tuple[str, object]] = [
+            ("episodes", f"{len(self.costs):,} of {self.episodes:,}"),
+            ("steps", f"{self.total_steps:,}"),
+            ("epochs", f"{len(self.epochs):,}"),
+            ("seed", self.seed),
+        ]
+        curve = ""
+        if not np.isnan(self.optimal_value) and len(self.costs):
+            facts += [("regret", number(float(self.regret[-1]))), ("gap regret", number(float(self.gap_regret[-1])))]
+            kept = np.unique(np.linspace(0, len(self.costs) - 1, 200).astype(int))
+            values = self.gap_regret[kept]
+            curve = line_html(values[np.isfinite(values)].tolist(), "gap regret along the episodes")
+        if self.truncated:
+            facts.append(("cut off", self.truncation))
+        return facts_html(f"Run of {self.agent.name}", facts, curve, "<code>goalward.watch(run)</code> replays it")
 
     def __repr__(self) -> str:
         known = (

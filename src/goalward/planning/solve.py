@@ -29,8 +29,10 @@ import numpy as np
 from goalward._jit import exercise
 from goalward.arrays import Floats, Int64s
 from goalward.errors import PolicyError, PrecisionError, SettingError, UnreachableGoalError
+from goalward.html_tables import facts_html, table_html
 from goalward.model.ssp import SSP
 from goalward.model.structure import sure_states
+from goalward.number_format import number
 from goalward.planning import bellman
 from goalward.planning.certificate import Bounds, Certifier
 from goalward.planning.chain import POLICY_SWEEPS, PolicyChain
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["DENSE_STATES", "Solution", "proved", "solve", "solve_all"]
 
 DENSE_STATES = 128
+MOST_ROWS = 12  # of the table that a notebook shows
 ELIMINATED_STATES = 1000  # for so many, elimination takes less than a second, and its own error is below 1e-6
 MOST_POLICIES = 50
 MOST_HARM = 2  # corrections after which the change doubled; where levels are no good groups, they undo what sweeps did
@@ -105,6 +108,22 @@ class Solution:
         inside = (upper > 0.0) & (upper < np.inf)
         width = float((1.0 - lower[inside] / upper[inside]).max(initial=0.0))
         return cls(values, policy, lower, upper, f"read from {Path(path).name}", 0, width, model)
+
+    def _repr_html_(self) -> str:
+        """Return the solution as a notebook shows it: the value of the start, and the first states."""
+        ssp, start = self.ssp, self.ssp.initial_state
+        facts = [
+            ("cost from the start", f"{number(self.values[start], 6)}, proved to a relative {self.width:.1e}"),
+            ("states", f"{ssp.states:,}"),
+            ("method", f"{self.method}, {self.iterations} iterations"),
+        ]
+        rows = [
+            (ssp.state_name(state), number(self.values[state], 6), ssp.action_name(int(self.policy[state])))
+            for state in range(min(ssp.states, MOST_ROWS))
+        ]
+        rest = ssp.states - len(rows)
+        more = f"{rest:,} more states" if rest else ""
+        return facts_html("Solution", facts, table_html(("state", "value", "action"), rows, right="1"), more)
 
     def __repr__(self) -> str:
         finite = np.isfinite(self.values)

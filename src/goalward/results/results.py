@@ -18,6 +18,8 @@ import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError, SettingError, UnknownNameError
+from goalward.html_tables import facts_html, table_html
+from goalward.number_format import with_margin
 from goalward.results.record import MOST_EPISODES, recorded
 from goalward.results.store import NoRun, Store
 from goalward.results.table import Table
@@ -135,6 +137,22 @@ class Results:
             planned.update(keys)
             stored.update(keys[run] for run in each.runs)
         return len(stored), len(planned)
+
+    def _repr_html_(self) -> str:
+        """Return the results as a notebook shows them: the means of each cell."""
+        from goalward.results.summary import summarise
+
+        stored, planned = self.count()
+        rows = [
+            (row.world, row.agent, f"{row.complete:,} of {row.planned:,}", with_margin(row.regret),
+             with_margin(row.gap_regret))
+            for row in summarise(self).rows
+        ]  # fmt: skip
+        headings = ("world", "agent", "complete runs", "regret", "gap regret")
+        table = table_html(headings, rows, right="234")
+        facts = [("runs", f"{stored:,} of {planned:,} stored")]
+        hint = "means with 95 % intervals; <code>goalward.report(results)</code> shows the page"
+        return facts_html(f"Results of {self.design.name}", facts, table, hint)
 
     def __repr__(self) -> str:
         stored, planned = self.count()

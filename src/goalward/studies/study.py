@@ -14,6 +14,7 @@ import numpy as np
 import tomli_w
 
 from goalward.errors import SettingError
+from goalward.html_tables import facts_html, table_html
 from goalward.learning.endless import check_end
 from goalward.model.task import Task
 from goalward.studies.attachments import Attachments
@@ -105,6 +106,13 @@ class Study:
                 agent.begin(Task.of(world, cell.episodes), np.random.default_rng(0))
             with located(self.source, self.places[cell.world.label,]):
                 check_end(world, agent, limited=run.max_steps is not None)
+
+    def _repr_html_(self) -> str:
+        """Return the study as a notebook shows it: one row for each cell."""
+        design = self.design
+        facts = [("about", design.description or "-"), ("runs", f"{design.size:,}, {design.runs:,} of each cell")]
+        rows = [(cell.world.label, cell.agent.label, f"{cell.episodes:,}") for cell in design.cells]
+        return facts_html(f"Study {design.name}", facts, table_html(("world", "agent", "episodes"), rows, right="2"))
 
     def __repr__(self) -> str:
         design = self.design
