@@ -60,6 +60,10 @@ def watch(
     give_up_cost: GiveUpCost = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page.")] = Path("watch.html"),
     show: Open = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Write nothing; serve a page that shows the run as it happens.")
+    ] = False,
+    delay: Annotated[float, typer.Option(min=0.0, help="With --live: seconds to wait at each epoch.")] = 0.0,
 ) -> None:
     """Write a page that replays how an agent learns."""
     from goalward.errors import SettingError
@@ -74,6 +78,13 @@ def watch(
     if rival is None and rival_settings:
         raise SettingError("--rival-set sets the rival; name one with --rival")
     chosen = [(agent, agent_settings or []), *([(rival, rival_settings or [])] if rival else [])]
+    if live:
+        from goalward.report.live_watch import watch_live
+
+        common = {"episodes": episodes, "seed": seed, "max_steps": max_steps, "give_up_cost": give_up_cost}
+        with stop_requests() as stopped:
+            watch_live(world, settings or [], chosen, common, delay=delay, show=show, stopped=stopped, say=say)
+        return
     found = []
     with stop_requests() as stopped:
         for name, given in chosen:

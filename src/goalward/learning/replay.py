@@ -263,10 +263,13 @@ class Recorder:
     def replay(self) -> Replay:
         """Return what was recorded so far, with a last frame that has the counts of all steps."""
         frames = list(self.frames)
-        if frames:
-            last = frames[-1]
+        # In the middle of a run the open epoch is shown as far as it has come.
+        last = self.open or (frames[-1] if frames else None)
+        if last is not None:
             plan = (last.played, last.tied, last.shares, last.values, last.model)
-            end = self.choices_now() if isinstance(self.agent, StepAgent) else plan
+            end = self.choices_now() if self.open is None and isinstance(self.agent, StepAgent) else plan
+            if self.open is not None:
+                frames.append(copy.copy(self.open))
             frames.append(Frame(self.epoch, self.total_steps, self.episodes, *end))
         nothing = np.empty(0)
         costs = np.concatenate([nothing, *(mark[0] for mark in self.marks)])

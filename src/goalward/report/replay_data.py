@@ -16,12 +16,12 @@ from goalward.learning.replay import MOST_MODEL_NUMBERS, Frame, Replay
 from goalward.model.ssp import SSP
 from goalward.model.task import Task
 from goalward.planning.solve import solve_all
-from goalward.report.agent_styles import agent_styles
+from goalward.report.agent_styles import LineStyle, agent_styles
 from goalward.report.page_data import Block
 from goalward.report.symbols import action_marks, state_label
 from goalward.settings import plain
 
-__all__ = ["replay_document", "watch_document"]
+__all__ = ["agent_document", "watch_document"]
 
 CURVE_POINTS = 600
 ROUNDING = 1e-9
@@ -53,12 +53,7 @@ def watch_document(
         "episodes": episodes,
         "world": task_document(block, first.task) if world is None else world_document(block, world),
         "agents": [
-            {
-                "label": label,
-                "style": styles[label].document,
-                "truncation": (truncations or {}).get(label, ""),
-                **replay_document(block, replay),
-            }
+            agent_document(block, label, styles[label], replay, (truncations or {}).get(label, ""))
             for label, replay in replays.items()
         ],
     }
@@ -113,10 +108,13 @@ def world_document(block: Block, world: SSP) -> dict[str, Any]:
     }
 
 
-def replay_document(block: Block, replay: Replay) -> dict[str, Any]:
-    """Return one agent: its settings, its frames and its curves."""
+def agent_document(block: Block, label: str, style: LineStyle, replay: Replay, truncation: str = "") -> dict[str, Any]:
+    """Return one agent: its look, its settings, its frames and its curves."""
     agent = replay.agent
     return {
+        "label": label,
+        "style": style.document,
+        "truncation": truncation,
         "name": agent.name,
         "settings": {name: str(value) for name, value in agent.settings().items()},
         "told": {name: str(plain(value)) for name, value in agent.given.items() if not isinstance(value, SSP)},

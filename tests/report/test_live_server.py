@@ -1,0 +1,142 @@
+"""A run watched as it happens: streamed to its own page, refused to everybody else."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import goalward as gw
+from browsing import wait_until
+from goalward.cli import main
+from goalward.report.live_server import LiveRecorder, LiveServer
+
+GRID = gw.worlds.grid_world()
+EPISODES = 40
+
+
+class Held(LiveRecorder):
+    """Waits at one epoch until it is released."""
+
+    def __init__(self, epoch):
+        super().__init__()
+        self.hold_at, self.released, self.waiting = epoch, threading.Event(), threading.Event()
+
+    def pause(self):
+        super().pause()
+        if self.epoch == self.hold_at:
+            self.waiting.set()
+            assert self.released.wait(60)
+
+
+@pytest.fixture
+def live():
+    recorder = Held(12)
+    server = LiveServer({"<b>psrl": recorder}, lambda: GRID, "grid-world", 0, EPISODES)
+    runs = []
+    thread = threading.Thread(
+        target=lambda: runs.append(gw.learn(gw.agents.PSRL(), GRID, EPISODES, observer=recorder)), daemon=True
+    )
+    thread.start()
+    assert recorder.waiting.wait(60)
+    server.start()
+
+    def finish():
+        recorder.released.set()
+        thread.join()
+        server.over.set()
+        return runs[0]
+
+    yield server, finish
+    finish()
+    server.close()
+
+
+def asked(server, path="/", **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection.putrequest("GET", path, skip_host=True)
+    for name, value in ({"Host": f"127.0.0.1:{server.port}"} | headers).items():
+        if value is not None:
+            connection.putheader(name, value)
+    connection.endheaders()
+    answer = connection.getresponse()
+    found = answer.status, dict(answer.getheaders()), answer.read(200)
+    connection.close()
+    return found
+
+
+def test_the_page_follows_the_run(visit, live):
+    server, finish = live
+    page = visit(server.url)
+    assert page.inner_text(".live") == "live"
+    assert page.inner_text("h1").startswith("<b>psrl")
+    wait_until(page, "window.goalward.replays[0].epochs === 12")
+    assert page.inner_text(".epoch-label") != ""
+    run = finish()
+    wait_until(page, "document.querySelector('.live').textContent === 'the run is over'")
+    assert page.evaluate("window.goalward.replays[0].epochs") == len(run.epochs)
+    ends = page.eval_on_selector_all(".regret .curve", "all => all.map((curve) => Number(curve.dataset.last))")
+    assert ends == pytest.approx([run.gap_regret[-1]])
+
+
+def test_other_hosts_and_sites_are_refused(live):
+    server, _ = live
+    here = f"127.0.0.1:{server.port}"
+    assert asked(server)[0] == 200
+    assert asked(server, Host=f"localhost:{server.port}", Origin=f"http://localhost:{server.port}")[0] == 200
+    for headers in (
+        {"Host": f"evil.example:{server.port}"},  # a name that was made to point here
+        {"Host": "127.0.0.1"},
+        {"Host": None},
+        {"Host": here, "Origin": "http://evil.example"},
+        {"Host": here, "Origin": "null"},
+        {"Host": here, "Origin": f"https://{here}"},
+    ):
+        for path in ("/", "/events"):
+            status, _, body = asked(server, path, **headers)
+            assert status in (400, 403), headers
+            assert b"psrl" not in body
+    assert asked(server, "/etc/passwd")[0] == 404
+    assert server.http.server_address[0] == "127.0.0.1"
+    found = asked(server)[1]
+    assert (found["Cache-Control"], found["X-Content-Type-Options"]) == ("no-store", "nosniff")
+
+
+def test_the_verb_serves_until_it_is_interrupted():
+    command = [
+        sys.executable,
+        "-m",
+        "goalward",
+        "watch",
+        "grid-world",
+        "--rival",
+        "vi-ssp",
+        "--episodes",
+        "20",
+        "--live",
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}
+    ) as process:
+        try:
+            first = process.stdout.readline()
+            assert first.startswith("serving http://127.0.0.1:")
+            assert process.stdout.readline() == "the runs are over; the page stays until Ctrl-C\n"
+            process.send_signal(signal.SIGINT)
+            _, complaints = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert complaints == ""
+    assert process.returncode in (0, 130)
+
+
+def test_a_run_that_cannot_begin_is_an_error(capsys):
+    with pytest.raises(SystemExit) as done:
+        main(["watch", "grid-world", "--agent-set", "value_limit=-1", "--live"])
+    assert done.value.code == 2
+    assert "value_limit" in capsys.readouterr().err
