@@ -65,7 +65,8 @@ def load_class(file: AgentFile) -> type[Learner]:
         # Dataclasses and pickle look their module up.
         sys.modules[name] = module
         try:
-            exec(compile(file.text, file.path, "exec"), module.__dict__)
+            # The user named this file to have it run: it is a program of theirs, like any that they start.
+            exec(compile(file.text, file.path, "exec"), module.__dict__)  # noqa: S102
         except BaseException as error:
             del sys.modules[name]
             if not isinstance(error, Exception | SystemExit):
