@@ -5,13 +5,22 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+import os
 import tomllib
 from collections.abc import Collection, Iterable
 from typing import Any
 
 from goalward.errors import SettingError, UnknownNameError
 
-__all__ = ["check_names", "checked_choice", "checked_integer", "checked_number", "plain", "read_settings"]
+__all__ = [
+    "check_memory",
+    "check_names",
+    "checked_choice",
+    "checked_integer",
+    "checked_number",
+    "plain",
+    "read_settings",
+]
 
 # What Python prints is read as well as what TOML says.
 WORDS = {"True": True, "False": False, "None": None}
@@ -64,6 +73,15 @@ def checked_choice(name: str, value: Any, choices: Collection[Any]) -> Any:
     if not any(type(value) is type(choice) and value == choice for choice in choices):
         raise SettingError(f"{name} is {value!r}; it must be {' or '.join(map(repr, choices))}")
     return value
+
+
+def check_memory(what: str, size: float) -> None:
+    """Raise SettingError if something needs more bytes than this machine has memory: filling it would end in a kill."""
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if size > there:
+        raise SettingError(
+            f"{what} needs {size / 1e9:,.0f} GB of memory, this machine has {there / 1e9:,.0f}; choose smaller settings"
+        )
 
 
 def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:

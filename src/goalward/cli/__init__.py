@@ -41,6 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         print(f"goalward: {one_line(str(error))}", file=sys.stderr)
         sys.exit(2)
+    except MemoryError as error:
+        if debug:
+            raise
+        print(f"goalward: the memory does not suffice ({one_line(str(error))}); ask for less", file=sys.stderr)
+        sys.exit(2)
     except Exception as error:
         if debug:
             raise

@@ -17,10 +17,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from goalward.arrays import Floats
 from goalward.model.ssp import SSP
 from goalward.registry import VERSION, Builder, Registry, version
+from goalward.settings import check_memory
 
-__all__ = ["World", "find", "known", "make", "register", "registry"]
+__all__ = ["World", "check_dense", "empty_kernel", "find", "known", "make", "register", "registry"]
 
 
 @dataclass(frozen=True)
@@ -66,3 +70,15 @@ def make(id: str, /, **settings: Any) -> SSP:
     """
     world: SSP = registry.find(id).from_settings(settings)
     return world
+
+
+def check_dense(S: int, A: int) -> None:
+    """Raise SettingError if a dense kernel does not fit the memory."""
+    # The kernel, its nonzero entries as rows and columns, and a copy of them.
+    check_memory(f"a dense model of {S} states and {A} actions", 32.0 * S * A * (S + 1))
+
+
+def empty_kernel(S: int, A: int) -> Floats:
+    """Return ``P[S, A, S + 1]`` without any transition; raise SettingError if it does not fit the memory."""
+    check_dense(S, A)
+    return np.zeros((S, A, S + 1))

@@ -6,7 +6,7 @@ import numpy as np
 
 from goalward.model.ssp import SSP
 from goalward.settings import checked_integer, checked_number
-from goalward.worlds.base import register
+from goalward.worlds.base import empty_kernel, register
 
 __all__ = ["cheap_loop_chain", "combination_lock", "river_swim"]
 
@@ -100,7 +100,7 @@ def line(actions: tuple[str, str], states: int, forward: float, back: float, cos
     S = checked_integer("states", states, 1)
     f = checked_number("forward", forward, 0.0, 1.0)
     b = checked_number("back", back, 0.0, 1.0 - f)
-    P = np.zeros((S, 2, S + 1))
+    P = empty_kernel(S, 2)
     for place in range(S):
         before = max(place - 1, 0)
         P[place, 0, before] = 1.0
@@ -149,7 +149,7 @@ def combination_lock(length: int = 8, actions: int = 4, success: float = 0.9, se
     S, A = checked_integer("length", length, 1), checked_integer("actions", actions, 1)
     share = checked_number("success", success, 0.0, 1.0)
     right = np.random.default_rng(checked_integer("seed", seed, 0)).integers(0, A, S)
-    P = np.zeros((S, A, S + 1))
+    P = empty_kernel(S, A)
     P[:, :, 0] = 1.0
     for place in range(S):
         P[place, right[place]] = 0.0

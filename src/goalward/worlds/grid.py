@@ -16,16 +16,17 @@ from goalward.errors import SettingError
 from goalward.model.layout import GridLayout
 from goalward.model.rows import keep_rows
 from goalward.model.ssp import SSP
-from goalward.settings import checked_integer, checked_number
+from goalward.settings import check_memory, checked_integer, checked_number
 from goalward.worlds.base import register
 from goalward.worlds.map_drawing import GOAL, PIT, START, Drawing, read_drawing
 
-__all__ = ["DIRECTIONS", "grid_map", "grid_world"]
+__all__ = ["DIRECTIONS", "check_size", "grid_map", "grid_world"]
 
 DIRECTIONS = ("left", "right", "up", "down")
 WALL = -1
 # States are built in pieces of this size, so that the temporaries stay small beside the model.
 PIECE = 1 << 15
+BYTES_PER_CELL = 260.0
 TWO_ROOMS = """\
 S..#....
 ...#....
@@ -168,10 +169,11 @@ def on_ground(ssp: SSP, drawn: Drawing) -> SSP:
 
 
 def check_size(rows: int, columns: int) -> None:
-    """Refuse grids with more cells than a model can number."""
+    """Raise SettingError if a grid has more cells than a model can number or the memory can hold."""
     limit = int(np.iinfo(np.int32).max)
     if rows * columns > limit:
         raise SettingError(f"a grid of {rows} x {columns} has {rows * columns} cells; at most {limit} can be numbered")
+    check_memory(f"a grid of {rows} x {columns} cells", BYTES_PER_CELL * rows * columns)
 
 
 def grid_ssp(number: Int32s, initial_state: int, success: float, wind: Sequence[int] | None = None) -> SSP:

@@ -6,7 +6,7 @@ import numpy as np
 
 from goalward.model.ssp import SSP
 from goalward.settings import checked_integer, checked_number
-from goalward.worlds.base import register
+from goalward.worlds.base import empty_kernel, register
 
 __all__ = ["needle", "traps"]
 
@@ -57,7 +57,7 @@ def traps(
     shares = checked_number("good", good, 0.0, 1.0), checked_number("bad", bad, 0.0, 1.0)
     risk = np.random.default_rng(checked_integer("seed", seed, 0)).choice(shares, n)
     S = n + d
-    P = np.zeros((S, 2, S + 1))
+    P = empty_kernel(S, 2)
     for place in range(n):
         on, far = (place + step if place + step < n else S for step in (1, leap))
         P[place, 0, place], P[place, 0, on] = 0.1, 0.9
@@ -110,7 +110,7 @@ def needle(states: int = 6, actions: int = 4, steps: float = 10.0, advantage: fl
     base = 1.0 / checked_number("steps", steps, 1.0, 1e9)
     best = base * (1.0 + checked_number("advantage", advantage, 0.0, 1.0 / base - 1.0))
     chosen = np.random.default_rng(checked_integer("seed", seed, 0)).integers(0, A, S)
-    P = np.zeros((S + 1, A, S + 2))
+    P = empty_kernel(S + 1, A)
     P[0, :, 1 : S + 1] = 1.0 / S
     for state in range(1, S + 1):
         P[state, :, -1] = base

@@ -6,7 +6,7 @@ import numpy as np
 
 from goalward.model.ssp import SSP
 from goalward.settings import checked_choice, checked_integer, checked_number
-from goalward.worlds.base import register
+from goalward.worlds.base import check_dense, register
 
 __all__ = ["PUBLISHED_SEED", "random_mdp"]
 
@@ -64,6 +64,7 @@ def random_mdp(
     floor = checked_number("cost_min", cost_min, 0.0, 1.0)
     rng = np.random.default_rng(checked_integer("seed", seed, 0))
     checked_choice("rows", rows, ("uniform", "dirichlet"))
+    check_dense(S, A)
     P = rng.random((S, A, S + 1)) if rows == "uniform" else rng.standard_exponential((S, A, S + 1))
     P /= P.sum(axis=2, keepdims=True)
     costs = floor + (1.0 - floor) * rng.random((S, A))

@@ -6,8 +6,8 @@ import numpy as np
 
 from goalward.arrays import Floats
 from goalward.model.ssp import SSP
-from goalward.settings import checked_integer, checked_number
-from goalward.worlds.base import register
+from goalward.settings import check_memory, checked_integer, checked_number
+from goalward.worlds.base import empty_kernel, register
 
 __all__ = ["clusters", "layers", "sparse_mdp"]
 
@@ -54,6 +54,7 @@ def sparse_mdp(states: int = 100, actions: int = 4, successors: int = 3, seed: i
     S, A = checked_integer("states", states, 1), checked_integer("actions", actions, 1)
     b = checked_integer("successors", successors, 1)
     least = checked_number("cost_min", cost_min, 0.0, 1.0)
+    check_memory(f"a model of {S} states, {A} actions and {b} successors each", 100.0 * S * A * b)
     rng = np.random.default_rng(checked_integer("seed", seed, 0))
     order = rng.permutation(S)
     earlier = np.append(S, order)
@@ -111,7 +112,7 @@ def layers(depth: int = 6, width: int = 5, actions: int = 3, slip: float = 0.1, 
     A, back = checked_integer("actions", actions, 1), checked_number("slip", slip, 0.0, 0.99)
     rng = np.random.default_rng(checked_integer("seed", seed, 0))
     S = L * W
-    P = np.zeros((S, A, S + 1))
+    P = empty_kernel(S, A)
     for state in range(S):
         for action in range(A):
             following = np.minimum((state // W + 1) * W + rng.integers(0, W, 2), S)
@@ -163,7 +164,7 @@ def clusters(blocks: int = 4, size: int = 8, actions: int = 3, bridge: float = 0
     A, share = checked_integer("actions", actions, 1), checked_number("bridge", bridge, 1e-9, 0.5)
     rng = np.random.default_rng(checked_integer("seed", seed, 0))
     S = B * n
-    P = np.zeros((S, A, S + 1))
+    P = empty_kernel(S, A)
     for state in range(S):
         block = state // n
         for action in range(A):

@@ -8,7 +8,7 @@ from goalward.model.layout import GridLayout
 from goalward.model.ssp import SSP
 from goalward.settings import checked_integer, checked_number
 from goalward.worlds.base import register
-from goalward.worlds.grid import DIRECTIONS, grid_map, grid_world
+from goalward.worlds.grid import DIRECTIONS, check_size, grid_map, grid_world
 
 __all__ = ["four_rooms", "maze", "sand_grid", "windy_grid"]
 
@@ -52,6 +52,7 @@ def four_rooms(side: int = 4, success: float = 0.85) -> SSP:
     v0: first version.
     """
     n = checked_integer("side", side, 1)
+    check_size(2 * n + 1, 2 * n + 1)
     cells = np.full((2 * n + 1, 2 * n + 1), ".")
     cells[n, :] = cells[:, n] = "#"
     doors = [n // 2, n + 1 + n // 2]
@@ -100,6 +101,7 @@ def maze(rows: int = 4, columns: int = 4, openings: int = 0, success: float = 0.
     """
     R, C = checked_integer("rows", rows, 1), checked_integer("columns", columns, 2)
     rng = np.random.default_rng(checked_integer("seed", seed, 0))
+    check_size(2 * R - 1, 2 * C - 1)
     cells = np.full((2 * R - 1, 2 * C - 1), "#")
     cells[0, 0] = "."
     path = [(0, 0)]
