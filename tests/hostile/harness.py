@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ATTACKS = ("model_files", "planner", "run_files", "saved_agents", "signals")
+ATTACKS = ("model_files", "planner", "run_files", "saved_agents", "signals", "study_files")
 """The modules of this folder that hold an attack."""
 SECONDS = 60.0
 """A case that takes longer hangs."""

@@ -1,4 +1,4 @@
-"""Damaged and forged model files, and maps: refused with one line, or read as a model that can be shown and solved."""
+"""Damaged and forged model files of every format: refused with one line, or read as a model that can be solved."""
 
 from __future__ import annotations
 
@@ -42,13 +42,19 @@ def forge(rng: random.Random, data: bytes) -> bytes:
 
 def attack(rng: random.Random, folder: Path) -> str:
     """Change a model file and show and solve what it holds."""
-    kind = rng.randrange(4)
+    kind = rng.randrange(6)
     if kind == 0:
         path = folder / "map.txt"
         path.write_text(mutate_text(rng, rng.choice(MAPS)), encoding="utf-8", errors="replace")
     elif kind == 1:
         path = folder / "model.npz"
         path.write_bytes(mutate_bytes(rng, saved(rng.choice(["grid-world", "random-mdp"]), ".npz")))
+    elif kind > 3:
+        # Names of states are written by all of them, so goal and start need not be given.
+        ending = rng.choice([".csv", ".parquet", ".umb", ".drn", ".drn.gz", ".drn.xz"])
+        path, data = folder / f"model{ending}", saved(rng.choice(["grid-world", "random-mdp"]), ending)
+        textual = ending in (".csv", ".drn") and rng.random() < 0.5
+        path.write_bytes(mutate_text(rng, data.decode()).encode() if textual else mutate_bytes(rng, data))
     else:
         path = folder / "model.json"
         data = saved(rng.choice(["grid-world", "random-mdp"]), ".json")

@@ -15,16 +15,16 @@ SPEC = RunSpec(
 
 # A key that moves makes every stored run of that kind worthless. If results must move, raise RESULTS_VERSION.
 FIRST_KEYS = {
-    ("RandomMDP", "ULCVI"): "d248a7a6cf5f0fa5046b4071e1ec3694",
-    ("RandomMDP", "EB-SSP"): "1b3bd3e7b778db58135ac3b8be83060d",
-    ("RandomMDP", "UC-SSP"): "6d523fee5450e723c6b833ed8680d1ed",
-    ("RandomMDP", "Bernstein-SSP"): "e0379dee09894b70db59ebd8d3db511e",
-    ("RandomMDP", "PSRL-SSP"): "3a7dd3a3e1a9f6372e37e9c14c5f1f99",
-    ("GridWorld", "ULCVI"): "0a6c863240dd8d497edc179ce92e535b",
-    ("GridWorld", "EB-SSP"): "4af4bbe7fc70c8058357403380e3c3e8",
-    ("GridWorld", "UC-SSP"): "28e7359a09df9bead498a5e072786c0a",
-    ("GridWorld", "Bernstein-SSP"): "5c7afdc1080c972f6ba06bed1f2a50d8",
-    ("GridWorld", "PSRL-SSP"): "42bc6ef4d660c523e99627dd0cbdd823",
+    ("RandomMDP", "ULCVI"): "59b56edd660fbd7161d4da64295ad9f2",
+    ("RandomMDP", "EB-SSP"): "63d1070e657c2773d72021e2a34ddd63",
+    ("RandomMDP", "UC-SSP"): "ebb679084371cd04cd0e261c89949fa4",
+    ("RandomMDP", "Bernstein-SSP"): "25551681236a92af5d9b09d97d672de5",
+    ("RandomMDP", "PSRL-SSP"): "24bffe11bf7e5d38a18d803c65d75ff8",
+    ("GridWorld", "ULCVI"): "f69c17fcd24648cc5b9a4875bad7c50c",
+    ("GridWorld", "EB-SSP"): "242760ea740116e237a7cdef5ebfe001",
+    ("GridWorld", "UC-SSP"): "0f9034a56d2c77713ff2704e9925e31e",
+    ("GridWorld", "Bernstein-SSP"): "29a05571d08b84ee1755590fe7247cb8",
+    ("GridWorld", "PSRL-SSP"): "047ca3455903a2298cb5f69d194605f3",
 }
 
 
@@ -32,17 +32,17 @@ def test_the_keys_of_the_paper_s_study_stay():
     design = Study.load("paper-theory").design
     keys = {(cell.world.label, cell.agent.label): design.keys(cell) for cell in design.cells}
     assert {labels: each[0] for labels, each in keys.items()} == FIRST_KEYS
-    assert keys["GridWorld", "PSRL-SSP"][-1] == "974ea43ec00e534f955a00e347684e7f"
+    assert keys["GridWorld", "PSRL-SSP"][-1] == "31e95ea8039109b0906fddbe19cdf132"
 
 
 def test_the_keys_of_drawn_worlds_and_other_priors_stay():
     design = Study.load("claims-theorem").design
-    assert design.keys(design.cells[0])[0] == "bb0dfc324bbd02d3db7e245d3985579e"
+    assert design.keys(design.cells[0])[0] == "4bc298631d6c3fdb9f9795afb5e9b327"
     design = Study.load("claims-priors").design
     assert [design.keys(cell)[0] for cell in design.cells] == [
-        "4c023f0b3aa353617cb465967bfbfd87",
-        "6b4ca52c9e8b8a93db03216c0d7610ff",
-        "2a6933e49a18b2fa025af7f6565b15a3",
+        "9e4b3ef8ac6abd36ae8ae3bc458ce566",
+        "6e3b82c47a9ccc4aeddc7e6edfa7c783",
+        "14e8928255ddcaaa4fda0813b4f6fd61",
     ]
 
 

@@ -211,3 +211,24 @@ def test_files_that_cannot_be_read(tmp_path):
         worlds.load(str(tmp_path / "bytes.txt"))
     with pytest.raises(FileError, match=r"loaded from \.npz, .*; the ending is '\.doc'"):
         worlds.load(str(tmp_path / "world.doc"))
+
+
+@pytest.mark.parametrize(
+    ("id", "settings"),
+    [
+        ("grid-world", {"rows": 10**9, "columns": 2}),
+        ("four-rooms", {"side": 10**5}),
+        ("maze", {"rows": 10**9}),
+        ("random-mdp", {"states": 10**6}),
+        ("river-swim", {"states": 10**6}),
+        ("combination-lock", {"length": 10**6}),
+        ("traps", {"length": 10**6}),
+        ("needle", {"states": 10**6}),
+        ("layers", {"depth": 10**6}),
+        ("clusters", {"blocks": 10**6}),
+        ("sparse-mdp", {"states": 10**10}),
+    ],
+)
+def test_worlds_that_no_memory_holds_are_refused_at_once(id, settings):
+    with pytest.raises(SettingError, match=r"GB of memory, this machine has \d|at most 2147483647 can be numbered"):
+        worlds.make(id, **settings)
