@@ -127,9 +127,11 @@ def test_complete_settings_are_plain_and_complete(entry: Any) -> None:
 
 def test_entries_are_built_from_their_complete_settings() -> None:
     for name, world in worlds:
-        assert world.from_settings(world.complete({})) == gw.worlds.make(name)
+        made, known = world.from_settings(world.complete({})), gw.worlds.make(name)
+        assert repr(made) == repr(known) if world.continuous else made == known
+    task = gw.worlds.make("mountain-car")
     for _, agent in agents:
-        made = agent.from_settings(agent.complete({}), WORLD, 10)
+        made = agent.from_settings(agent.complete({}), task if agent.continuous else WORLD, 10)
         assert made.settings().items() >= agent.complete({}).items()
     for name, prior in priors:
         if not prior.schema().python_only:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from goalward.learning.run import Run as Run
     from goalward.learning.tuning import Tuning as Tuning
     from goalward.learning.tuning import tune as tune
+    from goalward.model.goal_task import GoalTask as GoalTask
     from goalward.model.layout import GridLayout as GridLayout
     from goalward.model.ssp import SSP as SSP
     from goalward.model.structure import Structure as Structure
@@ -63,6 +64,7 @@ _homes = {
     "Neighbourhoods": "goalward.beliefs.neighbourhoods",
     "TiedDirichlet": "goalward.beliefs.tied",
     "GoalwardError": "goalward.errors",
+    "GoalTask": "goalward.model.goal_task",
     "GridLayout": "goalward.model.layout",
     "Run": "goalward.learning.run",
     "SSP": "goalward.model.ssp",

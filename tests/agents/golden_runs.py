@@ -28,7 +28,9 @@ def told(name: str, **settings: object) -> Callable[[SSP], Agent]:
     return lambda world: agents.find(name).from_world(world, episodes=EPISODES, **settings)
 
 
-AGENTS: dict[str, Callable[[SSP], Agent]] = {name: told(name) for name in agents.known()}
+AGENTS: dict[str, Callable[[SSP], Agent]] = {
+    name: told(name) for name in agents.known() if not agents.find(name).continuous
+}
 for name, scale in SCALES.items():
     AGENTS[f"{name}, scaled"] = told(name, scale=scale)
     AGENTS[f"{name}, first ties"] = told(name, scale=scale, ties="first")

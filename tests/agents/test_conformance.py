@@ -33,7 +33,7 @@ def same(one: Run, other: Run) -> bool:
     return all(np.array_equal(a, b) for a, b in columns) and list(one.epochs) == list(other.epochs)
 
 
-@pytest.mark.parametrize("name", agents.known())
+@pytest.mark.parametrize("name", [name for name in agents.known() if not agents.find(name).continuous])
 class TestEveryAgent:
     """Over the registry."""
 

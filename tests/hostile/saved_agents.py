@@ -99,7 +99,7 @@ def mutate(rng: random.Random, tree: dict[str, Any]) -> None:
 
 def attack(rng: random.Random, folder: Path) -> str:
     """Change a saved agent and go on with it."""
-    name = rng.choice(agents.known())
+    name = rng.choice([name for name in agents.known() if not agents.find(name).continuous])
     world = rng.choice(["grid-world-v0", "random-mdp-v0"])
     path = folder / "agent.npz"
     path.write_bytes(saved(name, world))

@@ -32,6 +32,7 @@ from goalward.beliefs.base import LARGEST_NUMBER, Prior, restored_array
 from goalward.beliefs.base import registry as priors
 from goalward.errors import PolicyError, SettingError
 from goalward.model.dynamics import Dynamics, draw_successor
+from goalward.model.goal_task import GoalTask
 from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
 from goalward.registry import MISSING, Registry, Schema, Setting
@@ -112,6 +113,9 @@ class Learner(metaclass=Constructor):
     name: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()
 
+    continuous: ClassVar[bool] = False
+    """Whether it learns in goal tasks with continuous states, and not in models."""
+
     task: Task
     rng: np.random.Generator
     given: Mapping[str, Any] = MappingProxyType({})
@@ -135,6 +139,20 @@ class Learner(metaclass=Constructor):
 
         Called when the environment cuts an episode off, and when a run is resumed.
         """
+
+    @classmethod
+    def check_world(cls, world: object) -> None:
+        """Raise SettingError if the algorithm cannot learn in a world of this kind."""
+        if isinstance(world, GoalTask) and not cls.continuous:
+            raise SettingError(
+                f"{cls.name} learns in models with finitely many states; in {world} use an agent for continuous"
+                " states, such as continuous-psrl"
+            )
+        if cls.continuous and not isinstance(world, GoalTask):
+            raise SettingError(
+                f"{cls.name} learns in goal tasks with continuous states, such as mountain-car; in a world with"
+                " finitely many states use another agent, such as psrl"
+            )
 
     def notes(self) -> dict[str, int | float | str]:
         """Return what a run should record about the agent, such as the number of rejected samples.
@@ -178,12 +196,14 @@ class Learner(metaclass=Constructor):
                 setattr(self, name, value)
 
     @classmethod
-    def from_world(cls, world: SSP, *, episodes: int, **settings: Any) -> Self:
+    def from_world(cls, world: SSP | GoalTask, *, episodes: int, **settings: Any) -> Self:
         """Build an agent that is told what its algorithm must know of the true model; for benchmarks.
 
         What `settings` holds is not looked up. `given` holds what was looked up.
         """
-        given = cls.look_up(world, episodes, [name for name in cls.needs if name not in settings])
+        cls.check_world(world)
+        names = [name for name in cls.needs if name not in settings]
+        given = {} if isinstance(world, GoalTask) else cls.look_up(world, episodes, names)
         agent = cls(**given, **settings)
         agent.given = given
         return agent
@@ -222,7 +242,7 @@ class Learner(metaclass=Constructor):
         return cls.schema().complete(settings)
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any], world: SSP, episodes: int) -> Self:
+    def from_settings(cls, settings: Mapping[str, Any], world: SSP | GoalTask, episodes: int) -> Self:
         """Build the agent of plain settings, as a study or a command line gives them; see `from_world`."""
         schema = cls.schema()
         schema.check_names(settings)

@@ -67,7 +67,7 @@ def solve(
     if out is not None:
         check_ending(out)
     options = file_options(goal, start, cost, normalize, sum_duplicates, prior)
-    ssp = with_give_up(worlds.load(world, settings or (), **options), give_up_cost)
+    ssp = with_give_up(worlds.load_model(world, settings or (), **options), give_up_cost)
     solution = solve_model(ssp, tolerance, goal_first=goal_first)
     if out is not None:
         solution.save(out)
@@ -105,7 +105,7 @@ def show(
     from goalward.report.tables import columns
 
     options = file_options(goal, start, cost, normalize, sum_duplicates, prior)
-    ssp = with_give_up(worlds.load(world, settings or (), **options), give_up_cost)
+    ssp = with_give_up(worlds.load_model(world, settings or (), **options), give_up_cost)
     if png is not None:
         grid_text.layout_of(ssp)
     say(world, columns(world_text.model_facts(ssp)))

@@ -15,8 +15,10 @@ from goalward.learning.endless import check_end
 from goalward.learning.loop import learn
 from goalward.learning.replay import Observer
 from goalward.learning.run import Run
+from goalward.model.ssp import SSP
 from goalward.seeds import run_seed
 from goalward.settings import checked_integer, read_settings
+from goalward.studies.factory import with_give_up
 
 __all__ = ["SingleRun", "run_once"]
 
@@ -86,14 +88,14 @@ def run_once(
         raise SettingError("which world? Name one: goalward list worlds")
     ssp = worlds.load(origin["world"], origin["settings"])
     if origin.get("give_up_cost") is not None:
-        ssp = ssp.with_give_up(origin["give_up_cost"])
+        ssp = with_give_up(ssp, origin["give_up_cost"])
     if learner is None:
         learner = agents.find(agent).from_settings(read_settings(agent_settings), ssp, episodes)
         origin["seed"] = seed = seed or 0
     elif seed is None:
         seed = run_seed(origin["seed"], "resume", origin["episodes"])
     resumes = resume is not None
-    if max_steps is None:
+    if max_steps is None and isinstance(ssp, SSP):
         check_end(ssp, learner, limited=False)
     # A run of two steps comes first, so that the time is not that of compiling. It changes nothing.
     learn(learner, ssp, episodes, seed, max_steps=2, resume=resumes)

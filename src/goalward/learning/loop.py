@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 
-from goalward.agents.base import Agent, Learner, Plan, StepAgent, Steps, Task
+from goalward.agents.base import Agent, Learner, StepAgent, Task
+from goalward.agents.continuous import ContinuousAgent
 from goalward.beliefs.base import Prior
 from goalward.errors import SettingError
+from goalward.learning.box_stage import BoxStage
 from goalward.learning.endless import check_end
 from goalward.learning.ledger import Ledger
 from goalward.learning.regret import Optimum, optimum, unknown
@@ -23,6 +26,8 @@ from goalward.learning.rollout import Ended, Rollout
 from goalward.learning.run import Run
 from goalward.learning.stepwise import PATIENCE, Environment, Stepwise
 from goalward.learning.survey import model_of, read_model_environment, survey, told_by
+from goalward.model.box_task import BoxSteps, BoxTask
+from goalward.model.goal_task import GoalTask
 from goalward.model.ssp import SSP
 from goalward.seeds import checked_seed, generator, streams
 from goalward.settings import checked_integer
@@ -31,6 +36,7 @@ from goalward.worlds.outcomes import Outcome
 __all__ = ["learn"]
 
 Watch = Callable[[int, int], object]
+AnyAgent = Agent | StepAgent | ContinuousAgent
 UNLIMITED = int(np.iinfo(np.int64).max)
 # Plain integers: arithmetic on flags is slow, and this is done for every plan.
 EPISODES, MAX_STEPS, STOPPED = int(Ended.EPISODES), int(Ended.MAX_STEPS), int(Ended.STOPPED)
@@ -39,7 +45,7 @@ RUN_OVER = EPISODES | MAX_STEPS | STOPPED | int(Ended.DEAD_END)
 
 def learn(
     agent: Learner,
-    world: SSP | Environment,
+    world: SSP | GoalTask | Environment,
     episodes: int,
     seed: int = 0,
     *,
@@ -62,8 +68,9 @@ def learn(
     agent
         The agent; it is not changed. ``run.agent`` is the one that learnt.
     world
-        A model, or a Gymnasium environment whose actions and observations are finitely many. An environment made from
-        a model carries it as ``environment.unwrapped.ssp``. Of any other the regret is not known.
+        A model, a Gymnasium environment whose actions and observations are finitely many, or a goal task with
+        continuous states for the agents that learn in one. An environment made from a model carries it as
+        ``environment.unwrapped.ssp``. Of any other, and of a goal task, the regret is not known.
     episodes
         How many episodes to run, K.
     seed
@@ -103,6 +110,15 @@ def learn(
     limit = UNLIMITED if max_steps is None else checked_integer("max_steps", max_steps, 1)
     given = checked_agent(agent, world)
     environment, planning, acting = streams(seed)
+    stage: Rollout | Stepwise | BoxStage
+    if isinstance(world, GoalTask):
+        check_box_options(task=task, goal=goal, cost=cost, give_up_cost=give_up_cost, observer=observer)
+        check_box_options(keep_replay=keep_replay or None)
+        best = unknown((1, world.actions))
+        learner = prepare(given, world.told(episodes), generator(planning), resume)
+        stage = BoxStage(world, environment, acting)
+        loop = Loop(learner, stage, Ledger(episodes, best.gaps), limit, keep_plans, keep_steps, watch, None)
+        return loop.run(checked_seed(seed), best, loop.go(), None)
     model = checked_model(world, give_up_cost, goal, cost)
     reading = None
     if model is None:
@@ -115,7 +131,6 @@ def learn(
             reading = read_model_environment(world, given, goal, cost, give_up)
     best = unknown(told.costs.shape) if model is None else optimum(model)
     learner = prepare(given, told, generator(planning), resume)
-    stage: Rollout | Stepwise
     if isinstance(world, SSP):
         assert model is not None
         stage = Rollout(model, environment, acting)
@@ -158,54 +173,60 @@ def tell(model: SSP, task: Task | None, episodes: int) -> Task:
     return told
 
 
-def checked_agent(agent: Learner, world: object) -> Agent | StepAgent:
-    """Return the agent; raises SettingError if it is none, or if the world is no world."""
+def checked_agent(agent: Learner, world: object) -> AnyAgent:
+    """Return the agent; raises SettingError if it is none, if the world is no world, or if they do not fit."""
     if isinstance(world, Learner):
         raise SettingError("agent and world have changed places; write learn(agent, world, episodes)")
     if isinstance(world, str):
         raise SettingError(f"world is the text {world!r}; pass the world itself: gw.worlds.load({world!r})")
-    if not isinstance(agent, Agent | StepAgent):
+    if not isinstance(agent, Agent | StepAgent | ContinuousAgent):
         raise SettingError(
             f"agent is {agent!r}; it must be an Agent or a StepAgent: see gw.agents, or gw.agents.make(name)"
         )
+    agent.check_world(world)
     return agent
 
 
-def prepare(agent: Agent | StepAgent, task: Task, rng: np.random.Generator, resume: bool) -> Agent | StepAgent:
+def check_box_options(**given: object) -> None:
+    """Raise SettingError if an option is given that a goal task with continuous states does not have."""
+    for name, value in given.items():
+        if value is not None:
+            raise SettingError(
+                f"{name} is for models and their environments; leave it out: a goal task with continuous states knows"
+                " its goal and costs, and keep_plans and keep_steps keep what happened"
+            )
+
+
+def prepare(agent: AnyAgent, task: Task | BoxTask, rng: np.random.Generator, resume: bool) -> AnyAgent:
     """Return the copy of an agent that will learn: it starts from scratch, or remembers."""
     # One run must not change the agent of another, so all is copied but what cannot change.
     shared = {id(value): value for value in vars(agent).values() if is_constant(value)}
     if not resume:
-        learner = copy.deepcopy(agent, shared)
+        learner: Any = copy.deepcopy(agent, shared)
         learner.begin(task, rng)
-        return learner
-    before = getattr(agent, "task", None)
+        return cast(AnyAgent, learner)
+    before: Any = getattr(agent, "task", None)
     if before is None:
         raise SettingError(f"{agent.name} has not learnt anything yet; resume with the agent of an earlier run")
-    if not np.array_equal(before.costs, task.costs) or before.initial_state != task.initial_state:
+    if not before.is_like(task):
         raise SettingError(
             f"{agent.name} has learnt in another world; states, actions, costs and the start must be the same"
         )
     learner = copy.deepcopy(agent, shared)
     learner.task, learner.rng = task, rng
     learner.restart()
-    return learner
+    return cast(AnyAgent, learner)
 
 
 def is_constant(value: object) -> bool:
     if isinstance(value, np.ndarray):
         return not value.flags.writeable
-    return isinstance(value, Prior | SSP | Task)
+    return isinstance(value, Prior | SSP | Task | BoxTask)
 
 
-def join(pieces: list[Steps]) -> Steps:
+def join(pieces: list[Any]) -> Any:
     """Return pieces of a trajectory as one, copied."""
-    return Steps(
-        np.concatenate([piece.states for piece in pieces]),
-        np.concatenate([piece.actions for piece in pieces]),
-        np.concatenate([piece.costs for piece in pieces]),
-        np.concatenate([piece.next_states for piece in pieces]),
-    )
+    return type(pieces[0])(*(np.concatenate(columns) for columns in zip(*pieces, strict=True)))
 
 
 class Loop:
@@ -213,8 +234,8 @@ class Loop:
 
     def __init__(
         self,
-        agent: Agent | StepAgent,
-        stage: Rollout | Stepwise,
+        agent: AnyAgent,
+        stage: Rollout | Stepwise | BoxStage,
         ledger: Ledger,
         max_steps: int,
         keep_plans: bool,
@@ -222,23 +243,25 @@ class Loop:
         watch: Watch | None,
         observer: Observer | None,
     ):
-        self.agent, self.stage, self.ledger = agent, stage, ledger
+        self.agent, self.ledger = agent, ledger
+        # A stage, its plans and its agents fit together, which types cannot say.
+        self.stage: Any = stage
         self.max_steps, self.watch, self.observer = max_steps, watch, observer
-        self.plans: list[Plan] | None = [] if keep_plans else None
-        self.pieces: list[Steps] | None = [] if keep_steps else None
+        self.plans: list[Any] | None = [] if keep_plans else None
+        self.pieces: list[Any] | None = [] if keep_steps else None
 
     def go(self) -> Ended:
         """Learn until the run is over; return why."""
         ended = 0
         while not ended & RUN_OVER:
-            ended = self.epoch(self.agent) if isinstance(self.agent, Agent) else self.epoch_of_steps(self.agent)
+            ended = self.epoch_of_steps(self.agent) if isinstance(self.agent, StepAgent) else self.epoch(self.agent)
         return Ended(ended & RUN_OVER)
 
-    def epoch(self, agent: Agent) -> int:
+    def epoch(self, agent: Agent | ContinuousAgent) -> int:
         """Make a plan, follow it to its end and learn; return what ended it."""
         ledger = self.ledger
         start_step, start_episode, goals = ledger.total_steps, ledger.episodes_over, 0
-        plan = agent.plan(self.stage.state)
+        plan: Any = agent.plan(self.stage.state)
         if self.plans is not None:
             self.plans.append(plan)
         if self.observer is not None:
@@ -276,10 +299,10 @@ class Loop:
         """Return how many episodes and steps are left."""
         return len(self.ledger.costs) - self.ledger.episodes_over, self.max_steps - self.ledger.total_steps
 
-    def enter(self, steps: Steps) -> int:
+    def enter(self, steps: Any) -> int:
         """Enter steps in the books; return how often they reached the goal."""
         before = self.ledger.episodes_over
-        self.ledger.enter(steps)
+        self.ledger.enter(steps.counted() if isinstance(steps, BoxSteps) else steps)
         if self.pieces is not None:
             self.pieces.append(join([steps]))
         if self.observer is not None:

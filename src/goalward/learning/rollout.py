@@ -20,6 +20,10 @@ A model never cuts an episode off. An environment may, which ends a plan that sa
 
     CUT             the environment cut the episode off, and stop_when_cut holds
 
+In a goal task with continuous states (`goalward.learning.box_stage`) a plan ends instead when it has seen enough::
+
+    INFORMATION     what is known about an action has doubled
+
 Several can hold at once; `ended` is the sum of their flags.
 """
 
@@ -55,6 +59,7 @@ class Ended(IntFlag):
     STOPPED = 64
     DEAD_END = 128
     CUT = 256
+    INFORMATION = 512
 
 
 AFTER_VISITS, BEFORE_VISITS, GOALS, STEPS, EPISODES = (int(flag) for flag in list(Ended)[:5])
@@ -77,6 +82,12 @@ class Luck:
         if self.used == BLOCK:
             self.rng.random(out=self.block)
             self.used = 0
+
+    def draw(self) -> float:
+        """Return the next number."""
+        self.refill()
+        self.used += 1
+        return float(self.block[self.used - 1])
 
 
 class Rollout:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from goalward.agents.base import Learner, Plan, Steps
+from goalward.agents.base import Learner
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
 from goalward.html_tables import facts_html, line_html
@@ -98,9 +98,10 @@ class Run:
     ended
         Why the run ended: `EPISODES` when all went well.
     plans
-        The plans themselves, with their models and values, if they were to be kept.
+        The plans themselves, with their models and values, if they were to be kept: `Plan`, or `BoxPlan` in a goal task
+        with continuous states.
     trajectory
-        All steps, if they were to be kept.
+        All steps, if they were to be kept: `Steps`, or `BoxSteps` in a goal task with continuous states.
     world
         The model in which the agent learnt from scratch; None if it is not known, or if the run went on from another.
     replay
@@ -117,8 +118,8 @@ class Run:
     epochs: Epochs
     optimal_value: float
     ended: Ended
-    plans: tuple[Plan, ...] | None = field(default=None, repr=False)
-    trajectory: Steps | None = field(default=None, repr=False)
+    plans: tuple[Any, ...] | None = field(default=None, repr=False)
+    trajectory: Any = field(default=None, repr=False)
     world: SSP | None = field(default=None, repr=False)
     replay: Replay | None = field(default=None, repr=False)
 
@@ -168,7 +169,8 @@ class Run:
     def _require_model(self) -> None:
         if not self.has_model:
             raise SettingError(
-                "there is no regret without the true model; learn in an SSP, or in an environment that carries one"
+                "there is no regret without the true model; learn in an SSP, or in an environment that carries one: for"
+                " a goal task with continuous states V* is not known, so look at run.costs and run.steps"
             )
 
     def _repr_html_(self) -> str:

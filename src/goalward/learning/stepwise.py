@@ -121,7 +121,7 @@ class Stepwise:
         happened: Happened = []
         self.cut = False
         while episodes and not self.cut and len(happened) < min(steps, BLOCK):
-            happened.append(self.play(self.checked(agent.choose(self.state, self.chance()))))
+            happened.append(self.play(self.checked(agent.choose(self.state, self.acting.draw()))))
             agent.observe(as_steps(happened[-1:]))
             episodes -= happened[-1][3] == self.task.goal
         return self.finished(happened), 0 if episodes else int(Ended.EPISODES)
@@ -143,14 +143,8 @@ class Stepwise:
     def choose(self) -> int:
         """Return the action that the plan says, drawing it if need be."""
         if len(self.chances):
-            return self.checked(int(draw_action(self.chances, self.state, self.chance())))
+            return self.checked(int(draw_action(self.chances, self.state, self.acting.draw())))
         return self.checked(self.policy.item(min(self.step, self.rows - 1), self.state))
-
-    def chance(self) -> float:
-        """Return the next number of the acting stream."""
-        self.acting.refill()
-        self.acting.used += 1
-        return float(self.acting.block[self.acting.used - 1])
 
     def checked(self, action: int) -> int:
         """Return an action that is available, or say that it is not."""

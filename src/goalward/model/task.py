@@ -69,6 +69,14 @@ class Task:
         mask.flags.writeable = False
         return mask
 
+    def is_like(self, other: object) -> bool:
+        """Return whether another task has the same states, actions, costs and start."""
+        return (
+            isinstance(other, Task)
+            and np.array_equal(self.costs, other.costs)
+            and self.initial_state == other.initial_state
+        )
+
     def model(self, indptr: Int64s, successors: Int32s, probabilities: Floats) -> SSP:
         """Return the model of this task with the given canonical rows."""
         model = SSP._trusted(indptr, successors, probabilities, self.costs, self.initial_state)

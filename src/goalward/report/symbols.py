@@ -22,6 +22,7 @@ CAUSES = {
     Ended.STOPPED: "an interruption",
     Ended.DEAD_END: "a dead end",
     Ended.CUT: "the environment",
+    Ended.INFORMATION: "information doubled",
 }
 
 

@@ -16,6 +16,7 @@ import tomli_w
 from goalward.errors import SettingError
 from goalward.html_tables import facts_html, table_html
 from goalward.learning.endless import check_end
+from goalward.model.goal_task import GoalTask
 from goalward.model.task import Task
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import Design
@@ -103,6 +104,9 @@ class Study:
             # What an agent prints must not get between the lines of a document on standard output.
             with located(self.source, place), blaming(file), contextlib.redirect_stdout(sys.stderr):
                 agent = make_agent(run.agent, world, cell.episodes, self.attachments)
+                if isinstance(world, GoalTask):
+                    agent.begin(world.told(cell.episodes), np.random.default_rng(0))  # type: ignore[arg-type]
+                    continue
                 agent.begin(Task.of(world, cell.episodes), np.random.default_rng(0))
             with located(self.source, self.places[cell.world.label,]):
                 check_end(world, agent, limited=run.max_steps is not None)

@@ -72,14 +72,14 @@ def trace_of(run: Run) -> Trace:
     costs, start = run.agent.task.costs, run.agent.task.initial_state
     goal = len(costs)
     states, actions, paid, next_states = run.trajectory
-    values = np.array([np.append(plan.values, 0.0) for plan in run.plans])  # type: ignore[arg-type]
+    values = np.array([np.append(plan.values, 0.0) for plan in run.plans])
     following = np.append(states[1:], start if next_states[-1] == goal else next_states[-1])
     epoch = np.repeat(np.arange(len(run.epochs)), run.epochs.steps)
     check_finite(values, epoch, states, next_states)
     floor = float(run.notes.get("cost_floor", 0.0))
     return Trace(
         run=run,
-        models=tuple(plan.model for plan in run.plans),  # type: ignore[misc]
+        models=tuple(plan.model for plan in run.plans),
         values=values,
         epoch=epoch,
         states=states,

@@ -11,10 +11,10 @@ from typing import Any
 
 from goalward.worlds.base import World, find, known, make, register, registry
 from goalward.worlds.grid import grid_map, grid_world
-from goalward.worlds.load import load
+from goalward.worlds.load import load, load_model
 from goalward.worlds.random import random_mdp
 
-__all__ = ["World", "find", "grid_map", "grid_world", "known", "load", "make", "random_mdp", "register"]
+__all__ = ["World", "find", "grid_map", "grid_world", "known", "load", "load_model", "make", "random_mdp", "register"]
 
 
 def __getattr__(name: str) -> Any:

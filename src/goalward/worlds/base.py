@@ -6,6 +6,8 @@ means the newest one. A world is registered by one line above its function::
     @register("sand-pit-v0")
     def sand_pit(depth: int = 3) -> SSP: ...
 
+A world with continuous states is a `GoalTask` instead of an `SSP`; the function's annotation says which.
+
 The parameters of the function, all with defaults, are the settings of the world. The tests run over the registry, so
 a world is tested by being registered.
 """
@@ -20,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from goalward.arrays import Floats
+from goalward.model.goal_task import GoalTask
 from goalward.model.ssp import SSP
 from goalward.registry import VERSION, Builder, Registry, version
 from goalward.settings import check_memory
@@ -31,7 +34,7 @@ __all__ = ["World", "check_dense", "empty_kernel", "find", "known", "make", "reg
 class World(Builder):
     """A registered world: its id, and the function that builds it from its settings."""
 
-    build: Callable[..., SSP]
+    build: Callable[..., SSP | GoalTask]
 
     def __post_init__(self) -> None:
         parameters = inspect.signature(self.build).parameters
@@ -40,6 +43,11 @@ class World(Builder):
             raise ValueError(f"{self.name!r} cannot be the id of a world; it must end in a version: '{self.name}-v0'")
         if bare or not inspect.getdoc(self.build):
             raise ValueError(f"{self.name!r}: every setting needs a default, the function a docstring; missing: {bare}")
+
+    @property
+    def continuous(self) -> bool:
+        """Whether it is a goal task with continuous states."""
+        return inspect.signature(self.build).return_annotation in (GoalTask, "GoalTask")
 
     @property
     def id(self) -> str:
@@ -61,15 +69,16 @@ registry: Registry[World] = Registry("world", "goalward.worlds", World)
 find, known, register = registry.find, registry.known, registry.register
 
 
-def make(id: str, /, **settings: Any) -> SSP:
-    """Build a world by its id.
+def make(id: str, /, **settings: Any) -> Any:
+    """Build a world by its id: an `SSP`, or a `GoalTask` if its states are continuous.
 
     >>> from goalward import worlds
     >>> worlds.make("grid-world-v0", success=1.0)
     SSP(states=11, actions=4, transitions=44, costs=1, initial_state=0)
     """
-    world: SSP = registry.find(id).from_settings(settings)
-    return world
+    entry = registry.find(id)
+    world = entry.from_settings(settings)
+    return world.named(entry.id, entry.complete(settings)) if isinstance(world, GoalTask) else world
 
 
 def check_dense(S: int, A: int) -> None:

@@ -8,14 +8,27 @@ from typing import Any
 
 from goalward.errors import FileError, SettingError
 from goalward.model.formats.by_ending import OPTIONS
+from goalward.model.goal_task import GoalTask
 from goalward.model.ssp import SSP
 from goalward.settings import check_names, read_settings
 from goalward.worlds.base import make
 
-__all__ = ["load", "read_map"]
+__all__ = ["load", "load_model", "read_map"]
 
 
-def load(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
+def load_model(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
+    """Return what `load` does; raises SettingError if it is a goal task with continuous states."""
+    world = load(name, settings, **options)
+    if isinstance(world, GoalTask):
+        raise SettingError(
+            f"{name} is a goal task with continuous states and has no table to look at or to solve; learn in it:"
+            f" goalward learn {name} --agent continuous-psrl"
+        )
+    assert isinstance(world, SSP)
+    return world
+
+
+def load(name: str, settings: Iterable[str] = (), **options: Any) -> Any:
     """Return the world of an id, with settings such as ``rows=5``, or the model in a file.
 
     Names that end in ``.txt`` are maps as `grid_map` reads them. Other names with an ending are model files. Their

@@ -16,10 +16,10 @@ def environment_id(world: World) -> str:
 
 
 def register_worlds() -> None:
-    """Enter every world that Gymnasium does not know yet."""
+    """Enter every model that Gymnasium does not know yet; goal tasks with continuous states are no models."""
     for id, world in registry:
         name = environment_id(world)
-        if name not in gymnasium.registry:
+        if name not in gymnasium.registry and not world.continuous:
             gymnasium.register(
                 name, entry_point="goalward.worlds.environments.world_env:WorldEnv", kwargs={"world": id}
             )
