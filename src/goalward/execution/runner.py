@@ -62,7 +62,7 @@ def jobs_of(design: Design, shard: tuple[int, int] = (1, 1)) -> list[Job]:
     jobs: dict[str, Job] = {}
     for index, cell in enumerate(design.cells):
         for run, spec in enumerate(design.specs(cell)):
-            jobs.setdefault(spec.key, Job(spec, index, run))
+            jobs.setdefault(spec.key, Job(spec, index, run, cell.world.label, cell.agent.label))
     return list(jobs.values())[number - 1 :: shards]
 
 

@@ -20,7 +20,7 @@ from goalward import __version__, _jit
 from goalward.agents.base import Learner
 from goalward.learning.loop import learn
 from goalward.model.ssp import SSP
-from goalward.results.record import encode
+from goalward.results.record import RunLabels, encode
 from goalward.studies.attachments import Attachments
 from goalward.studies.factory import make_agent, make_world
 from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, canonical
@@ -41,6 +41,8 @@ class Job:
     spec: RunSpec
     cell: int
     run: int
+    world_label: str
+    agent_label: str
 
     @property
     def key(self) -> str:
@@ -86,7 +88,7 @@ def carry_out_one(job: Job, attachments: Attachments) -> bytes:
         "seconds": time.perf_counter() - clock,
         "cpu_seconds": time.process_time() - processor,
     }
-    return encode(run, spec, timing)
+    return encode(run, spec, timing, RunLabels(job.world_label, job.agent_label, job.run))
 
 
 def build(spec: RunSpec, attachments: Attachments) -> tuple[SSP, Learner]:

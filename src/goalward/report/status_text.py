@@ -12,7 +12,7 @@ from goalward.report.tables import Rows, columns
 from goalward.results.results import world_name
 from goalward.results.status import Failure, Status
 
-__all__ = ["report_document", "report_text", "status_document", "status_text"]
+__all__ = ["leftovers_text", "report_document", "report_text", "status_document", "status_text"]
 
 MOST_LINES = 20
 LONGEST_ERROR = 120
@@ -33,6 +33,12 @@ def status_text(status: Status) -> str:
         lines += ["", failures_text(status.failures)]
     lines += shortened([f"damaged, set aside: {path} ({reason})" for path, reason in status.damaged])
     return "\n".join(lines)
+
+
+def leftovers_text(runs: Sequence[Path], damaged: Sequence[tuple[Path, str]]) -> str:
+    """Write how many runs no study names, and which of their files are damaged."""
+    lines = [f"{len(runs):,} runs that no study here names; goalward prune removes them"] if runs else []
+    return "\n".join(lines + shortened([f"damaged, set aside: {path} ({reason})" for path, reason in damaged]))
 
 
 def status_document(status: Status) -> dict[str, Any]:

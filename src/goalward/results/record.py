@@ -1,6 +1,17 @@
 """One run as one Parquet file.
 
-The file has one row. Its plain columns say what was run and how it ended; its list columns hold the run::
+The file has one row. Its plain columns say what was run and how it ended::
+
+    key, seed, episodes, max_steps                what decides the run, with the next four; see `studies.run_spec`
+    world, world_settings                         its id, or the digest of a model; its settings as JSON
+    agent, agent_settings                         the name of the algorithm; its settings as JSON
+    give_up_cost                                  what giving up costs, null if agents cannot
+    world_label, agent_label, run                 what the study that made the file calls them, and which run it was
+    episodes_done, truncated, ended               how many episodes reached the goal; was it cut off; what ended it
+    total_steps, total_epochs, optimal_value      over the whole run; V*(start) of the world
+    final_regret, final_gap_regret                after the last episode
+
+and its list columns hold the run::
 
     episode, cost, steps, regret, gap_regret      one entry for each episode: its number, what it cost, how long it was,
                                                   and both regrets after it
@@ -11,10 +22,11 @@ Of more than 20,000 episodes or epochs about 2,000 are kept, half of them evenly
 logarithmic one; `total_epochs` and the document count all. Any tool that reads Parquet reads a folder of runs as a
 table of runs.
 
-The columns hold only what the spec of the run decides. All settings, versions, the machine and times are in the
-key-value metadata, as a JSON document under ``goalward``. So two files of one run have the same data bytes; the
-document has their SHA-256. The entry ``goalward.checksum`` is the SHA-256 of the whole file, computed with zeros in its
-own place.
+But for the labels and the number of the run, the columns hold only what the spec of the run decides. Versions, the
+machine and times are in the key-value metadata, as a JSON document under ``goalward``. So two files of one run of one
+study have the same data bytes; the document has their SHA-256. Where studies share a run under different labels, the
+file has those of the study that made it; `results.export` has the labels of each. The entry ``goalward.checksum`` is
+the SHA-256 of the whole file, computed with zeros in its own place.
 """
 
 from __future__ import annotations
@@ -28,7 +40,7 @@ import os
 import platform
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -41,10 +53,11 @@ from goalward.errors import FileError
 from goalward.learning.rollout import Ended
 from goalward.learning.run import Epochs, Run
 from goalward.number_format import finite
-from goalward.studies.run_spec import RunSpec, key_of
+from goalward.studies.run_spec import RunSpec, canonical, key_of
 
 __all__ = [
-    "FORMAT_VERSION", "GRID_POINTS", "MOST_EPISODES", "StoredRun", "decode", "encode", "host", "recorded", "verify",
+    "FORMAT_VERSION", "GRID_POINTS", "MOST_EPISODES", "RunLabels", "StoredRun", "decode", "encode", "host",
+    "identity_of", "recorded", "verify",
 ]  # fmt: skip
 
 FORMAT_VERSION = 1
@@ -83,13 +96,25 @@ def recorded(count: int) -> Int64s:
     return np.unique(np.rint(np.concatenate([linear, logarithmic])).astype(np.int64))
 
 
-def encode(run: Run, spec: RunSpec, timing: dict[str, Any]) -> bytes:
+class RunLabels(NamedTuple):
+    """What a study calls the world and the agent of a run, and the number of the run in its cell."""
+
+    world: str
+    agent: str
+    run: int
+
+
+def encode(run: Run, spec: RunSpec, timing: dict[str, Any], labels: RunLabels | None = None) -> bytes:
     """Return a run as a Parquet file."""
     outcome = outcome_of(run)
+    world_label, agent_label, number = labels or (None, None, None)
     table = pa.table(
         {
             "key": [spec.key],
-            "agent": [run.agent.name],
+            **{name: pa.array([value], kind) for name, (value, kind) in identity_of(spec).items()},
+            "world_label": pa.array([world_label], pa.string()),
+            "agent_label": pa.array([agent_label], pa.string()),
+            "run": pa.array([number], pa.int64()),
             "seed": pa.array([run.seed], pa.int64()),
             **{name: [value] for name, value in outcome.items() if name != "ended_by"},
             **{name: as_list(values) for name, values in columns_of(run).items()},
@@ -120,6 +145,18 @@ def encode(run: Run, spec: RunSpec, timing: dict[str, Any]) -> bytes:
     writer.close()
     content = sink.getvalue()
     return content.replace(BLANK, MARK + hashlib.sha256(content).hexdigest().encode(), 1)
+
+
+def identity_of(spec: RunSpec) -> dict[str, tuple[Any, pa.DataType]]:
+    """Return what was run, as values of columns with their types."""
+    return {
+        "world": (spec.world.get("id") or spec.world.get("digest"), pa.string()),
+        "world_settings": (canonical(spec.world.get("settings", {})), pa.string()),
+        "give_up_cost": (spec.world.get("give_up_cost"), pa.float64()),
+        "agent": (spec.agent["name"], pa.string()),
+        "agent_settings": (canonical(spec.agent["settings"]), pa.string()),
+        "max_steps": (spec.max_steps, pa.int64()),
+    }
 
 
 def outcome_of(run: Run) -> dict[str, Any]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from goalward.results.leftovers import find_leftovers
 from goalward.results.results import Results, load_results, world_name
 from goalward.results.store import Store
 
-__all__ = ["Failure", "Status", "check_studies"]
+__all__ = ["Failure", "Status", "check_leftovers", "check_studies"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,13 @@ def check_studies(store: Store, name: str | None = None) -> list[Status]:
         results = load_results(store, design)
         found.append(Status(results, stored_failures(store, results), damaged))
     return found
+
+
+def check_leftovers(store: Store) -> tuple[list[Path], list[tuple[Path, str]]]:
+    """Check the files of runs that no study names: return those that are sound, and the damaged ones, set aside."""
+    runs = find_leftovers(store).runs
+    damaged = store.set_damaged_aside(path.stem for path in runs)
+    return [path for path in runs if path.exists()], damaged
 
 
 def stored_failures(store: Store, results: Results) -> list[Failure]:

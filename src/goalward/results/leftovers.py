@@ -1,0 +1,60 @@
+"""What a results folder has that no study of it names: runs of edited or deleted studies, and what they needed.
+
+Such runs stay, because an edited study may be changed back. `Leftovers.remove` removes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from goalward.errors import FileError
+from goalward.results.store import Store
+from goalward.studies.run_spec import RunSpec
+
+__all__ = ["Leftovers", "find_leftovers"]
+
+
+@dataclass(frozen=True)
+class Leftovers:
+    """Files that no study needs: of runs, of failures, and attachments."""
+
+    runs: list[Path]
+    failures: list[Path]
+    attachments: list[Path]
+
+    @property
+    def size(self) -> int:
+        """How many bytes the files take."""
+        return sum(path.lstat().st_size for path in self.paths)
+
+    @property
+    def paths(self) -> list[Path]:
+        """All of them."""
+        return [*self.runs, *self.failures, *self.attachments]
+
+    def remove(self) -> None:
+        """Remove the files; raises FileError if one cannot be removed."""
+        for path in self.paths:
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise FileError(f"{path}: cannot be removed ({error.strerror or error})") from None
+
+
+def find_leftovers(store: Store) -> Leftovers:
+    """Look for files that no study of a folder needs; raises FileError if a study cannot be read."""
+    specs: list[RunSpec] = []
+    for name in store.studies():
+        design = store.design(name)  # one that is damaged might name any of the runs
+        specs += [spec for cell in design.cells for spec in design.specs(cell)]
+    keys = {spec.key for spec in specs}
+    needed = {f"{spec.model_digest}.npz" for spec in specs} | {f"{spec.agent_source}.py" for spec in specs}
+    runs, failures, attachments = (
+        sorted(store.folder.glob(pattern)) for pattern in ("runs/*/*.parquet", "failed/*.json", "attachments/*.*")
+    )
+    return Leftovers(
+        [path for path in runs if path.stem not in keys or path != store.path(path.stem)],
+        [path for path in failures if path.stem not in keys],
+        [path for path in attachments if path.suffix in (".npz", ".py") and path.name not in needed],
+    )

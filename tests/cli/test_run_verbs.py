@@ -1,0 +1,160 @@
+"""The verbs about single runs: list, export, repeat, remove; with damaged files and leftovers about."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import goalward as gw
+from goalward.execution.repeat import equal
+from goalward.results.export import SCHEMA, export_table
+from goalward.results.store import Store
+
+DOCS = Path(__file__).parents[2] / "docs" / "experiments.md"
+
+
+@pytest.fixture
+def run(call, monkeypatch, folder):
+    monkeypatch.chdir(folder)
+    return call
+
+
+@pytest.fixture
+def store(run, folder) -> Store:
+    """Return the small study with one run damaged, one failed, and two left over from an older version of it."""
+    older = (folder / "small.toml").read_text().replace("episodes = 30", "episodes = 20").replace('"psrl"', '"optimal"')
+    (folder / "older.toml").write_text(older)
+    gw.run("older.toml", "results/small", workers=1)
+    gw.run("small.toml", "results/small", workers=1)
+    store = Store.open("results/small")
+    design = store.design()
+    keys = design.keys(design.cells[0])
+    content = store.path(keys[0]).read_bytes()
+    store.path(keys[0]).write_bytes(content[:200] + b"x" + content[201:])
+    store.path(keys[1]).unlink()
+    store.add_failure(keys[1], {"error": "ValueError: no idea"})
+    return store
+
+
+def test_each_run_says_what_it_is_in_columns(store) -> None:
+    design = store.design()
+    cell = design.cells[-1]
+    key = design.keys(cell)[2]
+    table = pq.read_table(store.path(key))
+    row = {name: table.column(name)[0].as_py() for name in table.column_names}
+    assert (row["world_label"], row["agent_label"], row["run"]) == ("drawn", "psrl", 2)
+    assert (row["world"], row["agent"], row["episodes"]) == ("random-mdp-v0", "psrl", 30)
+    assert json.loads(row["world_settings"])["states"] == 3
+    assert json.loads(row["agent_settings"])["prior"]["kind"] == "dirichlet"
+    assert row["give_up_cost"] is None
+    assert len(row["regret"]) == 30
+
+
+def test_export_has_the_sound_runs_of_the_study_and_no_others(run, store) -> None:
+    code, out, _ = run("export", "results/small", "--csv")
+    assert code == 0
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert list(rows[0]) == SCHEMA.names
+    assert len(rows) == 10
+    assert {row["key"] for row in rows} == {row["key"] for row in export_table(store).to_pylist()}
+    results = gw.open_results("results/small")
+    expected = {(row["world"], row["agent"], row["run"]): row["gap_regret"] for row in results.runs()}
+    found = {(row["world"], row["agent"], int(row["run"])): float(row["final_gap_regret"]) for row in rows}
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, rel=1e-12)
+    for row in rows:
+        assert (store.folder / row["file"]).is_file()
+    code, out, _ = run("export", "results/small", "--parquet")
+    assert (code, out) == (0, "10 runs written: small.parquet\n")
+    assert pq.read_table("small.parquet").schema.equals(SCHEMA)
+    assert run("export", "results/small", "--csv", "--parquet")[0] == 2
+    assert "ends" not in run("export", "results/small", "--out", "x.csv")[1]
+    code, _, err = run("export", "results/small", "--out", "x.txt")
+    assert code == 2
+    assert ".csv or .parquet" in err
+
+
+def test_the_documented_query(run, store) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    query = DOCS.read_text(encoding="utf-8").partition("```sql\n")[2].partition("```")[0]
+    assert run("export", "results/small", "--parquet", "--out", "small.parquet")[0] == 0
+    found = {(world, agent): (count, regret) for world, agent, count, regret in duckdb.sql(query).fetchall()}
+    expected: dict[tuple[str, str], list[float]] = {}
+    for row in gw.open_results("results/small").runs():
+        expected.setdefault((row["world"], row["agent"]), []).append(row["gap_regret"])
+    assert found.keys() == expected.keys()
+    for name, regrets in expected.items():
+        assert found[name] == (len(regrets), pytest.approx(np.mean(regrets)))
+    assert found["grid", "uniform"][0] == 1
+    row = export_table(store).to_pylist()[0]
+    curve = duckdb.sql(f"SELECT unnest(episode), unnest(regret) FROM 'results/small/{row['file']}'").fetchall()
+    assert curve[-1] == (30, row["final_regret"])
+
+
+def test_runs_are_listed_with_their_state(run, store) -> None:
+    code, out, _ = run("runs", "results/small")
+    assert code == 0
+    lines = [line.split() for line in out.splitlines()]
+    assert lines[0] == ["key", "study", "world", "agent", "episodes", "run", "state", "regret"]
+    assert [line[6] for line in lines[1:4]] == ["damaged", "failed", "stored"]
+    assert len(lines) == 13
+    code, out, _ = run("runs", "results/small", "--json")
+    document = json.loads(out)
+    assert [each["state"] for each in document].count("stored") == 10
+    assert document[1]["reason"] == "ValueError: no idea"
+
+
+def test_a_run_is_repeated_and_compared(run, store) -> None:
+    key = export_table(store).to_pylist()[-1]["key"]
+    code, out, _ = run("rerun", "results/small", key[:14])
+    assert code == 0
+    assert out.startswith(f"psrl in drawn, run 2 of small, key {key}\n")
+    assert out.endswith("the stored run is the same\n")
+    code, out, _ = run("rerun", "results/small", key, "--json")
+    assert json.loads(out)["same"] is True
+    code, _, err = run("rerun", "results/small", "zzz")
+    assert code == 2
+    assert "no run of results/small has a key that begins with 'zzz'" in err
+    assert not equal(store.read(key), gw.learn(gw.agents.PSRL(), gw.worlds.grid_world(2, 2), 30))
+
+
+def test_a_failed_run_can_be_repeated_too(run, store) -> None:
+    design = store.design()
+    code, out, _ = run("rerun", "results/small", design.keys(design.cells[0])[1])
+    assert code == 0
+    assert out.endswith("no such run is stored; goalward run stores it\n")
+
+
+def test_leftovers_are_counted_checked_and_removed(run, store, folder) -> None:
+    runs = sorted((folder / "results/small/runs").glob("*/*.parquet"))
+    named = {key for cell in store.design().cells for key in store.design().keys(cell)}
+    left = [path for path in runs if path.stem not in named]
+    assert len(left) == 12
+    left[0].write_bytes(b"rubbish")
+    code, out, _ = run("status", "results/small")
+    assert code == 1
+    assert "11 runs that no study here names; goalward prune removes them" in out
+    assert not left[0].exists()
+    before = export_table(store)
+    code, out, _ = run("prune", "results/small", "--dry-run")
+    assert out.startswith("11 runs, 0 failures, 0 attachments")
+    assert all(path.exists() for path in left[1:])
+    code, out, _ = run("prune", "results/small")
+    assert code == 0
+    assert not any(path.exists() for path in left)
+    assert export_table(store).equals(before)
+    assert run("prune", "results/small")[1].startswith("0 runs")
+
+
+def test_nothing_is_removed_where_a_study_cannot_be_read(run, store, folder) -> None:
+    (folder / "results/small/studies/small.json").write_text("{")
+    before = sorted((folder / "results/small/runs").glob("*/*.parquet"))
+    assert run("prune", "results/small")[0] == 2
+    assert sorted((folder / "results/small/runs").glob("*/*.parquet")) == before
