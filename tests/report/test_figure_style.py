@@ -7,7 +7,7 @@ from PIL import Image
 
 from goalward.errors import FileError, SettingError
 from goalward.report.agent_styles import COLOURS, DARK_COLOURS, agent_styles, line_style
-from goalward.report.figure_style import figure_files, new_figure, save_figure, save_png
+from goalward.report.figure_style import figure_files, new_figure, save_figure, save_picture
 
 
 def test_styles_do_not_repeat_soon():
@@ -75,8 +75,16 @@ def test_endings_that_are_no_formats(tmp_path):
         figure_files(tmp_path / "y.bmp")
 
 
-def test_the_file_is_a_png_whatever_it_is_called(tmp_path, figure):
-    save_png(figure, tmp_path / "picture")
+def test_a_picture_has_the_format_of_its_ending(tmp_path, figure):
+    for name, magic in (("x.pdf", b"%PDF"), ("x.svg", b"<?xml"), ("x.PNG", b"\x89PNG")):
+        save_picture(figure, tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(magic)
+    with pytest.raises(SettingError, match=r"x\.bmp: figures are not written as \.bmp"):
+        save_picture(figure, tmp_path / "x.bmp")
+
+
+def test_the_file_is_a_png_without_an_ending(tmp_path, figure):
+    save_picture(figure, tmp_path / "picture")
     with Image.open(tmp_path / "picture") as image:
         assert (image.format, image.size) == ("PNG", (300, 150))
 
@@ -86,4 +94,4 @@ def test_files_that_cannot_be_written(tmp_path, figure):
     with pytest.raises(FileError, match="choose a place that can be written"):
         save_figure(figure, [tmp_path / "file" / "figure.png"])
     with pytest.raises(FileError, match="No such file or directory; choose"):
-        save_png(figure, tmp_path / "missing" / "picture.png")
+        save_picture(figure, tmp_path / "missing" / "picture.png")

@@ -123,3 +123,35 @@ def test_caveats_of_a_growth_figure():
     figure = growth_figure(results, sweep_rows(results, 0.95))
     assert figure.axes[0].get_legend().get_texts()[0].get_text().startswith("a *")
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["* no theorem covers it"]
+
+
+@pytest.mark.parametrize("agents", [1, 8])
+def test_legends_are_never_cut_off(agents):
+    label = "psrl prior={'kind': 'dirichlet', 'concentration': 0.001} value_limit=20 perturb_costs=True and more words"
+    figure = regret_figure(study(*(cell_results("one", f"{label} {n}", 1.0 + n) for n in range(agents))))
+    figure.canvas.draw()
+    box, page = figure.legends[0].get_window_extent(), figure.bbox
+    assert 0.0 <= box.x0 < box.x1 <= page.x1
+    assert 0.0 <= box.y0 < box.y1 <= page.y1
+    # The panel keeps its size.
+    assert figure.axes[0].get_window_extent().height > 300
+    shown = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert [" ".join(text.split()) for text in shown] == [f"{label} {n}" for n in range(agents)]
+
+
+def test_runs_intervals_and_regime_stand_in_the_figure():
+    cells = [cell_results("one", "a", 1.0), cell_results("one", "b", 2.0)]
+    cells[1].cell.agent.identity["settings"] = {"scale": 1.0}
+    said = regret_figure(study(*cells), level=0.9).get_suptitle()
+    assert said == "mean of 4 runs with 90 % t-intervals; confidence widths of the theory"
+    cells[1].cell.agent.identity["settings"] = {"scale": 0.01}
+    assert regret_figure(study(*cells)).get_suptitle().endswith("; tuned confidence widths")
+    alone = study(cell_results("one", "a", 1.0, runs=1))
+    assert regret_figure(alone).get_suptitle() == "mean of 1 run"
+
+
+def test_logarithmic_axes_have_the_gap_regret():
+    results = study(cell_results("one", "a", 1.0))
+    assert regret_figure(results, axes="log").axes[0].get_ylabel() == "sum of optimality gaps"
+    assert regret_figure(results).axes[0].get_ylabel() == "regret"
+    assert regret_figure(results, "regret", "log").axes[0].get_ylabel() == "regret"

@@ -28,6 +28,10 @@ def learn(
     give_up_cost: GiveUpCost = None,
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the agent in a file after the run.")] = None,
     resume: Annotated[Path | None, typer.Option(metavar="FILE", help="Go on with the agent in a file.")] = None,
+    png: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also draw the run, plan and visits on a grid: .png, .pdf, .svg or .jpg."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Let an agent learn in a world, and print what it cost."""
@@ -41,6 +45,14 @@ def learn(
         raise SettingError("--resume brings its agent with it; leave --agent and --agent-set out")
     if save is not None:
         check_place(save)
+    recorder = None
+    if png is not None:
+        from goalward.learning.replay import Recorder
+        from goalward.report.figure_style import picture_file, save_picture
+        from goalward.report.run_figure import run_figure
+
+        picture_file(png)
+        recorder = Recorder()
     with open_episode_display(episodes) as show, stop_requests() as stopped:
         found = run_once(
             world,
@@ -53,6 +65,7 @@ def learn(
             give_up_cost=give_up_cost,
             resume=resume,
             watch=lambda done, steps: show(done, steps) and not stopped(),
+            observer=recorder,
         )
     # The table is printed even if the agent cannot be kept, for example because the disk is full.
     if not json:
@@ -65,6 +78,12 @@ def learn(
     finally:
         if json:
             say_json({"world": found.world, **run_document(found.run, found.seconds), "saved": kept})
+    if png is not None and recorder is not None:
+        run = found.run
+        title = f"{run.agent.name} in {found.world}: {len(run.costs):,} episodes, seed {run.seed}"
+        save_picture(run_figure(found.model, run, recorder.replay(), title), png)
+        if not json:
+            say("", f"written: {png}")
     if kept is not None and not json:
         say("", f"kept: {kept}; goalward learn --resume {kept} goes on")
     if stopped():

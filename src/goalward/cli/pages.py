@@ -60,6 +60,9 @@ def watch(
     give_up_cost: GiveUpCost = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page.")] = Path("watch.html"),
     show: Open = False,
+    gif: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write an animation of the grid, for slides.")
+    ] = None,
     live: Annotated[
         bool, typer.Option("--live", help="Write nothing; serve a page that shows the run as it happens.")
     ] = False,
@@ -68,13 +71,22 @@ def watch(
     """Write a page that replays how an agent learns."""
     from goalward.errors import SettingError
     from goalward.execution.interrupts import stop_requests
+    from goalward.execution.rerun import replay_of
     from goalward.execution.single_run import run_once
     from goalward.learning.replay import Recorder
     from goalward.report.page import check_place
     from goalward.report.progress import open_episode_display
+    from goalward.report.watch_page import run_labels
     from goalward.report.watch_page import watch as make_page
 
     check_place(out)
+    if gif is not None:
+        from goalward import worlds
+        from goalward.report.replay_animation import check_animation, save_animation
+
+        if live:
+            raise SettingError("--live writes nothing; leave --gif out")
+        check_animation(gif, worlds.load(world, settings or []))
     if rival is None and rival_settings:
         raise SettingError("--rival-set sets the rival; name one with --rival")
     chosen = [(agent, agent_settings or []), *([(rival, rival_settings or [])] if rival else [])]
@@ -101,6 +113,12 @@ def watch(
     for each in found:
         say(run_line(each))
     say(f"written: {place}")
+    if gif is not None:
+        first = found[0].run
+        assert first.world is not None
+        labels = run_labels([each.run.agent.name for each in found])
+        save_animation(gif, first.world, dict(zip(labels, (replay_of(each.run) for each in found), strict=True)))
+        say(f"written: {gif}")
     show_if(show, place)
     if stopped():
         raise typer.Exit(128 + stopped())

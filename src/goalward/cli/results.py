@@ -61,7 +61,10 @@ def plot(
             metavar="FILE", help="A name that ends in .png, .pdf, .svg or .jpg. Without an ending, the first three."
         ),
     ] = None,
-    measure: Measure = "regret",
+    measure: Annotated[
+        str | None,
+        typer.Option(help="regret or gap_regret.  [default: regret, or gap_regret on logarithmic axes]"),
+    ] = None,
     axes: Annotated[str, typer.Option(help="linear or log.")] = "linear",
     level: Level = 0.95,
     agent: Annotated[str | None, typer.Option(help="For a grid: which agent. The default is the last.")] = None,
@@ -76,7 +79,8 @@ def plot(
     from goalward.results.statistics import checked_level
 
     checked_kind(kind)
-    checked_measure(measure)
+    if measure is not None:
+        checked_measure(measure)
     checked_level(level)
     files = [] if out is None else figure_files(out)
     results = open_results(folder, study)

@@ -94,7 +94,9 @@ def show(
     sum_duplicates: SumDuplicates = False,
     prior: CountPrior = None,
     give_up_cost: GiveUpCost = None,
-    png: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the grid, as a PNG file.")] = None,
+    png: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also draw the grid: .png, .pdf, .svg or .jpg.")
+    ] = None,
 ) -> None:
     """Describe a world: structure, hardness, picture."""
     from goalward import worlds
@@ -107,6 +109,9 @@ def show(
     options = file_options(goal, start, cost, normalize, sum_duplicates, prior)
     ssp = with_give_up(worlds.load_model(world, settings or (), **options), give_up_cost)
     if png is not None:
+        from goalward.report.figure_style import picture_file
+
+        picture_file(png)
         grid_text.layout_of(ssp)
     say(world, columns(world_text.model_facts(ssp)))
     say("", "structure", columns(world_text.structure_facts(ssp, structure(ssp))))
@@ -119,8 +124,8 @@ def show(
     picture = grid_text.grid_text(ssp, solution.values, solution.policy, width=terminal_width(), glyphs=glyphs())
     say("", picture or "The grid is too large to be drawn as text; --png FILE draws it as an image.")
     if png is not None:
-        from goalward.report.figure_style import save_png
+        from goalward.report.figure_style import save_picture
         from goalward.report.grid_figure import grid_figure
 
-        save_png(grid_figure(ssp, solution.values, solution.policy, world), png)
+        save_picture(grid_figure(ssp, solution.values, solution.policy, world), png)
         say("", f"written: {png}")

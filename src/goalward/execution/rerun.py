@@ -14,7 +14,7 @@ from goalward.arrays import Floats, Int64s
 from goalward.errors import SettingError
 from goalward.learning.loop import learn
 from goalward.learning.regret import optimum
-from goalward.learning.replay import Replay, chosen_now
+from goalward.learning.replay import Replay, choices_of, chosen_now
 from goalward.learning.run import Run
 from goalward.model.ssp import SSP
 from goalward.studies.attachments import Attachments
@@ -61,16 +61,17 @@ def final_plan(run: Run) -> Final | None:
 
     None if the run kept no plan.
     """
-    agent, actions = run.agent, np.arange(run.agent.task.actions)
+    agent = run.agent
     if isinstance(agent, StepAgent):
         return Final(chosen_now(agent, CHANCES), agent.values())
     if not run.plans:
         return None
-    policy, values = np.asarray(run.plans[-1].policy), run.plans[-1].values
-    if policy.dtype.kind == "f":
-        return Final(policy, values)
-    first = policy[0] if policy.ndim == 2 else policy
-    return Final((first[:, np.newaxis] == actions).astype(np.float64), values)
+    plan = run.plans[-1]
+    _, tied, shares = choices_of(agent, plan)
+    if shares is None:
+        # The agent draws one of the actions that look equally good.
+        shares = tied / np.maximum(tied.sum(axis=1, keepdims=True), 1)
+    return Final(np.asarray(shares), plan.values)
 
 
 def replay_of(run: Run) -> Replay:

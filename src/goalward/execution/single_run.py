@@ -25,11 +25,12 @@ __all__ = ["SingleRun", "run_once"]
 
 @dataclass(frozen=True, eq=False)
 class SingleRun:
-    """A run, how long it took, and what a file of its agent says about where the agent comes from."""
+    """A run, how long it took, where its agent comes from as a file of it says, and the model of the world."""
 
     run: Run
     seconds: float
     origin: Mapping[str, Any]
+    model: SSP
 
     @property
     def world(self) -> str:
@@ -102,4 +103,4 @@ def run_once(
     began = time.perf_counter()
     run = learn(learner, ssp, episodes, seed, max_steps=max_steps, resume=resumes, watch=watch, observer=observer)
     seconds = time.perf_counter() - began
-    return SingleRun(run, seconds, origin | {"episodes": origin["episodes"] + len(run.costs)})
+    return SingleRun(run, seconds, origin | {"episodes": origin["episodes"] + len(run.costs)}, ssp)

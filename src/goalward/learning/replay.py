@@ -30,7 +30,7 @@ from goalward.learning.rollout import Ended
 from goalward.model.ssp import SSP
 from goalward.planning.evaluate import action_values
 
-__all__ = ["MOST_MODEL_NUMBERS", "Frame", "Observer", "Recorder", "Replay", "chosen_now"]
+__all__ = ["MOST_MODEL_NUMBERS", "Frame", "Observer", "Recorder", "Replay", "choices_of", "chosen_now"]
 
 MOST_FRAMES = 600
 MOST_NUMBERS = 300_000

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -18,13 +20,17 @@ from goalward.escapes import mathtext
 from goalward.report.documents import writing
 
 __all__ = [
-    "FORMATS", "caveat_handles", "figure_files", "finish_axes", "grouped_ticks", "new_figure", "save_figure",
-    "save_png",
+    "FORMATS", "add_legend", "caveat_handles", "figure_files", "finish_axes", "grouped_ticks", "new_figure",
+    "picture_file", "save_figure", "save_picture",
 ]  # fmt: skip
 
 FORMATS = ("png", "pdf", "svg")
 """The formats that are written if none is asked for."""
 MORE_FORMATS = ("jpg", "jpeg")
+MOST_COLUMNS = 6
+INCHES_PER_CHARACTER = 0.085
+ONE_LINE = 0.3
+"""The height in inches that figures leave for a legend of one line."""
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -65,10 +71,37 @@ def figure_files(path: Path) -> list[Path]:
     return [path]
 
 
-def save_png(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG, whatever the ending of the file."""
+def picture_file(path: Path) -> Path:
+    """Return where one picture is to be written; raise SettingError if its ending is not that of a format."""
+    return figure_files(path)[0] if path.suffix else path
+
+
+def save_picture(figure: Figure, path: Path) -> None:
+    """Write a figure in the format of the file's ending; without an ending as PNG."""
+    form = picture_file(path).suffix.removeprefix(".").lower() or "png"
     with writing(path):
-        figure.savefig(path, format="png")
+        figure.savefig(path, format=form)
+
+
+def add_legend(figure: Figure, handles: Sequence[Artist], **options: Any) -> None:
+    """Put a legend below the panels: in as many columns as the figure has room for, long labels on several lines.
+
+    The figure grows by the height of the legend, so that the panels keep theirs.
+    """
+    width, height = figure.get_size_inches()
+    most = max(MOST_COLUMNS, 1)
+    longest = int((width - 1.0) / INCHES_PER_CHARACTER)
+    for handle in handles:
+        handle.set_label(textwrap.fill(str(handle.get_label()), longest, break_on_hyphens=False))
+    for columns in range(min(len(handles), most), 0, -1):
+        legend = figure.legend(
+            handles=handles, loc="outside lower center", ncols=columns, frameon=False, handlelength=3.2, **options
+        )
+        box = legend.get_window_extent(figure.canvas.get_renderer())  # type: ignore[attr-defined]
+        if box.width <= (width - 0.2) * figure.dpi or columns == 1:
+            figure.set_size_inches(width, height + max(0.0, box.height / figure.dpi - ONE_LINE))
+            return
+        legend.remove()
 
 
 def save_figure(figure: Figure, files: Iterable[Path]) -> None:

@@ -24,7 +24,7 @@ def plot(
     results: Results,
     kind: str = "regret",
     *,
-    measure: str = "regret",
+    measure: str | None = None,
     axes: str = "linear",
     level: float = 0.95,
     agent: str | None = None,
@@ -39,7 +39,8 @@ def plot(
         ``regret`` along the episodes; ``growth`` across a swept setting; ``causes`` of the epochs in which regret was
         paid; ``grid``: what an agent has learnt, and its visits.
     measure, axes, level
-        For regret: which regret, ``linear`` or ``log`` axes, and the level of the intervals (also for growth).
+        For regret: which regret, ``linear`` or ``log`` axes, and the level of the intervals (also for growth). Without
+        a measure it is the realised regret, on logarithmic axes the gap regret.
     agent, world
         For a grid: which ones; by default the last agent in the first grid.
     run

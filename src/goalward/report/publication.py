@@ -17,6 +17,8 @@ from goalward.results.summary import summarise
 
 __all__ = ["publish"]
 
+DRAWING = 2
+"""Moves when the same results give another figure."""
 FIGURES = {"linear": "regret", "log": "regret-log"}
 
 
@@ -30,7 +32,7 @@ def publish(results: Results, folder: Path, regime: str) -> str:
     tables = {"summary.csv": summary.table.csv(), "summary.md": markdown_text(summary)}
     for name, text in tables.items():
         write_text(folder / name, text)
-    stamp = hashlib.sha256((__version__ + tables["summary.csv"]).encode()).hexdigest()
+    stamp = hashlib.sha256((f"{__version__} {DRAWING}" + tables["summary.csv"]).encode()).hexdigest()
     figures = {axes: figure_files(folder / name) for axes, name in FIGURES.items()}
     files = [path for paths in figures.values() for path in paths]
     marker = folder / "figures.stamp"

@@ -19,8 +19,8 @@ from goalward.arrays import Floats
 from goalward.errors import SettingError
 from goalward.escapes import mathtext
 from goalward.report.agent_styles import LineStyle, agent_styles
-from goalward.report.curves import band
-from goalward.report.figure_style import caveat_handles, finish_axes, grouped_ticks, new_figure
+from goalward.report.curves import band, regime_of, runs_text
+from goalward.report.figure_style import add_legend, caveat_handles, finish_axes, grouped_ticks, new_figure
 from goalward.report.symbols import marked
 from goalward.results.results import CellResults, Results
 from goalward.results.statistics import mean_interval
@@ -32,10 +32,15 @@ AXES = ("linear", "log")
 MEASURE_NAMES = {"regret": "regret", "gap_regret": "sum of optimality gaps"}
 
 
-def regret_figure(results: Results, measure: str = "regret", axes: str = "linear", level: float = 0.95) -> Figure:
-    """Draw the regret of every agent in every world."""
+def regret_figure(results: Results, measure: str | None = None, axes: str = "linear", level: float = 0.95) -> Figure:
+    """Draw the regret of every agent in every world.
+
+    Without a measure, logarithmic axes have the gap regret: realised regret falls below zero by luck, and its logarithm
+    makes a comb.
+    """
     if axes not in AXES:
         raise SettingError(f"axes is {axes!r}; it must be one of {', '.join(AXES)}")
+    measure = measure or ("gap_regret" if axes == "log" else "regret")
     worlds = results.worlds()
     styles = agent_styles(results.algorithms().items())
     columns = min(len(worlds), 3)
@@ -54,10 +59,16 @@ def regret_figure(results: Results, measure: str = "regret", axes: str = "linear
     if any(cell.truncated.any() for cell in results.cells):
         handles.append(Line2D([], [], color="#444444", marker="x", linestyle="none", label="first run cut off"))
     handles += caveat_handles(caveats)
-    figure.legend(
-        handles=handles, loc="outside lower center", ncols=min(len(handles), 6), frameon=False, handlelength=3.2
-    )
+    figure.suptitle(provenance(results, level), fontsize=9, color="#444444")
+    add_legend(figure, handles)
     return figure
+
+
+def provenance(results: Results, level: float) -> str:
+    """Say what the lines and bands are: how many runs, which intervals, which regime."""
+    several = any(len(cell.runs) > 1 for cell in results.cells)
+    parts = [runs_text(results) + (f" with {100 * level:g} % t-intervals" if several else ""), regime_of(results)]
+    return "; ".join(part for part in parts if part)
 
 
 def draw_panel(

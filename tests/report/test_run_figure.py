@@ -1,0 +1,87 @@
+"""One run as a figure and as an animation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import goalward as gw
+from goalward import agents
+from goalward.cli import main
+from goalward.errors import GoalwardError, SettingError
+from goalward.execution.rerun import final_plan
+from goalward.report import replay_animation
+from goalward.report.replay_animation import save_animation
+from goalward.report.run_figure import frame_plan, run_figure, visits_of
+
+GRID = gw.worlds.grid_world()
+
+
+def learnt(name, world=GRID, episodes=30):
+    agent = agents.find(name).from_settings({}, world, episodes)
+    return gw.learn(agent, world, episodes, 0, keep_replay=True, keep_plans=True, keep_steps=True)
+
+
+def test_a_grid_shows_the_last_plan_and_all_visits():
+    run = learnt("psrl")
+    plan = frame_plan(run.replay.frames[-1])
+    assert np.array_equal(plan.shares.argmax(axis=1), run.plans[-1].policy)
+    assert np.array_equal(plan.values, run.plans[-1].values)
+    expected = np.zeros(GRID.costs.shape, dtype=int)
+    np.add.at(expected, (run.trajectory.states, run.trajectory.actions), 1)
+    assert np.array_equal(visits_of(run.replay), expected)
+    figure = run_figure(GRID, run, run.replay, "title")
+    assert figure.axes[0].get_title() == "the last plan: expected cost and action"
+
+
+@pytest.mark.parametrize("name", ["bernstein-ssp", "uc-ssp", "eb-ssp"])
+def test_ties_are_drawn_as_ties(name):
+    """After a few episodes all actions look alike to optimists with the widths of the theory."""
+    run = learnt(name, episodes=3)
+    for plan in (frame_plan(run.replay.frames[-1]), final_plan(run)):
+        assert np.allclose(plan.shares, 0.25)
+
+
+def test_other_worlds_show_the_regret():
+    river = gw.worlds.make("river-swim")
+    run = learnt("psrl", river)
+    axes = run_figure(river, run, run.replay, "title").axes[0]
+    assert [line.get_ydata()[-1] for line in axes.lines] == [run.regret[-1], run.gap_regret[-1]]
+
+
+def test_an_animation(tmp_path, monkeypatch):
+    monkeypatch.setattr(replay_animation, "MOST_PICTURES", 4)
+    runs = {name: learnt(name).replay for name in ("psrl", "uniform")}
+    count = save_animation(tmp_path / "x.gif", GRID, runs)
+    with Image.open(tmp_path / "x.gif") as image:
+        assert (image.format, image.n_frames, count) == ("GIF", 4, 4)
+        first = np.asarray(image.convert("RGB"))
+        image.seek(count - 1)
+        assert (np.asarray(image.convert("RGB")) != first).any()
+    with pytest.raises(SettingError, match=r"x\.mp4: an animation is written as \.gif"):
+        save_animation(tmp_path / "x.mp4", GRID, runs)
+    with pytest.raises(GoalwardError, match="grid"):
+        save_animation(tmp_path / "x.gif", gw.worlds.make("river-swim"), runs)
+
+
+@pytest.mark.parametrize(("name", "magic"), [("run.pdf", b"%PDF"), ("run.png", b"\x89PNG")])
+def test_the_verb_draws(tmp_path, capsys, monkeypatch, name, magic):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as done:
+        main(["learn", "grid-world", "--episodes", "5", "--png", name])
+    assert done.value.code == 0
+    assert capsys.readouterr().out.endswith(f"written: {name}\n")
+    assert (tmp_path / name).read_bytes().startswith(magic)
+
+
+def test_the_verb_refuses_other_formats_before_the_run(capsys):
+    for arguments, message in (
+        (["learn", "grid-world", "--png", "x.bmp"], "figures are not written as .bmp"),
+        (["watch", "grid-world", "--gif", "x.png"], "an animation is written as .gif"),
+        (["watch", "grid-world", "--gif", "x.gif", "--live"], "leave --gif out"),
+    ):
+        with pytest.raises(SystemExit) as done:
+            main(arguments)
+        assert done.value.code == 2
+        assert message in capsys.readouterr().err
