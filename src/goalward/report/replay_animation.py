@@ -59,8 +59,8 @@ def save_animation(path: Path, world: SSP, replays: Mapping[str, Replay]) -> int
 def early_places(count: int) -> list[int]:
     """Return some of so many places, close together at first, with the first and the last.
 
-    >>> early_places(3), early_places(600)[:6], early_places(600)[-1]
-    ([0, 1, 2], [0, 1, 2, 3, 4, 5], 599)
+    >>> early_places(3), early_places(600)[0], early_places(600)[-1], len(early_places(600))
+    ([0, 1, 2], 0, 599, 48)
     """
     if count <= MOST_PICTURES:
         return list(range(count))
