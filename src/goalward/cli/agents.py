@@ -37,7 +37,7 @@ def learn(
     """Let an agent learn in a world, and print what it cost."""
     from goalward.agents.storage import check_place
     from goalward.execution.interrupts import stop_requests
-    from goalward.execution.single_run import run_once
+    from goalward.execution.single_run import finite_world, run_once
     from goalward.report.progress import open_episode_display
     from goalward.report.run_text import run_document, run_table
 
@@ -52,6 +52,8 @@ def learn(
         from goalward.report.run_figure import run_figure
 
         picture_file(png)
+        if world is not None:
+            finite_world(world, settings or [])
         recorder = Recorder()
     with open_episode_display(episodes) as show, stop_requests() as stopped:
         found = run_once(

@@ -72,7 +72,7 @@ def watch(
     from goalward.errors import SettingError
     from goalward.execution.interrupts import stop_requests
     from goalward.execution.rerun import replay_of
-    from goalward.execution.single_run import run_once
+    from goalward.execution.single_run import finite_world, run_once
     from goalward.learning.replay import Recorder
     from goalward.report.page import check_place
     from goalward.report.progress import open_episode_display
@@ -80,13 +80,13 @@ def watch(
     from goalward.report.watch_page import watch as make_page
 
     check_place(out)
+    model = finite_world(world, settings or [])
     if gif is not None:
-        from goalward import worlds
         from goalward.report.replay_animation import check_animation, save_animation
 
         if live:
             raise SettingError("--live writes nothing; leave --gif out")
-        check_animation(gif, worlds.load(world, settings or []))
+        check_animation(gif, model)
     if rival is None and rival_settings:
         raise SettingError("--rival-set sets the rival; name one with --rival")
     chosen = [(agent, agent_settings or []), *([(rival, rival_settings or [])] if rival else [])]
@@ -115,7 +115,7 @@ def watch(
     say(f"written: {place}")
     if gif is not None:
         first = found[0].run
-        assert first.world is not None
+        assert first.world is not None  # noqa: S101 (for type checkers: runs from scratch have their model)
         labels = run_labels([each.run.agent.name for each in found])
         save_animation(gif, first.world, dict(zip(labels, (replay_of(each.run) for each in found), strict=True)))
         say(f"written: {gif}")
@@ -140,7 +140,7 @@ def go_on(display: Callable[[int, int], bool], stopped: Callable[[], int], done:
 def run_line(found: SingleRun) -> str:
     """Say what of a run is on the page."""
     run = found.run
-    assert run.replay is not None
+    assert run.replay is not None  # noqa: S101 (for type checkers: a recorder observed the run)
     kept, replay = len(run.replay.frames) - 1, run.replay
     name = run.agent.name
     if not replay.has_plans:

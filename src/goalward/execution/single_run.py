@@ -20,7 +20,7 @@ from goalward.seeds import run_seed
 from goalward.settings import checked_integer, read_settings
 from goalward.studies.factory import with_give_up
 
-__all__ = ["SingleRun", "run_once"]
+__all__ = ["SingleRun", "finite_world", "run_once"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +40,17 @@ class SingleRun:
     def keep(self, path: Path) -> None:
         """Write the agent to a file."""
         storage.save(self.run.agent, path, self.origin)
+
+
+def finite_world(name: str, settings: Sequence[str] = ()) -> SSP:
+    """Return a world to be drawn; raise SettingError if its states are continuous: there are no maps of such worlds."""
+    world = worlds.load(name, settings)
+    if not isinstance(world, SSP):
+        raise SettingError(
+            f"{name} has continuous states, and only worlds with finitely many states are drawn; without a picture:"
+            f" goalward learn {name} --agent continuous-psrl"
+        )
+    return world
 
 
 def run_once(

@@ -7,8 +7,7 @@ import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from goalward import worlds
-from goalward.execution.single_run import run_once
+from goalward.execution.single_run import finite_world, run_once
 from goalward.report.live_server import LiveRecorder, LiveServer
 from goalward.report.watch_page import run_labels
 
@@ -67,7 +66,7 @@ def watch_live(
         for label, (name, given) in zip(labels, chosen, strict=True)
     ]
     # The model is the same for all runs; the page has it with its optimal values.
-    model = worlds.load(world, settings)
+    model = finite_world(world, settings)
     if common.get("give_up_cost") is not None:
         model = model.with_give_up(common["give_up_cost"])
     server = LiveServer(recorders, lambda: model, world, common["seed"], common["episodes"])
