@@ -2,7 +2,8 @@
 
 Prior
     For every available pair (s, a) the row theta(. | s, a) is Dirichlet with the same concentration for each possible
-    successor: all states and the goal, or those of a known support. Rows are independent.
+    successor: all states and the goal, or those of a known support. The goal may have a concentration of its own. Rows
+    are independent.
 
 Posterior
     Dirichlet with parameters alpha(s, a, s') = concentration + n(s, a, s').
@@ -22,6 +23,7 @@ Sampling
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +45,7 @@ from goalward.model.checks import canonical_rows
 from goalward.model.dense import dense_to_rows
 from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
+from goalward.registry import Schema, Setting
 from goalward.settings import checked_number
 
 __all__ = ["Dirichlet", "DirichletBelief", "all_rows", "dirichlet_rows"]
@@ -61,6 +64,9 @@ class Dirichlet(Prior):
     support
         Which successors are possible: a model, whose successors count and whose probabilities do not, or booleans
         ``[S, A, S + 1]``. All of them, if not given. With a support, memory and time go with its size.
+    goal
+        The parameter of the goal where it may follow, if it has one of its own. ``Dirichlet(0.001, goal=1.0)`` is
+        optimistic: next to nothing is known, but that every pair has reached the goal once.
 
     Examples
     --------
@@ -70,9 +76,10 @@ class Dirichlet(Prior):
     (Dirichlet(0.1), Dirichlet(1.0, support of 164 transitions))
     """
 
-    def __init__(self, concentration: float = 0.1, support: SSP | Bools | None = None):
+    def __init__(self, concentration: float = 0.1, support: SSP | Bools | None = None, goal: float | None = None):
         self.concentration = checked_number("concentration", concentration, open=True, note=", such as 0.1")
         self.support = None if support is None else support_rows(support)
+        self.goal = None if goal is None else checked_number("goal", goal, open=True, note=" or None")
 
     def belief(self, task: Task) -> DirichletBelief:
         """Start a belief about the kernel of a task."""
@@ -83,7 +90,7 @@ class Dirichlet(Prior):
             check_support(task, indptr, successors, shape)
             weights = 1.0 / np.repeat(np.diff(indptr), np.diff(indptr))
             check_reachable(task.model(indptr, successors, weights), "the support")
-        return DirichletBelief(task, indptr, successors, self.concentration)
+        return DirichletBelief(task, indptr, successors, self.concentration, self.goal)
 
     def settings(self) -> dict[str, Any]:
         """Return what distinguishes this prior from others, as plain data."""
@@ -91,11 +98,14 @@ class Dirichlet(Prior):
         if self.support is not None:
             indptr, successors, shape = self.support
             given = SSP._trusted(indptr, successors, np.ones(len(successors)), np.ones(shape), 0).digest
-        return {"kind": self.kind, "concentration": self.concentration, "support": given}
+        settings = {"kind": self.kind, "concentration": self.concentration, "support": given}
+        return settings if self.goal is None else settings | {"goal": self.goal}
 
     def to_state(self) -> dict[str, Any]:
         """Return all of the prior as names with plain data and arrays."""
         state: dict[str, Any] = {"kind": self.kind, "concentration": self.concentration}
+        if self.goal is not None:
+            state["goal"] = self.goal
         if self.support is not None:
             indptr, successors, shape = self.support
             state["support"] = {"indptr": indptr, "successors": successors, "states": shape[0], "actions": shape[1]}
@@ -104,7 +114,7 @@ class Dirichlet(Prior):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Dirichlet:
         """Make the prior again from what `to_state` gave."""
-        prior = cls(state["concentration"])
+        prior = cls(state["concentration"], goal=state.get("goal"))
         if "support" in state:
             given = state["support"]
             shape = (int(given["states"]), int(given["actions"]))
@@ -112,6 +122,12 @@ class Dirichlet(Prior):
             rows = canonical_rows(given["indptr"], given["successors"], weights, np.ones(shape), normalize=True)
             prior.support = (rows[0], rows[1], shape)
         return prior
+
+    @classmethod
+    def schema(cls) -> Schema:
+        """Return the settings that a study can give."""
+        schema = super().schema()
+        return replace(schema, settings={**schema.settings, "goal": Setting(None, added_later=True)})
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any], world: SSP) -> Dirichlet:
@@ -123,15 +139,16 @@ class Dirichlet(Prior):
 
     def __repr__(self) -> str:
         known = "" if self.support is None else f", support of {len(self.support[1])} transitions"
-        return f"Dirichlet({self.concentration!r}{known})"
+        goal = "" if self.goal is None else f", goal={self.goal!r}"
+        return f"Dirichlet({self.concentration!r}{known}{goal})"
 
 
 class DirichletBelief(CountedBelief):
     """Independent Dirichlet rows and what was counted."""
 
-    def __init__(self, task: Task, indptr: Int64s, successors: Int32s, concentration: float):
+    def __init__(self, task: Task, indptr: Int64s, successors: Int32s, concentration: float, goal: float | None = None):
         self.task, self.indptr, self.successors = task, indptr, successors
-        self.concentration = concentration
+        self.concentration, self.goal = concentration, goal
         self.counts = np.zeros(len(successors), dtype=np.int64)
         for array in (indptr, successors):
             array.flags.writeable = False
@@ -139,7 +156,12 @@ class DirichletBelief(CountedBelief):
     @property
     def alpha(self) -> Floats:
         """The parameters of the posterior, one for each possible transition."""
-        return np.add(self.counts, self.concentration, dtype=np.float64)
+        return self.counts + self.prior_alpha()
+
+    def prior_alpha(self) -> Floats:
+        """Return the parameters of the prior, one for each possible transition."""
+        other = self.concentration if self.goal is None else self.goal
+        return np.where(self.successors == self.task.goal, other, self.concentration)
 
     def update(self, steps: Steps) -> None:
         """Count the steps."""
@@ -153,7 +175,10 @@ class DirichletBelief(CountedBelief):
 
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw a model; its rows have the parameters concentration + sharpness times the counts."""
-        rows = dirichlet_rows(rng, self.indptr, self.counts, self.concentration, sharpness)
+        if self.goal is None:
+            rows = dirichlet_rows(rng, self.indptr, self.counts, self.concentration, sharpness)
+        else:
+            rows = uneven_rows(rng, self.indptr, sharpness * self.counts + self.prior_alpha())
         return self.task.model(self.indptr, self.successors, rows)
 
     def mean(self) -> SSP:
@@ -166,7 +191,7 @@ class DirichletBelief(CountedBelief):
     def marginals(self, state: int, action: int) -> Marginals:
         """Return the mean and the variance of each probability in a row: those of beta variates."""
         row = self.row(state, action)
-        alpha = self.counts[row] + self.concentration
+        alpha = self.alpha[row]
         mean = alpha / alpha.sum()
         return Marginals(self.successors[row], mean, mean * (1.0 - mean) / (alpha.sum() + 1.0))
 
@@ -230,6 +255,16 @@ def give_up_rows(
     rows = np.column_stack([others, known])
     entries = np.insert(successors[np.repeat(kept.ravel(), lengths.ravel())], ends, task.initial_state)
     return np.append(0, np.cumsum(rows)), entries, (S, A)
+
+
+def uneven_rows(rng: np.random.Generator, indptr: Int64s, alpha: Floats) -> Floats:
+    """Draw one Dirichlet vector for each row, with any parameters."""
+    filled = np.flatnonzero(np.diff(indptr))
+    starts, lengths = indptr[filled], np.diff(indptr)[filled]
+    logarithms = np.log(rng.standard_gamma(alpha + 1.0)) - rng.standard_exponential(len(alpha)) / alpha
+    weights = np.exp(logarithms - np.repeat(np.maximum.reduceat(logarithms, starts), lengths))
+    sums = np.add.reduceat(weights, starts)
+    return np.asarray(np.maximum(weights / np.repeat(sums, lengths), FLOOR))
 
 
 def dirichlet_rows(

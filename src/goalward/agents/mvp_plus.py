@@ -1,0 +1,170 @@
+"""MVP+: the reduction to a finite horizon, with monotonic value propagation inside.
+
+Reference
+    Chen, Jain, Luo: Improved No-Regret Algorithms for Stochastic Shortest Path with Linear MDP (ICML 2022), appendix
+    B.5; checked. The terminal cost of the reduction is charged, as its analysis has it.
+
+Pseudo-code
+     1  H <- ceil(4 T* ln(4 K)), c_f(s) <- 2 B* for s other than the goal, B <- 3 B*
+     2  for episodes k = 1, ..., K:
+     3      s <- s_init
+     4      while s is not the goal:
+     5          if n(s, a) has passed a power of two for some pair since the last sweep:
+     6              V_{H+1} <- c_f;  for h = H, ..., 1, all s and a, with p^ and n as at the last power of two:
+     7                  iota <- 20 ln(2 S A n⁺ / delta)
+     8                  b <- max { 7 sqrt(Var(p^, V_{h+1}) iota / n⁺), 49 B iota / n⁺ }
+     9                  Q_h <- max { c + p^ V_{h+1} - b, 0 };  V_h <- min_a Q_h
+    10          for h = 1, ..., H, while s is not the goal: play a = argmin Q_h(s, .), observe s'; s <- s'
+
+How it maps
+    `plan` is lines 5 to 9, `observe` the counting, line 10 is ``stop_after_goals=1, stop_after_steps=H`` with a policy
+    indexed by the step. All steps share p^ and n, so once V_h is equal to V_{h+1} no earlier step changes, and the
+    sweep of line 6 stops there. The costs are known, so there is no bonus for them. Each step of a plan is played at
+    most once, so ties drawn for every step and state are ties broken anew at every step.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from goalward._jit import exercise, kernel
+from goalward.agents.base import Agent, Plan, Steps, Task, register
+from goalward.agents.optimist import Optimist, at_least_one, check_fact
+from goalward.agents.ties import break_ties, least
+from goalward.arrays import Bools, Floats, Int32s, Int64s
+from goalward.beliefs.counts import Counts, mean, variance
+from goalward.errors import SettingError
+
+__all__ = ["MVPPlus", "horizon", "iota", "sweep_back"]
+
+C1, C2, C3 = 7.0, 49.0, 20.0
+"""The constants of lines 7 and 8; checked."""
+
+LARGEST = 1 << 31
+
+
+@register("mvp-plus")
+@dataclass(eq=False, kw_only=True)
+class MVPPlus(Optimist, Agent):
+    """Optimism by bonuses over a finite horizon, refreshed at powers of two; it must be told B* and T*."""
+
+    B_star: float
+    """B*, the largest optimal value."""
+
+    T_star: float
+    """T*, the largest expected number of steps of the optimal policy."""
+
+    needs: ClassVar[tuple[str, ...]] = ("B_star", "T_star")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_fact(self.name, "B_star", self.B_star)
+        check_fact(self.name, "T_star", self.T_star)
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        """Line 1."""
+        super().begin(task, rng)
+        self._H = horizon(self.T_star, task.episodes)
+        if self._H * task.costs.size > LARGEST:
+            raise SettingError(
+                f"the horizon 4 T* ln(4 K) is {self._H}; its plans of {self._H} steps by {task.costs.size} pairs do not"
+                " fit into memory: a smaller T_star is needed"
+            )
+        self.refreshed = Counts(task)
+        self._tied = np.zeros((self._H, *task.costs.shape), dtype=np.bool_)
+        self._values, self._distinct = np.zeros((2, task.states + 1)), 0
+
+    def plan(self, state: int) -> Plan:
+        """Lines 5 to 9."""
+        self.epoch += 1
+        due = np.flatnonzero(np.maximum(2 * self.refreshed.visits, 1) <= self.counts.visits)
+        for row in due.tolist():
+            self.refreshed.copy_row(row, self.counts)
+        if len(due) or not self._distinct:
+            self._distinct = self.sweep()
+        return Plan(
+            self.decide(self._tied[-self._distinct :]),
+            stop_after_goals=1,
+            stop_after_steps=self._H,
+            stop_when_cut=True,
+            values=self._unit * self._values[0, :-1],
+        )
+
+    def sweep(self) -> int:
+        """Lines 6 to 9; return at how many of the last steps the best actions may differ."""
+        n, log_term = at_least_one(self.refreshed.visits), iota(self.refreshed.visits, self.delta)
+        B_star = self.B_star / self._unit
+        self._values[:, :-1] = 2.0 * B_star
+        values, following = self._values
+        parts = (C1 * C1 * log_term / n, C2 * 3.0 * B_star * log_term / n, self.scale)
+        return sweep_back(*self.refreshed.estimates(0.0), self._costs, *parts, values, following, self.Q, self._tied)
+
+    def decide(self, tied: Bools) -> Int64s:
+        """Break the ties of the last steps, the first of which stands for all before it."""
+        before = self._H - len(tied)
+        all_tied = np.concatenate([np.broadcast_to(tied[0], (before, *tied[0].shape)), tied])
+        chances = self.rng.random(all_tied.shape[:2]) if self.ties == "random" else None
+        return break_ties(all_tied, self._order, chances)
+
+    def notes(self) -> dict[str, int | float | str]:
+        """Return the horizon, beside the scale and the rule for ties."""
+        return super().notes() | {"horizon": self._H}
+
+
+def horizon(T_star: float, episodes: int) -> int:
+    """Return H = ceil(4 T* ln(4 K)); checked."""
+    return math.ceil(4.0 * T_star * math.log(4.0 * episodes))
+
+
+def iota(visits: Int64s, delta: float) -> Floats:
+    """Return 20 ln(2 S A n⁺ / delta) for each row; checked."""
+    return np.asarray(C3 * np.log(2.0 * visits.size * at_least_one(visits) / delta))
+
+
+@kernel
+def sweep_back(
+    size: Int64s, successors: Int32s, mass: Floats, rest: Floats, costs: Floats,
+    spread: Floats, floor: Floats, scale: float, values: Floats, following: Floats, Q: Floats, tied: Bools,
+) -> int:  # fmt: skip
+    """Go back from the terminal values in `following` until nothing changes; return the number of steps this took.
+
+    ``tied[h, s, a]`` is filled from the last step on: whether a minimises Q_h(s, .). All steps before the last one
+    filled are equal to it. `values` is left as that of the first step; both have the goal at the end.
+    """
+    H, S, A = tied.shape
+    for depth in range(H):
+        h = H - 1 - depth
+        still = True
+        for state in range(S):
+            for action in range(A):
+                row = state * A + action
+                m = mean(row, size, successors, mass, following)
+                v = variance(row, size, successors, mass, rest[row], following, m)
+                bonus = max(np.sqrt(spread[row] * v), floor[row])
+                Q[state, action] = max(costs[state, action] + m - scale * bonus, 0.0)
+            margin = least(Q, state)
+            values[state] = np.inf
+            for action in range(A):
+                tied[h, state, action] = Q[state, action] <= margin and costs[state, action] < np.inf
+                values[state] = min(values[state], Q[state, action])
+            if values[state] != following[state]:
+                still = False
+        if still:
+            return depth + 1
+        for state in range(S):
+            following[state] = values[state]
+    return int(H)
+
+
+@exercise
+def exercise_mvp_plus() -> None:
+    """Plan once, on one pair seen three times."""
+    agent = MVPPlus(B_star=1.0, T_star=1.0)
+    agent.begin(Task(np.ones((1, 1)), 0, 1), np.random.default_rng(0))
+    zeros = np.zeros(3, dtype=np.int64)
+    agent.observe(Steps(zeros, zeros, np.ones(3), np.array([0, 1, 1])))
+    agent.plan(0)
