@@ -289,8 +289,8 @@ MOVES = {"up": (-1, 0), "right": (0, 1), "down": (1, 0), "left": (0, -1)}
 
 def slips(world: SSP) -> Int64s:
     """Return the outcomes of a slippery grid: ahead, right, back, left of the action's direction."""
-    assert world.layout is not None  # noqa: S101 (for type checkers: the caller has looked)
-    assert world.action_names is not None  # noqa: S101 (the same)
+    assert world.layout is not None
+    assert world.action_names is not None
     rows, columns = world.layout.rows, world.layout.columns
     number = np.full((rows, columns), -1)
     number.flat[world.layout.cells] = np.arange(world.states)

@@ -91,14 +91,14 @@ def replay_of(run: Run) -> Replay:
 
 def visits(world: SSP, run: Run) -> Int64s:
     """Return how often each pair was played, ``[S, A]``."""
-    assert run.trajectory is not None  # noqa: S101 (for type checkers: `rerun` keeps the steps)
+    assert run.trajectory is not None
     pairs = run.trajectory.states * world.actions + run.trajectory.actions
     return np.bincount(pairs, minlength=world.costs.size).reshape(world.costs.shape)
 
 
 def regret_by_cause(world: SSP, run: Run) -> dict[int, float]:
     """Return the gap regret of a run by what ended the epoch in which it was paid, a sum of `Ended` flags."""
-    assert run.trajectory is not None  # noqa: S101 (for type checkers: `rerun` keeps the steps)
+    assert run.trajectory is not None
     gaps = optimum(world).gaps[run.trajectory.states, run.trajectory.actions]
     epochs = run.epochs
     paid = np.add.reduceat(gaps, epochs.start_step) if len(gaps) else np.zeros(len(epochs))
