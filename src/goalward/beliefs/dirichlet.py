@@ -45,7 +45,7 @@ from goalward.model.checks import canonical_rows
 from goalward.model.dense import dense_to_rows
 from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
-from goalward.registry import Schema, Setting
+from goalward.registry import Schema
 from goalward.settings import checked_number
 
 __all__ = ["Dirichlet", "DirichletBelief", "all_rows", "dirichlet_rows"]
@@ -114,7 +114,9 @@ class Dirichlet(Prior):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Dirichlet:
         """Make the prior again from what `to_state` gave."""
-        prior = cls(state["concentration"], goal=state.get("goal"))
+        prior = cls(state["concentration"])
+        if "goal" in state:
+            prior.goal = checked_number("goal", state["goal"], open=True)
         if "support" in state:
             given = state["support"]
             shape = (int(given["states"]), int(given["actions"]))
@@ -127,7 +129,8 @@ class Dirichlet(Prior):
     def schema(cls) -> Schema:
         """Return the settings that a study can give."""
         schema = super().schema()
-        return replace(schema, settings={**schema.settings, "goal": Setting(None, added_later=True)})
+        later = {name: replace(each, added_later=name == "goal") for name, each in schema.settings.items()}
+        return replace(schema, settings=later)
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any], world: SSP) -> Dirichlet:
