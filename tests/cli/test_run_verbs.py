@@ -94,7 +94,7 @@ def test_the_documented_query(run, store) -> None:
         assert found[name] == (len(regrets), pytest.approx(np.mean(regrets)))
     assert found["grid", "uniform"][0] == 1
     row = export_table(store).to_pylist()[0]
-    curve = duckdb.sql(f"SELECT unnest(episode), unnest(regret) FROM 'results/small/{row['file']}'").fetchall()  # noqa: S608
+    curve = duckdb.sql(f"SELECT unnest(episode), unnest(regret) FROM 'results/small/{row['file']}'").fetchall()
     assert curve[-1] == (30, row["final_regret"])
 
 

@@ -115,7 +115,7 @@ def watch(
     say(f"written: {place}")
     if gif is not None:
         first = found[0].run
-        assert first.world is not None  # noqa: S101 (for type checkers: runs from scratch have their model)
+        assert first.world is not None
         labels = run_labels([each.run.agent.name for each in found])
         save_animation(gif, first.world, dict(zip(labels, (replay_of(each.run) for each in found), strict=True)))
         say(f"written: {gif}")
@@ -140,7 +140,7 @@ def go_on(display: Callable[[int, int], bool], stopped: Callable[[], int], done:
 def run_line(found: SingleRun) -> str:
     """Say what of a run is on the page."""
     run = found.run
-    assert run.replay is not None  # noqa: S101 (for type checkers: a recorder observed the run)
+    assert run.replay is not None
     kept, replay = len(run.replay.frames) - 1, run.replay
     name = run.agent.name
     if not replay.has_plans:

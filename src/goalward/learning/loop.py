@@ -132,7 +132,7 @@ def learn(
     best = unknown(told.costs.shape) if model is None else optimum(model)
     learner = prepare(given, told, generator(planning), resume)
     if isinstance(world, SSP):
-        assert model is not None  # noqa: S101 (for type checkers: an SSP is its own model)
+        assert model is not None
         stage = Rollout(model, environment, acting)
     else:
         stage = Stepwise(world, told, environment, acting, reading, PATIENCE if max_steps is None else None)

@@ -183,7 +183,7 @@ class Recorder:
         """Return what an agent without plans would do now, and what it expects, as a frame has it."""
         # A copy, in case that choosing leaves a trace.
         agent = copy.deepcopy(self.agent)
-        assert isinstance(agent, StepAgent)  # noqa: S101 (for type checkers: only such agents are looked at)
+        assert isinstance(agent, StepAgent)
         played = chosen_now(agent, agent.task.actions) > 0.0
         return played, played, None, agent.values(), None
 
@@ -226,7 +226,7 @@ class Recorder:
     def finish(self, ended: int, pair: int) -> None:
         """Keep the open frame, or add what it saw to the frame before it."""
         frame = self.open
-        assert frame is not None  # noqa: S101 (for type checkers: an epoch that ends has begun)
+        assert frame is not None
         frame.ended, frame.pair = ended, pair
         self.open = None
         self.epoch += 1

@@ -115,7 +115,7 @@ def survey(
     if table and give_up_cost is None:
         check_end(table_model(environment, rule, pays), agent, limited=False)
     if task is None:
-        assert numbers.count is not None and actions is not None  # noqa: PT018, S101 (for type checkers)
+        assert numbers.count is not None and actions is not None  # noqa: PT018 (for type checkers)
         if table:
             costs = mean_costs(environment, pays)
         else:

@@ -159,7 +159,7 @@ def grid_map(text: str = TWO_ROOMS, success: float = 0.85) -> SSP:
 
 def on_ground(ssp: SSP, drawn: Drawing) -> SSP:
     """Return the model of a map with its pits and costs, and the map in its layout."""
-    assert ssp.layout is not None  # noqa: S101 (for type checkers: a map has one)
+    assert ssp.layout is not None
     rows, columns = drawn.cells.shape
     ground = "".join(drawn.cells.ravel().tolist())
     layout = GridLayout(rows, columns, ssp.layout.cells, ssp.layout.goals, ground, drawn.wind)

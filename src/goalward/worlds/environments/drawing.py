@@ -55,7 +55,7 @@ def image(ssp: SSP, state: int, lost: Bools) -> Bytes:
 
 
 def place_of(ssp: SSP, state: int) -> int:
-    assert ssp.layout is not None  # noqa: S101 (for type checkers: the caller has looked)
+    assert ssp.layout is not None
     return int(ssp.layout.goals[0] if state == ssp.goal else ssp.layout.cells[state])
 
 
