@@ -15,6 +15,7 @@ from goalward import SSP, agents, learn, worlds
 from goalward.errors import FileError
 from goalward.execution.interrupts import Interrupted
 from goalward.report import progress
+from goalward.settings import read_settings
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -265,3 +266,58 @@ def test_a_world_with_a_pit_is_refused_until_one_may_give_up(run: Call, tmp_path
     assert code == 0
     code, out, _ = run("--resume", kept, "--episodes", 10)
     assert code == 0
+
+
+OWN = """
+from dataclasses import dataclass
+import numpy as np
+from goalward.agents import Agent, Plan
+
+@dataclass(eq=False)
+class Mine(Agent):
+    action: int = 1
+    def plan(self, state):
+        return Plan(np.full(self.task.states, self.action))
+    def observe(self, steps):
+        pass
+"""
+
+
+def test_an_agent_of_ones_own(run: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_agent.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run("grid-world", "--agent", "my_agent.py:Mine", "--episodes", 20)
+    assert code == 0
+    assert out.startswith("Mine in grid-world, seed 0\n")
+    code, other, _ = run("grid-world", "--agent", "my_agent.py:Mine", "--agent-set", "action=3", "--episodes", 20)
+    assert code == 0
+    assert other != out
+    for arguments, message in (
+        (("--agent", "my_agent.py:Yours"), "there are: Agent, Mine, Plan"),
+        (("--agent", "my_agent.py"), "write it like my_agent.py:MyAgent"),
+        (("--agent", "no_agent.py:Mine"), "no_agent.py: No such file"),
+        (("--agent", "my_agent.py:Mine", "--agent-set", "actoin=3"), "did you mean 'action'?"),
+        (("--agent", "my_agent.py:Mine", "--save", "kept.npz"), "--save keeps agents of goalward alone"),
+    ):
+        code, _, err = run("grid-world", *arguments)
+        assert code == 2
+        assert message in err
+
+
+def test_what_is_listed_can_be_typed(call: Call) -> None:
+    """Every default that ``goalward list agents`` prints is a setting that ``goalward learn`` takes."""
+    _, out, _ = call("list", "agents")
+    for entry in out.strip().split("\n\n"):
+        name, _, *lines = entry.splitlines()
+        pairs = [line.split(maxsplit=1) for line in lines if "read off" not in line and "Python only" not in line]
+        given = read_settings(f"{setting}={value}" for setting, value in pairs)
+        if lines and "Python only" not in lines[0]:
+            assert agents.find(name).complete(given) == agents.find(name).complete({}), name
+
+
+def test_words_of_python_are_settings(run: Call) -> None:
+    code, _, err = run("grid-world", "--agent-set", "perturb_costs=True", "--episodes", 5)
+    assert (code, err) == (0, "")
+    settings = ("--agent-set", "B_star=None", "--agent-set", "scale=0.01")
+    code, _, err = run("grid-world", "--agent", "bernstein-ssp", *settings, "--episodes", 5)
+    assert (code, err) == (0, "")

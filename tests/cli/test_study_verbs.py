@@ -77,7 +77,7 @@ def test_list_agents(run):
     code, out, _ = run("list", "agents")
     assert code == 0
     assert all(f"\n{name}\n" in f"\n{out}" for name in goalward.agents.known())
-    assert "prior            Dirichlet(0.1)" in out
+    assert "prior            {kind = 'dirichlet', concentration = 0.1}" in out
 
 
 def test_failures_end_in_exit_code_one_and_a_table(run, write_study):

@@ -19,7 +19,8 @@ def learn(
     world: OptionalWorld = None,
     settings: Settings = None,
     agent: Annotated[
-        str | None, typer.Option(help="The name of an algorithm: goalward list agents.  [default: psrl]")
+        str | None,
+        typer.Option(help="An algorithm (goalward list agents) or a class, my_agent.py:Mine.  [default: psrl]"),
     ] = None,
     agent_settings: AgentSettings = None,
     episodes: Annotated[int, typer.Option(help="How many episodes to run.")] = 1000,
@@ -40,11 +41,14 @@ def learn(
     from goalward.execution.single_run import finite_world, run_once
     from goalward.report.progress import open_episode_display
     from goalward.report.run_text import run_document, run_table
+    from goalward.studies.agent_files import is_reference
 
     if resume is not None and (agent is not None or agent_settings):
         raise SettingError("--resume brings its agent with it; leave --agent and --agent-set out")
     if save is not None:
         check_place(save)
+        if is_reference(agent or ""):
+            raise SettingError(f"--save keeps agents of goalward alone, and {agent} is a file of yours; leave it out")
     recorder = None
     if png is not None:
         from goalward.learning.replay import Recorder

@@ -10,6 +10,7 @@ from typing import Any
 
 from goalward import agents, worlds
 from goalward.agents import storage
+from goalward.agents.base import Learner
 from goalward.errors import SettingError
 from goalward.learning.endless import check_end
 from goalward.learning.loop import learn
@@ -18,6 +19,8 @@ from goalward.learning.run import Run
 from goalward.model.ssp import SSP
 from goalward.seeds import run_seed
 from goalward.settings import checked_integer, read_settings
+from goalward.studies.agent_files import is_reference, load_class, read_agent_file
+from goalward.studies.designer import blaming
 from goalward.studies.factory import with_give_up
 
 __all__ = ["SingleRun", "finite_world", "run_once"]
@@ -53,6 +56,15 @@ def finite_world(name: str, settings: Sequence[str] = ()) -> SSP:
     return world
 
 
+def make_learner(agent: str, settings: Sequence[str], world: Any, episodes: int) -> Learner:
+    """Build an agent of the registry or of a user's file."""
+    if not is_reference(agent):
+        return agents.find(agent).from_settings(read_settings(settings), world, episodes)
+    file = read_agent_file(agent, Path())
+    with blaming(file):
+        return load_class(file).from_settings(read_settings(settings), world, episodes)
+
+
 def run_once(
     world: str | None,
     settings: Sequence[str] = (),
@@ -74,7 +86,8 @@ def run_once(
     world, settings
         As `goalward.worlds.load` takes them. An agent from a file knows its world, so it may be None there.
     agent, agent_settings
-        The name of an algorithm and its settings, such as ``delta=0.1``; an agent from a file has its own.
+        The name of an algorithm, or ``my_agent.py:Mine`` for a class in a file, which is executed; and its settings,
+        such as ``delta=0.1``. An agent that goes on has its own.
     seed
         By default 0, or a new one for an agent from a file, so that its luck is not that of earlier runs.
     give_up_cost
@@ -102,7 +115,7 @@ def run_once(
     if origin.get("give_up_cost") is not None:
         ssp = with_give_up(ssp, origin["give_up_cost"])
     if learner is None:
-        learner = agents.find(agent).from_settings(read_settings(agent_settings), ssp, episodes)
+        learner = make_learner(agent, agent_settings, ssp, episodes)
         origin["seed"] = seed = seed or 0
     elif seed is None:
         seed = run_seed(origin["seed"], "resume", origin["episodes"])

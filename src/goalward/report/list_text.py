@@ -6,6 +6,7 @@ from typing import Any
 
 from goalward.registry import MISSING, Registry, Setting, summary
 from goalward.report.tables import columns
+from goalward.settings import plain
 
 __all__ = ["registry_table"]
 
@@ -25,9 +26,17 @@ def registry_table(registry: Registry[Any]) -> str:
     return "\n\n".join(entries)
 
 
+def inline_table(settings: dict[str, Any]) -> str:
+    """Write settings as an inline table of TOML, which has no word for None."""
+    pairs = (f"{name} = {value!r}" for name, value in settings.items() if value is not None)
+    return f"{{{', '.join(pairs)}}}"
+
+
 def default_text(setting: Setting) -> str:
-    """Write the default of a setting; of a text of several lines, the first."""
+    """Write the default of a setting as a command line takes it; of a text of several lines, the first."""
     if setting.default is MISSING:
         return "read off the true world" if setting.from_world else "must be given"
+    if setting.registry is not None:
+        return inline_table(setting.plain(plain(setting.default)))
     first, _, rest = str(setting.default).partition("\n")
     return f"{first} ..." if rest else first
