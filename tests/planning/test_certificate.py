@@ -24,7 +24,7 @@ NOISE = (0.0, 1e-16, 1e-12, 1e-7, 1e-3, 0.5, 10.0)
 
 def check_bounds(ssp: SSP, bounds: Bounds, policy: np.ndarray) -> None:
     """Check the bounds of a policy given as actions, in rational arithmetic."""
-    place = Reduction.of(ssp).place
+    place = Reduction.of(ssp, small=0).place
     values, _ = Exact.of(ssp).best()
     played = exact_policy_values(ssp, policy.tolist())
     for state, (best, cost) in enumerate(zip(values, played, strict=True)):
@@ -49,7 +49,7 @@ def check_bounds(ssp: SSP, bounds: Bounds, policy: np.ndarray) -> None:
 @settings(max_examples=800)
 def test_no_proof_of_anything_false(ssp: SSP, noise: float, proof: str, exact: bool, seed: int) -> None:
     """The values are V* with noise of a random sign, the policy anything."""
-    reduction = Reduction.of(ssp)
+    reduction = Reduction.of(ssp, small=0)
     assume(reduction.states > 0)
     rng = np.random.default_rng(seed)
     values, _ = Exact.of(ssp).best()
@@ -74,7 +74,7 @@ def test_no_proof_of_anything_false(ssp: SSP, noise: float, proof: str, exact: b
 def test_elimination_proves_nothing_about_a_policy_that_may_be_beaten(gain: float) -> None:
     """Row 0 costs less than row 1, or as much as far as rounding can tell."""
     ssp = SSP.from_dense([[[0.5, 0.5], [0.5, 0.5]]], [[1.0 - gain, 1.0]])
-    reduction = Reduction.of(ssp)
+    reduction = Reduction.of(ssp, small=0)
     extended = reduction.extended()
     extended[:DEAD] = 2.0
     certifier = Certifier(reduction, PolicyChain(reduction, exact=True))

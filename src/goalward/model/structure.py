@@ -25,6 +25,7 @@ from scipy.sparse import csgraph
 
 from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Int32s, Int64s
+from goalward.model.components import end_components
 from goalward.model.ssp import SSP
 
 __all__ = [
@@ -86,8 +87,9 @@ class Structure:
 def structure(ssp: SSP) -> Structure:
     """Find the dead ends, the zero-cost loops and the states that cannot be reached from the start."""
     distance, _, _ = sure_states(ssp, ssp.available)
-    component, count = zero_cost_components(ssp, ssp.available)
-    loops = tuple(np.flatnonzero(component == index) for index in range(count))
+    component, count, _ = zero_cost_components(ssp, ssp.available)
+    by_component = np.argsort(component, kind="stable")
+    loops = tuple(np.split(by_component, np.searchsorted(component[by_component], np.arange(count)))[1:])
     sure = distance >= 0
     possible = sure if sure.all() else can_reach_goal(ssp)
     return Structure(
@@ -115,30 +117,17 @@ def sure_states(ssp: SSP, rows: Bools, successors: Int32s | None = None) -> tupl
     return distance, order[:count], usable
 
 
-def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int]:
-    """Return the maximal end component of each state among the given rows that cost nothing, or -1; and their count."""
+def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int, Bools]:
+    """Return the maximal end component of each state among the given rows that cost nothing, or -1.
+
+    Also returns their count, and the rows inside them.
+    """
     component = np.full(ssp.states, -1, dtype=np.int32)
-    inside = (rows.reshape(-1) & (ssp.costs.reshape(-1) == 0.0)).astype(np.bool_)
+    inside = rows.reshape(-1) & (ssp.costs.reshape(-1) == 0.0)
     if not inside.any():
-        return component, 0
-    length = np.diff(ssp.indptr)
-    entry_row = np.repeat(np.arange(len(length)), length)
-    source = entry_row // ssp.actions
-    while True:
-        kept = inside[entry_row]
-        graph = sparse.csr_array(
-            (np.ones(np.count_nonzero(kept), dtype=np.int8), (source[kept], ssp.successors[kept])),
-            shape=(ssp.states + 1, ssp.states + 1),
-        )
-        _, label = csgraph.connected_components(graph, directed=True, connection="strong")
-        leaving = np.zeros(len(inside), dtype=np.bool_)
-        leaving[entry_row[kept & (label[source] != label[ssp.successors])]] = True
-        if not leaving.any():
-            break
-        inside &= ~leaving
-    members = np.unique(np.flatnonzero(inside) // ssp.actions)
-    names, component[members] = np.unique(label[members], return_inverse=True)
-    return component, len(names)
+        return component, 0, inside
+    count = end_components(ssp.indptr, ssp.successors, ssp.actions, inside, component)
+    return component, count, inside
 
 
 def unreachable_states(ssp: SSP) -> Int64s:

@@ -23,6 +23,7 @@ __all__ = [
     "TINY",
     "UNIT",
     "certify",
+    "cover",
     "dominates",
     "improve",
     "linear_sweep",
@@ -212,6 +213,69 @@ def certify(
         elif high[state] > 0.0 and not high[state] <= above * cost[policy[state]]:
             above = high[state] / cost[policy[state]]
     return below, above
+
+
+@kernel
+def cover(
+    problem: Problem, longest: int, values: Floats, policy: Int64s, share: float, low: Floats, high: Floats, passes: int
+) -> bool:
+    """Find errors E- (`low`) and E+ (`high`) with (V - E-) / (1 + share) <= V* <= V_policy <= (V + E+) / (1 - share).
+
+    With residual_r that of V, Bellman's inequalities for these bounds are
+
+        E-(s) >= P_r E- - residual_r - share c_r  for all rows r of s,
+        E+(s) >= P_r E+ + residual_r - share c_r  for the row of the policy.
+
+    So a share of the costs pays for the errors, and E is only needed where rows cost next to nothing, to carry an error
+    on to the next row that costs something. Passes raise E where it is too small; the bounds are proved by a pass that
+    raises nothing. Where the policy has -1, the row of smallest residual is written. Returns False if that many passes
+    did not suffice.
+    """
+    first, start, target, weight, to_goal, cost, _ = problem
+    for state in range(values.size):
+        low[state] = 0.0
+        high[state] = 0.0
+    padding = 1.0 + (longest + 8) * UNIT
+    for _ in range(passes):
+        raised = False
+        for state in range(values.size):
+            here = values[state]
+            if not TINY < here < HUGE:
+                return False
+            best = np.inf
+            played = policy[state]
+            for row in range(first[state], first[state + 1]):
+                gain = cost[row] - to_goal[row] * here
+                size = cost[row] + to_goal[row] * here
+                carried = 0.0
+                for entry in range(start[row], start[row + 1]):
+                    term = weight[entry] * (values[target[entry]] - here)
+                    gain += term
+                    size += abs(term)
+                    carried += weight[entry] * low[target[entry]]
+                rounding = (longest + 8) * UNIT * size
+                failure = rounding - gain - share * cost[row]
+                if not carried * padding + failure <= low[state]:
+                    low[state] = carried * padding * padding + failure + 0.5 * max(failure, 0.0)
+                    raised = True
+                if played < 0 and gain < best:
+                    best = gain
+                    policy[state] = row
+                elif row == played:
+                    best = gain
+            row = policy[state]
+            size = cost[row] + to_goal[row] * here
+            carried = 0.0
+            for entry in range(start[row], start[row + 1]):
+                size += weight[entry] * abs(values[target[entry]] - here)
+                carried += weight[entry] * high[target[entry]]
+            failure = (longest + 8) * UNIT * size + best - share * cost[row]
+            if not carried * padding + failure <= high[state]:
+                high[state] = carried * padding * padding + failure + 0.5 * max(failure, 0.0)
+                raised = True
+        if not raised:
+            return True
+    return False
 
 
 @kernel

@@ -5,6 +5,10 @@ By ratio
     multiples is below V* and above V_policy (see `bellman.certify`). This needs positive costs that are not too small
     beside the rounding of V.
 
+By covering
+    Where some rows cost next to nothing, the errors there are carried on to rows whose cost pays for them (see
+    `bellman.cover`). This takes a few passes.
+
 By elimination
     Elimination without subtraction has an error bound of its own: each component of the solution is off by at most a
     cubic in the number of states times the unit roundoff, however ill-conditioned the system (O'Cinneide 1996: a
@@ -30,8 +34,9 @@ from goalward.planning.chain import REPEATS, PolicyChain
 from goalward.planning.reduction import DEAD, GOAL, Reduction
 from goalward.planning.workspace import workspace
 
-__all__ = ["Bounds", "Certifier"]
+__all__ = ["Bounds", "Certifier", "trivial_bounds"]
 
+COVER_PASSES = 12
 OUTWARD = 4.0 * bellman.UNIT  # pushes the rounding of a final multiplication or addition to the safe side
 
 
@@ -62,6 +67,18 @@ class Certifier:
         lower[GOAL] = upper[GOAL] = 0.0
         lower[DEAD] = upper[DEAD] = np.inf
         return Bounds(lower, upper, bellman.relative_width(below, above) + 4.0 * OUTWARD)
+
+    def by_covering(self, extended: Floats, policy: Int64s, tolerance: float) -> Bounds:
+        """Bound by scaling V and adding errors that free rows carry on; the policy is taken from V."""
+        share = 0.25 * tolerance
+        policy.fill(-1)
+        values = extended[:DEAD]
+        if not bellman.cover(self.problem, self.longest, values, policy, share, self.low, self.high, COVER_PASSES):
+            return trivial_bounds(extended)
+        lower, upper = extended.copy(), extended.copy()
+        lower[:DEAD] = np.maximum(values - self.low, 0.0) * ((1.0 - OUTWARD) / (1.0 + share))
+        upper[:DEAD] = (values + self.high) * ((1.0 + OUTWARD) / (1.0 - share))
+        return Bounds(lower, upper, float(np.max(1.0 - lower[:DEAD] / upper[:DEAD])))
 
     def by_elimination(self, extended: Floats, policy: Int64s) -> Bounds:
         """Bound values that came out of elimination by its own error, if no other row comes too close for that."""

@@ -12,7 +12,7 @@ import numpy as np
 from goalward._jit import kernel
 from goalward.arrays import Floats, Int32s, Int64s
 
-__all__ = ["Problem", "adopt_policy", "copy_policy", "copy_row", "initial_policy"]
+__all__ = ["Problem", "adopt_policy", "copy_policy", "copy_row", "hurry", "initial_policy"]
 
 
 class Problem(NamedTuple):
@@ -53,13 +53,13 @@ class Problem(NamedTuple):
 
 
 @kernel
-def initial_policy(problem: Problem, values: Floats, policy: Int64s) -> None:
-    """Find a proper policy, and values to start from, in one walk away from the goal.
+def initial_policy(problem: Problem, begin: int, end: int, values: Floats, policy: Int64s) -> None:
+    """Find a proper policy, and values to start from, for a range of states, in one walk away from the goal.
 
     A row that leads to states not reached yet counts as if it stayed where it is instead.
     """
     first, start, target, weight, to_goal, cost, _ = problem
-    for state in range(values.size):
+    for state in range(begin, end):
         best = np.inf
         choice = -1
         for row in range(first[state], first[state + 1]):
@@ -74,6 +74,21 @@ def initial_policy(problem: Problem, values: Floats, policy: Int64s) -> None:
                 choice = row
         values[state] = best
         policy[state] = choice
+
+
+@kernel
+def hurry(problem: Problem, policy: Int64s) -> None:
+    """Choose in each state the row that most likely leads to an earlier state or the goal: a proper policy."""
+    for state in range(policy.size):
+        best = 0.0
+        for row in range(problem.first[state], problem.first[state + 1]):
+            leave = problem.to_goal[row]
+            for entry in range(problem.start[row], problem.start[row + 1]):
+                if problem.target[entry] < state:
+                    leave += problem.weight[entry]
+            if leave > best:
+                best = leave
+                policy[state] = row
 
 
 @kernel

@@ -7,7 +7,8 @@ The reduction of an SSP keeps its values and leaves arithmetic that is safe and 
 2. Every zero-cost loop becomes one state, with all the rows that leave it.
 3. Self-loops are divided out: a row that stays with probability q costs c / (1 - q) and goes on with p / (1 - q). The
    mass that leaves is added up, never taken as a difference, so tiny goal probabilities keep all their digits.
-4. States are numbered in order of their distance to the goal. Sweeps in that order carry values away from the goal.
+4. States are numbered in order of their distance to the goal, large models by likely steps and components (`order.py`).
+   Sweeps in that order carry values away from the goal.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.model.checks import ModelArrays
 from goalward.model.ssp import SSP
 from goalward.model.structure import sure_states, zero_cost_components
+from goalward.planning.order import DEAD, GOAL, in_components, likely_distances, number_states
 from goalward.planning.problem import Problem
 from goalward.planning.workspace import workspace
 
 __all__ = ["DEAD", "GOAL", "Reduction"]
 
-GOAL = -1  # the reduced number of the goal, and of the states that reach it for nothing
-DEAD = -2  # the reduced number of dead ends
+MANY = 2  # components from which on each is solved on its own
 AHEAD = 6  # for how many states ahead memory is prefetched
 LINE = 8  # doubles in a line of cache
 
@@ -36,7 +37,8 @@ class Reduction(NamedTuple):
     """A reduced problem and the way back to its model; valid until the next reduction in this thread.
 
     `place` is the reduced number of each state, or GOAL, or DEAD. `distance` is the number of steps from each reduced
-    state to the goal. The longest usable row of the model has `longest` entries; any policy of the problem has at most
+    state to the goal. Component i of the graph has the states ``parts[i]..parts[i + 1]``; if `parts` is None, they were
+    not looked for. The longest usable row of the model has `longest` entries; any policy of the problem has at most
     `widest` entries. In a model with zero costs, `loop_rows` are the rows inside zero-cost loops, if there are any, and
     `free_actions` are the actions of states of value zero (-1 elsewhere).
     """
@@ -46,25 +48,42 @@ class Reduction(NamedTuple):
     widest: int
     place: Int32s
     distance: Int32s
+    parts: Int64s | None
     loop_rows: Bools | None
     free_actions: Int64s | None
 
     @classmethod
-    def of(cls, ssp: SSP) -> Reduction:
-        """Reduce a model."""
+    def of(cls, ssp: SSP, small: int) -> Reduction:
+        """Reduce a model; with more than `small` states, look for a better order than that of plain distances."""
         distance, order, usable = sure_states(ssp, ssp.available)
         place = np.empty(ssp.states + 1, dtype=np.int32)
         place.fill(DEAD)
         place[ssp.goal] = GOAL
-        place[order] = np.arange(len(order), dtype=np.int32)
-        near, loop_rows, free_actions = distance.take(order), None, None
-        if not ssp.costs.min() > 0.0:
-            order, loop_rows, free_actions = merge_free_states(ssp, usable, place)
-            near = np.full(int(place.max()) + 1, ssp.states, dtype=np.int32)
-            np.minimum.at(near, place[order], distance[order])
-        problem = workspace(Problem.empty, len(near), len(usable), len(ssp.successors))
+        merges = not ssp.costs.min() > 0.0
+        loop, loops, loop_rows, free_actions = None, 0, None, None
+        if merges:
+            loop, loops, loop_rows, free_actions = free_states(ssp, usable, place)
+        label = None
+        if len(order) > small:
+            likely_distances(ssp.arrays, usable, distance, order)
+            inside = np.zeros(ssp.states, dtype=np.bool_)
+            inside[order] = place[order] == DEAD
+            label = np.empty(ssp.states, dtype=np.int32)
+            if in_components(ssp.arrays, usable, inside, order, label) < MANY:
+                label = None
+        if loop is None:
+            head = order
+            place[order] = np.arange(len(order), dtype=np.int32)
+        else:
+            members, head = np.empty_like(order), np.empty_like(order)
+            count, used = number_states(order, loop, loops, place, members, head)
+            order, head = members[:used], head[:count]
+        parts = None
+        if label is not None:
+            parts = np.append(np.flatnonzero(np.diff(label.take(head), prepend=-1)), len(head))
+        problem = workspace(Problem.empty, len(head), len(usable), len(ssp.successors))
         longest, widest = write_problem(ssp.arrays, usable, place, order, problem)
-        return cls(problem, longest, widest, place[:-1], near, loop_rows, free_actions)
+        return cls(problem, longest, widest, place[:-1], distance.take(head), parts, loop_rows, free_actions)
 
     @property
     def states(self) -> int:
@@ -96,37 +115,18 @@ class Reduction(NamedTuple):
         return policy
 
 
-def merge_free_states(ssp: SSP, usable: Bools, place: Int32s) -> tuple[Int32s, Bools | None, Int64s]:
-    """Merge states of value zero with the goal, and each zero-cost loop into one state; changes `place`.
+def free_states(ssp: SSP, usable: Bools, place: Int32s) -> tuple[Int32s, int, Bools | None, Int64s]:
+    """Find what costs nothing; states of value zero get the place of the goal.
 
-    Returns the states of the model in the order of their reduced states, the rows inside loops, and the actions of
-    states of value zero.
+    Returns the zero-cost loop of each state (-1 for none), the number of loops, the rows inside them, and the actions
+    of states of value zero.
     """
     costless = usable & (ssp.costs.reshape(-1) == 0.0)
     distance, free, kept = sure_states(ssp, costless)
-    free_actions = actions_nearer(ssp, ssp.successors, kept, distance)
+    free_actions = actions_nearer(ssp.indptr, ssp.successors, kept, distance)
     place[free] = GOAL
-
-    busy = place[:-1] >= 0
-    component, count = zero_cost_components(ssp, usable & np.repeat(busy, ssp.actions))
-    rank = place[:-1].copy()
-    loop_rows = None
-    if count:
-        earliest = np.full(count, ssp.states, dtype=np.int32)
-        looped = component >= 0
-        np.minimum.at(earliest, component[looped], rank[looped])
-        rank[looped] = earliest[component[looped]]
-        length = np.diff(ssp.indptr)
-        source = np.repeat(np.arange(ssp.states), np.add.reduceat(length, np.arange(0, len(length), ssp.actions)))
-        label = np.append(component, -1)
-        stays = (label[source] >= 0) & (label[source] == label[ssp.successors])
-        leaving = np.zeros(len(costless), dtype=np.bool_)
-        leaving[np.repeat(np.arange(len(length)), length)[~stays]] = True
-        loop_rows = costless & ~leaving
-    _, renumbered = np.unique(rank[busy], return_inverse=True)
-    place[:-1][busy] = renumbered
-    members = np.flatnonzero(busy).astype(np.int32)
-    return members[np.argsort(renumbered, kind="stable")], loop_rows, free_actions
+    loop, loops, inside = zero_cost_components(ssp, costless & np.repeat(distance < 0, ssp.actions))
+    return loop, loops, inside if loops else None, free_actions
 
 
 def actions_to_exits(ssp: SSP, loop_rows: Bools, exits: Int32s) -> Int64s:
@@ -137,18 +137,27 @@ def actions_to_exits(ssp: SSP, loop_rows: Bools, exits: Int32s) -> Int64s:
     successors.flags.writeable = False
     rows = loop_rows & ~np.repeat(is_exit[:-1], ssp.actions)
     distance, _, usable = sure_states(ssp, rows, successors)
-    return actions_nearer(ssp, successors, usable, distance)
+    return actions_nearer(ssp.indptr, successors, usable, distance)
 
 
-def actions_nearer(ssp: SSP, successors: Int32s, rows: Bools, distance: Int32s) -> Int64s:
+@kernel
+def actions_nearer(indptr: Int64s, successors: Int32s, rows: Bools, distance: Int32s) -> Int64s:
     """Return for each state an action among the given rows that may lead one step nearer; -1 if there is none."""
-    entry_row = np.repeat(np.arange(len(rows)), np.diff(ssp.indptr))
-    near = np.append(distance, np.int32(0))
-    source = entry_row // ssp.actions
-    nearer = rows[entry_row] & (near[source] > 0) & (near[successors] == near[source] - 1)
-    action = np.full(ssp.states, -1, dtype=np.int64)
-    action[source[nearer]] = entry_row[nearer] % ssp.actions
-    return action
+    states = distance.size
+    actions = rows.size // states
+    chosen = np.full(states, -1, dtype=np.int64)
+    for state in range(states):
+        if distance[state] <= 0:
+            continue
+        for action in range(actions):
+            row = state * actions + action
+            if rows[row]:
+                for entry in range(indptr[row], indptr[row + 1]):
+                    target = successors[entry]
+                    if (0 if target == states else distance[target]) == distance[state] - 1:
+                        chosen[state] = action
+                        break
+    return chosen
 
 
 @kernel

@@ -34,9 +34,10 @@ from goalward.model.ssp import SSP
 from goalward.model.structure import sure_states
 from goalward.number_format import number
 from goalward.planning import bellman
-from goalward.planning.certificate import Bounds, Certifier
+from goalward.planning.certificate import Bounds, Certifier, trivial_bounds
 from goalward.planning.chain import POLICY_SWEEPS, PolicyChain
-from goalward.planning.problem import adopt_policy, initial_policy
+from goalward.planning.parts import sweep_parts
+from goalward.planning.problem import Problem, adopt_policy, hurry, initial_policy
 from goalward.planning.reduction import DEAD, Reduction
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ DENSE_STATES = 128
 MOST_ROWS = 12  # of the table that a notebook shows
 ELIMINATED_STATES = 1000  # for so many, elimination takes less than a second, and its own error is below 1e-6
 MOST_POLICIES = 50
+DIRECT_AFTER = 3  # rounds
+MOST_DIRECT_WORK = 1e9  # about a second
+PART_CHANGE = 0.4  # of a sweep over a component, as a share of the tolerance
+PART_ROUNDS = 40
 MOST_HARM = 2  # corrections after which the change doubled; where levels are no good groups, they undo what sweeps did
 PATIENCE = 300  # rounds without a new smallest change after which double precision is taken to be exhausted
 
@@ -206,17 +211,19 @@ def proved(solution: Solution, tolerance: float, what: str) -> Solution:
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) -> Solution:
     """Solve a model wherever it starts, to the tolerance or as far as double precision goes."""
-    reduction = Reduction.of(ssp)
+    reduction = Reduction.of(ssp, DENSE_STATES)
     extended = reduction.extended()
     policy = np.empty(reduction.states, dtype=np.int64)
     if reduction.states == 0:
         bounds, method, iterations = Bounds(extended, extended, 0.0), "graph", 0
+    elif reduction.states <= DENSE_STATES:
+        method = "policy iteration"
+        initial_policy(reduction.problem, 0, reduction.states, extended[:DEAD], policy)
+        bounds, iterations = iterate_policies(ssp, reduction, extended, policy, tolerance, start)
     else:
-        initial_policy(reduction.problem, extended[:DEAD], policy)
-        if reduction.states <= DENSE_STATES:
-            method = "policy iteration"
-            bounds, iterations = iterate_policies(ssp, reduction, extended, policy, tolerance, start)
-        else:
+        method = "components"
+        bounds, iterations = solve_parts(reduction, extended, policy, tolerance, start)
+        if not bounds.width <= tolerance:
             method = "sweeps"
             bounds, iterations = run_sweeps(reduction, extended, policy, tolerance, start)
             if not bounds.width <= tolerance and start is None:
@@ -226,7 +233,7 @@ def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) 
             return solve_all(ssp, tolerance)
         np.nan_to_num(extended[:DEAD], copy=False, nan=np.finfo(np.float64).max)
         if not is_proper(ssp, reduction.expand_policy(ssp, policy)):
-            initial_policy(reduction.problem, np.empty(reduction.states), policy)
+            initial_policy(reduction.problem, 0, reduction.states, np.empty(reduction.states), policy)
     return Solution(
         extended.take(reduction.place),
         reduction.expand_policy(ssp, policy),
@@ -265,6 +272,22 @@ def iterate_policies(
     return bounds, iterations
 
 
+def solve_parts(
+    reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float, start: Solution | None
+) -> tuple[Bounds, int]:
+    """Solve one component after the other; without components, find a policy and values to start from."""
+    if reduction.parts is None or start is not None:
+        initial_policy(reduction.problem, 0, reduction.states, extended[:DEAD], policy)
+        return trivial_bounds(extended), 0
+    done, rounds = sweep_parts(
+        reduction.problem, reduction.parts, extended[:DEAD], policy, PART_CHANGE * tolerance, PART_ROUNDS
+    )
+    if done < len(reduction.parts) - 1:
+        return trivial_bounds(extended), rounds
+    certifier = Certifier(reduction, PolicyChain(reduction, exact=False))
+    return certifier.by_covering(extended, policy, tolerance), rounds
+
+
 def run_sweeps(
     reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float, start: Solution | None
 ) -> tuple[Bounds, int]:
@@ -280,31 +303,37 @@ def run_sweeps(
         chain.choose(policy)
     free_rows = not problem.cost[: problem.first[-1]].min() > 0.0
     threshold = 2.0 * tolerance  # a change of a sweep; what it leaves is some ten times smaller
-    window = 5 + int(reduction.distance[-1]) // 40  # waves over the whole depth look like a stall for that long
+    window = 5 + int(reduction.distance.max()) // 40  # waves over the whole depth look like a stall for that long
     changes = [np.inf]
     smallest = certified = propagated = harm = 0
+    direct = DirectSteps(chain, problem)
     while True:
         rounds = len(changes)
-        corrected = False
-        if rounds % window == 0 and changes[-1] > 0.1 * changes[-window]:
+        corrected = solved = False
+        if direct.pays(rounds):
+            solved = direct.step(values, policy)
+        elif rounds % window == 0 and changes[-1] > 0.1 * changes[-window]:
             chain.krylov_step(values)
         elif harm < MOST_HARM and rounds - smallest < PATIENCE // 4:
             chain.correct(values)
             corrected = True
-        for _ in range(POLICY_SWEEPS):
+        for sweeps in range(1, POLICY_SWEEPS + 1):
             change = chain.sweep(values)
-            if change <= max(0.02 * changes[-1], threshold):
+            if solved or change <= max(0.02 * changes[-1], threshold):
                 break
-        settled = change <= threshold and rounds > certified + 1  # the certificate itself looks at all rows
+        settled = change <= threshold and rounds > certified + 1 and not solved  # the certificate looks at all rows
         if not settled:
-            change = chain.optimal_sweep(values, policy)
+            swept, change = change, chain.optimal_sweep(values, policy)
+            direct.note(sweeps, swept, change)
         harm += corrected and change > 2.0 * changes[-1]
         smallest = rounds if change < changes[smallest] else smallest
         changes.append(change)
         exhausted = rounds - smallest > PATIENCE or threshold < 1e-15
         if change <= threshold or exhausted:
             bounds = certifier.by_ratio(extended, policy, greedy=True)
-            hard = (free_rows or threshold < 1e-3 * tolerance) and rounds >= 2 * propagated
+            if not bounds.width <= tolerance and free_rows:
+                bounds = min(bounds, certifier.by_covering(extended, policy, tolerance), key=attrgetter("width"))
+            hard = threshold < 1e-3 * tolerance and rounds >= 2 * propagated
             if not bounds.width <= tolerance and (hard or exhausted):
                 bounds = min(bounds, certifier.by_propagation(extended, policy), key=attrgetter("width"))
                 propagated = rounds  # it takes as long as many rounds
@@ -316,12 +345,46 @@ def run_sweeps(
                 threshold = 0.1 * min(threshold, change)
 
 
+class DirectSteps:
+    """Decides when a sparse LU takes the place of sweeps: where sweeps spend their time on the values of one policy.
+
+    It may take as long as the sweeps before it have taken, by an estimate that knows how much a matrix fills. So it
+    never more than doubles the time, and it is not tried where it would never end.
+    """
+
+    def __init__(self, chain: PolicyChain, problem: Problem):
+        self.chain, self.problem = chain, problem
+        self.rows = int(problem.start[problem.first[-1]])
+        self.spent, self.work = 0.0, np.inf
+        self.limited = self.lost = False
+
+    def note(self, sweeps: int, swept: float, change: float) -> None:
+        """Count the work of a round; its last sweep changed values by `swept`, that over all rows by `change`."""
+        self.spent += sweeps * self.chain.entries + self.rows
+        self.limited = change <= 2.0 * swept  # better rows are not what moves the values
+
+    def pays(self, rounds: int) -> bool:
+        """Return whether a direct step is due."""
+        if rounds == DIRECT_AFTER:
+            self.work = self.chain.direct_work()
+        return self.limited and not self.lost and self.work <= min(self.spent, MOST_DIRECT_WORK)
+
+    def step(self, values: Floats, policy: Int64s) -> bool:
+        """Solve for the values of the policy, or else of one that hurries to the goal; return whether one worked."""
+        if self.chain.direct_step(values):
+            return True
+        hurry(self.problem, policy)
+        self.chain.choose(policy)
+        self.lost = not self.chain.direct_step(values)
+        return not self.lost
+
+
 def rescue(
     ssp: SSP, reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float, bounds: Bounds
 ) -> Bounds:
     """Iterate policies where sweeps did not prove enough; what proves more is taken."""
     other, rows = extended.copy(), policy.copy()
-    initial_policy(reduction.problem, other[:DEAD], rows)
+    initial_policy(reduction.problem, 0, reduction.states, other[:DEAD], rows)
     if reduction.states <= ELIMINATED_STATES:
         found, _ = iterate_policies(ssp, reduction, other, rows, tolerance, None)
         better = found.width <= bounds.width  # unproved they may be, but they are those of a proper policy
@@ -369,7 +432,7 @@ def exercise_planning() -> None:
         [[[0.5, 0.0, 0.5], [0.0, 1.0, 0.0]], [[0.5, 0.0, 0.5], [0.0, 0.0, 1.0]]], [[1.0, 0.0], [1.0, 1.0]]
     )
     solution = solve_all(ssp, start=solve_all(ssp))
-    reduction = Reduction.of(ssp)
+    reduction = Reduction.of(ssp, 0)
     extended = reduction.extended()
     extended[:DEAD] = 1.0
     run_sweeps(reduction, extended, np.zeros(2, dtype=np.int64), 0.5, solution)

@@ -1,0 +1,119 @@
+"""Sweeps over the strongly connected components of a problem, one component after the other.
+
+In a problem whose states are ordered by components, the values of a component depend on those of earlier ones, which
+are known by then, and on itself. A component of one state needs one backup. Others are swept until nothing moves, in
+rounds of one sweep over all rows, a correction that is the same for all states of the component, and up to twelve
+sweeps over the rows of the policy. The correction carries in one step what a component that is rarely left would need
+many sweeps for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from goalward._jit import kernel
+from goalward.arrays import Floats, Int64s
+from goalward.planning.problem import Problem, initial_policy
+
+__all__ = ["sweep_parts"]
+
+TINY = 1e-290
+POLICY_SWEEPS = 12
+
+
+@kernel
+def backup(problem: Problem, row: int, values: Floats) -> float:
+    total: float = problem.cost[row]
+    for entry in range(problem.start[row], problem.start[row + 1]):
+        total += problem.weight[entry] * values[problem.target[entry]]
+    return total
+
+
+@kernel
+def change_of(problem: Problem, row: int, before: float, after: float) -> float:
+    """Return a change relative to the cost of the row, or to the value if the row is free."""
+    cost = problem.cost[row]
+    return abs(after - before) / (cost if cost > 0.0 else max(after, TINY))
+
+
+@kernel
+def sweep_rows(problem: Problem, begin: int, end: int, values: Floats, policy: Int64s) -> float:
+    """Sweep once over all rows of a range of states; return the largest relative change."""
+    change = 0.0
+    for state in range(begin, end):
+        best = np.inf
+        choice = problem.first[state]
+        for row in range(problem.first[state], problem.first[state + 1]):
+            total = backup(problem, row, values)
+            if total < best:
+                best = total
+                choice = row
+        change = max(change, change_of(problem, choice, values[state], best))
+        values[state] = best
+        policy[state] = choice
+    return change
+
+
+@kernel
+def sweep_policy(problem: Problem, begin: int, end: int, values: Floats, policy: Int64s) -> float:
+    """Sweep once over the rows of a policy; return the largest relative change."""
+    change = 0.0
+    for state in range(begin, end):
+        total = backup(problem, policy[state], values)
+        change = max(change, change_of(problem, policy[state], values[state], total))
+        values[state] = total
+    return change
+
+
+@kernel
+def correct_part(problem: Problem, begin: int, end: int, values: Floats, policy: Int64s) -> None:
+    """Add the best constant to the values of a component, unless one would become negative."""
+    gain = 0.0
+    leave = 0.0
+    least = np.inf
+    for state in range(begin, end):
+        row = policy[state]
+        here = values[state]
+        least = min(least, here)
+        gain += problem.cost[row] - problem.to_goal[row] * here
+        leave += problem.to_goal[row]
+        for entry in range(problem.start[row], problem.start[row + 1]):
+            gain += problem.weight[entry] * (values[problem.target[entry]] - here)
+            if problem.target[entry] < begin:
+                leave += problem.weight[entry]
+    if leave > 0.0 and least + gain / leave >= 0.0:
+        for state in range(begin, end):
+            values[state] += gain / leave
+
+
+@kernel
+def sweep_parts(
+    problem: Problem, parts: Int64s, values: Floats, policy: Int64s, threshold: float, most_rounds: int
+) -> tuple[int, int]:
+    """Sweep each component until a sweep over all rows changes it by less than the threshold.
+
+    Returns how many components were done before one that would take more than `most_rounds`, and the largest number of
+    rounds that one took. Values and policy of all later states are those to start from.
+    """
+    longest = 1
+    for part in range(parts.size - 1):
+        begin, end = parts[part], parts[part + 1]
+        if end == begin + 1:
+            values[begin] = np.inf
+            sweep_rows(problem, begin, end, values, policy)
+            continue
+        initial_policy(problem, begin, end, values, policy)
+        rounds = 0
+        change = np.inf
+        while not change <= threshold:
+            if rounds == most_rounds:
+                initial_policy(problem, end, values.size, values, policy)
+                return part, longest
+            correct_part(problem, begin, end, values, policy)
+            for _ in range(POLICY_SWEEPS):
+                if sweep_policy(problem, begin, end, values, policy) <= max(0.02 * change, threshold):
+                    break
+            change = sweep_rows(problem, begin, end, values, policy)
+            rounds += 1
+        longest = max(longest, rounds)
+    return parts.size - 1, longest
