@@ -83,7 +83,8 @@ def records(command: list[str], limit: float, environment: dict[str, str] | None
     def watch() -> None:
         nonlocal killed
         while not done.wait(LOOK_EVERY):
-            if began and spent() - began[-1] > limit:
+            since = began[-1:]  # the other thread may clear it meanwhile
+            if since and spent() - since[0] > limit:
                 killed = True
                 process.kill()
                 return

@@ -42,11 +42,11 @@ def check_bounds(ssp: SSP, bounds: Bounds, policy: np.ndarray) -> None:
 @given(
     models(),
     st.sampled_from(NOISE),
-    st.sampled_from(("ratio", "greedy ratio", "propagation")),
+    st.sampled_from(("ratio", "greedy ratio", "propagation", "covering")),
     st.booleans(),
     st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=800)
+@settings(max_examples=1000)
 def test_no_proof_of_anything_false(ssp: SSP, noise: float, proof: str, exact: bool, seed: int) -> None:
     """The values are V* with noise of a random sign, the policy anything."""
     reduction = Reduction.of(ssp, small=0)
@@ -64,6 +64,8 @@ def test_no_proof_of_anything_false(ssp: SSP, noise: float, proof: str, exact: b
     with np.errstate(all="ignore"):  # as `solve_all` does: an overflow is not to be proved away, but no error either
         if proof == "propagation":
             bounds = certifier.by_propagation(extended, policy)
+        elif proof == "covering":
+            bounds = certifier.by_covering(extended, policy, 1e-3)
         else:
             bounds = certifier.by_ratio(extended, policy, greedy=proof == "greedy ratio")
     actions = reduction.expand_policy(ssp, policy)

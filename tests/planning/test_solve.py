@@ -18,12 +18,16 @@ from strategies import model_pairs, models
 fixed = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-@pytest.fixture(params=["policy iteration", "sweeps", "coarse sweeps"])
+@pytest.fixture(params=["policy iteration", "sweeps", "coarse sweeps", "direct"])
 def method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Send small models down each path; the last two are meant for more than 128 states and more than 512 groups."""
+    """Send small models down each path; all but the first are meant for more than 128 states."""
     if request.param != "policy iteration":
         monkeypatch.setattr(solving, "DENSE_STATES", 0)
         monkeypatch.setattr(solving, "ELIMINATED_STATES", 0)
+    if request.param == "direct":
+        monkeypatch.setattr("goalward.planning.chain.LU_STATE", 0.0)
+        monkeypatch.setattr("goalward.planning.chain.LU_LEVELS", 0.0)
+        monkeypatch.setattr("goalward.planning.sweeps.DIRECT_AFTER", 1)
     if request.param == "coarse sweeps":
         monkeypatch.setattr("goalward.planning.chain.MAX_GROUPS", 1)
     return str(request.param)

@@ -18,9 +18,20 @@ SCANS = 8
 
 @kernel
 def strong_components(
-    indptr: Int64s, successors: Int32s, actions: int, rows: Bools, wanted: Bools, label: Int32s
+    indptr: Int64s,
+    successors: Int32s,
+    actions: int,
+    rows: Bools,
+    wanted: Bools,
+    roots: Int32s,
+    patience: int,
+    label: Int32s,
 ) -> int:
-    """Give numbers to the components of the wanted states under the given rows; -1 for other states; return their count."""
+    """Give numbers to the components of the wanted states, -1 to other states; return how many there are.
+
+    The search starts at the roots, one after the other, which must hold all wanted states. It gives up, and returns 0,
+    if it has seen more than `patience` states before the first component is complete.
+    """
     states = wanted.size
     number = np.zeros(states, dtype=np.int32)  # order of discovery, from 1 on
     low = np.empty(states, dtype=np.int32)
@@ -33,7 +44,7 @@ def strong_components(
     seen = 0
     count = 0
     top = 0
-    for root in range(states):
+    for root in roots:
         if not wanted[root] or number[root] > 0:
             continue
         depth = 0
@@ -41,6 +52,8 @@ def strong_components(
         while depth >= 0:
             state = path[depth]
             if number[state] == 0:
+                if seen > patience and count == 0:
+                    return 0
                 seen += 1
                 number[state] = seen
                 low[state] = seen
@@ -86,15 +99,16 @@ def strong_components(
 
 @kernel
 def end_components(indptr: Int64s, successors: Int32s, actions: int, rows: Bools, component: Int32s) -> int:
-    """Give numbers to the maximal end components among the given rows, in order of their first states; return their count.
+    """Give numbers to the maximal end components among the given rows by their first states; return how many there are.
 
     `rows` keeps those inside components only. `component` is -1 for states in none.
     """
     states = component.size
     wanted = np.empty(states, dtype=np.bool_)
+    roots = np.arange(states).astype(np.int32)
     while True:
         drop_escaping_rows(indptr, successors, actions, rows, wanted)
-        strong_components(indptr, successors, actions, rows, wanted, component)
+        strong_components(indptr, successors, actions, rows, wanted, roots, states, component)
         leaves = False
         for state in range(states):
             for row in range(state * actions, (state + 1) * actions):

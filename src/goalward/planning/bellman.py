@@ -236,8 +236,13 @@ def cover(
         low[state] = 0.0
         high[state] = 0.0
     padding = 1.0 + (longest + 8) * UNIT
-    for _ in range(passes):
+    least = np.inf
+    for row in range(first[values.size]):
+        if cost[row] > 0.0:
+            least = min(least, cost[row])
+    for number in range(passes):
         raised = False
+        spare = 0.02 * share * least if number > 1 else 0.0  # so that loops need no pass for each digit
         for state in range(values.size):
             here = values[state]
             if not TINY < here < HUGE:
@@ -256,7 +261,7 @@ def cover(
                 rounding = (longest + 8) * UNIT * size
                 failure = rounding - gain - share * cost[row]
                 if not carried * padding + failure <= low[state]:
-                    low[state] = carried * padding * padding + failure + 0.5 * max(failure, 0.0)
+                    low[state] = carried * padding * padding + failure + max(0.5 * failure, spare)
                     raised = True
                 if played < 0 and gain < best:
                     best = gain
@@ -271,7 +276,7 @@ def cover(
                 carried += weight[entry] * high[target[entry]]
             failure = (longest + 8) * UNIT * size + best - share * cost[row]
             if not carried * padding + failure <= high[state]:
-                high[state] = carried * padding * padding + failure + 0.5 * max(failure, 0.0)
+                high[state] = carried * padding * padding + failure + max(0.5 * failure, spare)
                 raised = True
         if not raised:
             return True

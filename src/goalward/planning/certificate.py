@@ -36,7 +36,7 @@ from goalward.planning.workspace import workspace
 
 __all__ = ["Bounds", "Certifier", "trivial_bounds"]
 
-COVER_PASSES = 12
+COVER_PASSES = 24
 OUTWARD = 4.0 * bellman.UNIT  # pushes the rounding of a final multiplication or addition to the safe side
 
 

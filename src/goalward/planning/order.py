@@ -25,7 +25,7 @@ __all__ = ["DEAD", "GOAL", "in_components", "likely_distances", "number_states"]
 GOAL = -1  # the reduced number of the goal, and of the states that reach it for nothing
 DEAD = -2  # the reduced number of dead ends
 LIKELY = 0.1
-PART = 16  # components are looked for if the states nearest to the goal lead to less than this part of all
+PART = 16  # components are looked for if the first one is smaller than this part of all
 
 
 @kernel
@@ -120,44 +120,17 @@ def likely_distances(model: ModelArrays, usable: Bools, distance: Int32s, order:
 
 
 @kernel
-def few_ahead(model: ModelArrays, usable: Bools, inside: Bools, first: int) -> bool:
-    """Return whether a state leads to less than a part of all states: then there are several components."""
-    states, actions = model.costs.shape
-    seen = np.zeros(states, dtype=np.bool_)
-    queue = np.empty(states // PART + 1, dtype=np.int32)
-    seen[first] = True
-    queue[0] = first
-    count = 1
-    head = 0
-    while head < count:
-        state = queue[head]
-        head += 1
-        for row in range(state * actions, (state + 1) * actions):
-            if usable[row]:
-                for entry in range(model.indptr[row], model.indptr[row + 1]):
-                    target = model.successors[entry]
-                    if target < states and inside[target] and not seen[target]:
-                        if count == queue.size:
-                            return False
-                        seen[target] = True
-                        queue[count] = target
-                        count += 1
-    return True
-
-
-@kernel
 def in_components(model: ModelArrays, usable: Bools, inside: Bools, order: Int32s, label: Int32s) -> int:
-    """Order states by components, each in the order given; return their count, 1 if they were not looked for.
+    """Order states by components, each in the order given; return how many there are.
 
-    Only states `inside` are counted. `label` gets the component of each of them.
+    Only states `inside` count. `label` gets the component of each of them. Returns 0, and changes nothing, if the first
+    component seems to be large: then to know the others would help little.
     """
     states, actions = model.costs.shape
-    first = 0
-    while first < order.size and not inside[order[first]]:
-        first += 1
-    if first == order.size or not few_ahead(model, usable, inside, order[first]):
-        return 1
-    count = strong_components(model.indptr, model.successors, actions, usable, inside, label)
+    patience = states // PART
+    count = strong_components(model.indptr, model.successors, actions, usable, inside, order, patience, label)
+    if count < 2:
+        return 0
     start = np.zeros(count + 2, dtype=np.int64)
     for state in range(states):
         start[label[state] + 2] += inside[state]

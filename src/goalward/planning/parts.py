@@ -17,7 +17,6 @@ from goalward.planning.problem import Problem, initial_policy
 
 __all__ = ["sweep_parts"]
 
-TINY = 1e-290
 POLICY_SWEEPS = 12
 
 
@@ -30,14 +29,17 @@ def backup(problem: Problem, row: int, values: Floats) -> float:
 
 
 @kernel
-def change_of(problem: Problem, row: int, before: float, after: float) -> float:
-    """Return a change relative to the cost of the row, or to the value if the row is free."""
+def change_of(problem: Problem, row: int, least: float, before: float, after: float) -> float:
+    """Return a change relative to the cost of the row; if that is free, to the least cost, as others must pay for it.
+
+    Below a millionth of the value, nothing can be asked of a change.
+    """
     cost = problem.cost[row]
-    return abs(after - before) / (cost if cost > 0.0 else max(after, TINY))
+    return abs(after - before) / (cost if cost > 0.0 else max(least, 1e-6 * after))
 
 
 @kernel
-def sweep_rows(problem: Problem, begin: int, end: int, values: Floats, policy: Int64s) -> float:
+def sweep_rows(problem: Problem, begin: int, end: int, least: float, values: Floats, policy: Int64s) -> float:
     """Sweep once over all rows of a range of states; return the largest relative change."""
     change = 0.0
     for state in range(begin, end):
@@ -48,19 +50,19 @@ def sweep_rows(problem: Problem, begin: int, end: int, values: Floats, policy: I
             if total < best:
                 best = total
                 choice = row
-        change = max(change, change_of(problem, choice, values[state], best))
+        change = max(change, change_of(problem, choice, least, values[state], best))
         values[state] = best
         policy[state] = choice
     return change
 
 
 @kernel
-def sweep_policy(problem: Problem, begin: int, end: int, values: Floats, policy: Int64s) -> float:
+def sweep_policy(problem: Problem, begin: int, end: int, least: float, values: Floats, policy: Int64s) -> float:
     """Sweep once over the rows of a policy; return the largest relative change."""
     change = 0.0
     for state in range(begin, end):
         total = backup(problem, policy[state], values)
-        change = max(change, change_of(problem, policy[state], values[state], total))
+        change = max(change, change_of(problem, policy[state], least, values[state], total))
         values[state] = total
     return change
 
@@ -96,11 +98,15 @@ def sweep_parts(
     rounds that one took. Values and policy of all later states are those to start from.
     """
     longest = 1
+    least = np.inf
+    for row in range(problem.first[values.size]):
+        if problem.cost[row] > 0.0:
+            least = min(least, problem.cost[row])
     for part in range(parts.size - 1):
         begin, end = parts[part], parts[part + 1]
         if end == begin + 1:
             values[begin] = np.inf
-            sweep_rows(problem, begin, end, values, policy)
+            sweep_rows(problem, begin, end, least, values, policy)
             continue
         initial_policy(problem, begin, end, values, policy)
         rounds = 0
@@ -111,9 +117,9 @@ def sweep_parts(
                 return part, longest
             correct_part(problem, begin, end, values, policy)
             for _ in range(POLICY_SWEEPS):
-                if sweep_policy(problem, begin, end, values, policy) <= max(0.02 * change, threshold):
+                if sweep_policy(problem, begin, end, least, values, policy) <= max(0.02 * change, threshold):
                     break
-            change = sweep_rows(problem, begin, end, values, policy)
+            change = sweep_rows(problem, begin, end, least, values, policy)
             rounds += 1
         longest = max(longest, rounds)
     return parts.size - 1, longest

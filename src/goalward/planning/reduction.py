@@ -28,7 +28,6 @@ from goalward.planning.workspace import workspace
 
 __all__ = ["DEAD", "GOAL", "Reduction"]
 
-MANY = 2  # components from which on each is solved on its own
 AHEAD = 6  # for how many states ahead memory is prefetched
 LINE = 8  # doubles in a line of cache
 
@@ -69,7 +68,7 @@ class Reduction(NamedTuple):
             inside = np.zeros(ssp.states, dtype=np.bool_)
             inside[order] = place[order] == DEAD
             label = np.empty(ssp.states, dtype=np.int32)
-            if in_components(ssp.arrays, usable, inside, order, label) < MANY:
+            if not in_components(ssp.arrays, usable, inside, order, label):
                 label = None
         if loop is None:
             head = order

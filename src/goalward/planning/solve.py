@@ -6,11 +6,10 @@ Bellman's equation
 Method
     The model is reduced (`reduction.py`): dead ends get infinity, zero-cost loops become single states, self-loops are
     divided out, states are put in order of their distance to the goal. Problems of up to 128 states are solved by
-    policy iteration with subtraction-free elimination. Larger ones by rounds of a correction that is constant on groups
-    of equal distance to the goal (it carries at once what sweeps carry one state at a time; where rounds stall, a
-    Krylov solve under the policy takes its place), up to twelve Gauss-Seidel sweeps over the rows of the policy, and
-    one over all rows. Both methods start from an earlier solution if given. What sweeps cannot prove, because loops
-    cost next to nothing beside the values, goes to policy iteration, which comes to the values from above.
+    policy iteration with subtraction-free elimination. Larger ones component by component where there are several
+    (`parts.py`), and else by rounds of sweeps and corrections, with direct solves where sweeps stall (`sweeps.py`).
+    Policy iteration and sweeps start from an earlier solution if given. What sweeps cannot prove, because loops cost
+    next to nothing beside the values, goes to policy iteration, which comes to the values from above.
 
 Stopping rule
     A sweep's residual proves nothing about the error. The answer ends with two-sided bounds (`certificate.py`):
@@ -34,11 +33,11 @@ from goalward.model.ssp import SSP
 from goalward.model.structure import sure_states
 from goalward.number_format import number
 from goalward.planning import bellman
-from goalward.planning.certificate import Bounds, Certifier, trivial_bounds
-from goalward.planning.chain import POLICY_SWEEPS, PolicyChain
-from goalward.planning.parts import sweep_parts
-from goalward.planning.problem import Problem, adopt_policy, hurry, initial_policy
+from goalward.planning.certificate import Bounds, Certifier
+from goalward.planning.chain import PolicyChain
+from goalward.planning.problem import adopt_policy, hurry, initial_policy
 from goalward.planning.reduction import DEAD, Reduction
+from goalward.planning.sweeps import MOST_DIRECT_WORK, run_sweeps, solve_parts
 
 if TYPE_CHECKING:
     from goalward.planning.goal_first import GoalFirstSolution
@@ -49,12 +48,6 @@ DENSE_STATES = 128
 MOST_ROWS = 12  # of the table that a notebook shows
 ELIMINATED_STATES = 1000  # for so many, elimination takes less than a second, and its own error is below 1e-6
 MOST_POLICIES = 50
-DIRECT_AFTER = 3  # rounds
-MOST_DIRECT_WORK = 1e9  # about a second
-PART_CHANGE = 0.4  # of a sweep over a component, as a share of the tolerance
-PART_ROUNDS = 40
-MOST_HARM = 2  # corrections after which the change doubled; where levels are no good groups, they undo what sweeps did
-PATIENCE = 300  # rounds without a new smallest change after which double precision is taken to be exhausted
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +63,10 @@ class Solution:
     lower, upper
         Proved: lower <= V* <= V_policy <= upper.
     method
-        ``"policy iteration"``, ``"sweeps"``, or ``"graph"`` where no arithmetic was needed.
+        ``"policy iteration"``, ``"components"``, ``"sweeps"``, or ``"graph"`` where no arithmetic was needed;
+        followed by ``", unproved"`` in the solution that a `PrecisionError` holds.
     iterations
-        Policy evaluations, or rounds of sweeps.
+        Policy evaluations, or rounds of sweeps (of the component that took most).
     width
         The largest (upper - lower) / upper of any state with a positive finite value.
     ssp
@@ -200,9 +194,11 @@ def solve(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None, *, g
 def proved(solution: Solution, tolerance: float, what: str) -> Solution:
     """Return a solution whose bounds are as close as promised."""
     if not solution.width <= tolerance:
+        remedy = "raise tolerance, or use what is there: " if solution.width < 0.5 else "no tolerance would help; "
         raise PrecisionError(
             f"the bounds of {what} are {solution.width:.1e} apart, relative to the value; {tolerance:g} was asked for,"
-            " and double precision proves no more: raise tolerance, or use .solution of this error",
+            f" and double precision proves no more: {remedy}.solution of this error holds the values of a policy that"
+            " reaches the goal, unproved",
             solution,
         )
     return solution
@@ -222,18 +218,23 @@ def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) 
         bounds, iterations = iterate_policies(ssp, reduction, extended, policy, tolerance, start)
     else:
         method = "components"
-        bounds, iterations = solve_parts(reduction, extended, policy, tolerance, start)
+        bounds, iterations = solve_parts(reduction, extended, policy, tolerance)
         if not bounds.width <= tolerance:
             method = "sweeps"
-            bounds, iterations = run_sweeps(reduction, extended, policy, tolerance, start)
+            known = None if start is None else start.values
+            bounds, iterations = run_sweeps(reduction, extended, policy, tolerance, known)
             if not bounds.width <= tolerance and start is None:
                 bounds = rescue(ssp, reduction, extended, policy, tolerance, bounds)
     if not bounds.width <= tolerance:
         if start is not None:  # it may have been a bad place to start from
             return solve_all(ssp, tolerance)
-        np.nan_to_num(extended[:DEAD], copy=False, nan=np.finfo(np.float64).max)
+        method += ", unproved"
         if not is_proper(ssp, reduction.expand_policy(ssp, policy)):
             initial_policy(reduction.problem, 0, reduction.states, np.empty(reduction.states), policy)
+        played = policy_values(reduction, policy, tolerance)
+        if played is not None:
+            extended[:DEAD] = np.clip(played, bounds.lower[:DEAD], bounds.upper[:DEAD])
+        np.nan_to_num(extended[:DEAD], copy=False, nan=np.finfo(np.float64).max)
     return Solution(
         extended.take(reduction.place),
         reduction.expand_policy(ssp, policy),
@@ -250,6 +251,18 @@ def is_proper(ssp: SSP, policy: Int64s) -> bool:
     """Return whether a policy reaches the goal surely from every state in which it plays."""
     distance, _, _ = sure_states(ssp, np.arange(ssp.actions) == policy[:, None])
     return bool((distance[policy >= 0] >= 0).all())
+
+
+def policy_values(reduction: Reduction, policy: Int64s, tolerance: float) -> Floats | None:
+    """Return the values of a proper policy as well as they can be had; None if that fails."""
+    values = np.zeros(reduction.states)
+    chain = PolicyChain(reduction, exact=reduction.states <= ELIMINATED_STATES)
+    chain.choose(policy)
+    if chain.exact:
+        return values if chain.correct(values) else None
+    if chain.direct_work() <= MOST_DIRECT_WORK and chain.direct_step(values):
+        return values
+    return chain.accumulate(policy, chain.rows.cost, tolerance)
 
 
 def iterate_policies(
@@ -270,113 +283,6 @@ def iterate_policies(
         if not bounds.width <= tolerance:
             bounds = min(bounds, prove(extended, policy), key=attrgetter("width"))
     return bounds, iterations
-
-
-def solve_parts(
-    reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float, start: Solution | None
-) -> tuple[Bounds, int]:
-    """Solve one component after the other; without components, find a policy and values to start from."""
-    if reduction.parts is None or start is not None:
-        initial_policy(reduction.problem, 0, reduction.states, extended[:DEAD], policy)
-        return trivial_bounds(extended), 0
-    done, rounds = sweep_parts(
-        reduction.problem, reduction.parts, extended[:DEAD], policy, PART_CHANGE * tolerance, PART_ROUNDS
-    )
-    if done < len(reduction.parts) - 1:
-        return trivial_bounds(extended), rounds
-    certifier = Certifier(reduction, PolicyChain(reduction, exact=False))
-    return certifier.by_covering(extended, policy, tolerance), rounds
-
-
-def run_sweeps(
-    reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float, start: Solution | None
-) -> tuple[Bounds, int]:
-    """Run rounds of sweeps and group corrections until the bounds are close enough or nothing moves any more."""
-    problem, chain = reduction.problem, PolicyChain(reduction, exact=False)
-    certifier = Certifier(reduction, chain)
-    values = extended[:DEAD]
-    if start is not None:
-        known = (reduction.place >= 0) & np.isfinite(start.values) & (start.values > 0.0)
-        values[reduction.place[known]] = start.values[known]
-        chain.optimal_sweep(values, policy)
-    else:
-        chain.choose(policy)
-    free_rows = not problem.cost[: problem.first[-1]].min() > 0.0
-    threshold = 2.0 * tolerance  # a change of a sweep; what it leaves is some ten times smaller
-    window = 5 + int(reduction.distance.max()) // 40  # waves over the whole depth look like a stall for that long
-    changes = [np.inf]
-    smallest = certified = propagated = harm = 0
-    direct = DirectSteps(chain, problem)
-    while True:
-        rounds = len(changes)
-        corrected = solved = False
-        if direct.pays(rounds):
-            solved = direct.step(values, policy)
-        elif rounds % window == 0 and changes[-1] > 0.1 * changes[-window]:
-            chain.krylov_step(values)
-        elif harm < MOST_HARM and rounds - smallest < PATIENCE // 4:
-            chain.correct(values)
-            corrected = True
-        for sweeps in range(1, POLICY_SWEEPS + 1):
-            change = chain.sweep(values)
-            if solved or change <= max(0.02 * changes[-1], threshold):
-                break
-        settled = change <= threshold and rounds > certified + 1 and not solved  # the certificate looks at all rows
-        if not settled:
-            swept, change = change, chain.optimal_sweep(values, policy)
-            direct.note(sweeps, swept, change)
-        harm += corrected and change > 2.0 * changes[-1]
-        smallest = rounds if change < changes[smallest] else smallest
-        changes.append(change)
-        exhausted = rounds - smallest > PATIENCE or threshold < 1e-15
-        if change <= threshold or exhausted:
-            bounds = certifier.by_ratio(extended, policy, greedy=True)
-            if not bounds.width <= tolerance and free_rows:
-                bounds = min(bounds, certifier.by_covering(extended, policy, tolerance), key=attrgetter("width"))
-            hard = threshold < 1e-3 * tolerance and rounds >= 2 * propagated
-            if not bounds.width <= tolerance and (hard or exhausted):
-                bounds = min(bounds, certifier.by_propagation(extended, policy), key=attrgetter("width"))
-                propagated = rounds  # it takes as long as many rounds
-            if bounds.width <= tolerance or exhausted:
-                return bounds, rounds
-            certified = rounds
-            chain.choose(policy)
-            if not settled:
-                threshold = 0.1 * min(threshold, change)
-
-
-class DirectSteps:
-    """Decides when a sparse LU takes the place of sweeps: where sweeps spend their time on the values of one policy.
-
-    It may take as long as the sweeps before it have taken, by an estimate that knows how much a matrix fills. So it
-    never more than doubles the time, and it is not tried where it would never end.
-    """
-
-    def __init__(self, chain: PolicyChain, problem: Problem):
-        self.chain, self.problem = chain, problem
-        self.rows = int(problem.start[problem.first[-1]])
-        self.spent, self.work = 0.0, np.inf
-        self.limited = self.lost = False
-
-    def note(self, sweeps: int, swept: float, change: float) -> None:
-        """Count the work of a round; its last sweep changed values by `swept`, that over all rows by `change`."""
-        self.spent += sweeps * self.chain.entries + self.rows
-        self.limited = change <= 2.0 * swept  # better rows are not what moves the values
-
-    def pays(self, rounds: int) -> bool:
-        """Return whether a direct step is due."""
-        if rounds == DIRECT_AFTER:
-            self.work = self.chain.direct_work()
-        return self.limited and not self.lost and self.work <= min(self.spent, MOST_DIRECT_WORK)
-
-    def step(self, values: Floats, policy: Int64s) -> bool:
-        """Solve for the values of the policy, or else of one that hurries to the goal; return whether one worked."""
-        if self.chain.direct_step(values):
-            return True
-        hurry(self.problem, policy)
-        self.chain.choose(policy)
-        self.lost = not self.chain.direct_step(values)
-        return not self.lost
 
 
 def rescue(
@@ -435,8 +341,13 @@ def exercise_planning() -> None:
     reduction = Reduction.of(ssp, 0)
     extended = reduction.extended()
     extended[:DEAD] = 1.0
-    run_sweeps(reduction, extended, np.zeros(2, dtype=np.int64), 0.5, solution)
+    run_sweeps(reduction, extended, np.zeros(2, dtype=np.int64), 0.5, solution.values)
+    policy = np.zeros(reduction.states, dtype=np.int64)
+    solve_parts(reduction._replace(parts=np.arange(reduction.states + 1)), extended, policy, 0.5)
+    hurry(reduction.problem, policy)
     chain = PolicyChain(reduction, exact=True)
-    chain.choose(np.zeros(2, dtype=np.int64))
-    chain.krylov_step(np.ones(2))
+    chain.choose(policy)
+    chain.krylov_step(np.ones(reduction.states))
+    chain.direct_work()
+    chain.direct_step(np.ones(reduction.states))
     Certifier(reduction, chain).by_elimination(extended, np.zeros(2, dtype=np.int64))

@@ -1,0 +1,88 @@
+"""The order of states: likely distances against a shortest path search, components and numbers against their rules."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy import sparse
+from scipy.sparse import csgraph
+from test_parts import components
+
+from goalward import SSP, worlds
+from goalward.model.structure import sure_states
+from goalward.planning.order import LIKELY, in_components, likely_distances
+from goalward.planning.reduction import Reduction
+from strategies import models
+
+
+def likely_graph(ssp: SSP) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return source, target and whether it is likely, of each transition."""
+    row = np.repeat(np.arange(ssp.states * ssp.actions), np.diff(ssp.indptr))
+    source = row // ssp.actions
+    largest = np.zeros(ssp.states * ssp.actions)
+    leaving = ssp.successors != source
+    np.maximum.at(largest, row[leaving], ssp.probabilities[leaving])
+    return source, ssp.successors, ssp.probabilities >= LIKELY * largest[row]
+
+
+@given(models())
+@settings(max_examples=200)
+def test_likely_distances(ssp: SSP) -> None:
+    """Distances grow along the order, no likely transition skips one, and each state has one that leads on."""
+    distance, order, usable = sure_states(ssp, ssp.available)
+    before = set(order.tolist())
+    likely_distances(ssp.arrays, usable, distance, order)
+    assert set(order.tolist()) == before
+    assert (np.diff(distance[order]) >= 0).all()
+    far = np.append(distance, 0)
+    source, target, likely = likely_graph(ssp)
+    inside = usable[np.repeat(np.arange(len(usable)), np.diff(ssp.indptr))]
+    assert (far[source[inside & likely]] <= far[target[inside & likely]] + 1).all()
+    place = np.full(ssp.states + 1, ssp.states)
+    place[order] = np.arange(len(order))
+    place[ssp.goal] = -1
+    for state in order.tolist():
+        assert (place[target[inside & (source == state)]] < place[state]).any(), "the initial policy needs it"
+
+
+def test_likely_distances_are_those_of_the_likely_graph() -> None:
+    """Where likely transitions lead to the goal from everywhere, distances are those of a search along them."""
+    plain = worlds.grid_world(12, 12)
+    rows = np.repeat(np.arange(plain.states * plain.actions), np.diff(plain.indptr))
+    kernel = sparse.csr_array((plain.probabilities * (1 - 1e-6), (rows, plain.successors)))
+    kernel = kernel + sparse.csr_array(
+        (np.full(kernel.shape[0], 1e-6), (np.arange(kernel.shape[0]), np.full(kernel.shape[0], plain.states)))
+    )
+    kernel.sum_duplicates()
+    ssp = SSP.from_rows(kernel.indptr, kernel.indices, kernel.data, plain.costs, normalize=True)
+    distance, order, usable = sure_states(ssp, ssp.available)
+    assert distance.max() == 1
+    likely_distances(ssp.arrays, usable, distance, order)
+    source, target, likely = likely_graph(ssp)
+    graph = sparse.csr_array((np.ones(likely.sum()), (target[likely], source[likely])), shape=(ssp.states + 1,) * 2)
+    hops = csgraph.dijkstra(graph, unweighted=True, indices=ssp.goal)
+    assert np.array_equal(distance, hops[:-1].astype(int))
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_components_come_after_what_they_lead_to(size: int) -> None:
+    for seed in range(5):
+        reduction = Reduction.of(components(seed, 120 // size, size, 0.3), small=0)
+        assert reduction.parts is not None
+        parts, problem = reduction.parts, reduction.problem
+        assert parts[0] == 0
+        assert parts[-1] == reduction.states
+        assert (np.diff(parts) > 0).all()
+        part = np.searchsorted(parts, np.arange(reduction.states), side="right")
+        for state in range(reduction.states):
+            begin, end = problem.start[problem.first[state]], problem.start[problem.first[state + 1]]
+            assert (part[problem.target[begin:end]] <= part[state]).all()
+            assert (np.diff(reduction.distance[parts[part[state] - 1] : parts[part[state]]]) >= 0).all()
+
+
+def test_one_component_is_not_looked_for() -> None:
+    ssp = worlds.grid_world(20, 20)
+    _, order, usable = sure_states(ssp, ssp.available)
+    inside = np.ones(ssp.states, dtype=np.bool_)
+    assert in_components(ssp.arrays, usable, inside, order.copy(), np.empty(ssp.states, dtype=np.int32)) == 0
