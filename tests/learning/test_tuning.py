@@ -7,7 +7,7 @@ import pytest
 
 import goalward as gw
 from goalward import Tuning, learn, tune, worlds
-from goalward.agents import PSRL, UCSSP, ULCVI, VISSP, BernsteinSSP
+from goalward.agents import PSQL, PSRL, UCSSP, ULCVI, VISSP, BernsteinSSP
 from goalward.errors import ConvergenceError, SettingError
 from goalward.learning import tuning
 from goalward.seeds import run_seed
@@ -85,3 +85,11 @@ def test_an_error_that_is_none_of_tuning_is_not_hidden(monkeypatch: pytest.Monke
     with pytest.raises(ZeroDivisionError):
         tune(VISSP, GRID, 3, seeds=[1])
     assert issubclass(ConvergenceError, gw.GoalwardError)
+
+
+def test_seeds_and_scales_that_are_missing() -> None:
+    with pytest.raises(SettingError, match=r"seeds is 3; it must be several seeds, such as range\(3\)"):
+        tune(VISSP, GRID, 5, seeds=3)  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="psql has no scales of its own to try; pass scales"):
+        tune(PSQL, GRID, 5, seeds=range(2))
+    assert tune(PSQL, GRID, 5, seeds=range(2), scales=[1.0]).scale == 1.0

@@ -100,7 +100,11 @@ def tune(
     """
     if "scale" not in {field.name for field in dataclasses.fields(agent)}:  # type: ignore[arg-type]
         raise SettingError(f"{agent.name} has no setting called scale: there is nothing to tune")
-    given = agent.scales if scales is None else scales  # type: ignore[attr-defined]
+    given = getattr(agent, "scales", None) if scales is None else scales
+    if given is None:
+        raise SettingError(f"{agent.name} has no scales of its own to try; pass scales, such as [0.5, 1.0, 2.0]")
+    if not isinstance(seeds, Iterable):
+        raise SettingError(f"seeds is {seeds!r}; it must be several seeds, such as range(3)")
     grid = np.unique(np.fromiter(given, dtype=np.float64))[::-1]
     runs = [run_seed(seed, "tune", agent.name) for seed in seeds]
     if not len(grid) or not runs:
