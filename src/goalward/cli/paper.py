@@ -9,27 +9,40 @@ import typer
 
 from goalward.cli.app import app, say, say_json, terminal_width
 from goalward.cli.options import DaskAddress, Json, MarkdownFile, Workers
-from goalward.errors import UnknownNameError
+from goalward.errors import SettingError, UnknownNameError
 from goalward.execution.thread_limits import use_one_thread
 
 __all__ = ["claims", "reproduce"]
 
+FIGURES = ("regret", "mountain-car")
 REGIMES = ("theory", "tuned")
 
 
 @app.command()
 def reproduce(
+    figure: Annotated[
+        str, typer.Option(help="regret: the paper's comparison. mountain-car: SSP-MountainCar of the 2023 version.")
+    ] = "regret",
     regime: Annotated[
         str, typer.Option(help="theory: confidence widths as proved. tuned: widths scaled down for each world.")
     ] = "theory",
-    episodes: Annotated[int | None, typer.Option(min=1, help="Episodes of each run. The paper has 10,000.")] = None,
+    episodes: Annotated[
+        int | None, typer.Option(min=1, help="Episodes of each run. The paper has 10,000, and 2,000 of the car.")
+    ] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Runs of each agent in each world. The paper has 10.")] = None,
     out: Annotated[Path | None, typer.Option(help="The results folder. The default is results/paper-REGIME.")] = None,
     workers: Workers = None,
     dask: DaskAddress = None,
 ) -> None:
-    """Reproduce the paper's figure: runs, tables, figures."""
+    """Reproduce a figure of the paper: runs, tables, figures."""
     use_one_thread()
+    if figure not in FIGURES:
+        raise UnknownNameError("figure", figure, FIGURES)
+    if figure == "mountain-car":
+        if dask is not None:
+            raise SettingError("the runs of the mountain car are carried out on this machine; leave --dask out")
+        reproduce_car(out or Path("results") / "mountain-car", episodes or 2000, runs or 1, workers)
+        return
     from goalward.execution.runner import run_in_folder
     from goalward.report.progress import open_display
     from goalward.report.publication import publish
@@ -50,6 +63,20 @@ def reproduce(
     say("", publish(open_results(folder, study.design.name), folder, regime))
     if report.failures or report.stopped:
         raise typer.Exit(1)
+
+
+def reproduce_car(folder: Path, episodes: int, runs: int, workers: int | None) -> None:
+    from goalward.execution.car_runs import drive_all
+    from goalward.report.car_figure import publish_car
+
+    found = drive_all(
+        folder,
+        episodes,
+        runs,
+        workers=workers,
+        watch=lambda run: typer.echo(f"done: {run.label}, run {run.number}, {run.seconds:.1f} s", err=True),
+    )
+    say(publish_car(found, folder))
 
 
 @app.command()

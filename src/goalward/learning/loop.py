@@ -18,6 +18,7 @@ from goalward.agents.continuous import ContinuousAgent
 from goalward.beliefs.base import Prior
 from goalward.errors import SettingError
 from goalward.learning.box_stage import BoxStage
+from goalward.learning.car_rollout import CarRollout
 from goalward.learning.endless import check_end
 from goalward.learning.ledger import Ledger
 from goalward.learning.regret import Optimum, optimum, unknown
@@ -32,6 +33,7 @@ from goalward.model.ssp import SSP
 from goalward.seeds import checked_seed, generator, streams
 from goalward.settings import checked_integer
 from goalward.worlds.outcomes import Outcome
+from goalward.worlds.ssp_mountain_car import SSPMountainCar
 
 __all__ = ["learn"]
 
@@ -45,7 +47,7 @@ RUN_OVER = EPISODES | MAX_STEPS | STOPPED | int(Ended.DEAD_END)
 
 def learn(
     agent: Learner,
-    world: SSP | GoalTask | Environment,
+    world: SSP | GoalTask | Environment | SSPMountainCar,
     episodes: int,
     seed: int = 0,
     *,
@@ -70,7 +72,8 @@ def learn(
     world
         A model, a Gymnasium environment whose actions and observations are finitely many, or a goal task with
         continuous states for the agents that learn in one. An environment made from a model carries it as
-        ``environment.unwrapped.ssp``. Of any other, and of a goal task, the regret is not known.
+        ``environment.unwrapped.ssp``. Of any other, of a goal task and of
+        `SSPMountainCar` the regret is not known.
     episodes
         How many episodes to run, K.
     seed
@@ -121,7 +124,9 @@ def learn(
         return loop.run(checked_seed(seed), best, loop.go(), None)
     model = checked_model(world, give_up_cost, goal, cost)
     reading = None
-    if model is None:
+    if isinstance(world, SSPMountainCar):
+        told = world.task(episodes)
+    elif model is None:
         told, reading = survey(world, given, episodes, task, goal, cost, give_up_cost)
     else:
         told = tell(model, task, episodes)
@@ -132,8 +137,9 @@ def learn(
     best = unknown(told.costs.shape) if model is None else optimum(model)
     learner = prepare(given, told, generator(planning), resume)
     if isinstance(world, SSP):
-        assert model is not None
-        stage = Rollout(model, environment, acting)
+        stage = Rollout(cast("SSP", model), environment, acting)
+    elif isinstance(world, SSPMountainCar):
+        stage = CarRollout(world, environment, acting)
     else:
         stage = Stepwise(world, told, environment, acting, reading, PATIENCE if max_steps is None else None)
     if isinstance(learner, StepAgent) and not told.available.any(axis=1).all():
@@ -149,8 +155,14 @@ def learn(
     return loop.run(checked_seed(seed), best, ended, None if resume else model)
 
 
-def checked_model(world: SSP | Environment, give_up_cost: float | None, goal: object, cost: object) -> SSP | None:
+def checked_model(
+    world: SSP | Environment | SSPMountainCar, give_up_cost: float | None, goal: object, cost: object
+) -> SSP | None:
     """Return the model of a world, in which the agent may give up if that has a cost; None if it has none."""
+    if isinstance(world, SSPMountainCar) and (give_up_cost, goal, cost) != (None, None, None):
+        raise SettingError(
+            "the mountain car has its goal and its costs, and no dead ends: leave the rules for them out"
+        )
     if isinstance(world, SSP) and (goal is not None or cost is not None):
         raise SettingError(
             f"{'cost' if goal is None else 'goal'} says what the steps of an environment mean; a model knows its goal"

@@ -107,6 +107,8 @@ def survey(
         raise SettingError(
             "the environment carries no model; pass task=Task(costs, initial_state, episodes) to say what is known"
         )
+    else:
+        shape = numbers.count, actions[0]
     # An environment without spaces keeps to the plain contract: terminated is the goal.
     plain = goal is None and known_goal(environment) is None and numbers.count is None
     rule = GoalRule() if plain else goal_rule(goal, environment)
@@ -115,11 +117,8 @@ def survey(
     if table and give_up_cost is None:
         check_end(table_model(environment, rule, pays), agent, limited=False)
     if task is None:
-        assert numbers.count is not None and actions is not None  # noqa: PT018 (for type checkers)
-        if table:
-            costs = mean_costs(environment, pays)
-        else:
-            costs = np.full((numbers.count, actions[0]), 1.0 if pays.fixed is None else pays.fixed)
+        known = 1.0 if pays.fixed is None else pays.fixed
+        costs = mean_costs(environment, pays) if table else np.full(shape, known)
         told = Task(costs, first_state(environment, numbers, len(costs)), episodes)
     reading = Reading(
         numbers,

@@ -7,15 +7,18 @@ makes `Box` observations finite.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
+from goalward.arrays import Floats
 from goalward.errors import SettingError, StateError
+from goalward.settings import checked_integer
 from goalward.worlds.outcomes import name_of
 
-__all__ = ["StateNumbers", "action_space", "check_environment"]
+__all__ = ["StateNumbers", "action_space", "check_environment", "equal_cuts"]
 
 MOST_STATES = 1_000_000
 """More combinations than this are no states that tabular agents could learn."""
@@ -122,3 +125,16 @@ def hashable(observed: Any) -> Hashable:
     if isinstance(observed, dict):
         return tuple((name, hashable(part)) for name, part in sorted(observed.items()))
     return int(observed)
+
+
+def equal_cuts(count: object, low: float, high: float, dimension: int) -> Floats:
+    """Return the points that cut an interval into so many equal cells."""
+    number = checked_integer(f"bins[{dimension}]", count, 1)
+    if number == 1:
+        return np.empty(0)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise SettingError(
+            f"dimension {dimension} goes from {low:g} to {high:g} and cannot be cut into equal cells; pass low= and"
+            " high=, or the points at which to cut it"
+        )
+    return np.asarray(low + (high - low) / number * np.arange(1, number), dtype=np.float64)

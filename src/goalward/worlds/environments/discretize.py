@@ -11,8 +11,8 @@ import numpy as np
 from gymnasium import spaces
 
 from goalward.errors import SettingError, StateError
-from goalward.settings import checked_integer
 from goalward.worlds.outcomes import name_of
+from goalward.worlds.spaces import equal_cuts
 
 __all__ = ["Discretize"]
 
@@ -91,19 +91,6 @@ def bound(name: str, given: Sequence[float] | None, own: Any) -> Any:
     if array.shape != own.shape:
         raise SettingError(f"{name} has shape {array.shape}; it must be one number for each of {len(own)} dimensions")
     return array
-
-
-def equal_cuts(count: Any, low: float, high: float, dimension: int) -> Any:
-    """Return the points that cut an interval into so many equal cells."""
-    number = checked_integer(f"bins[{dimension}]", count, 1)
-    if number == 1:
-        return np.empty(0)
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise SettingError(
-            f"dimension {dimension} goes from {low:g} to {high:g} and cannot be cut into equal cells; pass low= and"
-            " high=, or the points at which to cut it"
-        )
-    return low + (high - low) / number * np.arange(1, number)
 
 
 def given_cuts(points: Any, dimension: int) -> Any:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from goalward.arrays import Bools, Bytes
+from goalward.model.layout import GridLayout
 from goalward.model.ssp import SSP
 
 __all__ = ["image", "text"]
@@ -27,7 +28,7 @@ def text(ssp: SSP, state: int, paid: float) -> str:
     cells[ssp.layout.cells] = "."
     cells[ssp.layout.cells[ssp.initial_state]] = "S"
     cells[ssp.layout.goals] = "G"
-    cells[place_of(ssp, state)] = "@"
+    cells[place_of(ssp.layout, state)] = "@"
     rows = cells.reshape(ssp.layout.rows, ssp.layout.columns)
     return "\n".join(["".join(row) for row in rows.tolist()] + [line])
 
@@ -49,14 +50,13 @@ def image(ssp: SSP, state: int, lost: Bools) -> Bytes:
     # The last line of pixels of each square parts it from the next.
     picture = np.full((rows, CELL, columns, CELL, 3), WALL, dtype=np.uint8)
     picture[:, :-1, :, :-1] = colours.reshape(rows, 1, columns, 1, 3)
-    place = place_of(ssp, state) if ssp.layout is not None else state
+    place = place_of(ssp.layout, state) if ssp.layout is not None else state
     picture[place // columns, :, place % columns, :][disk()] = WALKER
     return picture.reshape(rows * CELL, columns * CELL, 3)
 
 
-def place_of(ssp: SSP, state: int) -> int:
-    assert ssp.layout is not None
-    return int(ssp.layout.goals[0] if state == ssp.goal else ssp.layout.cells[state])
+def place_of(layout: GridLayout, state: int) -> int:
+    return int(layout.goals[0] if state == len(layout.cells) else layout.cells[state])
 
 
 def disk() -> Bools:

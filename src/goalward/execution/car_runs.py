@@ -1,0 +1,153 @@
+"""The runs of the mountain-car experiment: PSRL-SSP, its rivals and the random policy in SSP-MountainCar.
+
+The car has no true model (`goalward.worlds.ssp_mountain_car`), so these runs have no regret and are no study: what
+counts is what an episode costs. Each run is one JSON file, written whole, and is not carried out again
+while it asks for the same. A run of any seed and limit has the same bits on every machine.
+
+Nothing tells the rivals B* and T*, which the aggregated car does not have. EB-SSP finds a bound by doubling; ULCVI is
+told 250 for both, the cost of an episode that the paper's figure ends with.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from goalward import agents
+from goalward.arrays import Floats
+from goalward.errors import FileError, UnknownNameError
+from goalward.execution.pools import open_pool
+from goalward.files import parse_json, read_bytes, write_bytes
+from goalward.learning.loop import learn
+from goalward.seeds import run_seed
+from goalward.settings import checked_integer
+from goalward.worlds.ssp_mountain_car import SSPMountainCar
+
+__all__ = ["DRIVERS", "MAX_STEPS", "PUBLISHED", "CarRun", "Driver", "drive_all"]
+
+VERSION = 1
+"""Of the files: one of another version is carried out again."""
+MAX_STEPS = 100_000_000
+"""Where a run ends: some agents drive in circles for ever longer, see docs/experiments.md."""
+PUBLISHED = (3000.0, 250.0)
+"""What an episode of PSRL-SSP costs at the beginning and at the end of the paper's figure, read by eye."""
+
+
+@dataclass(frozen=True)
+class Driver:
+    """An agent of the experiment."""
+
+    label: str
+    agent: str
+    settings: dict[str, Any]
+    max_steps: int = MAX_STEPS
+
+
+DRIVERS = (
+    Driver("PSRL-SSP", "psrl", {}),
+    Driver("PSRL-SSP, TSDE's epochs", "tsde", {}),
+    Driver("UC-SSP", "uc-ssp", {}),
+    Driver("Bernstein-SSP", "bernstein-ssp", {}),
+    Driver("EB-SSP", "eb-ssp", {"B_star": "doubling"}),
+    Driver("ULCVI", "ulcvi", {"B_star": 250.0, "T_star": 250.0}),
+    Driver("uniformly random", "uniform", {}),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class CarRun:
+    """One run: what each episode that reached the goal cost, and what ended the run if not all did."""
+
+    label: str
+    agent: str
+    number: int
+    episodes: int
+    max_steps: int
+    steps: int
+    seconds: float
+    truncation: str
+    costs: list[float]
+
+    @property
+    def averages(self) -> Floats:
+        """The mean cost of the first k episodes, for every k."""
+        return np.cumsum(self.costs) / np.arange(1, len(self.costs) + 1)
+
+
+def drive(driver: Driver, number: int, episodes: int, max_steps: int) -> CarRun:
+    """Carry out one run."""
+    agent = agents.find(driver.agent)(**driver.settings)
+    seed = run_seed(0, "mountain-car", number)
+    # A run of a few steps comes first, so that the time is not that of compiling.
+    learn(agent, SSPMountainCar(), episodes, seed, max_steps=2)
+    began = time.perf_counter()
+    run = learn(agent, SSPMountainCar(), episodes, seed, max_steps=max_steps)
+    seconds = time.perf_counter() - began
+    costs = run.costs[run.reached].tolist()
+    return CarRun(
+        driver.label, driver.agent, number, episodes, max_steps, run.total_steps, seconds, run.truncation, costs
+    )
+
+
+def drive_all(
+    folder: Path,
+    episodes: int = 2000,
+    runs: int = 1,
+    *,
+    only: Iterable[str] = (),
+    max_steps: int | None = None,
+    workers: int | None = None,
+    watch: Callable[[CarRun], object] | None = None,
+) -> list[CarRun]:
+    """Carry out what the folder does not hold yet; return all runs in the order of `DRIVERS`.
+
+    `only` names some of the agents. `watch` is called with every run that is finished.
+    """
+    checked_integer("episodes", episodes, 1)
+    checked_integer("runs", runs, 1)
+    names = list(only) or [driver.agent for driver in DRIVERS]
+    known = {driver.agent: driver for driver in DRIVERS}
+    for name in names:
+        if name not in known:
+            raise UnknownNameError("agent of this figure", name, known)
+    jobs = [(known[name], number, max_steps or known[name].max_steps) for number in range(runs) for name in names]
+    places = [folder / f"{driver.agent}-{number}.json" for driver, number, _ in jobs]
+    found = [stored(place, driver, episodes, limit) for place, (driver, _, limit) in zip(places, jobs, strict=True)]
+    pool = open_pool(workers)
+    try:
+        waiting = [
+            (i, pool.submit(drive, driver, number, episodes, limit))
+            for i, (driver, number, limit) in enumerate(jobs)
+            if found[i] is None
+        ]
+        for i, future in waiting:
+            run = found[i] = future.result()
+            folder.mkdir(parents=True, exist_ok=True)
+            write_bytes(places[i], json.dumps({"version": VERSION, **asdict(run)}).encode())
+            if watch is not None:
+                watch(run)
+    except BaseException:
+        pool.stop()
+        raise
+    pool.close()
+    order = [driver.agent for driver in DRIVERS]
+    return sorted((run for run in found if run is not None), key=lambda run: (order.index(run.agent), run.number))
+
+
+def stored(place: Path, driver: Driver, episodes: int, limit: int) -> CarRun | None:
+    """Return the run in a file, None if there is none that asks for the same."""
+    try:
+        document = parse_json(place, read_bytes(place))
+        if document.pop("version") != VERSION:
+            return None
+        run = CarRun(**document)
+    except (FileError, TypeError, KeyError, AttributeError):
+        return None
+    asked = (driver.label, driver.agent, episodes, limit)
+    return run if (run.label, run.agent, run.episodes, run.max_steps) == asked else None

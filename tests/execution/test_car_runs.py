@@ -1,0 +1,50 @@
+"""The mountain-car experiment, small."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import goalward as gw
+from goalward.errors import UnknownNameError
+from goalward.execution.car_runs import CarRun, drive_all
+from goalward.seeds import run_seed
+
+
+def test_runs_are_those_of_learn_and_are_kept(tmp_path: Path) -> None:
+    done: list[CarRun] = []
+    settings = {"only": ["tsde", "uniform"], "workers": 1, "watch": done.append, "max_steps": 40_000}
+    runs = drive_all(tmp_path, 3, 2, **settings)
+    assert [(run.agent, run.number) for run in runs] == [("tsde", 0), ("tsde", 1), ("uniform", 0), ("uniform", 1)]
+    assert len(done) == 4
+    expected = gw.learn(
+        gw.agents.make("tsde"), gw.worlds.SSPMountainCar(), 3, run_seed(0, "mountain-car", 1), max_steps=40_000
+    )
+    assert runs[1].costs == expected.costs[expected.reached].tolist()
+    assert runs[1].averages.tolist() == pytest.approx(
+        [sum(runs[1].costs[:k]) / k for k in range(1, len(runs[1].costs) + 1)]
+    )
+    again = drive_all(tmp_path, 3, 2, **settings)
+    assert len(done) == 4
+    assert [run.costs for run in again] == [run.costs for run in runs]
+
+
+def test_a_file_that_asks_for_something_else_is_carried_out_again(tmp_path: Path) -> None:
+    done: list[CarRun] = []
+    settings = {"only": ["uniform"], "workers": 1, "watch": done.append}
+    drive_all(tmp_path, 1, max_steps=200, **settings)
+    assert done[-1].truncation == "max_steps ended the run"
+    assert done[-1].costs == []
+    drive_all(tmp_path, 1, max_steps=300, **settings)
+    (tmp_path / "uniform-0.json").write_text("no JSON")
+    drive_all(tmp_path, 1, max_steps=300, **settings)
+    (tmp_path / "uniform-0.json").write_text(json.dumps({"version": 1}))
+    drive_all(tmp_path, 1, max_steps=300, **settings)
+    assert len(done) == 4
+
+
+def test_agents_of_the_figure(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="no agent of this figure is called 'ulcv'; did you mean 'ulcvi'"):
+        drive_all(tmp_path, 1, only=["ulcv"])
