@@ -153,7 +153,7 @@ def stage_horizon(agent: str, costs: Floats, B_star: float, episodes: int) -> fl
 @kernel
 def iota(logarithm: float, B: float, n: float) -> float:
     """Return line 7; `logarithm` is ln(4 S A / delta)."""
-    total = logarithm + 8.0 * np.log(B) + 5.0 * np.log(n)
+    total = logarithm + 8.0 * math.log(B) + 5.0 * math.log(n)
     cube = total * total * total
     return float(256.0 * cube * cube)
 

@@ -30,6 +30,7 @@ Beta variates
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -47,6 +48,7 @@ from goalward.settings import checked_integer
 __all__ = ["RandQL", "gamma_variate"]
 
 TRIALS = 16
+TINY = 1e-300
 NORMAL, UNIFORM, EXPONENTIAL = range(3)
 
 
@@ -129,7 +131,7 @@ def gamma_variate(d: float, c: float, noise: Floats, place: int) -> tuple[float,
         # The first test implies the second and costs no logarithm.
         if u < 1.0 - 0.0331 * square * square and v > 0.0:
             return d * v, place + trial + 1
-        if v > 0.0 and np.log(u) < 0.5 * square + d * (1.0 - v + np.log(v)):
+        if v > 0.0 and math.log(max(u, TINY)) < 0.5 * square + d * (1.0 - v + math.log(v)):
             return d * v, place + trial + 1
     return d * abs(v), place + TRIALS
 
@@ -149,7 +151,7 @@ def learn(state: int, action: int, successor: int, memory: Memory) -> None:
     place = memory.used[0]
     smallest = np.inf
     for j in range(memory.members.shape[2]):
-        u = np.exp(-memory.noise[EXPONENTIAL, place] / n)
+        u = math.exp(-memory.noise[EXPONENTIAL, place] / n)
         X, place = gamma_variate(d_X, c_X, memory.noise, place)
         Y, place = gamma_variate(d_Y, c_Y, memory.noise, place)
         member = memory.members[state, action, j]

@@ -129,7 +129,7 @@ class SVISSP(Optimist, StepAgent):
 @kernel
 def iota(logarithm: float, n: float) -> float:
     """Return line 5; `logarithm` is ln(2 S A / delta)."""
-    return float(C3 * (logarithm + np.log(n)))
+    return float(C3 * (logarithm + math.log(n)))
 
 
 @kernel
