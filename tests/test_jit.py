@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import os
 import pkgutil
+import re
 import shutil
 import sys
 import time
@@ -276,3 +278,10 @@ def test_the_compiler_is_held_to_ieee_arithmetic() -> None:
         assert options.get("error_model") == "numpy"
         assert options.get("nopython")
         assert not options.get("parallel")
+
+
+def test_kernels_take_logarithms_from_math() -> None:
+    """NumPy's own are not rounded like those of compiled code, so the uncompiled kernel would give other bits."""
+    for kernel in _jit.kernels():
+        found = re.findall(r"np\.(?:log|exp)\w*\(", inspect.getsource(kernel.py_func))
+        assert found == [], f"{kernel.py_func.__module__}.{kernel.__name__} calls {found[0]}"

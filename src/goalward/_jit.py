@@ -8,6 +8,7 @@ written, kernels are compiled anew in each process.
 
 Rules for kernels: arrays and scalars in, arrays written, a status returned; loops, not slices (a slice assignment
 costs seconds of compile time); one specialisation each, so the same dtypes and the same read-only flags at every call.
+Logarithms and exponentials come from `math`, which computes the same bits compiled and uncompiled; NumPy's do not.
 """
 
 from __future__ import annotations

@@ -218,3 +218,29 @@ class TestSavedFiles:
     def test_not_learnt(self, tmp_path: Path) -> None:
         with pytest.raises(SettingError, match=r"save the agent of a run: run\.agent"):
             agents.save(agents.make("psrl"), tmp_path / "agent.npz")
+
+
+UNCOMPILED = """
+import hashlib
+import numpy as np
+import goalward as gw
+
+rng = np.random.default_rng(0)
+P, costs = rng.dirichlet(np.ones(6), size=(5, 3)), rng.uniform(0.1, 1.0, (5, 3))
+P[[0, 1, 3, 4], [1, 2, 0, 1]] = 0.0  # actions that are not available
+world = gw.SSP.from_dense(P, costs)
+for name in gw.agents.known():
+    agent = gw.agents.find(name).from_world(world, episodes=6)
+    run = gw.learn(agent, world, 6, seed=0, max_steps=300, keep_steps=True)
+    content = b"".join(column.tobytes() for column in (*run.trajectory, run.gaps))
+    print(name, len(run.epochs), hashlib.sha256(content).hexdigest())
+for prior in (gw.Dirichlet(0.3), gw.Dirichlet(0.1, support=world), gw.Neighbourhoods()):
+    belief = prior.belief(gw.agents.Task.of(world, 5))
+    print(belief.sample(np.random.default_rng(1)).digest, belief.mean().digest)
+"""
+
+
+def test_uncompiled_agents_give_the_same_bits_where_actions_are_not_available(run_python) -> None:  # type: ignore[no-untyped-def]
+    found = run_python(UNCOMPILED)
+    assert len(found.splitlines()) == len(agents.known()) + 3
+    assert run_python(UNCOMPILED, NUMBA_DISABLE_JIT="1") == found

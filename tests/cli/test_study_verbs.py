@@ -6,7 +6,7 @@ import pytest
 
 from goalward import __version__ as goalward_version
 from goalward.cli import main
-from goalward.execution import doctor as checkup
+from goalward.execution import doctor
 from goalward.report.paper_values import PUBLISHED
 from goalward.results.store import Store
 from goalward.studies.study import Study
@@ -255,8 +255,8 @@ def test_the_doctor(run):
 
 
 def test_the_doctor_finds_what_is_wrong(run, monkeypatch):
-    monkeypatch.setattr(checkup, "PUBLISHED_VALUE", 5.4)
-    monkeypatch.setattr(checkup, "check_runs", lambda: 1 / 0)
+    monkeypatch.setattr(doctor, "PUBLISHED_VALUE", 5.4)
+    monkeypatch.setattr(doctor, "check_runs", lambda: 1 / 0)
     code, out, _ = run("doctor")
     assert code == 1
     assert "FAILED" in out

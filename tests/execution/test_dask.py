@@ -69,6 +69,21 @@ def test_a_killed_worker_changes_no_bit(held, cluster, run_here, digests):
     assert digests(Store.open(held.folder / "results")) == digests(alone)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_study_and_leaves_the_cluster_alone(held, cluster, number):
+    worker = cluster.worker("one")
+    cluster.wait_for("one", "(Registered to)")
+    run = start_goalward(held.folder, "run", "held.toml", "--dask", cluster.address, "--out", "results")
+    wait_until(lambda: held.stored() and held.waiting(), run)
+    run.send_signal(number)
+    _, err = run.communicate(timeout=60)
+    assert run.returncode == 128 + number, err
+    assert "Traceback" not in err
+    assert len([line for line in err.splitlines() if "goalward: " in line]) == 1, err
+    assert worker.poll() is None
+    assert cluster.processes[0].poll() is None
+
+
 RUN_IMPATIENTLY = """
 from goalward.cli import main
 from goalward.execution import pools, runner

@@ -57,6 +57,8 @@ class Child:
             env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
             start_new_session=True,
         )
+        assert self.process.stdout is not None
+        self.process.stdout.readline()  # its kernels are compiled now, which a case should not pay for
 
     def try_case(self, attack: str, seed: int) -> tuple[str, str]:
         """Return the outcome of a case and what went wrong, if anything."""
@@ -122,6 +124,9 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    importlib.import_module("goalward").warm_up()
+    answers.write("ready\n")
+    answers.flush()
     for line in sys.stdin:
         attack, seed = json.loads(line)
         try:

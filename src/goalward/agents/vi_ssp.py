@@ -108,7 +108,7 @@ class VISSP(Optimist, StepAgent):
 @kernel
 def iota(logarithm: float, B: float, n: float) -> float:
     """Return line 5, ln(S A / delta) + ln ln(B n), the second term from B n = e on; `logarithm` is the first."""
-    return float(logarithm + np.log(max(np.log(B * n), 1.0)))
+    return float(logarithm + math.log(max(math.log(B * n), 1.0)))
 
 
 @kernel

@@ -22,6 +22,7 @@ Sampling
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -328,7 +329,7 @@ def draw_rows(
                 alpha = sharpness * count + concentration
                 d = alpha + 2.0 / 3.0
                 c = 1.0 / np.sqrt(9.0 * d)
-                logarithm_d = np.log(d)
+                logarithm_d = math.log(d)
             accepted = False
             while not accepted:
                 if used == len(normals):
@@ -336,16 +337,16 @@ def draw_rows(
                 x = normals[used]
                 root = 1.0 + c * x
                 if root > 0.0:
-                    logarithm_v = 3.0 * np.log(root)
+                    logarithm_v = 3.0 * math.log(root)
                     accepted = 0.5 * x * x + d * (1.0 - root * root * root + logarithm_v) > -levels[used]
                 used += 1
             probabilities[entry] = logarithm_d + logarithm_v - boosts[entry] / alpha
             largest = max(largest, probabilities[entry])
         total = 0.0
         for entry in range(indptr[row], indptr[row + 1]):
-            probabilities[entry] = np.exp(probabilities[entry] - largest)
+            probabilities[entry] = math.exp(probabilities[entry] - largest)
             total += probabilities[entry]
-        share = 1.0 / total
+        share = 1.0 / total if total > 0.0 else 0.0  # an action that is not available has no entries
         for entry in range(indptr[row], indptr[row + 1]):
             probabilities[entry] = max(probabilities[entry] * share, FLOOR)
     return len(indptr) - 1
