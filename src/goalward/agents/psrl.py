@@ -81,7 +81,7 @@ class PSRL(Agent):
         if self.value_limit is not None:
             checked_number("value_limit", self.value_limit, open=True, note=" or None")
         checked_integer("max_rejections", self.max_rejections, 0)
-        checked_number("sharpness", self.sharpness, 1.0, note="; 1 draws from the posterior")
+        checked_number("sharpness", self.sharpness, 1.0, 1e6, note="; 1 draws from the posterior")
 
     @property
     def leaves_free_loops(self) -> bool:
