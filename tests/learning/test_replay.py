@@ -161,3 +161,10 @@ def test_a_replay_can_be_taken_while_the_run_goes_on():
     gw.learn(agents.PSRL(), GRID, 20, observer=recorder, watch=lambda *_: seen.append(len(recorder.replay().frames)))
     assert seen == sorted(seen)
     assert seen[-1] > seen[0]
+
+
+def test_runs_that_see_much_are_thinned_too(monkeypatch):
+    monkeypatch.setattr(module, "MOST_SEEN", 1000)
+    run = record("psrl", episodes=300)
+    assert sum(len(frame.seen) for frame in run.replay.frames) < 2000
+    assert sum(frame.times.sum() for frame in run.replay.frames) == run.total_steps

@@ -8,9 +8,9 @@ Agents without plans choose anew at every step. They are looked at after 1, 2, 3
 of steps has grown by five percent; such a look is a frame too.
 
 Thinning
-    Up to `MOST_FRAMES` epochs are kept, fewer if the states are many. When there are more, every second frame is
-    dropped, but for the first quarter, the epoch of the first goal and the longest epoch. What was seen in an epoch
-    that is dropped counts for the frame before it, so the counts of every frame are exact.
+    Up to `MOST_FRAMES` epochs are kept, fewer if the states or the transitions are many. When there are more, every
+    second frame is dropped, but for the first quarter, the epoch of the first goal and the longest epoch. What was seen
+    in an epoch that is dropped counts for the frame before it, so the counts of every frame are exact.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ from goalward.planning.evaluate import action_values
 __all__ = ["MOST_MODEL_NUMBERS", "Frame", "Observer", "Recorder", "Replay", "choices_of", "chosen_now"]
 
 MOST_FRAMES = 600
-MOST_NUMBERS = 300_000
-"""How many numbers the values of all frames may have together: with more than 500 states there are fewer frames."""
+MOST_NUMBERS = 150_000
+"""How many numbers the values of all frames may have together: with more than 250 states there are fewer frames."""
+MOST_SEEN = 250_000
+"""How many entries the transitions that were seen may have, over all frames."""
 FEWEST_FRAMES = 24
 MOST_MODEL_NUMBERS = 270_000
 """How many probabilities of planned models are kept in a replay."""
@@ -149,8 +151,6 @@ class Recorder:
     def __init__(self) -> None:
         self.frames: list[Frame] = []
         self.stride = 1
-        self.dropped = 0
-        """Grows whenever frames that were kept before are dropped."""
 
     def begin(self, agent: Learner, task: Task, gaps: Floats, optimal_value: float) -> None:
         """Note what learns."""
@@ -248,10 +248,13 @@ class Recorder:
         return epoch < self.limit // 4 or epoch % self.stride == 0
 
     def thin(self) -> None:
-        """Drop every second frame if there are too many."""
-        while len(self.frames) > self.limit:
+        """Drop every second frame while there are too many, or while they have seen too much."""
+        while len(self.frames) > self.limit or (
+            len(self.frames) > FEWEST_FRAMES
+            and self.stride < self.epoch
+            and sum(len(frame.seen) for frame in self.frames) > MOST_SEEN
+        ):
             self.stride *= 2
-            self.dropped += 1
             kept = [self.frames[0]]
             for frame in self.frames[1:]:
                 if self.is_kept(frame.epoch):

@@ -25,6 +25,8 @@ __all__ = ["agent_document", "watch_document"]
 
 CURVE_POINTS = 600
 ROUNDING = 1e-9
+MOST_PAGE_NUMBERS = 500_000
+"""How many values and probabilities a page has at most, so that it stays below three megabytes."""
 MOST_STATES_TO_PLAN = 500
 """The page plans anew in worlds of up to so many states."""
 
@@ -44,6 +46,8 @@ def watch_document(
     """
     styles = agent_styles((label, replay.agent.name) for label, replay in replays.items())
     first = next(iter(replays.values()))
+    values = sum(len(replay.frames) * replay.task.states for replay in replays.values())
+    room = min(MOST_MODEL_NUMBERS, max(0, MOST_PAGE_NUMBERS - values) // len(replays))
     return {
         "kind": "watch",
         "version": __version__,
@@ -53,7 +57,7 @@ def watch_document(
         "episodes": episodes,
         "world": task_document(block, first.task) if world is None else world_document(block, world),
         "agents": [
-            agent_document(block, label, styles[label], replay, (truncations or {}).get(label, ""))
+            agent_document(block, label, styles[label], replay, (truncations or {}).get(label, ""), room)
             for label, replay in replays.items()
         ],
     }
@@ -108,8 +112,10 @@ def world_document(block: Block, world: SSP) -> dict[str, Any]:
     }
 
 
-def agent_document(block: Block, label: str, style: LineStyle, replay: Replay, truncation: str = "") -> dict[str, Any]:
-    """Return one agent: its look, its settings, its frames and its curves."""
+def agent_document(
+    block: Block, label: str, style: LineStyle, replay: Replay, truncation: str = "", room: int = MOST_MODEL_NUMBERS
+) -> dict[str, Any]:
+    """Return one agent: its look, its settings, its frames and its curves, with room for so many probabilities."""
     agent = replay.agent
     return {
         "label": label,
@@ -125,7 +131,7 @@ def agent_document(block: Block, label: str, style: LineStyle, replay: Replay, t
         "optimalValue": replay.optimal_value,
         "curve": curve_document(block, replay),
         "frames": frames_document(block, replay.frames, replay.task),
-        "models": models_document(block, replay.frames, replay.task),
+        "models": models_document(block, replay.frames, room),
         "planningCosts": planning_costs(block, replay),
         "belief": belief_document(block, replay),
     }
@@ -196,12 +202,12 @@ def stacked(block: Block, parts: list[Floats | None], default: list[Floats] | No
         return block.put(np.array(filled).ravel(), "f4")
 
 
-def models_document(block: Block, frames: Sequence[Frame], task: Task) -> dict[str, Any] | None:
+def models_document(block: Block, frames: Sequence[Frame], room: int) -> dict[str, Any] | None:
     """Return the models of every m-th frame, with the smallest m for which they are few enough; None without any."""
     found = [(place, frame.model) for place, frame in enumerate(frames) if frame.model is not None]
-    if not found:
+    if not found or not room:
         return None
-    step = math.ceil(sum(len(model.successors) for _, model in found) / MOST_MODEL_NUMBERS)
+    step = math.ceil(sum(len(model.successors) for _, model in found) / room)
     kept, models = zip(*found[::step], strict=True)
     return {
         "every": step,

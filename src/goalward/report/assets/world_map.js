@@ -74,7 +74,7 @@ class DrawnMap {
     }
     if (this.hasActions && this.arrows) {
       const y = (spot.y + (this.hasText ? 0.68 : 0.5)) * UNIT;
-      cell.arrows = this.directions.map((turn) => svg("path", { class: "arrow" }));
+      cell.arrows = this.directions.map(() => svg("path", { class: "arrow", visibility: "hidden" }));
       cell.centre = `translate(${x} ${y})`;
       group.append(...cell.arrows);
     } else if (this.hasActions) {
@@ -101,7 +101,6 @@ class DrawnMap {
     }
     cell.group.dataset.text = text;
     cell.group.dataset.actions = played.join(" ");
-    cell.group.setAttribute("aria-label", `${cell.name}: ${text}`);
     if (cell.arrows) this.paintArrows(cell, played, tied, ink);
     else if (cell.marks) {
       cell.marks.textContent = played.map((action) => this.world.actionMarks[action]).join("·");
@@ -114,7 +113,10 @@ class DrawnMap {
     const size = this.hasText ? 1 : 1.5;
     cell.arrows.forEach((arrow, action) => {
       const plays = played.includes(action);
-      if (!plays && !tied.includes(action)) {
+      const look = plays || tied.includes(action) ? `${alone}${plays}${ink}` : "";
+      if (arrow.look === look) return;
+      arrow.look = look;
+      if (!look) {
         arrow.setAttribute("visibility", "hidden");
         return;
       }
