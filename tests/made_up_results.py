@@ -22,7 +22,8 @@ def cell_results(world, agent, slope, *, swept=None, cut=None, runs=4, caveat=""
     both = {"regret": curves, "gap_regret": curves}
     return CellResults(
         cell, np.arange(runs), done < 100, done, done * 3, np.ones(runs), points, both,
-        {name: curve[:, -1] for name, curve in both.items()}, Counter(), caveat=caveat,
+        {name: curve[:, -1] for name, curve in both.items()},
+        {name: curve[np.arange(runs), done - 1] for name, curve in both.items()}, Counter(), caveat=caveat,
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from goalward.agents.bernstein_ssp import BernsteinSSP as BernsteinSSP
     from goalward.agents.continuous_psrl import ContinuousPSRL as ContinuousPSRL
     from goalward.agents.eb_ssp import EBSSP as EBSSP
+    from goalward.agents.expectile import Expectile as Expectile
     from goalward.agents.psrl import PSRL as PSRL
     from goalward.agents.psrl_variants import TSDE as TSDE
     from goalward.agents.psrl_variants import DoublingPSRL as DoublingPSRL

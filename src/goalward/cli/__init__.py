@@ -14,6 +14,7 @@ from goalward.cli import studies  # noqa: F401  isort: skip
 from goalward.cli import results  # noqa: F401  isort: skip
 from goalward.cli import runs  # noqa: F401  isort: skip
 from goalward.cli import paper  # noqa: F401  isort: skip
+from goalward.cli import arena  # noqa: F401  isort: skip
 from goalward.cli import worlds  # noqa: F401  isort: skip
 from goalward.cli import agents  # noqa: F401  isort: skip
 from goalward.cli import pages  # noqa: F401  isort: skip

@@ -51,6 +51,8 @@ class CellResults:
         The regrets ``[run, point]``, for each measure.
     finals
         The regret at the end of a run, for each measure; NaN if it was cut off.
+    paid
+        The regret at the end of a run, for each measure; if it was cut off, what it had paid by then.
     ended_by
         How many epochs ended by each cause, over all runs.
     missing, failed, damaged
@@ -68,6 +70,7 @@ class CellResults:
     points: Int64s
     curves: dict[str, Floats]
     finals: dict[str, Floats]
+    paid: dict[str, Floats]
     ended_by: Counter[str]
     missing: list[int] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
@@ -232,6 +235,7 @@ def load_cell(store: Store, design: Design, cell: Cell, threads: Executor) -> Ce
         points=points,
         curves=curves,
         finals={measure: curve[:, -1] for measure, curve in curves.items()},
+        paid={measure: np.array([each.paid[place] for _, each in stored]) for place, measure in enumerate(MEASURES)},
         ended_by=ended_by,
         missing=[run for run, state in absent if state == "missing"],
         failed=[run for run, state in absent if state == "failed"],
@@ -250,6 +254,7 @@ class OneRun(NamedTuple):
     ended_by: dict[str, int]
     caveat: str
     curves: list[Floats]
+    paid: list[float]
 
 
 def read_run(store: Store, key: str, points: Int64s) -> OneRun | NoRun:
@@ -274,6 +279,7 @@ def read_run(store: Store, key: str, points: Int64s) -> OneRun | NoRun:
         outcome["ended_by"],
         stored.caveat,
         [at_points(points, episodes[:finished], curve[:finished]) for curve in curves],
+        [float(curve[-1]) if len(curve) else np.nan for curve in curves],
     )
 
 

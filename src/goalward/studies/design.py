@@ -26,13 +26,14 @@ class StudyWorld:
     """A world of a study.
 
     `identity` is the world of a `RunSpec`; `draw` names the setting that each run draws anew; `swept` holds the
-    settings in which the worlds of one entry differ.
+    settings in which the worlds of one entry differ; `group` is the group of worlds it is summed up with.
     """
 
     label: str
     identity: dict[str, Any]
     draw: str | None = None
     swept: dict[str, Any] = field(default_factory=dict)
+    group: str = ""
 
     def drawn(self, seed: int, run: int) -> dict[str, Any]:
         """Return the identity of the world of one run."""
@@ -102,7 +103,7 @@ class Design:
             raise ValueError("seed, runs, max_steps and episodes must be positive integers")
         parts = [part for cell in self.cells for part in (cell.world, cell.agent)]
         texts = [self.name, self.description, *(part.label for part in parts)]
-        texts += [cell.world.draw or "" for cell in self.cells]
+        texts += [text for cell in self.cells for text in (cell.world.draw or "", cell.world.group)]
         if not all(isinstance(text, str) for text in texts) or not NAME.fullmatch(self.name):
             raise ValueError("the name, the description and labels must be texts, and the name must fit a file")
         if not all(isinstance(table, dict) for part in parts for table in (part.identity, part.swept)):

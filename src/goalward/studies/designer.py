@@ -70,7 +70,7 @@ class Designer:
                 identity["give_up_cost"] = entry.give_up_cost
             with located(source, (*place, "draw")):
                 check_draw(entry, settings)
-            cell = StudyWorld(label, identity, entry.draw, swept)
+            cell = StudyWorld(label, identity, entry.draw, swept, entry.group)
             self.worlds.append(cell)
             for name in {family, label}:
                 self.entries.setdefault(name, []).append(cell)

@@ -13,15 +13,18 @@ from typing import Any
 import numpy as np
 import tomli_w
 
-from goalward.errors import SettingError
+from goalward.agents.base import Learner
+from goalward.errors import GoalwardError, SettingError
 from goalward.html_tables import facts_html, table_html
 from goalward.learning.endless import check_end
 from goalward.model.goal_task import GoalTask
+from goalward.model.ssp import SSP
 from goalward.model.task import Task
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import Design
 from goalward.studies.designer import Designer, blaming, located
 from goalward.studies.factory import make_agent, make_world
+from goalward.studies.run_spec import RunSpec
 from goalward.studies.shipped import find_study
 from goalward.studies.study_spec import Source, StudySpec, load_spec, validated
 from goalward.studies.toml_lines import Place
@@ -99,17 +102,38 @@ class Study:
                 continue
             with located(self.source, self.places[cell.world.label,]):
                 world = make_world(run.world, self.attachments)
-            place = self.places[cell.world.label, cell.agent.label]
-            file = self.attachments.files.get(run.agent_source or "")
-            # What an agent prints must not get between the lines of a document on standard output.
-            with located(self.source, place), blaming(file), contextlib.redirect_stdout(sys.stderr):
-                agent = make_agent(run.agent, world, cell.episodes, self.attachments)
-                if isinstance(world, GoalTask):
-                    agent.begin(world.told(cell.episodes), np.random.default_rng(0))  # type: ignore[arg-type]
-                    continue
-                agent.begin(Task.of(world, cell.episodes), np.random.default_rng(0))
+            with located(self.source, self.places[cell.world.label, cell.agent.label]):
+                agent = self.begun(run, world)
+            if not isinstance(world, GoalTask):
+                with located(self.source, self.places[cell.world.label,]):
+                    check_end(world, agent, limited=run.max_steps is not None)
+
+    def refusals(self) -> dict[tuple[str, str], str]:
+        """Return why agents refuse worlds, by the labels of the world and the agent."""
+        refused: dict[tuple[str, str], str] = {}
+        for cell in self.design.cells:
+            run = self.design.spec(cell, 0)
             with located(self.source, self.places[cell.world.label,]):
-                check_end(world, agent, limited=run.max_steps is not None)
+                world = make_world(run.world, self.attachments)
+            try:
+                agent = self.begun(run, world)
+                if not isinstance(world, GoalTask):
+                    check_end(world, agent, limited=run.max_steps is not None)
+            except GoalwardError as error:
+                refused[cell.world.label, cell.agent.label] = str(error)
+        return refused
+
+    def begun(self, run: RunSpec, world: SSP | GoalTask) -> Learner:
+        """Return the agent of a run, ready for its first plan."""
+        # What an agent prints must not get between the lines of a document on standard output.
+        file = self.attachments.files.get(run.agent_source or "")
+        with blaming(file), contextlib.redirect_stdout(sys.stderr):
+            agent = make_agent(run.agent, world, run.episodes, self.attachments)
+            if isinstance(world, GoalTask):
+                agent.begin(world.told(run.episodes), np.random.default_rng(0))  # type: ignore[arg-type]
+            else:
+                agent.begin(Task.of(world, run.episodes), np.random.default_rng(0))
+        return agent
 
     def _repr_html_(self) -> str:
         """Return the study as a notebook shows it: one row for each cell."""

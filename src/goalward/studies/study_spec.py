@@ -69,6 +69,8 @@ class WorldSpec(Section):
     """Settings with several values: one world for each combination."""
     draw: str | None = None
     """The seed setting that every run draws anew, so that each run has a world of its own."""
+    group: str = ""
+    """The group of worlds it belongs to, in tables that sum up over worlds."""
     give_up_cost: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None = None
     """Let agents give up and start again at this cost; worlds with dead ends need it."""
 
