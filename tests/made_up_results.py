@@ -23,7 +23,7 @@ def cell_results(world, agent, slope, *, swept=None, cut=None, runs=4, caveat=""
     return CellResults(
         cell, np.arange(runs), done < 100, done, done * 3, np.ones(runs), points, both,
         {name: curve[:, -1] for name, curve in both.items()},
-        {name: curve[np.arange(runs), done - 1] for name, curve in both.items()}, Counter(), caveat=caveat,
+        Counter(), caveat=caveat, paid={name: curve[np.arange(runs), done - 1] for name, curve in both.items()},
     )  # fmt: skip
 
 

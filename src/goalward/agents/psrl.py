@@ -50,7 +50,7 @@ from goalward.model.ssp import SSP
 from goalward.planning.replan import Planned, Replanner
 from goalward.settings import checked_integer, checked_number
 
-__all__ = ["PSRL", "cost_floor"]
+__all__ = ["PSRL", "cost_floor", "count"]
 
 
 @register("psrl")

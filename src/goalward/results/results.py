@@ -51,14 +51,14 @@ class CellResults:
         The regrets ``[run, point]``, for each measure.
     finals
         The regret at the end of a run, for each measure; NaN if it was cut off.
-    paid
-        The regret at the end of a run, for each measure; if it was cut off, what it had paid by then.
     ended_by
         How many epochs ended by each cause, over all runs.
     missing, failed, damaged
         The numbers of the other runs.
     caveat
         What the agent's notes ask every table and figure to show; empty if there is nothing.
+    paid
+        The regret at the end of a run, for each measure; if it was cut off, what it had paid by then.
     """
 
     cell: Cell
@@ -70,12 +70,12 @@ class CellResults:
     points: Int64s
     curves: dict[str, Floats]
     finals: dict[str, Floats]
-    paid: dict[str, Floats]
     ended_by: Counter[str]
     missing: list[int] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
     damaged: list[int] = field(default_factory=list)
     caveat: str = ""
+    paid: dict[str, Floats] = field(default_factory=dict)
 
     @property
     def complete(self) -> Bools:
