@@ -82,16 +82,26 @@ class TestTuned:
     @pytest.mark.parametrize(("factor", "verdict"), [(2.0, FAILS), (1.0, HOLDS), (0.5, HOLDS)])
     def test_one_and_a_half_times_is_the_same_quality(self, factor: float, verdict: Verdict) -> None:
         tuned = {rival.partition("-")[0]: np.array(OURS) / factor for rival in RIVALS}
-        assert experiments.tuned_finding(comparison(**tuned)).verdict is verdict
+        arguments = ("paper-tuned", "PSRL-SSP", "tuned", "a claim")
+        assert experiments.tuned_finding(comparison(**tuned), *arguments).verdict is verdict
 
     def test_real_runs(self, tmp_path: Path) -> None:
         source = SmallSource(tmp_path, 3, 40)
-        found = experiments.tuned_finding(source)
+        found = experiments.tuned_finding(source, "paper-tuned", "PSRL-SSP", "tuned", "a claim")
         means = {rival: source.stored("GridWorld", rival)[:, -1].mean() for rival in RIVALS}
         best = min(means, key=lambda rival: float(means[rival]))
         times = source.stored("GridWorld", "PSRL-SSP")[:, -1].mean() / means[best]
         assert f"{times:.1f} times {best}, the best" in found.figure.partition("RandomMDP")[0]
         assert all(f"{rival} {number(mean)} [" in found.figure for rival, mean in means.items())
+
+    def test_the_other_prior_meets_the_same_runs_of_the_rivals(self, tmp_path: Path) -> None:
+        source = SmallSource(tmp_path, 2, 10)
+        both = experiments.tuned_findings(source)
+        assert [found.key for found in both] == ["tuned", "tuned-neighbourhoods"]
+        assert "PSRL-SSP, neighbourhoods" in both[1].figure
+        rivals = [found.figure.partition("; ")[2].partition("; ")[0] for found in both]
+        assert rivals[0] == rivals[1]
+        assert sum(1 for _ in (tmp_path / "runs").rglob("*.parquet")) == 2 * 2 * (4 + 2)
 
 
 class TestUlcvi:

@@ -28,7 +28,7 @@ def single(test: Callable[[RunSource], Finding], source: RunSource) -> list[Find
 TESTS: dict[str, Test] = {
     "rivals": experiments.rival_findings,
     "ulcvi": partial(single, experiments.ulcvi_finding),
-    "tuned": partial(single, experiments.tuned_finding),
+    "tuned": experiments.tuned_findings,
     "withheld": partial(single, experiments.withheld_finding),
     "prior": partial(single, experiments.prior_finding),
     "resampling": partial(single, experiments.resampling_finding),

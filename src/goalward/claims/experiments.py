@@ -25,7 +25,7 @@ from goalward.results.statistics import Interval, compare_pairs, mean_interval
 from goalward.seeds import run_seed
 
 __all__ = [
-    "prior_finding", "resampling_finding", "rival_findings", "tuned_finding", "ulcvi_finding", "withheld_finding",
+    "prior_finding", "resampling_finding", "rival_findings", "tuned_findings", "ulcvi_finding", "withheld_finding",
 ]  # fmt: skip
 
 RIVALS = ("UC-SSP", "Bernstein-SSP", "ULCVI", "EB-SSP")
@@ -112,24 +112,37 @@ def uniform_gap(world: SSP) -> float:
     return float(evaluate(world, uniform).costs[world.initial_state] - solve(world).values[world.initial_state])
 
 
-def tuned_finding(source: RunSource) -> Finding:
-    """Test untuned PSRL-SSP against rivals whose confidence widths were tuned to the world."""
+def tuned_findings(source: RunSource) -> list[Finding]:
+    """Test untuned PSRL-SSP against rivals whose confidence widths were tuned to the world, with two priors."""
+    return [
+        tuned_finding(source, "paper-tuned", OURS, "tuned", "Untuned PSRL-SSP is of the quality of tuned rivals"),
+        tuned_finding(
+            source,
+            "claims-neighbourhoods",
+            f"{OURS}, neighbourhoods",
+            "tuned-neighbourhoods",
+            "Untuned PSRL-SSP with the prior of neighbourhoods is of the quality of tuned rivals",
+        ),
+    ]
+
+
+def tuned_finding(source: RunSource, study: str, agent: str, key: str, claim: str) -> Finding:
+    """Test an untuned agent against the tuned rivals of a study."""
     runs, episodes = source.choose(6, 10), source.choose(1_000, 10_000)
-    results = source.results("paper-tuned", runs=runs, episodes=episodes)
+    results = source.results(study, runs=runs, episodes=episodes)
     level = level_for(len(PAPER_WORLDS) * len(RIVALS))
     verdicts, parts = [], []
     for world in PAPER_WORLDS:
-        ours = finals(results, world, OURS)
+        ours = finals(results, world, agent)
         theirs = {rival: finals(results, world, rival) for rival in RIVALS}
         verdicts += [below(mean_interval(ours - QUALITY * each, level), 0.0) for each in theirs.values()]
         best = min(theirs, key=lambda rival: float(theirs[rival].mean()))
         listed = ", ".join(f"{rival} {with_range(mean_interval(each))}" for rival, each in theirs.items())
         times = f"{ours.mean() / theirs[best].mean():.1f} times {best}, the best"
-        parts.append(f"{world}: {OURS} {with_range(mean_interval(ours))}, {times}; {listed}")
-    ran = f"{OURS} as it is, rivals with tuned scales; {' and '.join(PAPER_WORLDS)}; {runs} runs, K={episodes:,}"
+        parts.append(f"{world}: {agent} {with_range(mean_interval(ours))}, {times}; {listed}")
+    ran = f"{agent} as it is, rivals with tuned scales; {' and '.join(PAPER_WORLDS)}; {runs} runs, K={episodes:,}"
     note = f"read as: at most {QUALITY:g} times the regret of each; the scales were tuned on other luck"
-    claim = "Untuned PSRL-SSP is of the quality of tuned rivals"
-    return Finding("tuned", claim, ran, "; ".join(parts), all_of(*verdicts), note)
+    return Finding(key, claim, ran, "; ".join(parts), all_of(*verdicts), note)
 
 
 class Withheld:
