@@ -52,7 +52,7 @@ def main() -> None:
     lines = [
         "# The prior of neighbourhoods",
         "",
-        f"`python benchmarks/neighbourhoods.py`, Python {platform.python_version()}, {platform.machine()}. Processor times.",
+        f"`benchmarks/neighbourhoods.py`, Python {platform.python_version()}, {platform.machine()}; processor times.",
         "",
         "| what | measured |",
         "| --- | ---: |",

@@ -19,7 +19,11 @@ REFERENCE = "PSRL-SSP"
 """The agent whose regret is 1."""
 COMPANY = (REFERENCE, "neighbourhoods")
 """The agents that meet a user's agent in the arena."""
-LEFT_OUT = {"optimal": "its regret is 0", "psrl-step": "it plans at every step, which takes hours"}
+LEFT_OUT = {
+    "continuous-psrl": "it learns in worlds with continuous states",
+    "optimal": "its regret is 0",
+    "psrl-step": "it plans at every step, which takes hours",
+}
 """The registered agents that are not in the arena, and why."""
 QUICK = {"runs": 2, "episodes": 200}
 
