@@ -33,7 +33,7 @@ class Picky(Agent):
 
 
 def test_every_registered_agent_takes_part() -> None:
-    """Whoever adds an agent adds it to studies/arena.toml, or says in LEFT_OUT why not."""
+    """Those that studies/arena.toml does not name take part as well, unless LEFT_OUT says why not."""
     design = arena_study().design
     names = {cell.agent.identity["name"] for cell in design.cells}
     assert names | LEFT_OUT.keys() == set(agents.known())

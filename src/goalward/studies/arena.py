@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from goalward.agents.base import registry
 from goalward.studies.study import Study
 
 __all__ = ["CHOOSING", "COMPANY", "LEFT_OUT", "REFERENCE", "REPORTING", "arena_study", "without_refused"]
@@ -37,7 +38,7 @@ def arena_study(
     ----------
     agents
         Names of algorithms, or classes in files such as ``my_agent.py:Mine``, relative to the current folder. They meet
-        `COMPANY` and nobody else. Without them, all agents of the arena take part.
+        `COMPANY` and nobody else. Without them, the agents of the study take part, and all others that are registered.
     quick
         Fewer runs and episodes.
     runs, episodes
@@ -54,6 +55,9 @@ def arena_study(
         document["name"] = "-".join([document["name"], *names])[:100]
         company = [entry for entry in document["agents"] if entry.get("label") in COMPANY]
         document["agents"] = [*company, *({"agent": name} for name in agents)]
+    else:
+        named = {entry["agent"] for entry in document["agents"]} | LEFT_OUT.keys()
+        document["agents"] += [{"agent": name} for name in registry.known() if name not in named]
     return Study.from_dict(document)
 
 
