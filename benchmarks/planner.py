@@ -254,7 +254,8 @@ def package_digest() -> str:
     return digest.hexdigest()[:12]
 
 
-def report(results: dict[str, Found], budgets: str, digest: str) -> str:
+def report(results: dict[str, Found], budgets: str, digest: str, rounds: int, limit: float) -> str:
+    missing = [name for name in MAKERS if name not in results]
     return f"""# The planner against its peers
 
 Written by `make bench-planner`. {machine(PEERS_PYTHON, ("stormpy", "quantecon"))}
@@ -266,8 +267,9 @@ Digest of goalward's sources: {digest}.
 
 CPU seconds of one solve on one core, the smallest of all repetitions, the model in memory before; all graph analysis
 included. The ratio is the time of the better of Storm's two methods over goalward's; below 1 (bold) is a loss. A ratio
-marked > is a lower bound: Storm was ended after {LONGER_THAN_OURS:.0f} times goalward's time, and at least
-{LEAST_LIMIT:.0f} s. "By rounds" is the median over the rounds of the ratio of the medians. goalward proves
+marked > is a lower bound: Storm was ended after {LONGER_THAN_OURS:.0f} times goalward's time, or {LEAST_LIMIT:.0f} s
+if that is more, but never after more than {limit:g} s. Rounds: {rounds}. "By rounds" is the median over the rounds of
+the ratio of the medians. goalward proves
 `upper - lower <= 1e-6 upper` at every state; Storm's optimistic value iteration (OVI) and topological value iteration
 prove a relative width of 2e-6; QuantEcon stops at a change of 1e-6 and proves nothing. "Warm" is a model whose
 probabilities moved by up to 1 %, started from the unmoved model's solution. Models are described in
@@ -275,6 +277,8 @@ probabilities moved by up to 1 %, started from the unmoved model's solution. Mod
 comes from rounds whose best times differ by more than {SPREAD - 1:.0%}: the machine was busy with something else.
 
 {families_table(results)}
+
+Not measured in this run: {", ".join(missing) or "none"}.
 
 ## Growth
 
@@ -318,7 +322,7 @@ def main() -> None:
         results = {model: measure_model(model, folder, given.rounds, given.limit) for model in chosen}
     if package_digest() != digest:
         raise SystemExit("goalward was edited during the run, so its figures belong to no one version: run it again")
-    text = report(results, budgets, digest)
+    text = report(results, budgets or "Not measured in this run.", digest, given.rounds, given.limit)
     print(text)
     out = given.out or (None if given.models else RESULTS)
     if out:
