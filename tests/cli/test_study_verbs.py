@@ -173,7 +173,7 @@ def test_plots(run, folder):
     assert run("plot", "results/small")[1].count("written: results/small/small-regret.") == 3
     assert run("plot", "results/small", "--axes", "log", "--out", "a.svg")[1] == "written: a.svg\n"
     drawn = (folder / "a.svg").read_text()
-    assert all(f"<!-- {label} -->" in drawn for label in ("grid", "drawn", "uniform", "psrl", "regret"))
+    assert all(f"<!-- {label} -->" in drawn for label in ("grid", "drawn", "uniform", "psrl", "sum of optimality gaps"))
     assert run("plot", "results/small", "--kind", "causes", "--out", "b.png")[1] == "written: b.png\n"
     code, out, _ = run("plot", "results/small", "--kind", "grid", "--agent", "uniform", "--run", "2", "--out", "c.png")
     assert (code, out) == (0, "written: c.png\n")
