@@ -107,7 +107,7 @@ def test_status_sets_damage_aside(run, folder):
     code, out, _ = run("status", "results/small")
     assert code == 1
     assert "11 of 12 runs stored and sound" in out
-    assert f"damaged, set aside: results/small/damaged/{key}" in out
+    assert f"damaged: results/small/damaged/{key}" in out
     code, out, _ = run("run", "small.toml", "--workers", "1")
     assert (code, out.splitlines()[-2].partition(";")[2]) == (0, " 12 of 12 runs are stored in results/small")
 

@@ -150,6 +150,7 @@ def attack_for(minutes: float, attacks: Iterable[str] = ATTACKS) -> list[Report]
     """Give every attack an equal share of some minutes, with seeds beyond those of the tests."""
     names = list(attacks)
     reports = []
+    Child().close()  # compiles the kernels before the minutes count
     for name in names:
         print(f"attacking: {name}", file=sys.stderr, flush=True)
         until = time.monotonic() + 60.0 * minutes / len(names)

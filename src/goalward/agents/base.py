@@ -63,9 +63,9 @@ class Plan(NamedTuple):
     stop_before_visits
         ``[S, A]``: ends before a pair that has been played so often would be played again.
     stop_after_goals
-        Ends after so many arrivals at the goal.
+        Ends after this many arrivals at the goal.
     stop_after_steps
-        Ends after so many steps.
+        Ends after this many steps.
     stop_when_cut
         Ends when the environment cuts an episode off before the goal.
     model, values

@@ -31,7 +31,7 @@ class BoxPlan:
     seen_enough
         ``seen_enough(state, action)`` is called after each step with what was played; the plan ends if it is True.
     stop_after_goals
-        Ends after so many arrivals at the goal.
+        Ends after this many arrivals at the goal.
     points, values
         The cost that the policy expects, ``[n]``, at some points, ``[n, m]``, to look at after the run.
     """

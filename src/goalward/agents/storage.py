@@ -61,7 +61,7 @@ def read(path: str | Path) -> tuple[Learner, dict[str, Any]]:
         settings = {name: decode(value) for name, value in tree["settings"].items()}
         agent = kind(**settings)
         agent.given = {name: decode(value) for name, value in tree["given"].items()}
-        # The generator is a place holder: whoever goes on brings a seed.
+        # The generator is a placeholder: a run that goes on with the agent brings its own seed.
         task: Any = decode_task(tree["task"])
         if isinstance(task, BoxTask) != kind.continuous:
             raise ValueError(f"{kind.name} does not learn in a task of this kind")

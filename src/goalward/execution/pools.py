@@ -28,7 +28,7 @@ CONNECT_SECONDS = 10.0  # how long to try to reach a Dask scheduler, at the star
 
 
 class Pool(ABC):
-    """Workers that call functions for whoever carries out a study."""
+    """Workers that call functions for the session of a study."""
 
     workers = 1
     """How many calls go on at once."""

@@ -79,7 +79,7 @@ def learn(
     seed
         Decides every random draw. Agents run with the same seed face the same luck.
     max_steps
-        End the run after so many steps, even in the middle of an episode.
+        End the run after this many steps, even in the middle of an episode.
     give_up_cost
         Let the agent give up: one more action, the last one, leads from every state to the start at this cost (see
         `SSP.with_give_up`). Regret is measured against the best policy that may give up too. In an environment without

@@ -87,7 +87,7 @@ def tune(
     scales
         The scales to try; the agent's own grid if not given.
     max_steps
-        Cut a run short after so many steps; such a run counts as infinitely bad.
+        Cut a run short after this many steps; such a run counts as infinitely bad.
     settings
         Other settings of the agent. What it must be told of the true model is looked up.
 

@@ -1,8 +1,8 @@
 """From a table of transitions with names of any kind to compressed rows.
 
 A table is kept as columns: names as numbers in order of appearance, probabilities and costs as floats. `encode` makes
-columns of tuples batch by batch, so that a generator of millions of tuples is never held as a whole; `model/tables.py`
-makes them of files. `rows_of` checks columns of either kind and sorts them into rows.
+columns of tuples batch by batch, so that a generator of millions of tuples is never held as a whole;
+`model/formats/tables.py` makes them of files. `rows_of` checks columns of either kind and sorts them into rows.
 
 Messages about single transitions name the transition. Messages about rows name state and action as the table does.
 """

@@ -82,7 +82,7 @@ def simulate(
     seed
         Of the luck.
     max_steps
-        Cut an episode off after so many steps. Needed if the policy may never reach the goal.
+        Cut an episode off after this many steps. Needed if the policy may never reach the goal.
 
     Examples
     --------

@@ -31,14 +31,14 @@ def status_text(status: Status) -> str:
     lines[-1] += f"; goalward run makes the other {to_go:,}" if to_go else ": complete"
     if status.failures:
         lines += ["", failures_text(status.failures)]
-    lines += shortened([f"damaged, set aside: {path} ({reason})" for path, reason in status.damaged])
+    lines += shortened([f"damaged: {path} ({reason})" for path, reason in status.damaged])
     return "\n".join(lines)
 
 
 def leftovers_text(runs: Sequence[Path], damaged: Sequence[tuple[Path, str]]) -> str:
     """Write how many runs no study names, and which of their files are damaged."""
     lines = [f"{len(runs):,} runs that no study here names; goalward prune removes them"] if runs else []
-    return "\n".join(lines + shortened([f"damaged, set aside: {path} ({reason})" for path, reason in damaged]))
+    return "\n".join(lines + shortened([f"damaged: {path} ({reason})" for path, reason in damaged]))
 
 
 def status_document(status: Status) -> dict[str, Any]:

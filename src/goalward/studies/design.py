@@ -1,7 +1,7 @@
 """Which runs a study means: every name looked up, every default filled in.
 
-A cell is one agent in one world for so many episodes. Run r of a cell has a seed made of the study's seed, the world
-and r. All agents of a study share it, so they face the same luck and can be compared pair by pair.
+A cell is one agent in one world for a number of episodes. Run r of a cell has a seed made of the study's seed, the
+world and r. All agents of a study share it, so they face the same luck and can be compared pair by pair.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class StudyAgent:
 
 @dataclass(frozen=True)
 class Cell:
-    """One agent in one world for so many episodes."""
+    """One agent in one world for a number of episodes."""
 
     world: StudyWorld
     agent: StudyAgent

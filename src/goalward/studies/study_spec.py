@@ -104,7 +104,7 @@ class StudySpec(Section):
     episodes: Annotated[int | list[int], PlainValidator(check_lengths)] = 10_000
     """Episodes of each run; a list makes runs of each length."""
     max_steps: Positive | None = None
-    """Cut a run off after so many steps; by default never. Every result marks runs that were cut off."""
+    """Cut a run off after this many steps; by default never. Every result marks runs that were cut off."""
     worlds: Annotated[list[WorldSpec], Field(min_length=1)]
     """The worlds."""
     agents: Annotated[list[AgentSpec], Field(min_length=1)]

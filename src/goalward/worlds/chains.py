@@ -18,7 +18,7 @@ def river_swim(states: int = 6, forward: float = 0.35, back: float = 0.05, drift
     Description
     -----------
     The swimmer of Strehl and Littman (2008) as a shortest path problem: the reward at the source is the goal, the small
-    reward at the mouth is a cheaper action. Whoever swims learns little from a step, because most of them stay.
+    reward at the mouth is a cheaper action. A swimmer learns little from a step, because most steps stay.
 
     States
     ------
