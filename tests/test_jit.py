@@ -285,3 +285,21 @@ def test_kernels_take_logarithms_from_math() -> None:
     for kernel in _jit.kernels():
         found = re.findall(r"np\.(?:log|exp)\w*\(", inspect.getsource(kernel.py_func))
         assert found == [], f"{kernel.py_func.__module__}.{kernel.__name__} calls {found[0]}"
+
+
+EXERCISES = """
+import importlib, sys
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+from goalward import _jit
+print([function.__qualname__ for function in _jit.all_exercises()])
+"""
+
+
+def test_every_process_numbers_the_exercises_alike(run_python: RunPython) -> None:
+    """The parent hands exercises out by number, whatever it and its workers have imported before."""
+    first = "import sys; sys.argv[1:] = {}\n"
+    worker = run_python(first.format(["goalward.execution.worker"]) + EXERCISES)
+    everything = run_python(first.format(list(reversed(all_modules()))) + EXERCISES)
+    assert worker == everything
+    assert "exercise_neighbourhoods" in worker

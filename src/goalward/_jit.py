@@ -38,7 +38,7 @@ from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-__all__ = ["cache_directory", "exercise", "exercises", "kernel", "kernels", "prefetch", "source_hash", "warm_up"]
+__all__ = ["all_exercises", "cache_directory", "exercise", "kernel", "kernels", "prefetch", "source_hash", "warm_up"]
 
 PACKAGE = Path(__file__).parent
 POSIX = hasattr(os, "getuid")
@@ -159,6 +159,12 @@ def kernels() -> list[Any]:
     return list(_kernels)
 
 
+def all_exercises() -> list[Callable[[], object]]:
+    """Return every exercise of the package, in the same order in every process."""
+    kernels()
+    return sorted(exercises, key=lambda function: function.__module__)
+
+
 def exercise(function: Callable[[], object]) -> Callable[[], object]:
     """Register a small run that calls the kernels of its module; `warm_up` carries all of them out."""
     exercises.append(function)
@@ -167,6 +173,5 @@ def exercise(function: Callable[[], object]) -> Callable[[], object]:
 
 def warm_up() -> None:
     """Compile every kernel, or load it from the cache, before it is needed."""
-    kernels()
-    for function in exercises:
+    for function in all_exercises():
         function()
