@@ -11,7 +11,7 @@ from scipy import optimize
 
 from goalward import SSP, evaluate
 from goalward.agents.bernstein_ssp import lower_rows
-from goalward.agents.uc_ssp import Ball, extended_value_iteration, minimise, pivot_horizon
+from goalward.agents.l1_balls import Ball, extended_value_iteration, minimise, pivot_horizon
 
 MODELS = range(12)
 

@@ -10,7 +10,8 @@ import pytest
 from environments import ModelEnvironment
 from goalward import agents, learn, worlds
 from goalward.agents import UCSSP, Steps, Task
-from goalward.agents.uc_ssp import cost_offset, radius
+from goalward.agents.l1_balls import radius
+from goalward.agents.uc_ssp import cost_offset
 from goalward.errors import SettingError
 from goalward.learning.rollout import Ended
 

@@ -8,7 +8,7 @@ from scipy import stats
 
 from goalward import learn, worlds
 from goalward.agents import ULCVI, Task
-from goalward.agents.ulcvi import blend, constant, horizon, log_term, spread, terminal_cost, value_bound
+from goalward.agents.confident_values import blend, constant, horizon, log_term, spread, terminal_cost, value_bound
 from goalward.errors import SettingError
 from goalward.learning.rollout import Ended
 

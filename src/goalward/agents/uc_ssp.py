@@ -26,33 +26,56 @@ Pseudo-code
 How it maps
     `plan` is lines 5, 6 and 10 to 15, `observe` line 8, line 7 is ``stop_after_goals=1, stop_after_steps=H``. With a
     cost of zero somewhere, phase 1 plans with c + k^(-1/3) and eps = c_max / t_0.
-
-The operators
-    Line 13 needs min { sum_y p~(y) v(y) : |p~ - p^|_1 <= beta }. V(goal) = 0 is the smallest value, so the minimum
-    gives beta/2 more to the goal and takes as much from the successors of largest value (Jaksch, Ortner and Auer 2010,
-    section 3.1.2, for costs instead of rewards). A row never visited has beta >= 2 and goes to the goal at once. From
-    v_0 = 0 all iterates lie below the fixed point. For line 15, |Q~^(n-1)|_inf is the largest entry of Q~^(n-1) applied
-    to the vector of ones: one product for each n.
+    `advance` does the same compiled, in stretches. The optimistic operators of lines 12 to 15 are in `l1_balls.py`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from goalward._jit import exercise, kernel
-from goalward.agents.base import Agent, Plan, Steps, Task, register
-from goalward.agents.optimist import Optimist, at_least_one
+from goalward.agents.base import Plan, Steps, Task, register
+from goalward.agents.l1_balls import Ball, empirical, extended_value_iteration, pivot_horizon, radius, write_radii
+from goalward.agents.optimist import Optimist
+from goalward.agents.stretches import DONE, PLAN_OVER, ROW_FULL, STEPS_DONE, SelfActing, Stretch, is_over, pursue
+from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
+from goalward.beliefs.counts import RowCounts
+from goalward.model.dynamics import Dynamics, dynamics
+from goalward.model.ssp import SSP
 from goalward.settings import checked_integer
 
-__all__ = ["UCSSP", "Ball", "cost_offset", "extended_value_iteration", "minimise", "pivot_horizon", "radius"]
+__all__ = ["UCSSP", "cost_offset"]
+
+TIES_USED_UP, UNSETTLED = 3, 4  # why the compiled loop returns to Python, beside the reasons of `stretches`
+TIES = 1024  # for how many plans the numbers that break ties are drawn at once
+# Places in the progress of the compiled loop: the variables of the pseudo-code, the steps taken of H, and so on.
+TIME, EPISODE, FAILED, AT_GOAL, EPOCH, LARGEST, CAPPED, TAKEN, HORIZON, TIES_USED = range(10)
+
+
+class Room(NamedTuple):
+    """Arrays that the compiled loop works in."""
+
+    kept: Int64s
+    near: Int32s
+    mass: Floats
+    beta: Floats
+    costs: Floats
+    values: Floats
+    following: Floats
+    weight: Floats
+    Q: Floats
+    policy: Int64s
+    plan: Int64s
+    ties: Floats
 
 
 @register("uc-ssp")
 @dataclass(eq=False, kw_only=True)
-class UCSSP(Optimist, Agent):
+class UCSSP(Optimist, SelfActing):
     """Optimism in L1 balls; it is told the costs and needs neither B*, T* nor K."""
 
     max_horizon: int = 10_000_000
@@ -75,6 +98,9 @@ class UCSSP(Optimist, Agent):
         self.capped_horizons = 0
         self._values, self._following, self._weight = (np.zeros(task.states) for _ in range(3))
         self._ball = Ball(task.costs.size, self.counts.width)
+        self._beta, self._phase_costs = np.empty(task.costs.size), np.empty(task.costs.shape)
+        self._attempt = [0, 0, 0]
+        self._ties: Floats = np.empty(0)
 
     def plan(self, state: int) -> Plan:
         """Lines 5 and 6: phase 1 at the start of an episode, phase 2 where the last attempt has failed."""
@@ -124,6 +150,48 @@ class UCSSP(Optimist, Agent):
     def restart(self) -> None:
         """Line 3: an episode starts in phase 1."""
         self.at_goal = True
+        self._attempt[:2] = [0, 0]
+
+    def advance(self, world: Dynamics, stretch: Stretch) -> None:
+        """Carry lines 4 to 9 out, compiled; Python makes room in the counts and draws what breaks ties."""
+        own = (self.t, self.k, self.G, self.at_goal, self.epoch, self.largest_horizon, self.capped_horizons)
+        progress = np.array([*own, *self._attempt], dtype=np.int64)
+        limits = (self._c_min, self._c_max, self.delta, self.scale, self.max_sweeps, self.max_horizon)
+        outcome = np.empty(3)
+        while True:
+            counts, room = self.counts.rows, self.room()
+            reason = live(
+                world, stretch, counts, self._costs, self._unit_costs, *limits, self._order, progress, outcome, room
+            )
+            if reason == DONE:
+                break
+            if reason == ROW_FULL:
+                self.counts.widen()
+            elif reason == TIES_USED_UP:
+                self.draw_ties()
+                progress[TIES_USED] = 0
+            else:
+                self.epoch = int(progress[EPOCH])
+                self.check_settled(*outcome)
+        self.t, self.k, self.G, at_goal, self.epoch, *others = progress.tolist()
+        self.largest_horizon, self.capped_horizons, *self._attempt = others
+        self.at_goal = bool(at_goal)
+
+    def draw_ties(self) -> None:
+        """Draw the numbers that `greedy` would draw, for many plans at once."""
+        if self.ties == "random":
+            self._ties = self.rng.random(TIES * self.task.states)
+        else:
+            self._ties = np.zeros(TIES * self.task.states)
+
+    def room(self) -> Room:
+        """Return the arrays for the compiled loop."""
+        counts = self.counts
+        if self._ball.width < counts.width:
+            self._ball = Ball(counts.visits.size, counts.width)
+        ball = self._ball
+        vectors = (self._values, self._following, self._weight, self.Q, self._policy, self._policy.reshape(1, -1))
+        return Room(ball.kept, ball.near, ball.mass, self._beta, self._phase_costs, *vectors, self._ties)
 
     def notes(self) -> dict[str, int | float | str]:
         """Return what was cut off, beside the scale and the rule for ties."""
@@ -131,156 +199,82 @@ class UCSSP(Optimist, Agent):
         return super().notes() | {"phase_2_attempts": self.G} | horizons
 
 
-def radius(visits: Int64s, delta: float) -> Floats:
-    """Return beta = sqrt(8 S log(2 A N⁺ / delta) / N⁺) for each row of ``visits[s, a]``; checked against the paper.
-
-    A pair that was never played may lead anywhere: at N⁺ = 1 beta is above 2, the diameter of the simplex. Where a
-    small `scale` takes it below, the empirical row of such a pair is empty, which also stands for the goal.
-    """
-    S, A = visits.shape
-    N = at_least_one(visits)
-    return np.asarray(np.sqrt(8.0 * S * np.log(2.0 * A * N / delta) / N))
-
-
 def cost_offset(k: int) -> float:
     """Return eta_k = k^(-1/3), added to all costs in phase 1 of episode k where some cost is zero."""
     return float(k ** (-1.0 / 3.0))
 
 
-class Ball:
-    """Room for extended value iteration on so many rows: the empirical rows without the goal, largest value first."""
-
-    def __init__(self, rows: int, width: int):
-        self.kept = np.zeros(rows, dtype=np.int64)
-        self.near = np.zeros((rows, width), dtype=np.int32)
-        self.mass = np.zeros((rows, width))
-        self.width = width
-
-
 @kernel
-def empirical(
-    goal: int, size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s,
-    kept: Int64s, near: Int32s, mass: Floats,
-) -> None:  # fmt: skip
-    """Write the empirical rows without the goal."""
-    for row in range(size.size):
-        end = 0
-        for entry in range(size[row]):
-            if successors[row, entry] != goal and counts[row, entry] > 0:
-                near[row, end] = successors[row, entry]
-                mass[row, end] = counts[row, entry] / visits[row]
-                end += 1
-        kept[row] = end
-
-
-@kernel
-def sort_row(row: int, end: int, values: Floats, near: Int32s, mass: Floats) -> None:
-    """Put the entries of a row in falling order of value; quick on a row that is nearly so, as between sweeps."""
-    for entry in range(1, end):
-        state = near[row, entry]
-        share = mass[row, entry]
-        place = entry
-        while place > 0 and values[near[row, place - 1]] < values[state]:
-            near[row, place] = near[row, place - 1]
-            mass[row, place] = mass[row, place - 1]
-            place -= 1
-        near[row, place] = state
-        mass[row, place] = share
-
-
-@kernel
-def minimise(row: int, radius: float, kept: Int64s, near: Int32s, mass: Floats, values: Floats) -> float:
-    """Return the least Σ p̃ V over the ball of a row; the row is left in falling order of value."""
-    if radius >= 2.0:
-        return 0.0
-    end = kept[row]
-    sort_row(row, end, values, near, mass)
-    excess = 0.5 * radius
-    total = 0.0
-    for entry in range(end):
-        share = mass[row, entry]
-        if excess >= share:
-            excess -= share
-        else:
-            total += (share - excess) * values[near[row, entry]]
-            excess = 0.0
-    return total
-
-
-@kernel
-def extended_value_iteration(
-    radius: Floats, kept: Int64s, near: Int32s, mass: Floats, costs: Floats, accuracy: float, max_sweeps: int,
-    values: Floats, following: Floats, Q: Floats,
-) -> tuple[int, float]:  # fmt: skip
-    """Iterate from zero; return the sweeps and the last change.
-
-    `values` is left as v_m, `following` as v_{m+1} and ``Q[s, a]`` as the extended operator at v_m; the rows are left
-    in the order of v_m, which is what `pivot_horizon` needs.
-    """
-    S, A = costs.shape
-    for state in range(S):
-        following[state] = 0.0
-    change = np.inf
-    sweeps = 0
-    while change > accuracy and sweeps < max_sweeps:
-        sweeps += 1
-        for state in range(S):
-            values[state] = following[state]
-        change = 0.0
-        for state in range(S):
-            best = np.inf
-            for action in range(A):
-                Q[state, action] = costs[state, action]
-                if costs[state, action] < np.inf:
-                    row = state * A + action
-                    Q[state, action] += minimise(row, radius[row], kept, near, mass, values)
-                best = min(best, Q[state, action])
-            following[state] = best
-            change = max(change, abs(best - values[state]))
-    return sweeps, change
-
-
-@kernel
-def pivot_horizon(
-    policy: Int64s, actions: int, radius: Floats, kept: Int64s, near: Int32s, mass: Floats,
-    target: float, limit: int, weight: Floats, spare: Floats,
+def live(
+    world: Dynamics, stretch: Stretch, counts: RowCounts, costs: Floats, unit_costs: Floats,
+    lowest: float, highest: float, delta: float, scale: float, max_sweeps: int, max_horizon: int,
+    order: Int64s, progress: Int64s, outcome: Floats, room: Room,
 ) -> int:  # fmt: skip
-    """Return the first n > 1 with |Q̃^{n-1}|_inf <= target, or `limit`; call it after `extended_value_iteration`.
+    """Plan, act and count until the stretch is over; return why Python is needed."""
+    S, A = costs.shape
+    while not is_over(stretch):
+        if progress[HORIZON] == 0:
+            if progress[TIES_USED] + S > room.ties.size:
+                return TIES_USED_UP
+            eps, gamma = begin_attempt(costs, unit_costs, lowest, highest, progress, room.costs)
+            kept, near, mass, beta = room.kept, room.near, room.mass, room.beta
+            empirical(S, counts.size, counts.successors, counts.counts, counts.visits, kept, near, mass)
+            write_radii(counts.visits, S, A, delta, scale, beta)
+            sweeps, change = extended_value_iteration(
+                beta, kept, near, mass, room.costs, eps, max_sweeps, room.values, room.following, room.Q
+            )
+            if not change <= eps:
+                outcome[0], outcome[1], outcome[2] = change, eps, sweeps
+                return UNSETTLED
+            for state in range(S):
+                room.policy[state] = pick(room.Q, state, order, room.ties[progress[TIES_USED] + state])
+            progress[TIES_USED] += S
+            H = pivot_horizon(room.policy, A, beta, kept, near, mass, gamma, max_horizon, room.following, room.weight)
+            progress[LARGEST] = max(progress[LARGEST], H)
+            progress[CAPPED] += max_horizon == H
+            progress[TAKEN], progress[HORIZON] = 0, H
+        reason, taken = pursue(world, stretch, counts, room.plan, room.costs, False, progress[TAKEN], progress[HORIZON])
+        progress[TIME] += taken - progress[TAKEN]
+        progress[TAKEN] = taken
+        if reason == PLAN_OVER:
+            progress[HORIZON] = 0
+            progress[AT_GOAL] = stretch.steps.next_states[stretch.cursor[STEPS_DONE] - 1] == S
+        elif reason == ROW_FULL:
+            return ROW_FULL
+    return DONE
 
-    The rows of the policy are replaced by the minimising ones.
-    """
-    S = policy.size
+
+@kernel
+def begin_attempt(
+    costs: Floats, unit_costs: Floats, lowest: float, highest: float, progress: Int64s, planned: Floats
+) -> tuple[float, float]:
+    """Carry lines 5, 10 and 11 out; write the costs to plan with, and return eps and gamma."""
+    S, A = costs.shape
+    progress[EPOCH] += 1
+    t = progress[TIME]
+    if progress[AT_GOAL] > 0:
+        progress[EPISODE] += 1
+        gamma = 1.0 / np.sqrt(progress[EPISODE])
+        eps = lowest / (2.0 * t) if lowest > 0.0 else highest / t
+        more = 0.0 if lowest > 0.0 else float(progress[EPISODE]) ** (-1.0 / 3.0)
+    else:
+        progress[FAILED] += 1
+        gamma = 1.0 / np.sqrt(progress[FAILED])
+        eps = 1.0 / (2.0 * t)
+        more = 0.0
     for state in range(S):
-        weight[state] = 1.0
-        row = state * actions + policy[state]
-        excess = 0.5 * radius[row] if radius[row] < 2.0 else np.inf
-        for entry in range(kept[row]):
-            taken = min(excess, mass[row, entry])
-            mass[row, entry] -= taken
-            excess -= taken
-    horizon = 1
-    largest = np.inf
-    while largest > target and horizon < limit:
-        horizon += 1
-        largest = 0.0
-        for state in range(S):
-            row = state * actions + policy[state]
-            total = 0.0
-            for entry in range(kept[row]):
-                total += mass[row, entry] * weight[near[row, entry]]
-            spare[state] = total
-            largest = max(largest, total)
-        for state in range(S):
-            weight[state] = spare[state]
-    return horizon
+        for action in range(A):
+            planned[state, action] = costs[state, action] + more if progress[AT_GOAL] > 0 else unit_costs[state, action]
+    progress[AT_GOAL] = 0
+    return eps, gamma
 
 
 @exercise
 def exercise_uc_ssp() -> None:
-    """Plan once, on one pair seen three times."""
-    radius, ball = np.array([0.5]), Ball(1, 2)
-    successors, counts = np.array([[0, 1]], dtype=np.int32), np.array([[1, 2]])
-    empirical(1, np.array([2]), successors, counts, np.array([3]), ball.kept, ball.near, ball.mass)
-    rows = (radius, ball.kept, ball.near, ball.mass)
-    extended_value_iteration(*rows, np.ones((1, 1)), 0.1, 100, np.zeros(1), np.zeros(1), np.ones((1, 1)))
-    pivot_horizon(np.zeros(1, dtype=np.int64), 1, *rows, 0.1, 100, np.zeros(1), np.zeros(1))
+    """Act once."""
+    ssp = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]])
+    agent = UCSSP()
+    agent.begin(Task.of(ssp, 1), np.random.default_rng(0))
+    room = [np.zeros(1, dtype=np.int64) for _ in range(2)]
+    agent.advance(dynamics(ssp), Stretch.begin(0, 1, np.zeros(1), np.zeros(1), Steps.empty(1), *room))
+    agent.plan(0)

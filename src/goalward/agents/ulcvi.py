@@ -27,34 +27,83 @@ How it maps
     a policy indexed by the step. Counts are shared by all steps, so once J_lo and J_up do not change from one step to
     the one before, no earlier step changes either, and the induction of line 10 stops there: exact, and hundreds of
     steps shorter. The costs are known, so there is no bonus for them. Each step of a plan is played at
-    most once, so ties drawn for every step and state are ties broken anew at every step.
+    most once, so ties drawn for every step and state are ties broken anew at every step. `advance` does the same
+    compiled, in stretches.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goalward._jit import exercise, kernel
-from goalward.agents.base import Agent, Plan, Steps, Task, register
-from goalward.agents.optimist import Optimist, at_least_one, check_fact
-from goalward.agents.ties import break_ties, least
-from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.beliefs.counts import Counts, variance
+from goalward.agents.base import Plan, Steps, Task, register
+from goalward.agents.confident_values import (
+    blend,
+    constant,
+    constant_factor,
+    horizon,
+    log_term,
+    spread,
+    terminal_cost,
+    upper_lower,
+    value_bound,
+)  # fmt: skip
+from goalward.agents.optimist import Optimist, check_fact
+from goalward.agents.stretches import DONE, PLAN_OVER, ROW_FULL, SelfActing, Stretch, is_over, pursue
+from goalward.agents.ties import break_ties
+from goalward.arrays import Bools, Floats, Int64s
+from goalward.beliefs.counts import RowCounts, estimate
 from goalward.errors import SettingError
+from goalward.model.dynamics import Dynamics, dynamics
+from goalward.model.ssp import SSP
 
-__all__ = ["ULCVI", "blend", "constant", "horizon", "log_term", "spread", "terminal_cost", "upper_lower", "value_bound"]
+__all__ = ["ULCVI"]
 
 LARGEST = 1 << 31
+UNDECIDED = 3  # why the compiled loop returns to Python, beside the reasons of `stretches`: ties differ between steps
+# Places in the progress of the compiled loop: m, the step of the plan, how it is played, and what `upper_lower` found.
+INTERVAL, STEP, PLAYED, DISTINCT, SEVERAL = range(5)
+NOTHING, ACTIONS, ACTIONS_BY_STEP, CHANCES = range(4)
+
+
+class Facts(NamedTuple):
+    """The numbers of line 1 and of the bonuses, and whether ties are broken at random."""
+
+    H: int
+    c_f: float
+    B: float
+    delta: float
+    scale: float
+    constant: float
+    blend: float
+    drawn: bool
+
+
+class Room(NamedTuple):
+    """Arrays that the compiled loop works in; see `upper_lower`."""
+
+    mass: Floats
+    rest: Floats
+    spread: Floats
+    constant: Floats
+    lower: Floats
+    upper: Floats
+    next_lower: Floats
+    next_upper: Floats
+    Q: Floats
+    tied: Bools
+    actions: Int64s
+    chances: Floats
 
 
 @register("ulcvi")
 @dataclass(eq=False, kw_only=True)
-class ULCVI(Optimist, Agent):
+class ULCVI(Optimist, SelfActing):
     """Optimism by bonuses over a finite horizon; it must be told B* and T*."""
 
     B_star: float
@@ -83,6 +132,9 @@ class ULCVI(Optimist, Agent):
         self._Q = np.zeros((2, *task.costs.shape))
         self._ends = [np.zeros(task.states + 1) for _ in range(4)]
         self._tied = np.zeros((self.H, *task.costs.shape), dtype=np.bool_)
+        self._progress = np.zeros(5, dtype=np.int64)
+        self._by_step = np.zeros((0, task.states), dtype=np.int64)
+        self._chances = np.zeros(task.costs.shape)
 
     @property
     def H(self) -> int:
@@ -124,107 +176,123 @@ class ULCVI(Optimist, Agent):
             policy[:before, again] = break_ties(early[again], self._order, self.rng.random((before, len(again))))
         return policy
 
+    def restart(self) -> None:
+        """Line 3: an episode starts with a plan of its own."""
+        self._progress[PLAYED] = NOTHING
+
+    def advance(self, world: Dynamics, stretch: Stretch) -> None:
+        """Carry lines 4 to 13 out, compiled; Python makes room in the counts and decides where ties differ by step."""
+        B_star = self.B_star / self._unit
+        B, fixed = value_bound(B_star), constant_factor(self.task.states, self.H)
+        numbers = (self.H, terminal_cost(B_star), B, self.delta / 4.0, self.scale, fixed, blend(self.H, B))
+        facts = Facts(*numbers, self.ties == "random")
+        progress = self._progress
+        progress[INTERVAL] = self.epoch
+        while True:
+            counts = self.counts.rows
+            reason = live(world, stretch, counts, self._costs, facts, self._order, progress, self._by_step, self.room())
+            if reason == DONE:
+                break
+            if reason == ROW_FULL:
+                self.counts.widen()
+            else:
+                self._by_step = self.decide(self._tied[-progress[DISTINCT] :], bool(progress[SEVERAL]))
+                progress[PLAYED] = ACTIONS_BY_STEP
+        self.epoch = int(progress[INTERVAL])
+
+    def room(self) -> Room:
+        """Return the arrays for the compiled loop."""
+        lower, upper, next_lower, next_upper = self._ends
+        rest, spreads, constants = np.empty((3, self.task.costs.size))
+        return Room(
+            np.empty(self.counts.counts.shape), rest, spreads, constants, lower, upper, next_lower, next_upper,
+            self._Q, self._tied, self._policy.reshape(1, -1), self._chances,
+        )  # fmt: skip
+
     def notes(self) -> dict[str, int | float | str]:
         """Return the horizon, beside the scale and the rule for ties."""
         return super().notes() | {"horizon": self.H}
 
 
-def horizon(T_star: float, episodes: int) -> int:
-    """Return H = ceil(8 T* ln(8 K)); the form is checked, the two eights are recalled."""
-    return math.ceil(8.0 * T_star * math.log(8.0 * episodes))
-
-
-def terminal_cost(B_star: float) -> float:
-    """Return c_f = 8 B*, charged inside the plan where it ends away from the goal; the eight is recalled."""
-    return 8.0 * B_star
-
-
-def value_bound(B_star: float) -> float:
-    """Return B = 9 B*, the bound on values that the bonuses use; the nine is recalled."""
-    return 9.0 * B_star
-
-
-def log_term(visits: Int64s, H: int, m: int, delta: float) -> float:
-    """Return L = 3 log(3 S' A H m / delta) in interval m; recalled."""
-    S, A = visits.shape
-    return 3.0 * math.log(3.0 * (S + 1) * A * H * m / delta)
-
-
-def spread(visits: Int64s, L: float) -> Floats:
-    """Return 2 L / n⁺, the factor of the variance, for each row; recalled."""
-    return 2.0 * L / at_least_one(visits)
-
-
-def constant(visits: Int64s, H: int, B: float, L: float) -> Floats:
-    """Return 62 H³ S' L / (B n⁺) for each row; the form is recalled, the 62 with less confidence."""
-    return 62.0 * float(H) ** 3 * (len(visits) + 1) * L / (B * at_least_one(visits))
-
-
-def blend(H: int, B: float) -> float:
-    """Return B / (16 H²), the factor of the distance between the upper and the lower values; recalled."""
-    return B / (16.0 * H * H)
+@kernel
+def live(
+    world: Dynamics, stretch: Stretch, counts: RowCounts, costs: Floats, facts: Facts, order: Int64s,
+    progress: Int64s, by_step: Int64s, room: Room,
+) -> int:  # fmt: skip
+    """Plan, act and count until the stretch is over; return why Python is needed."""
+    while not is_over(stretch):
+        if progress[PLAYED] == NOTHING:
+            progress[INTERVAL] += 1
+            progress[STEP] = 0
+            plan_interval(counts, costs, facts, progress, room)
+            if not decide_alike(facts, order, progress, room):
+                return UNDECIDED
+        mixed = progress[PLAYED] == CHANCES
+        actions = by_step if progress[PLAYED] == ACTIONS_BY_STEP else room.actions
+        reason, taken = pursue(world, stretch, counts, actions, room.chances, mixed, progress[STEP], facts.H)
+        progress[STEP] = taken
+        if reason == PLAN_OVER:
+            progress[PLAYED] = NOTHING
+        elif reason == ROW_FULL:
+            return ROW_FULL
+    return DONE
 
 
 @kernel
-def upper_lower(
-    size: Int64s, successors: Int32s, mass: Floats, rest: Floats, costs: Floats,
-    spread: Floats, constant: Floats, blend: float, scale: float, cap: float,
-    lower: Floats, upper: Floats, next_lower: Floats, next_upper: Floats, Q: Floats, tied: Bools,
-) -> tuple[int, bool]:  # fmt: skip
-    """Go back from the terminal values in `next_lower` and `next_upper` until nothing changes.
+def plan_interval(counts: RowCounts, costs: Floats, facts: Facts, progress: Int64s, room: Room) -> None:
+    """Carry lines 8 to 13 out; what `upper_lower` returns goes to `progress`."""
+    S, A = costs.shape
+    L = 3.0 * math.log(3.0 * (S + 1) * A * facts.H * progress[INTERVAL] / facts.delta)
+    for row in range(counts.size.size):
+        n = float(max(counts.visits[row], 1))
+        room.spread[row] = 2.0 * L / n
+        room.constant[row] = facts.constant * L / (facts.B * n)
+    for state in range(S):
+        room.next_lower[state] = room.next_upper[state] = facts.c_f
+    estimate(0.0, counts.size, counts.counts, counts.visits, room.mass, room.rest)
+    distinct, several = upper_lower(
+        counts.size, counts.successors, room.mass, room.rest, costs, room.spread, room.constant, facts.blend,
+        facts.scale, facts.H + facts.c_f, room.lower, room.upper, room.next_lower, room.next_upper, room.Q, room.tied,
+    )  # fmt: skip
+    progress[DISTINCT] = distinct
+    progress[SEVERAL] = several
 
-    Returns the number of steps this took and whether actions tie anywhere. ``tied[h, s, a]`` is filled from the last
-    step on: whether a minimises Q_lo at step h. All steps before the last one filled are equal to it. Where several
-    actions tie, J_up is the largest of theirs, which holds however ties are broken. `lower` and `upper` are left as
-    those of the first step. The goal is at the end of all four.
-    """
-    H, S, A = tied.shape
-    several = False
-    for depth in range(H):
-        h = H - 1 - depth
-        still = True
+
+@kernel
+def decide_alike(facts: Facts, order: Int64s, progress: Int64s, room: Room) -> bool:
+    """Break ties where the best actions are the same at all steps, as `decide` does; False where they are not."""
+    H, S, A = room.tied.shape
+    first = H - progress[DISTINCT]
+    for h in range(first + 1, H):
         for state in range(S):
             for action in range(A):
-                row = state * A + action
-                m = 0.0
-                above = 0.0
-                for entry in range(size[row]):
-                    m += mass[row, entry] * next_lower[successors[row, entry]]
-                    above += mass[row, entry] * next_upper[successors[row, entry]]
-                v = variance(row, size, successors, mass, rest[row], next_lower, m)
-                bonus = np.sqrt(spread[row] * v) + constant[row] + blend * (above - m)
-                Q[0, state, action] = max(costs[state, action] + m - scale * bonus, 0.0)
-                Q[1, state, action] = min(costs[state, action] + above + scale * bonus, cap)
-            margin = least(Q[0], state)
-            lower[state] = np.inf
-            upper[state] = 0.0
-            best = 0
-            for action in range(A):
-                tied[h, state, action] = Q[0, state, action] <= margin and costs[state, action] < np.inf
-                if tied[h, state, action]:
-                    best += 1
-                    lower[state] = min(lower[state], Q[0, state, action])
-                    upper[state] = max(upper[state], Q[1, state, action])
-            several = several or best > 1
-            if lower[state] != next_lower[state] or upper[state] != next_upper[state]:
-                still = False
-        if still:
-            return depth + 1, several
+                if room.tied[h, state, action] != room.tied[first, state, action]:
+                    return False
+    if facts.drawn and progress[SEVERAL] > 0:
+        progress[PLAYED] = CHANCES
         for state in range(S):
-            next_lower[state] = lower[state]
-            next_upper[state] = upper[state]
-    return H, several
+            number = 0
+            for action in range(A):
+                number += room.tied[first, state, action]
+            total = 0.0
+            for action in range(A):
+                total += room.tied[first, state, action] / number
+                room.chances[state, action] = total
+    else:
+        progress[PLAYED] = ACTIONS
+        for state in range(S):
+            for place in range(A - 1, -1, -1):
+                if room.tied[first, state, order[place]]:
+                    room.actions[0, state] = order[place]
+    return True
 
 
 @exercise
 def exercise_ulcvi() -> None:
-    """Plan once, on one pair seen three times."""
-    counts = Counts(Task(np.ones((1, 1)), 0, 1))
-    zeros = np.zeros(3, dtype=np.int64)
-    counts.add(Steps(zeros, zeros, np.ones(3), np.array([0, 1, 1])))
-    one, tied = np.ones(1), np.zeros((3, 1, 1), dtype=np.bool_)
-    lower, upper, next_lower, next_upper = np.zeros((4, 2))
-    pair, Q = np.ones((1, 1)), np.zeros((2, 1, 1))
-    size, successors, mass, rest = counts.estimates(0.0)
-    rows = (size, successors, mass, rest)
-    upper_lower(*rows, pair, one, one, 0.1, 0.01, 10.0, lower, upper, next_lower, next_upper, Q, tied)
+    """Act once, and plan once."""
+    ssp = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]])
+    agent = ULCVI(B_star=2.0, T_star=2.0)
+    agent.begin(Task.of(ssp, 1), np.random.default_rng(0))
+    room = [np.zeros(1, dtype=np.int64) for _ in range(2)]
+    agent.advance(dynamics(ssp), Stretch.begin(0, 1, np.zeros(1), np.zeros(1), Steps.empty(1), *room))
+    agent.plan(0)

@@ -8,6 +8,7 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import Steps
+from goalward.agents.stretches import Ended
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.learning.run import Epochs
 
@@ -26,6 +27,7 @@ class Ledger:
         self.episode = np.zeros(1, dtype=np.int64)
         self.total_steps = 0
         self.epochs = tuple(array("q") for _ in range(5))
+        self.closed_steps = self.closed_goals = 0
 
     @property
     def episodes_over(self) -> int:
@@ -46,6 +48,27 @@ class Ledger:
         row = (start_step, start_episode, self.total_steps - start_step, goals, ended)
         for column, entry in zip(self.epochs, row, strict=True):
             column.append(entry)
+
+    def close_epochs(self, ends: Int64s, ended: Int64s) -> None:
+        """Enter epochs that follow each other and end at the goal or before it: after which steps of the run, and why.
+
+        The first one begins where the last one entered ended.
+        """
+        if not len(ends):
+            return
+        starts = np.append(self.closed_steps, ends[:-1])
+        goals = (ended & Ended.GOALS > 0).astype(np.int64)
+        start_episodes = self.closed_goals + np.cumsum(goals) - goals
+        for column, entries in zip(self.epochs, (starts, start_episodes, ends - starts, goals, ended), strict=True):
+            column.frombytes(entries.tobytes())
+        self.closed_steps, self.closed_goals = int(ends[-1]), int(start_episodes[-1] + goals[-1])
+
+    def close_run(self, ended: int) -> None:
+        """Close the epoch in which the run ended: the one in progress, or the last one if it ended there as well."""
+        if self.closed_steps == self.total_steps:
+            self.epochs[-1][-1] |= ended
+        else:
+            self.close_epochs(np.array([self.total_steps]), np.array([ended]))
 
     def columns(self) -> Epochs:
         """Return the epochs so far."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from goalward.agents.base import Agent, Learner, StepAgent, Task
 from goalward.agents.continuous import ContinuousAgent
+from goalward.agents.stretches import SelfActing
 from goalward.beliefs.base import Prior
 from goalward.errors import SettingError
 from goalward.learning.box_stage import BoxStage
@@ -265,8 +266,14 @@ class Loop:
     def go(self) -> Ended:
         """Learn until the run is over; return why."""
         ended = 0
+        agent, stage = self.agent, self.stage
         while not ended & RUN_OVER:
-            ended = self.epoch_of_steps(self.agent) if isinstance(self.agent, StepAgent) else self.epoch(self.agent)
+            if isinstance(agent, StepAgent):
+                ended = self.epoch_of_steps(agent)
+            elif isinstance(agent, SelfActing) and isinstance(stage, Rollout) and self.without_plans(agent):
+                ended = self.epochs_alone(agent, stage)
+            else:
+                ended = self.epoch(agent)
         return Ended(ended & RUN_OVER)
 
     def epoch(self, agent: Agent | ContinuousAgent) -> int:
@@ -306,6 +313,22 @@ class Loop:
         if self.observer is not None:
             self.observer.close(ended, self.stage.state)
         return ended
+
+    def without_plans(self, agent: SelfActing) -> bool:
+        """Return whether the agent may act by itself, without showing its plans."""
+        return agent.acts_itself and self.plans is None
+
+    def epochs_alone(self, agent: SelfActing, stage: Rollout) -> int:
+        """Let an agent plan, act and learn by itself to the end of the run; return what ended it."""
+        over = 0
+        while not over:
+            before = self.ledger.total_steps
+            steps, ends, ended = stage.advance_alone(agent, *self.room())
+            self.enter(steps)
+            self.ledger.close_epochs(before + ends, ended)
+            over = self.outside()
+        self.ledger.close_run(over)
+        return over
 
     def room(self) -> tuple[int, int]:
         """Return how many episodes and steps are left."""

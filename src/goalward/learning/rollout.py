@@ -29,12 +29,11 @@ Several can hold at once; `ended` is the sum of their flags.
 
 from __future__ import annotations
 
-from enum import IntFlag
-
 import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import NEVER, Plan, StepAgent, Steps
+from goalward.agents.stretches import Ended, SelfActing, Stretch
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.errors import PolicyError
 from goalward.model.dynamics import draw_action, draw_successor, dynamics
@@ -46,21 +45,6 @@ __all__ = ["BLOCK", "STATE", "Ended", "Luck", "Rollout", "prepare_policy", "visi
 
 BLOCK = 8192
 """The number of uniform numbers drawn at once, and the largest number of steps handed to an agent at once."""
-
-
-class Ended(IntFlag):
-    """What ended a plan; EPISODES, MAX_STEPS, STOPPED and DEAD_END also end the run."""
-
-    AFTER_VISITS = 1
-    BEFORE_VISITS = 2
-    GOALS = 4
-    STEPS = 8
-    EPISODES = 16
-    MAX_STEPS = 32
-    STOPPED = 64
-    DEAD_END = 128
-    CUT = 256
-    INFORMATION = 512
 
 
 AFTER_VISITS, BEFORE_VISITS, GOALS, STEPS, EPISODES = (int(flag) for flag in list(Ended)[:5])
@@ -108,6 +92,7 @@ class Rollout:
         self.never = np.full(ssp.costs.shape, NEVER)
         self.record = Steps.empty(BLOCK)
         self.car: tuple[Floats, Floats, Floats] = NO_CAR
+        self.ends, self.ended = (np.empty(BLOCK, dtype=np.int64) for _ in range(2))
 
     @property
     def state(self) -> int:
@@ -183,6 +168,22 @@ class Rollout:
         self.cursor[STATE] = self.dynamics.initial_state if last == self.S else last
         arrivals = int(np.count_nonzero(happened.next_states == self.S))
         return happened, int(Ended.EPISODES) if arrivals >= episodes else 0
+
+    def advance_alone(self, agent: SelfActing, episodes: int, steps: int) -> tuple[Steps, Int64s, Int64s]:
+        """Let an agent plan, act and learn by itself; return the steps, where epochs ended among them, and why."""
+        self.environment.refill()
+        self.acting.refill()
+        start = self.environment.used
+        size = min(steps, BLOCK - start)
+        luck, choices = self.environment.block[start : start + size], self.acting.block[self.acting.used :]
+        record = self.record.part(0, size)
+        stretch = Stretch.begin(self.state, episodes, luck, choices, record, self.ends, self.ended)
+        agent.advance(self.dynamics, stretch)
+        state, _, written, chosen, epochs = stretch.cursor.tolist()
+        self.cursor[STATE] = state
+        self.environment.used += written
+        self.acting.used += chosen
+        return record.part(0, written), self.ends[:epochs], self.ended[:epochs]
 
 
 def visit_limits(given: Int64s | None, never: Int64s) -> Int64s:
