@@ -15,8 +15,8 @@ from goalward.learning.run import Run
 
 GRID, RANDOM = worlds.grid_world(), worlds.random_mdp()
 FREE = GRID.with_costs(np.where(np.arange(4) == 0, 0.5 * (np.arange(GRID.states) % 2)[:, None], GRID.costs))
-# Those at which nothing, something and nearly everything is known within the steps of the test.
-CASES = [("uc-ssp", scale) for scale in (1.0, 0.3, 0.05)] + [("ulcvi", scale) for scale in (1.0, 1e-9, 1e-11)]
+# Those at which hardly anything and nearly everything is known within the steps of the test.
+CASES = [("uc-ssp", scale) for scale in (1.0, 0.05)] + [("ulcvi", scale) for scale in (1.0, 1e-9)]
 
 
 def both(name: str, world: SSP, episodes: int, **settings: object) -> tuple[Run, Run]:
