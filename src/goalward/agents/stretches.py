@@ -24,7 +24,7 @@ from goalward.model.dynamics import Dynamics, draw_action, draw_successor, dynam
 from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
 
-__all__ = ["DONE", "PLAN_OVER", "ROW_FULL", "Ended", "SelfActing", "Stretch", "is_over", "pursue"]
+__all__ = ["DONE", "PLAN_OVER", "ROW_FULL", "STEPS_DONE", "Ended", "SelfActing", "Stretch", "is_over", "pursue"]
 
 
 class Ended(IntFlag):
