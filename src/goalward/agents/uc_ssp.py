@@ -150,7 +150,8 @@ class UCSSP(Optimist, SelfActing):
     def restart(self) -> None:
         """Line 3: an episode starts in phase 1."""
         self.at_goal = True
-        self._attempt[:2] = [0, 0]
+        # A run that goes on draws from a generator of its own.
+        self._attempt, self._ties = [0, 0, 0], np.empty(0)
 
     def advance(self, world: Dynamics, stretch: Stretch) -> None:
         """Carry lines 4 to 9 out, compiled; Python makes room in the counts and draws what breaks ties."""
