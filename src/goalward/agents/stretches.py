@@ -105,17 +105,17 @@ def is_over(stretch: Stretch) -> bool:
 
 @kernel
 def pursue(
-    world: Dynamics, stretch: Stretch, counts: RowCounts, actions: Int64s, chances: Floats, mixed: bool,
-    taken: int, limit: int,
+    world: Dynamics, stretch: Stretch, counts: RowCounts, actions: Int64s, chances: Floats, taken: int, limit: int
 ) -> tuple[int, int]:  # fmt: skip
     """Follow a plan of which some steps were taken, until the goal or for `limit` steps, and count what happens.
 
-    The plan is ``actions[h, s]``, the last row from then on, or if it is mixed ``chances[s, a]`` cumulated over the
+    The plan is ``actions[h, s]``, the last row from then on, or if there are none ``chances[s, a]`` cumulated over the
     actions. Returns why it stopped, PLAN_OVER if it is done, and how many steps of it are taken now.
     """
     indptr, successors, cumulative, costs, initial_state = world
     luck, choices, (states, played, paid, next_states), ends, why, cursor = stretch
     S, A = costs.shape
+    mixed = len(actions) == 0
     state, i, choice = cursor[STATE], cursor[STEPS_DONE], cursor[CHOICES_USED]
     reason = DONE
     while reason == DONE and i < luck.size and choice < choices.size:
@@ -160,4 +160,4 @@ def exercise_stretches() -> None:
     stretch = Stretch.begin(0, 1, np.zeros(1), np.zeros(1), Steps.empty(1), *room)
     if not is_over(stretch):
         actions, counts = np.zeros((1, 1), dtype=np.int64), Counts(Task.of(ssp, 1))
-        pursue(dynamics(ssp), stretch, counts.rows, actions, np.ones((1, 1)), False, 0, 1)
+        pursue(dynamics(ssp), stretch, counts.rows, actions, np.ones((1, 1)), 0, 1)

@@ -234,7 +234,7 @@ def live(
             progress[LARGEST] = max(progress[LARGEST], H)
             progress[CAPPED] += max_horizon == H
             progress[TAKEN], progress[HORIZON] = 0, H
-        reason, taken = pursue(world, stretch, counts, room.plan, room.costs, False, progress[TAKEN], progress[HORIZON])
+        reason, taken = pursue(world, stretch, counts, room.plan, room.costs, progress[TAKEN], progress[HORIZON])
         progress[TIME] += taken - progress[TAKEN]
         progress[TAKEN] = taken
         if reason == PLAN_OVER:

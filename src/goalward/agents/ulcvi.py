@@ -98,6 +98,7 @@ class Room(NamedTuple):
     Q: Floats
     tied: Bools
     actions: Int64s
+    none: Int64s
     chances: Floats
 
 
@@ -206,7 +207,8 @@ class ULCVI(Optimist, SelfActing):
         rest, spreads, constants = np.empty((3, self.task.costs.size))
         return Room(
             np.empty(self.counts.counts.shape), rest, spreads, constants, lower, upper, next_lower, next_upper,
-            self._Q, self._tied, self._policy.reshape(1, -1), self._chances,
+            self._Q, self._tied, self._policy.reshape(1, -1),
+            np.empty((0, self.task.states), dtype=np.int64), self._chances,
         )  # fmt: skip
 
     def notes(self) -> dict[str, int | float | str]:
@@ -227,9 +229,10 @@ def live(
             plan_interval(counts, costs, facts, progress, room)
             if not decide_alike(facts, order, progress, room):
                 return UNDECIDED
-        mixed = progress[PLAYED] == CHANCES
-        actions = by_step if progress[PLAYED] == ACTIONS_BY_STEP else room.actions
-        reason, taken = pursue(world, stretch, counts, actions, room.chances, mixed, progress[STEP], facts.H)
+        actions = room.none if progress[PLAYED] == CHANCES else room.actions
+        if progress[PLAYED] == ACTIONS_BY_STEP:
+            actions = by_step
+        reason, taken = pursue(world, stretch, counts, actions, room.chances, progress[STEP], facts.H)
         progress[STEP] = taken
         if reason == PLAN_OVER:
             progress[PLAYED] = NOTHING
