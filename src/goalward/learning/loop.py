@@ -315,8 +315,8 @@ class Loop:
         return ended
 
     def without_plans(self, agent: SelfActing) -> bool:
-        """Return whether the agent may act by itself, without showing its plans."""
-        return agent.acts_itself and self.plans is None
+        """Return whether the agent may act by itself, because nobody looks at its plans."""
+        return agent.acts_itself and self.plans is None and self.observer is None
 
     def epochs_alone(self, agent: SelfActing, stage: Rollout) -> int:
         """Let an agent plan, act and learn by itself to the end of the run; return what ended it."""
