@@ -41,6 +41,7 @@ from goalward.beliefs.base import (
     find_entry,
     register,
 )
+from goalward.beliefs.bulk_gammas import bulk_rows
 from goalward.errors import SettingError, ShapeError
 from goalward.model.checks import canonical_rows
 from goalward.model.dense import dense_to_rows
@@ -52,6 +53,7 @@ from goalward.settings import checked_number
 __all__ = ["Dirichlet", "DirichletBelief", "all_rows", "dirichlet_rows"]
 
 LARGEST = 1 << 28
+FEW_STATES = 128  # with more of them, `bulk_gammas.py` draws the variates of small shape, by a faster method
 
 
 @register("dirichlet")
@@ -179,10 +181,12 @@ class DirichletBelief(CountedBelief):
 
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw a model; its rows have the parameters concentration + sharpness times the counts."""
-        if self.goal is None:
-            rows = dirichlet_rows(rng, self.indptr, self.counts, self.concentration, sharpness)
-        else:
+        if self.goal is not None:
             rows = uneven_rows(rng, self.indptr, sharpness * self.counts + self.prior_alpha())
+        elif self.task.states > FEW_STATES and self.concentration < 1.0:
+            rows = bulk_rows(rng, self.indptr, self.counts, self.concentration, sharpness)
+        else:
+            rows = dirichlet_rows(rng, self.indptr, self.counts, self.concentration, sharpness)
         return self.task.model(self.indptr, self.successors, rows)
 
     def mean(self) -> SSP:
