@@ -270,7 +270,7 @@ class Loop:
         while not ended & RUN_OVER:
             if isinstance(agent, StepAgent):
                 ended = self.epoch_of_steps(agent)
-            elif isinstance(agent, SelfActing) and isinstance(stage, Rollout) and self.without_plans(agent):
+            elif isinstance(agent, SelfActing) and isinstance(stage, Rollout) and self.leaves_alone(agent):
                 ended = self.epochs_alone(agent, stage)
             else:
                 ended = self.epoch(agent)
@@ -314,9 +314,9 @@ class Loop:
             self.observer.close(ended, self.stage.state)
         return ended
 
-    def without_plans(self, agent: SelfActing) -> bool:
-        """Return whether the agent may act by itself, because nobody looks at its plans."""
-        return agent.acts_itself and self.plans is None and self.observer is None
+    def leaves_alone(self, agent: SelfActing) -> bool:
+        """Return whether the agent may act by itself: on the rows of a model, and if nobody looks at its plans."""
+        return agent.acts_itself and type(self.stage) is Rollout and self.plans is None and self.observer is None
 
     def epochs_alone(self, agent: SelfActing, stage: Rollout) -> int:
         """Let an agent plan, act and learn by itself to the end of the run; return what ended it."""
