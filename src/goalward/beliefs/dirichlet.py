@@ -240,7 +240,8 @@ def all_rows(task: Task) -> tuple[Int64s, Int32s]:
     if pairs * (task.states + 1) > LARGEST:
         raise SettingError(
             f"a row over all successors for each of {pairs} pairs needs {pairs * (task.states + 1)} numbers; give the"
-            " possible ones, Dirichlet(concentration, support=...), or take the prior Neighbourhoods() and its samples"
+            " possible ones, Dirichlet(concentration, support=...), or take a prior that needs hundreds of times less:"
+            " Neighbourhoods(), or TiedDirichlet where pairs share what they do, such as the slips of a grid"
         )
     indptr = np.zeros(task.available.size + 1, dtype=np.int64)
     np.cumsum(task.available.ravel() * (task.states + 1), out=indptr[1:])

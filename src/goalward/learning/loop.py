@@ -22,7 +22,7 @@ from goalward.learning.box_stage import BoxStage
 from goalward.learning.car_rollout import CarRollout
 from goalward.learning.endless import check_end
 from goalward.learning.ledger import Ledger
-from goalward.learning.regret import Optimum, optimum, unknown
+from goalward.learning.regret import Optimum, known_optimum, unknown
 from goalward.learning.replay import Observer, Recorder
 from goalward.learning.rollout import Ended, Rollout
 from goalward.learning.run import Run
@@ -135,7 +135,7 @@ def learn(
         if not isinstance(world, SSP):
             give_up = -1 if give_up_cost is None else model.actions - 1
             reading = read_model_environment(world, given, goal, cost, give_up)
-    best = unknown(told.costs.shape) if model is None else optimum(model)
+    best = unknown(told.costs.shape) if model is None else known_optimum(model)
     learner = prepare(given, told, generator(planning), resume)
     if isinstance(world, SSP):
         stage = Rollout(cast("SSP", model), environment, acting)

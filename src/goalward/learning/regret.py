@@ -14,6 +14,7 @@ V* is that of the true model with the true costs, to a relative 1e-10 where doub
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,9 +25,12 @@ from goalward.errors import PrecisionError
 from goalward.model.ssp import SSP
 from goalward.planning.solve import solve
 
-__all__ = ["Optimum", "optimum", "unknown"]
+__all__ = ["Optimum", "known_optimum", "optimum", "unknown"]
 
 TOLERANCE, WORST_TOLERANCE = 1e-10, 1e-6
+MOST_KNOWN = 4
+_known: dict[str, Optimum] = {}
+_lock = threading.Lock()  # a worker of a cluster may carry out several runs at once, in threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +64,18 @@ def optimum(ssp: SSP) -> Optimum:
     gaps[finite] = np.maximum(Q[finite] - solution.values[finite, np.newaxis], 0.0)
     gaps.flags.writeable = False
     return Optimum(float(solution.values[ssp.initial_state]), gaps)
+
+
+def known_optimum(ssp: SSP) -> Optimum:
+    """Return the optimum of a model, solved once in a process: the runs of a study share their worlds."""
+    found = _known.get(ssp.digest)
+    if found is None:
+        found = optimum(ssp)
+        with _lock:
+            while len(_known) >= MOST_KNOWN:
+                del _known[next(iter(_known))]
+            _known[ssp.digest] = found
+    return found
 
 
 def unknown(shape: tuple[int, ...]) -> Optimum:
