@@ -52,7 +52,8 @@ class Driver:
 DRIVERS = (
     Driver("PSRL-SSP", "psrl", {}),
     Driver("PSRL-SSP, TSDE's epochs", "tsde", {}),
-    Driver("UC-SSP", "uc-ssp", {}),
+    # It plans for every attempt, and its first attempts are of two steps.
+    Driver("UC-SSP", "uc-ssp", {}, 500_000),
     Driver("Bernstein-SSP", "bernstein-ssp", {}),
     Driver("EB-SSP", "eb-ssp", {"B_star": "doubling"}),
     Driver("ULCVI", "ulcvi", {"B_star": 250.0, "T_star": 250.0}),
