@@ -82,8 +82,10 @@ class PolicyChain:
         if np.isfinite(before).all() and before.min() >= 0.0:
             values[:] = before
 
-    def direct_work(self) -> float:
-        """Estimate what a sparse LU of the chain would take, in multiplications of sweeps."""
+    def direct_work(self, limit: float = np.inf) -> float:
+        """Estimate what a sparse LU of the chain would take, in multiplications of sweeps; infinity if over a limit."""
+        if LU_STATE * self.rows.cost.size > limit:
+            return np.inf
         levels = level_work(self.rows, np.zeros(self.rows.cost.size, dtype=np.bool_))
         return LU_STATE * self.rows.cost.size + LU_LEVELS * levels
 

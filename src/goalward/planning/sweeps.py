@@ -123,9 +123,10 @@ class DirectSteps:
 
     def pays(self, rounds: int) -> bool:
         """Return whether a direct step is due."""
-        if rounds == DIRECT_AFTER:
-            self.work = self.chain.direct_work()
-        return self.limited and not self.lost and self.work <= min(self.spent, MOST_DIRECT_WORK)
+        limit = min(self.spent, MOST_DIRECT_WORK)
+        if rounds >= DIRECT_AFTER and self.work == np.inf:
+            self.work = self.chain.direct_work(limit)
+        return self.limited and not self.lost and self.work <= limit
 
     def step(self, values: Floats, policy: Int64s) -> bool:
         """Solve for the values of the policy, or else of one that hurries to the goal; return whether one worked."""
