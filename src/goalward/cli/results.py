@@ -75,12 +75,12 @@ def plot(
     from goalward.report.figure_style import FORMATS, figure_files, save_figure
     from goalward.report.plots import checked_kind
     from goalward.report.plots import plot as draw
-    from goalward.results.results import checked_measure, open_results
+    from goalward.results.results import CURVES, checked_measure, open_results
     from goalward.results.statistics import checked_level
 
     checked_kind(kind)
     if measure is not None:
-        checked_measure(measure)
+        checked_measure(measure, CURVES)
     checked_level(level)
     files = [] if out is None else figure_files(out)
     results = open_results(folder, study)

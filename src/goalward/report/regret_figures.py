@@ -29,7 +29,7 @@ from goalward.results.summary import SweepRow
 __all__ = ["growth_figure", "regret_figure"]
 
 AXES = ("linear", "log")
-MEASURE_NAMES = {"regret": "regret", "gap_regret": "sum of optimality gaps"}
+MEASURE_NAMES = {"regret": "regret", "gap_regret": "sum of optimality gaps", "steps": "steps of the episode"}
 
 
 def regret_figure(results: Results, measure: str | None = None, axes: str = "linear", level: float = 0.95) -> Figure:

@@ -14,7 +14,7 @@ The file has one row. Its plain columns say what was run and how it ended::
 and its list columns hold the run::
 
     episode, cost, steps, regret, gap_regret      one entry for each episode: its number, what it cost, how long it was,
-                                                  and both regrets after it
+                                                  and both regrets after it, NaN where V* is not known
     epoch, epoch_start_step, epoch_start_episode, epoch_steps, epoch_goals, epoch_ended
                                                   one entry for each epoch, as in `goalward.learning.run.Epochs`
 
@@ -178,14 +178,15 @@ def outcome_of(run: Run) -> dict[str, Any]:
 
 def columns_of(run: Run) -> dict[str, NDArray[Any]]:
     kept = recorded(len(run.costs))
+    unknown = np.full(len(kept), math.nan) if math.isnan(run.optimal_value) else None
     epochs = run.epochs
     kept_epochs = recorded(len(epochs))
     return {
         "episode": kept + 1,
         "cost": run.costs[kept],
         "steps": run.steps[kept],
-        "regret": run.regret[kept],
-        "gap_regret": run.gap_regret[kept],
+        "regret": run.regret[kept] if unknown is None else unknown,
+        "gap_regret": run.gap_regret[kept] if unknown is None else unknown,
         "epoch": kept_epochs,
         "epoch_start_step": epochs.start_step[kept_epochs],
         "epoch_start_episode": epochs.start_episode[kept_epochs],

@@ -28,10 +28,13 @@ from goalward.studies.design import Cell, Design
 from goalward.studies.run_spec import RunSpec
 
 __all__ = [
-    "MEASURES", "CellResults", "Results", "checked_measure", "load_results", "named", "open_results", "world_name",
+    "CURVES", "MEASURES", "CellResults", "Results", "checked_measure", "load_results", "named", "open_results",
+    "world_name",
 ]  # fmt: skip
 
 MEASURES = ("regret", "gap_regret")
+CURVES = (*MEASURES, "steps")
+"""What can be drawn along the episodes: both regrets so far, and the steps of the episode."""
 CURVE_POINTS = 400
 
 
@@ -48,7 +51,8 @@ class CellResults:
     points
         The episodes at which the curves are given.
     curves
-        The regrets ``[run, point]``, for each measure.
+        The regrets ``[run, point]``, for each measure, and the steps of single episodes. Where V* is not known, the
+        regrets are NaN.
     finals
         The regret at the end of a run, for each measure; NaN if it was cut off.
     ended_by
@@ -192,10 +196,10 @@ def named(results: Results, agent: str) -> str:
     return agent
 
 
-def checked_measure(measure: str) -> str:
+def checked_measure(measure: str, known: tuple[str, ...] = MEASURES) -> str:
     """Return the name of a measure; raise SettingError if there is none of this name."""
-    if measure not in MEASURES:
-        raise SettingError(f"measure is {measure!r}; it must be one of {', '.join(MEASURES)}")
+    if measure not in known:
+        raise SettingError(f"measure is {measure!r}; it must be one of {', '.join(known)}")
     return measure
 
 
@@ -220,7 +224,7 @@ def load_cell(store: Store, design: Design, cell: Cell, threads: Executor) -> Ce
     absent = [(run, each.state) for run, each in enumerate(found) if isinstance(each, NoRun)]
     curves = {
         measure: np.array([each.curves[place] for _, each in stored]).reshape(len(stored), len(points))
-        for place, measure in enumerate(MEASURES)
+        for place, measure in enumerate(CURVES)
     }
     ended_by: Counter[str] = Counter()
     for _, each in stored:
@@ -234,7 +238,7 @@ def load_cell(store: Store, design: Design, cell: Cell, threads: Executor) -> Ce
         seconds=np.array([each.seconds for _, each in stored], dtype=np.float64),
         points=points,
         curves=curves,
-        finals={measure: curve[:, -1] for measure, curve in curves.items()},
+        finals={measure: curves[measure][:, -1] for measure in MEASURES},
         paid={measure: np.array([each.paid[place] for _, each in stored]) for place, measure in enumerate(MEASURES)},
         ended_by=ended_by,
         missing=[run for run, state in absent if state == "missing"],
@@ -266,7 +270,7 @@ def read_run(store: Store, key: str, points: Int64s) -> OneRun | NoRun:
     # Short runs have every episode recorded, so the column of episode numbers need not be read.
     short = points[-1] <= MOST_EPISODES
     try:
-        curves = stored.columns(*MEASURES)
+        curves = stored.columns(*CURVES)
         episodes = np.arange(1, len(curves[0]) + 1) if short else stored.episodes
     except FileError as error:
         return NoRun("damaged", str(error))

@@ -24,8 +24,8 @@ def load_model(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
             f"{name} is a goal task with continuous states and has no table to look at or to solve; learn in it:"
             f" goalward learn {name} --agent continuous-psrl"
         )
-    assert isinstance(world, SSP)
-    return world
+    model: SSP = world
+    return model
 
 
 def load(name: str, settings: Iterable[str] = (), **options: Any) -> Any:

@@ -1,0 +1,60 @@
+"""Continuous PSRL-SSP with its default settings in every goal task: steps per episode, processor time, memory.
+
+``python benchmarks/continuous.py`` writes ``benchmarks/results/continuous.md``.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from pathlib import Path
+
+import numpy as np
+
+import goalward as gw
+from processes import machine
+
+TASKS = {"mountain-car": (20, 20), "pendulum": (10, 20), "navigation": (10, 20), "acrobot": (3, 40)}
+OUT = Path(__file__).parent / "results" / "continuous.md"
+
+
+def row(name: str, seeds: int, episodes: int) -> str:
+    """Run a task and return a row of the table."""
+    task = gw.worlds.make(name)
+    gw.learn(gw.agents.ContinuousPSRL(), task, 1, seed=0, max_steps=2)  # compiles
+    steps, seconds = [], []
+    for seed in range(seeds):
+        start = time.process_time()
+        run = gw.learn(gw.agents.ContinuousPSRL(), task, episodes, seed=seed)
+        seconds.append(time.process_time() - start)
+        assert not run.truncated
+        steps.append(run.steps)
+    table = np.array(steps)
+    late = table[:, 5:]
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    cells = (
+        f"`{name}`", f"{seeds} x {episodes}", f"{np.median(table[:, 0]):.0f} ({table[:, 0].max()})",
+        f"{np.median(late):.0f}", f"{np.median(late, axis=1).max():.0f}", f"{late.max()}",
+        f"{np.median(seconds):.1f} ({max(seconds):.1f})", f"{memory:.0f}",
+    )  # fmt: skip
+    return "| " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    """Write the table."""
+    rows = [row(name, *sizes) for name, sizes in TASKS.items()]
+    heading = (
+        "| task | seeds x episodes | first episode: median (largest) | episodes from 6 on: median |"
+        " largest median of a run | longest episode | CPU s per run: median (largest) | peak MB of the process |"
+    )
+    lines = [
+        "# Continuous PSRL-SSP with its default settings", "",
+        f"Written by `python benchmarks/continuous.py`. {machine()}", "",
+        heading, "|---|---|---|---|---|---|---|---|", *rows, "",
+        "All numbers of the middle columns are steps per episode.",
+    ]  # fmt: skip
+    OUT.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
