@@ -168,7 +168,7 @@ def test_mask_and_model_are_the_same_support() -> None:
 
 
 def test_too_large_without_a_support() -> None:
-    with pytest.raises(SettingError, match=r"give the possible ones.*or take the prior Neighbourhoods\(\)"):
+    with pytest.raises(SettingError, match=r"give the possible ones.*less: Neighbourhoods\(\), or TiedDirichlet"):
         Dirichlet(0.1).belief(task(20_000, 1))
 
 
