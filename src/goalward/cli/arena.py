@@ -34,7 +34,7 @@ def arena(
     dask: DaskAddress = None,
     json: Json = False,
 ) -> None:
-    """Let agents meet in many worlds, and compare their regret's."""
+    """Let agents meet in many worlds, and compare their regret."""
     use_one_thread()
     from goalward.execution.runner import run_in_folder
     from goalward.report.arena_files import publish_arena
