@@ -8,7 +8,7 @@ PEERS_STAMP := .venv-peers/.installed
 LOWEST_STAMP := .venv-lowest/.installed
 
 .PHONY: attack browser install reproduce test lint types tests test-lowest dist bench \
-	bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup clean
+	bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages clean
 
 install: $(STAMP)
 
@@ -77,13 +77,13 @@ attack: install
 	$(BIN)/python tests/hostile/harness.py --minutes $(ATTACK_MINUTES)
 
 # All tables of benchmarks/results, each from fresh processes; about two hours on a quiet machine.
-bench: bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup
+bench: bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages
 
 # MODELS="g100 r1e5" measures only these, and writes no results; benchmarks/families.py lists them.
 bench-planner: install $(PEERS_STAMP)
 	$(BIN)/python benchmarks/planner.py $(MODELS)
 
-bench-learning bench-sizes bench-rivals bench-experiments bench-startup: install
+bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages: install
 	$(BIN)/python benchmarks/$(@:bench-%=%).py
 
 clean:

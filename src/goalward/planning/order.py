@@ -42,12 +42,21 @@ def likely_limit(model: ModelArrays, state: int, row: int) -> float:
 def has_likely_step(model: ModelArrays, usable: Bools, distance: Int32s, state: int) -> bool:
     """Return whether a likely transition leads one step nearer to the goal."""
     states, actions = model.costs.shape
+    nearer = distance[state] - 1
+    # A transition with a tenth of all probability is likely whatever else its row holds.
+    for row in range(state * actions, (state + 1) * actions):
+        if usable[row]:
+            for entry in range(model.indptr[row], model.indptr[row + 1]):
+                if model.probabilities[entry] >= LIKELY:
+                    target = model.successors[entry]
+                    if (0 if target == states else distance[target]) == nearer:
+                        return True
     for row in range(state * actions, (state + 1) * actions):
         if usable[row]:
             limit = -1.0
             for entry in range(model.indptr[row], model.indptr[row + 1]):
                 target = model.successors[entry]
-                if (0 if target == states else distance[target]) == distance[state] - 1:
+                if (0 if target == states else distance[target]) == nearer:
                     if limit < 0.0:
                         limit = likely_limit(model, state, row)
                     if model.probabilities[entry] >= limit:

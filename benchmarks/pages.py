@@ -1,0 +1,98 @@
+"""How large pages are, how soon they answer and how fast they draw: `make bench-pages`.
+
+The pages are made by the command line, in a temporary folder, and opened in headless Chromium by Playwright. "Ready" is
+the time from asking for the page until it can be used; "moves" is how often a second the slider can be moved with every
+move drawn, at most 60. Both are wall times and medians of five: the table says how busy the machine was.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from playwright.sync_api import sync_playwright
+
+from processes import duration, machine, say, table
+
+RESULTS = Path(__file__).resolve().parent / "results" / "pages.md"
+GOALWARD = [sys.executable, "-m", "goalward"]
+ROUNDS = 5
+PAGES = {
+    "GridWorld, two agents, 10,000 episodes": [
+        "watch", "grid-world", "--rival", "bernstein-ssp", "--episodes", "10000",
+    ],
+    "20 x 20 grid, two agents, 300 episodes": [
+        "watch", "grid-world", "--set", "rows=20", "--set", "columns=20", "--rival", "posterior-mean",
+        "--agent-set", "prior={kind='slip'}", "--rival-set", "prior={kind='slip'}", "--episodes", "300",
+    ],
+    "the paper's study, 100 runs": ["report", "results/paper-theory"],
+}  # fmt: skip
+# Moves the slider in every frame that the browser draws, and returns frames a second.
+MOVES = """async () => {
+    const slider = document.querySelector("input[type=range]");
+    if (!slider) return null;
+    const last = Number(slider.max), frames = 90;
+    const next = () => new Promise(requestAnimationFrame);
+    await next();
+    const began = performance.now();
+    for (let i = 0; i < frames; i++) {
+        slider.value = Math.round(last * i / frames);
+        slider.dispatchEvent(new Event("input", { bubbles: true }));
+        await next();
+    }
+    return 1000 * frames / (performance.now() - began);
+}"""
+
+
+def measured(page: Any, address: str) -> tuple[float, float | None]:
+    """Open a page; return the seconds until it is ready and the moves a second."""
+    began = time.perf_counter()
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+    ready = time.perf_counter() - began
+    return ready, page.evaluate(MOVES)
+
+
+def main() -> None:
+    browser_path = os.environ.get("GOALWARD_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
+    rows = []
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        subprocess.run([*GOALWARD, "reproduce"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox", "--disable-gpu"])
+        for name, arguments in PAGES.items():
+            path = Path(folder) / f"{arguments[0]}.html"
+            began = time.perf_counter()
+            subprocess.run([*GOALWARD, *arguments, "--out", path], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+            making = time.perf_counter() - began
+            page = browser.new_page(viewport={"width": 1400, "height": 1000})
+            found = [measured(page, path.as_uri()) for _ in range(ROUNDS)]
+            page.close()
+            moves = [each for _, each in found if each is not None]
+            drawn = f"{median(moves):.0f}" if moves else ""
+            size = f"{path.stat().st_size / 1e6:.2f} MB"
+            rows.append([name, duration(making), size, duration(median(ready for ready, _ in found)), drawn])
+            say(f"  {rows[-1]}")
+        version = browser.version
+        browser.close()
+    heading = ["page", "made in", "size", "ready", "moves/s"]
+    load = f"{os.getloadavg()[0]:.1f}"
+    text = f"""# Pages
+
+Written by `make bench-pages`. {machine()}
+Chromium {version}, headless, without a graphics card. Load average at the end: {load}. Wall times, medians of {ROUNDS}.
+
+{table(heading, rows)}
+"""
+    RESULTS.write_text(text, encoding="utf-8")
+    say(text)
+
+
+if __name__ == "__main__":
+    main()
