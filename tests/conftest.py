@@ -29,14 +29,14 @@ RunPython = Callable[..., str]
 
 
 @pytest.fixture
-def run_python() -> RunPython:
-    """Run a program text in a fresh interpreter and return what it prints."""
+def run_python(pytestconfig: pytest.Config) -> RunPython:
+    """Run a program text in a fresh interpreter and return what it prints; warnings are errors, as they are here."""
+    ignored = [part for warning in pytestconfig.getoption("pythonwarnings") or [] for part in ("-W", warning)]
 
     def run(code: str, *, path: Path | None = None, **environment: str) -> str:
         settings = os.environ | {"PYTHONPATH": str(path) if path else "", "PYTHONDONTWRITEBYTECODE": "1"} | environment
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", code], env=settings, capture_output=True, text=True, check=False
-        )
+        command = [sys.executable, "-W", "error", *ignored, "-c", code]
+        done = subprocess.run(command, env=settings, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
