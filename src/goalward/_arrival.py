@@ -17,21 +17,28 @@ __all__ = ["register_when_loaded"]
 
 
 class Arrival(MetaPathFinder):
-    """Waits for the import of Gymnasium, once."""
+    """Waits for the import of Gymnasium; others may look for it before without loading it."""
+
+    looking = False
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return the spec that others find, with a loader that enters the worlds at its end."""
-        if fullname != "gymnasium":
+        if fullname != "gymnasium" or self.looking:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)
+        self.looking = True
+        try:
+            spec = importlib.util.find_spec(fullname)
+        finally:
+            self.looking = False
         if spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
 
             def load_and_register(module: ModuleType) -> None:
                 load(module)
+                if self in sys.meta_path:
+                    sys.meta_path.remove(self)
                 register()
 
             spec.loader.exec_module = load_and_register  # type: ignore[method-assign]

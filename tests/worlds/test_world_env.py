@@ -52,13 +52,19 @@ def test_names() -> None:
         gymnasium.make("goalward/GridWorld-v0", row=5)
 
 
-@pytest.mark.parametrize("first", ["goalward", "gymnasium"])
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import goalward; import gymnasium",
+        "import gymnasium; import goalward",
+        "import goalward; import importlib.util; importlib.util.find_spec('gymnasium'); import gymnasium",
+    ],
+    ids=["goalward first", "gymnasium first", "looked for, then loaded"],
+)
 def test_worlds_are_registered_in_whatever_order_the_packages_are_loaded(
-    first: str, run_python: Callable[..., str]
+    imports: str, run_python: Callable[..., str]
 ) -> None:
-    second = "gymnasium" if first == "goalward" else "goalward"
-    code = f"import {first}; import {second}; print('goalward/FourRooms-v0' in gymnasium.registry)"
-    assert run_python(code) == "True"
+    assert run_python(f"{imports}; print('goalward/FourRooms-v0' in gymnasium.registry)") == "True"
 
 
 @pytest.mark.parametrize("agent", ["psrl", "vi-ssp"])
