@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import assume, given, settings
 
 import goalward as gw
 from goalward import SSP
+from goalward.errors import SettingError
 from goalward.planning.evaluate import action_values
 from oracles import Exact, Vector
 from strategies import models
@@ -89,3 +92,17 @@ def test_what_it_is_about_where_some_values_are_infinite() -> None:
     assert (found.states, found.sure_states, found.proper, found.B_star) == (2, 1, False, 2.0)
     lost = gw.hardness(SSP.from_dense([[[0.0, 0.5, 0.5]], [[0.0, 1.0, 0.0]]], [[1.0], [1.0]]))
     assert (lost.sure_states, lost.B_star, lost.T_star, lost.D) == (0, np.inf, np.inf, np.inf)
+
+
+@pytest.mark.parametrize("thing", [None, 3, "grid-world", [1.0]])
+@pytest.mark.parametrize(
+    "call",
+    [
+        gw.solve, gw.structure, gw.hardness,
+        lambda world: gw.evaluate(world, [0]),
+        lambda world: gw.simulate(world, [0], 1),
+    ],
+)  # fmt: skip
+def test_what_is_no_model_is_named(call: Callable[[Any], object], thing: object) -> None:
+    with pytest.raises(SettingError, match=r"world is .*(gw\.worlds\.load)"):
+        call(thing)

@@ -17,10 +17,10 @@ Pseudo-code
     10          for h = 1, ..., H, while s is not the goal: play a = argmin Q_h(s, .), observe s'; s <- s'
 
 How it maps
-    `plan` is lines 5 to 9, `observe` the counting, line 10 is ``stop_after_goals=1, stop_after_steps=H`` with a policy
-    indexed by the step. All steps share p^ and n, so once V_h is equal to V_{h+1} no earlier step changes, and the
-    sweep of line 6 stops there. The costs are known, so there is no bonus for them. Each step of a plan is played at
-    most once, so ties drawn for every step and state are ties broken anew at every step.
+    `plan` is lines 5 to 9, `observe` the counting. All steps share p^ and n, so once V_h is equal to V_{h+1} no earlier
+    step changes, and the sweep of line 6 stops there. Line 10 is one plan for all those steps, and another one with a
+    policy indexed by the step for the last ones of the horizon. Ties are broken anew at every step. The costs are
+    known, so there is no bonus for them.
 """
 
 from __future__ import annotations
@@ -76,23 +76,40 @@ class MVPPlus(Optimist, Agent):
             )
         self.refreshed = Counts(task)
         self._tied = np.zeros((self._H, *task.costs.shape), dtype=np.bool_)
-        self._values, self._distinct = np.zeros((2, task.states + 1)), 0
+        self._values = np.zeros((2, task.states + 1))
+        self._distinct = self._left = 0
 
     def plan(self, state: int) -> Plan:
-        """Lines 5 to 9."""
+        """Lines 5 to 9; then the steps that share their best actions, and after them those that do not."""
         self.epoch += 1
+        if self._left == 0:
+            self.refresh()
+            self._left = self._H
+        shared = self._left - self._distinct
+        if shared > 0:
+            steps, policy = shared, self.mixture(self.Q)
+        else:
+            steps, policy = self._left, self.decide(self._tied[-self._left :])
+        values = self._unit * self._values[0, :-1]
+        return Plan(policy, stop_after_goals=1, stop_after_steps=steps, stop_when_cut=True, values=values)
+
+    def observe(self, steps: Steps) -> None:
+        """Count what happened, and the steps that are left of the horizon."""
+        super().observe(steps)
+        at_goal = (steps.next_states == self.task.states).any()
+        self._left = 0 if at_goal else max(self._left - len(steps.states), 0)
+
+    def restart(self) -> None:
+        """Line 3."""
+        self._left = 0
+
+    def refresh(self) -> None:
+        """Line 5: sweep if pairs have passed a power of two, with the estimates at that time."""
         due = np.flatnonzero(np.maximum(2 * self.refreshed.visits, 1) <= self.counts.visits)
         for row in due.tolist():
             self.refreshed.copy_row(row, self.counts)
         if len(due) or not self._distinct:
             self._distinct = self.sweep()
-        return Plan(
-            self.decide(self._tied[-self._distinct :]),
-            stop_after_goals=1,
-            stop_after_steps=self._H,
-            stop_when_cut=True,
-            values=self._unit * self._values[0, :-1],
-        )
 
     def sweep(self) -> int:
         """Lines 6 to 9; return at how many of the last steps the best actions may differ."""
@@ -104,11 +121,9 @@ class MVPPlus(Optimist, Agent):
         return sweep_back(*self.refreshed.estimates(0.0), self._costs, *parts, values, following, self.Q, self._tied)
 
     def decide(self, tied: Bools) -> Int64s:
-        """Break the ties of the last steps, the first of which stands for all before it."""
-        before = self._H - len(tied)
-        all_tied = np.concatenate([np.broadcast_to(tied[0], (before, *tied[0].shape)), tied])
-        chances = self.rng.random(all_tied.shape[:2]) if self.ties == "random" else None
-        return break_ties(all_tied, self._order, chances)
+        """Break ties, for every step and state anew."""
+        chances = self.rng.random(tied.shape[:-1]) if self.ties == "random" else None
+        return break_ties(tied, self._order, chances)
 
     def notes(self) -> dict[str, int | float | str]:
         """Return the horizon, beside the scale and the rule for ties."""

@@ -30,7 +30,7 @@ from goalward.learning.stepwise import PATIENCE, Environment, Stepwise
 from goalward.learning.survey import model_of, read_model_environment, survey, told_by
 from goalward.model.box_task import BoxSteps, BoxTask
 from goalward.model.goal_task import GoalTask
-from goalward.model.ssp import SSP
+from goalward.model.ssp import SSP, check_model
 from goalward.seeds import checked_seed, generator, streams
 from goalward.settings import checked_integer
 from goalward.worlds.outcomes import Outcome
@@ -191,7 +191,7 @@ def checked_agent(agent: Learner, world: object) -> AnyAgent:
     if isinstance(world, Learner):
         raise SettingError("agent and world have changed places; write learn(agent, world, episodes)")
     if isinstance(world, str):
-        raise SettingError(f"world is the text {world!r}; pass the world itself: gw.worlds.load({world!r})")
+        check_model(world)
     if not isinstance(agent, Agent | StepAgent | ContinuousAgent):
         raise SettingError(
             f"agent is {agent!r}; it must be an Agent or a StepAgent: see gw.agents, or gw.agents.make(name)"

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from goalward.errors import FileError, ModelError, StateError
+from goalward.errors import FileError, ModelError, SettingError, StateError
 from goalward.model import checks, dense
 from goalward.model.checks import ModelArrays
 from goalward.model.formats import by_ending
@@ -36,7 +36,7 @@ from goalward.model.layout import GridLayout
 from goalward.model.successors import GOAL, reachable_transitions
 from goalward.model.transitions import Transition, read_transitions
 
-__all__ = ["SSP", "GridLayout"]
+__all__ = ["SSP", "GridLayout", "check_model"]
 
 
 class SSP:
@@ -409,4 +409,15 @@ class SSP:
         return (
             f"SSP(states={self.states}, actions={self.actions}, transitions={len(self.successors)}{unavailable}, "
             f"costs={costs}, initial_state={start})"
+        )
+
+
+def check_model(given: object) -> None:
+    """Raise SettingError if something else than a model is given."""
+    if isinstance(given, str):
+        raise SettingError(f"world is the text {given!r}; pass the world itself: gw.worlds.load({given!r})")
+    if not isinstance(given, SSP):
+        raise SettingError(
+            f"world is {given!r:.80}; it must be an SSP: gw.worlds.load reads worlds and files, gw.from_gymnasium reads"
+            " environments, and SSP.from_transitions reads tables"
         )

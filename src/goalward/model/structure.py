@@ -26,7 +26,7 @@ from scipy.sparse import csgraph
 from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Int32s, Int64s
 from goalward.model.components import end_components
-from goalward.model.ssp import SSP
+from goalward.model.ssp import SSP, check_model
 
 __all__ = [
     "Structure",
@@ -86,6 +86,7 @@ class Structure:
 
 def structure(ssp: SSP) -> Structure:
     """Find the dead ends, the zero-cost loops and the states that cannot be reached from the start."""
+    check_model(ssp)
     distance, _, _ = sure_states(ssp, ssp.available)
     component, count, _ = zero_cost_components(ssp, ssp.available)
     by_component = np.argsort(component, kind="stable")

@@ -19,7 +19,7 @@ from scipy import sparse
 from goalward.arrays import Floats
 from goalward.errors import PolicyError
 from goalward.model.checks import ROW_SUM_TOLERANCE
-from goalward.model.ssp import SSP
+from goalward.model.ssp import SSP, check_model
 from goalward.planning.solve import proved, solve_all
 
 __all__ = ["Evaluation", "action_values", "evaluate", "markov_chain", "policy_weights", "row_sums"]
@@ -70,6 +70,7 @@ def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-9, *, goal_first
 
 def markov_chain(ssp: SSP, policy: ArrayLike) -> SSP:
     """Return the SSP with one action that a policy makes of a model."""
+    check_model(ssp)
     weights = policy_weights(ssp, policy)
     shares = ssp.probabilities / np.repeat(row_sums(ssp), np.diff(ssp.indptr))
     kernel = sparse.csr_array((shares, ssp.successors, ssp.indptr), shape=(ssp.states * ssp.actions, ssp.states + 1))

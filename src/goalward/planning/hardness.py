@@ -18,7 +18,7 @@ import numpy as np
 
 from goalward.arrays import Floats
 from goalward.model.rows import keep_rows
-from goalward.model.ssp import SSP
+from goalward.model.ssp import SSP, check_model
 from goalward.planning.evaluate import action_values
 from goalward.planning.solve import proved, solve_all
 
@@ -60,6 +60,7 @@ class Hardness:
 
 def hardness(ssp: SSP) -> Hardness:
     """Compute B*, T*, the SSP-diameter, the smallest cost and the gaps of a model."""
+    check_model(ssp)
     ones = np.ones(ssp.costs.shape)
     values = proved(solve_all(ssp, WANTED), NEEDED, "the values").values
     sure = np.isfinite(values)

@@ -16,7 +16,7 @@ from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import PolicyError
 from goalward.model.dynamics import draw_action, draw_successor, dynamics
-from goalward.model.ssp import SSP
+from goalward.model.ssp import SSP, check_model
 from goalward.model.structure import sure_states
 from goalward.planning.evaluate import markov_chain, policy_weights
 from goalward.planning.solve import Solution
@@ -91,6 +91,7 @@ def simulate(
     >>> gw.simulate(world, gw.solve(world), 1000)
     Simulation(episodes=1000, mean_cost=6.086 ± 0.049, mean_steps=6.086)
     """
+    check_model(ssp)
     checked_integer("episodes", episodes, 1)
     if max_steps is not None:
         checked_integer("max_steps", max_steps, 1)

@@ -29,7 +29,7 @@ from goalward._jit import exercise
 from goalward.arrays import Floats, Int64s
 from goalward.errors import PolicyError, PrecisionError, SettingError, UnreachableGoalError
 from goalward.html_tables import facts_html, table_html
-from goalward.model.ssp import SSP
+from goalward.model.ssp import SSP, check_model
 from goalward.model.structure import sure_states
 from goalward.number_format import number
 from goalward.planning import bellman
@@ -172,6 +172,7 @@ def solve(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None, *, g
     >>> print(f"{solution.values[0]:.4f}")
     6.0365
     """
+    check_model(ssp)
     if not 0.0 < tolerance < 1.0:
         raise SettingError(f"tolerance is {tolerance!r}; it must lie between 0 and 1, both excluded")
     if start is not None and len(start.policy) != ssp.states:
