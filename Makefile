@@ -6,8 +6,9 @@ CORE_STAMP := .venv/.core-installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PEERS_STAMP := .venv-peers/.installed
 LOWEST_STAMP := .venv-lowest/.installed
+DOCS_STAMP := .venv/.docs-installed
 
-.PHONY: attack browser install reproduce test lint types tests test-lowest dist bench \
+.PHONY: attack browser docs install reproduce test lint types tests test-lowest dist bench \
 	bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages clean
 
 install: $(STAMP)
@@ -60,6 +61,14 @@ $(LOWEST_STAMP): pyproject.toml
 
 test-lowest: $(LOWEST_STAMP)
 	.venv-lowest/bin/pytest -W ignore::DeprecationWarning --numprocesses=auto --dist=worksteal
+
+# The pages in build/docs/index.html. Warnings and failing cells are errors.
+$(DOCS_STAMP): $(CORE_STAMP)
+	$(PIP) --editable '.[docs]'
+	touch $(DOCS_STAMP)
+
+docs: $(DOCS_STAMP)
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going docs build/docs
 
 # A source archive and a wheel, in dist/.
 dist: install

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -55,3 +56,10 @@ def test_studies_and_results():
 @pytest.mark.parametrize("values", [[], [0.0], [0.0, 0.0], [-1.0, 2.0]])
 def test_curves_of_any_length(values):
     assert "nan" not in line_html(values, "x")
+
+
+def test_a_table_of_results_shows_itself() -> None:
+    shown = gw.Table([{"agent": "<i>", "regret": 1234.5}, {"agent": "b", "regret": math.nan}])._repr_html_()
+    assert "&lt;i&gt;" in shown
+    assert "1,234" in shown
+    assert "nan" not in shown

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from goalward import SSP, agents, archive, learn, worlds
-from goalward.agents import PSRL, Agent, Learner, Optimal, StepAgent, Steps, Task
+from goalward.agents import PSRL, Agent, Learner, Optimal, StepAgent, Steps, Task, Uniform
 from goalward.errors import FileError, PolicyError, SettingError, UnknownNameError
 
 WORLD = worlds.grid_world(2, 2)
@@ -128,3 +128,14 @@ def test_lazy_names() -> None:
         assert getattr(agents, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'Psrl'"):
         agents.Psrl  # noqa: B018
+
+
+def test_an_agent_that_is_not_registered_has_the_name_of_its_class() -> None:
+    @dataclass(eq=False)
+    class Mine(Uniform):
+        boldness: float = 0.5
+
+    assert Uniform.name == "uniform"
+    assert Mine().name == "Mine"
+    with pytest.raises(UnknownNameError, match="Mine"):
+        Mine(bolness=0.1)

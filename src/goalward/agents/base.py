@@ -111,6 +111,7 @@ class Learner(metaclass=Constructor):
     """
 
     name: ClassVar[str]
+    """The name in tables and messages; that of the class, unless it is registered under another."""
     needs: ClassVar[tuple[str, ...]] = ()
 
     continuous: ClassVar[bool] = False
@@ -120,6 +121,12 @@ class Learner(metaclass=Constructor):
     rng: np.random.Generator
     given: Mapping[str, Any] = MappingProxyType({})
     """What `from_world` read off the true model."""
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Name the algorithm after its class."""
+        super().__init_subclass__(**arguments)
+        if "name" not in vars(cls):
+            cls.name = cls.__name__
 
     @property
     def leaves_free_loops(self) -> bool:

@@ -12,6 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from goalward.errors import FileError, UnknownNameError
+from goalward.html_tables import table_html
+from goalward.number_format import number
 
 __all__ = ["Table"]
 
@@ -68,8 +70,19 @@ class Table:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def _repr_html_(self) -> str:
+        """Return the table as a notebook shows it, with rounded numbers."""
+        rows = [[shown(value) for value in row.values()] for row in self.rows]
+        return table_html(list(self.columns), rows)
+
     def __repr__(self) -> str:
         return f"Table({len(self)} rows: {', '.join(self.columns)})"
+
+
+def shown(value: object) -> str:
+    if value is None or is_nan(value):
+        return ""
+    return number(value) if isinstance(value, float) else str(value)
 
 
 def is_nan(value: object) -> bool:

@@ -1,0 +1,66 @@
+"""The directive `agent-curve`: an agent learns on GridWorld while the pages are built, and its curve is drawn.
+
+The argument is the agent's name. `:tuned:` gives settings for a second line of the same agent, as in
+``:tuned: scale = 0.003``. PSRL-SSP and the uniformly random policy are drawn for comparison.
+"""
+
+import base64
+import html
+import io
+import tempfile
+import tomllib
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+import goalward as gw
+from goalward.results.results import Results
+
+EPISODES, RUNS = 1_000, 3
+
+
+def compared(agent: str, tuned: str) -> Results:
+    """Run the agent beside PSRL-SSP and the uniform policy, small."""
+    agents: list[dict[str, Any]] = [{"agent": agent}]
+    if tuned:
+        agents.append({"agent": agent, "label": f"{agent}, {tuned}", "settings": tomllib.loads(tuned)})
+    agents += [{"agent": name} for name in ("psrl", "uniform") if name != agent]
+    study = gw.Study.from_dict(
+        {
+            "name": f"curve-{agent}",
+            "runs": RUNS,
+            "episodes": EPISODES,
+            "max_steps": 1_000_000,
+            "worlds": [{"world": "grid-world-v0", "label": "GridWorld"}],
+            "agents": agents,
+        }
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        return gw.run(study, folder, workers=1)
+
+
+class AgentCurve(SphinxDirective):
+    """Draw the curve."""
+
+    required_arguments = 1
+    option_spec: ClassVar[dict[str, Any]] = {"tuned": directives.unchanged}
+
+    def run(self) -> list[nodes.Node]:
+        """Return the picture and what it shows."""
+        agent, tuned = self.arguments[0], self.options.get("tuned", "")
+        file = io.BytesIO()
+        gw.plot(compared(agent, tuned), axes="log").savefig(file, format="svg")
+        data = base64.b64encode(file.getvalue()).decode("ascii")
+        what = f"Gap regret of {agent} on GridWorld, {EPISODES:,} episodes, mean of {RUNS} runs"
+        picture = f'<img class="curve" alt="{html.escape(what)}" src="data:image/svg+xml;base64,{data}">'
+        caption = nodes.paragraph("", f"{what}, made when this page was built.")
+        return [nodes.raw("", picture, format="html"), caption]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the directive."""
+    app.add_directive("agent-curve", AgentCurve)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,34 @@
+"""The directive `module-docstring`: what stands at the top of a module, as it stands there."""
+
+import ast
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+import goalward
+
+PACKAGE = Path(goalward.__file__).parent
+
+
+class ModuleDocstring(SphinxDirective):
+    """Show a docstring as a literal block; its first line, a title, is left out."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return the block."""
+        path = PACKAGE / self.arguments[0]
+        self.env.note_dependency(str(path))
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        if not text:
+            raise self.error(f"{self.arguments[0]} has no docstring")
+        body = text.partition("\n")[2].strip("\n")
+        return [nodes.literal_block(body, body, language="text", classes=["docstring"])]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the directive."""
+    app.add_directive("module-docstring", ModuleDocstring)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,80 @@
+"""How Sphinx builds the pages: `make docs`. Warnings and failing cells are errors there."""
+
+import re
+import sys
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+import goalward
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+project = "goalward"
+author = "The goalward developers"
+project_copyright = author
+version = release = goalward.__version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "agent_curve",
+    "command_line",
+    "field_table",
+    "module_docstring",
+    "registered",
+]
+exclude_patterns = ["_extensions"]
+# Docstrings of several classes speak of `states`; which one is meant is clear to readers.
+suppress_warnings = ["ref.python"]
+
+html_theme = "furo"
+html_title = f"goalward {release}"
+html_static_path = ["_static"]
+html_css_files = ["goalward.css"]
+html_show_sourcelink = False
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "html_image"]
+myst_heading_anchors = 3
+# Examples are shown as they are typed: no quotes are curled, no dashes joined.
+smartquotes = False
+
+# Cells run anew in every build, in folders of their own, and an error in one ends the build.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+nb_execution_in_temp = True
+# Kernels may have to be compiled first.
+nb_execution_timeout = 600
+nb_merge_streams = True
+
+# Docstrings write names between single backticks.
+default_role = "code"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 90
+
+# Links to files of the repository that are pages here, too.
+PAGES_OF_FILES = {
+    r"(?:\.\./)+CONTRIBUTING\.md": "/contributing.md",
+    r"(?:\.\./)+CHANGELOG\.md": "/changelog.md",
+    r"(?:\.\./)+README\.md": "/index.md",
+    r"(?:\.\./)+benchmarks/results/([\w-]+\.md)": r"/benchmarks/\1",
+}
+
+
+def follow_files(app: Sphinx, page: str, source: list[str]) -> None:
+    """Let links that lead out of the folder lead to the page that includes the file."""
+    for file, target in PAGES_OF_FILES.items():
+        source[0] = re.sub(rf"\]\({file}", f"]({target}", source[0])
+
+
+def setup(app: Sphinx) -> None:
+    """Enter the hook."""
+    app.connect("source-read", follow_files)
