@@ -3,6 +3,10 @@
 The box is cut into equal cells, which are the states of PSRL-SSP (see `psrl.py`); a step into the goal set leads to its
 goal. Where a cell leads depends on where in the cell the agent is, so the cells are not a Markov model of the task and
 nothing about the algorithm is proved here. It is the baseline of continuous PSRL-SSP.
+
+A policy on cells may drive the task in a circle for ever, although the drawn model says that it reaches the goal. The
+epochs of PSRL-SSP then last until the visits of a pair have doubled, so a later circle takes longer. Those of TSDE (see
+`psrl_variants.py`) also end after one step more than the last epoch took.
 """
 
 from __future__ import annotations
@@ -10,22 +14,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 import numpy as np
 
 from goalward.agents.base import Steps, Task, register
 from goalward.agents.continuous import BoxPlan, ContinuousAgent
 from goalward.agents.psrl import PSRL
+from goalward.agents.psrl_variants import TSDE
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import Prior
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.errors import SettingError
 from goalward.model.box_task import BoxSteps, BoxTask, check_costs
-from goalward.settings import checked_integer
+from goalward.settings import checked_choice, checked_integer
 
 __all__ = ["AggregatedPSRL"]
 
 MOST_CELLS = 100_000
+EPOCHS = {"psrl": PSRL, "tsde": TSDE}
 
 
 @register("aggregated-psrl")
@@ -39,7 +46,11 @@ class AggregatedPSRL(ContinuousAgent):
     prior: Prior = field(default_factory=Dirichlet)
     """What is believed about the cells' kernel before anything is seen."""
 
+    epochs: str = field(default="psrl", metadata={"added_later": True})
+    """Whose epochs: those of "psrl", or those of "tsde", which end sooner where a policy drives in a circle."""
+
     def __post_init__(self) -> None:
+        checked_choice("epochs", self.epochs, EPOCHS)
         for number in self.cells if isinstance(self.cells, list | tuple) else [self.cells]:
             checked_integer("cells", number, 1)
 
@@ -54,11 +65,10 @@ class AggregatedPSRL(ContinuousAgent):
             raise SettingError(f"cells is {self.cells!r}: {math.prod(shape):,} cells; at most {MOST_CELLS:,} fit")
         self._shape: Int64s = np.array(shape, dtype=np.int64)
         self._width: Floats = (task.high - task.low) / self._shape
-        centres = (
-            task.low + (np.stack(np.unravel_index(np.arange(math.prod(shape)), shape), axis=1) + 0.5) * self._width
-        )
-        costs = check_costs(task.cost(centres), centres, task.actions)
-        self.table = PSRL(self.prior)
+        places = np.stack(np.unravel_index(np.arange(math.prod(shape)), shape), axis=1)
+        self._centres: Floats = task.low + (places + 0.5) * self._width
+        costs = check_costs(task.cost(self._centres), self._centres, task.actions)
+        self.table: PSRL = EPOCHS[self.epochs](self.prior)
         self.table.begin(Task(costs, 0, task.episodes), rng)
 
     def cell_of(self, states: Floats) -> Int64s:
@@ -71,15 +81,23 @@ class AggregatedPSRL(ContinuousAgent):
         plan = self.table.plan(int(self.cell_of(state[np.newaxis])[0]))
         policy, limits = plan.policy, self.table.visits + 1
         visits = np.zeros(limits.shape, dtype=np.int64)
+        steps_left = count(-1 if plan.stop_after_steps is None else plan.stop_after_steps - 1, -1)
 
         def cell(point: Floats) -> int:
             return int(self.cell_of(point[np.newaxis])[0])
 
-        def has_doubled(point: Floats, action: int) -> bool:
-            visits[cell(point), action] += 1
-            return bool(visits[cell(point), action] >= limits[cell(point), action])
+        def seen_enough(point: Floats, action: int) -> bool:
+            pair = cell(point), action
+            visits[pair] += 1
+            return next(steps_left) == 0 or bool(visits[pair] >= limits[pair])
 
-        return BoxPlan(lambda point, chance: int(policy[cell(point)]), has_doubled, plan.stop_after_goals)
+        return BoxPlan(
+            lambda point, chance: int(policy[cell(point)]),
+            seen_enough,
+            plan.stop_after_goals,
+            points=self._centres,
+            values=plan.values,
+        )
 
     def observe(self, steps: BoxSteps) -> None:  # type: ignore[override]
         """Learn from the cells of what happened."""
