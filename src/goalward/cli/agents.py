@@ -20,7 +20,9 @@ def learn(
     settings: Settings = None,
     agent: Annotated[
         str | None,
-        typer.Option(help="An algorithm (goalward list agents) or a class, my_agent.py:Mine.  [default: psrl]"),
+        typer.Option(
+            help="An algorithm (goalward list agents) or a class, a.py:Mine.  [default: psrl, or continuous-psrl]"
+        ),
     ] = None,
     agent_settings: AgentSettings = None,
     episodes: Annotated[int, typer.Option(help="How many episodes to run.")] = 1000,
@@ -63,7 +65,7 @@ def learn(
         found = run_once(
             world,
             settings or [],
-            agent=agent or "psrl",
+            agent=agent,
             agent_settings=agent_settings or [],
             episodes=episodes,
             seed=seed,

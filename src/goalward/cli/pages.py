@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -47,14 +47,19 @@ def report(
 def watch(
     world: World,
     settings: Settings = None,
-    agent: Annotated[str, typer.Option(help="The name of an algorithm: goalward list agents.")] = "psrl",
+    agent: Annotated[
+        str | None,
+        typer.Option(help="The name of an algorithm: goalward list agents.  [default: psrl, or continuous-psrl]"),
+    ] = None,
     agent_settings: AgentSettings = None,
     rival: Annotated[str | None, typer.Option(help="Another algorithm beside it, with the same luck.")] = None,
     rival_settings: Annotated[
         list[str] | None,
         typer.Option("--rival-set", metavar="NAME=VALUE", help="A setting of the rival. Can be repeated."),
     ] = None,
-    episodes: Annotated[int, typer.Option(help="How many episodes to run.")] = 1000,
+    episodes: Annotated[
+        int | None, typer.Option(help="How many episodes to run.  [default: 1000, or 20 with continuous states]")
+    ] = None,
     seed: Annotated[int, typer.Option(help="The seed of all random draws.")] = 0,
     max_steps: Annotated[int | None, typer.Option(help="End a run after this many steps.")] = None,
     give_up_cost: GiveUpCost = None,
@@ -69,27 +74,35 @@ def watch(
     delay: Annotated[float, typer.Option(min=0.0, help="With --live: seconds to wait at each epoch.")] = 0.0,
 ) -> None:
     """Write a page that replays how an agent learns."""
+    from goalward import worlds
     from goalward.errors import SettingError
     from goalward.execution.interrupts import stop_requests
     from goalward.execution.rerun import replay_of
-    from goalward.execution.single_run import finite_world, run_once
-    from goalward.learning.replay import Recorder
+    from goalward.execution.single_run import run_once, usual_agent
+    from goalward.model.ssp import SSP
     from goalward.report.page import check_place
     from goalward.report.progress import open_episode_display
     from goalward.report.watch_page import run_labels
     from goalward.report.watch_page import watch as make_page
 
     check_place(out)
-    model = finite_world(world, settings or [])
+    model = worlds.load(world, settings or [])
+    if episodes is None:
+        episodes = 1000 if isinstance(model, SSP) else 20
+    if not isinstance(model, SSP) and (live or gif is not None):
+        raise SettingError(
+            f"{world} has continuous states; {'--live' if live else '--gif'} is for worlds with finitely many: leave it"
+            " out, and the page replays the run"
+        )
     if gif is not None:
         from goalward.report.replay_animation import check_animation, save_animation
 
         if live:
             raise SettingError("--live writes nothing; leave --gif out")
-        check_animation(gif, model)
+        check_animation(gif, cast("SSP", model))
     if rival is None and rival_settings:
         raise SettingError("--rival-set sets the rival; name one with --rival")
-    chosen = [(agent, agent_settings or []), *([(rival, rival_settings or [])] if rival else [])]
+    chosen = [(agent or usual_agent(model), agent_settings or []), *([(rival, rival_settings or [])] if rival else [])]
     if live:
         from goalward.report.live_watch import watch_live
 
@@ -105,7 +118,7 @@ def watch(
                 found.append(
                     run_once(
                         world, settings or [], agent=name, agent_settings=given, episodes=episodes, seed=seed,
-                        max_steps=max_steps, give_up_cost=give_up_cost, observer=Recorder(), watch=watcher,
+                        max_steps=max_steps, give_up_cost=give_up_cost, keep_replay=True, watch=watcher,
                     )
                 )  # fmt: skip
     page = make_page(*(each.run for each in found), world=world)
@@ -139,11 +152,12 @@ def go_on(display: Callable[[int, int], bool], stopped: Callable[[], int], done:
 
 def run_line(found: SingleRun) -> str:
     """Say what of a run is on the page."""
-    run = found.run
-    assert run.replay is not None
-    kept, replay = len(run.replay.frames) - 1, run.replay
+    run, replay = found.run, found.run.replay
     name = run.agent.name
-    if not replay.has_plans:
+    kept = 0 if replay is None else len(replay.frames) - 1
+    if replay is None:
+        shown = f"{run.total_steps:,} steps, {len(run.epochs):,} epochs"
+    elif not replay.has_plans:
         shown = f"it follows no plans to replay; the page shows it at {kept:,} moments"
     elif kept < replay.epochs:
         shown = f"{replay.epochs:,} epochs, {kept:,} of them on the page"

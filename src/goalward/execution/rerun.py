@@ -6,9 +6,11 @@ A run is a pure function of its spec, so it is the same run.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from goalward import worlds
 from goalward.agents.base import StepAgent
 from goalward.arrays import Floats, Int64s
 from goalward.errors import SettingError
@@ -21,7 +23,7 @@ from goalward.studies.attachments import Attachments
 from goalward.studies.factory import make_agent, make_world
 from goalward.studies.run_spec import RunSpec
 
-__all__ = ["Final", "final_plan", "regret_by_cause", "replay_of", "rerun", "visits"]
+__all__ = ["Final", "final_plan", "kept_run", "regret_by_cause", "replay_of", "rerun", "visits"]
 
 CHANCES = 60
 """How many random numbers show which actions a step agent chooses among; enough for ties of up to six actions."""
@@ -87,6 +89,23 @@ def replay_of(run: Run) -> Replay:
     if again.replay is None or not np.array_equal(again.costs, run.costs):
         raise SettingError("carried out again, the run was another one; record it with learn(..., keep_replay=True)")
     return again.replay
+
+
+def kept_run(run: Run) -> Run:
+    """Return a run in a goal task with its plans and steps: the run itself, or the run carried out again."""
+    if run.plans is not None and run.trajectory is not None:
+        return run
+    task: Any = run.agent.task
+    if task.origin is None:
+        raise SettingError(
+            "the run cannot be carried out again: its task is no world of the registry; record it with"
+            " learn(..., keep_replay=True)"
+        )
+    world = worlds.make(task.origin["id"], **task.origin["settings"])
+    again = learn(run.agent, world, run.episodes, run.seed, max_steps=max(run.total_steps, 1), keep_replay=True)
+    if not np.array_equal(again.costs, run.costs):
+        raise SettingError("carried out again, the run was another one; record it with learn(..., keep_replay=True)")
+    return again
 
 
 def visits(world: SSP, run: Run) -> Int64s:

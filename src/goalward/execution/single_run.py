@@ -16,6 +16,7 @@ from goalward.learning.endless import check_end
 from goalward.learning.loop import learn
 from goalward.learning.replay import Observer
 from goalward.learning.run import Run
+from goalward.model.goal_task import GoalTask
 from goalward.model.ssp import SSP
 from goalward.seeds import run_seed
 from goalward.settings import checked_integer, read_settings
@@ -23,7 +24,7 @@ from goalward.studies.agent_files import is_reference, load_class, read_agent_fi
 from goalward.studies.designer import blaming
 from goalward.studies.factory import with_give_up
 
-__all__ = ["SingleRun", "finite_world", "run_once"]
+__all__ = ["SingleRun", "finite_world", "run_once", "usual_agent"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,11 @@ def finite_world(name: str, settings: Sequence[str] = ()) -> SSP:
     return world
 
 
+def usual_agent(world: SSP | GoalTask) -> str:
+    """Return the name of the agent that learns in a world if none is named."""
+    return "psrl" if isinstance(world, SSP) else "continuous-psrl"
+
+
 def make_learner(agent: str, settings: Sequence[str], world: Any, episodes: int) -> Learner:
     """Build an agent of the registry or of a user's file."""
     if not is_reference(agent):
@@ -69,7 +75,7 @@ def run_once(
     world: str | None,
     settings: Sequence[str] = (),
     *,
-    agent: str = "psrl",
+    agent: str | None = None,
     agent_settings: Sequence[str] = (),
     episodes: int = 1000,
     seed: int | None = None,
@@ -78,6 +84,7 @@ def run_once(
     resume: Path | None = None,
     watch: Callable[[int, int], bool] | None = None,
     observer: Observer | None = None,
+    keep_replay: bool = False,
 ) -> SingleRun:
     """Let an agent learn in a world.
 
@@ -87,7 +94,8 @@ def run_once(
         As `goalward.worlds.load` takes them. An agent from a file knows its world, so it may be None there.
     agent, agent_settings
         The name of an algorithm, or ``my_agent.py:Mine`` for a class in a file, which is executed; and its settings,
-        such as ``delta=0.1``. An agent that goes on has its own.
+        such as ``delta=0.1``. An agent that goes on has its own. By default psrl, or continuous-psrl in a goal
+        task with continuous states.
     seed
         By default 0, or a new one for an agent from a file, so that its luck is not that of earlier runs.
     give_up_cost
@@ -98,6 +106,8 @@ def run_once(
         Called with the episodes and steps done so far; it ends the run by returning False.
     observer
         Told of the run while it goes on, as `learn` does.
+    keep_replay
+        Keep what `goalward.watch` shows.
     """
     checked_integer("episodes", episodes, 1)
     origin: dict[str, Any] = {"seed": 0, "episodes": 0}
@@ -115,7 +125,7 @@ def run_once(
     if origin.get("give_up_cost") is not None:
         ssp = with_give_up(ssp, origin["give_up_cost"])
     if learner is None:
-        learner = make_learner(agent, agent_settings, ssp, episodes)
+        learner = make_learner(agent or usual_agent(ssp), agent_settings, ssp, episodes)
         origin["seed"] = seed = seed or 0
     elif seed is None:
         seed = run_seed(origin["seed"], "resume", origin["episodes"])
@@ -125,6 +135,9 @@ def run_once(
     # A run of two steps comes first, so that the time is not that of compiling. It changes nothing.
     learn(learner, ssp, episodes, seed, max_steps=2, resume=resumes)
     began = time.perf_counter()
-    run = learn(learner, ssp, episodes, seed, max_steps=max_steps, resume=resumes, watch=watch, observer=observer)
+    run = learn(
+        learner, ssp, episodes, seed, max_steps=max_steps, resume=resumes, watch=watch, observer=observer,
+        keep_replay=keep_replay,
+    )  # fmt: skip
     seconds = time.perf_counter() - began
     return SingleRun(run, seconds, origin | {"episodes": origin["episodes"] + len(run.costs)}, ssp)

@@ -95,7 +95,7 @@ def learn(
     keep_plans, keep_steps
         Keep the plans with their models, and all steps, in the Run.
     keep_replay
-        Keep what `goalward.watch` shows in the Run.
+        Keep what `goalward.watch` shows in the Run; in a goal task these are the plans and the steps.
     watch
         Called now and then with the number of episodes and steps done; the run ends there if it returns False.
     observer
@@ -117,11 +117,11 @@ def learn(
     stage: Rollout | Stepwise | BoxStage
     if isinstance(world, GoalTask):
         check_box_options(task=task, goal=goal, cost=cost, give_up_cost=give_up_cost, observer=observer)
-        check_box_options(keep_replay=keep_replay or None)
         best = unknown((1, world.actions))
         learner = prepare(given, world.told(episodes), generator(planning), resume)
         stage = BoxStage(world, environment, acting)
-        loop = Loop(learner, stage, Ledger(episodes, best.gaps), limit, keep_plans, keep_steps, watch, None)
+        kept = keep_plans or keep_replay, keep_steps or keep_replay
+        loop = Loop(learner, stage, Ledger(episodes, best.gaps), limit, *kept, watch, None)
         return loop.run(checked_seed(seed), best, loop.go(), None)
     model = checked_model(world, give_up_cost, goal, cost)
     reading = None

@@ -59,6 +59,8 @@ class BoxTask:
         How many episodes the run asks for, K.
     origin
         The id and the settings of a world of the registry; None for a task from elsewhere.
+    coordinates, action_names
+        What to call the coordinates and the actions.
     """
 
     low: Floats
@@ -69,6 +71,8 @@ class BoxTask:
     cost: CostFunction
     episodes: int = 1
     origin: Mapping[str, Any] | None = field(default=None, repr=False)
+    coordinates: tuple[str, ...] = ()
+    action_names: tuple[str, ...] = ()
 
     @property
     def dimensions(self) -> int:
@@ -116,12 +120,21 @@ def box_task(
     goal: GoalSet,
     cost: float | ArrayLike | CostFunction,
     periodic: ArrayLike,
+    coordinates: Sequence[str] | None = None,
 ) -> BoxTask:
     """Return what is known of a task, checked."""
     lower, upper = checked_box(low, high)
-    number = checked_integer("actions", actions, 1) if isinstance(actions, int) else len(actions)
+    names = (
+        [str(action) for action in range(checked_integer("actions", actions, 1))]
+        if isinstance(actions, int)
+        else actions
+    )
+    number = len(names)
     if number < 1:
         raise SettingError("actions is empty; a task needs at least one action")
+    called = [f"x{place}" for place in range(len(lower))] if coordinates is None else list(coordinates)
+    if len(called) != len(lower) or not all(isinstance(name, str) for name in called):
+        raise SettingError(f"coordinates is {coordinates!r}; it must be {len(lower)} names, one for each coordinate")
     try:
         wraps = np.broadcast_to(np.asarray(periodic, dtype=np.bool_), lower.shape).copy()
     except ValueError:
@@ -130,7 +143,9 @@ def box_task(
     check_goal(goal, probes)
     function = cost_function(cost, number)
     check_costs(function(probes), probes, number)
-    return BoxTask(lower, upper, wraps, number, goal, function)
+    return BoxTask(
+        lower, upper, wraps, number, goal, function, coordinates=tuple(called), action_names=tuple(map(str, names))
+    )
 
 
 def checked_box(low: ArrayLike, high: ArrayLike) -> tuple[Floats, Floats]:

@@ -63,6 +63,8 @@ class GoalTask:
         The cost of a step: a number, one for each action, or a function that returns ``[n, A]`` for points ``[n, m]``.
     periodic
         Which coordinates wrap around, such as angles.
+    coordinates
+        What pictures call the coordinates; x0, x1, ... by default.
 
     Examples
     --------
@@ -86,9 +88,9 @@ class GoalTask:
         start: StartFunction | ArrayLike,
         cost: float | ArrayLike | CostFunction = 1.0,
         periodic: ArrayLike = False,
+        coordinates: Sequence[str] | None = None,
     ):
-        self.known = box_task(low, high, actions, goal, cost, periodic)
-        self.action_names = None if isinstance(actions, int) else tuple(actions)
+        self.known = box_task(low, high, actions, goal, cost, periodic, coordinates)
         self._play: Callable[[int], Play]
         if callable(start):
             draw = start
@@ -98,11 +100,10 @@ class GoalTask:
         self._play = lambda stream: FunctionPlay(self.known, draw, step, generator(stream))
 
     @classmethod
-    def from_play(cls, known: BoxTask, play: Callable[[int], Play], names: Sequence[str] | None = None) -> GoalTask:
+    def from_play(cls, known: BoxTask, play: Callable[[int], Play]) -> GoalTask:
         """Return the task of a function that starts a play from an integer seed."""
         task = object.__new__(cls)
-        task.known, task.action_names = known, None if names is None else tuple(names)
-        task._play = play
+        task.known, task._play = known, play
         return task
 
     @classmethod
@@ -154,6 +155,11 @@ class GoalTask:
         twin.__dict__.update(self.__dict__)
         twin.known = replace(self.known, origin={"id": id, "settings": dict(settings)})
         return twin
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """What the actions are called; their numbers if they have no names."""
+        return self.known.action_names
 
     @property
     def dimensions(self) -> int:

@@ -36,12 +36,9 @@ class Facts(NamedTuple):
     periodic: tuple[bool, ...]
     goal: GoalSet
     read: Read
+    coordinates: tuple[str, ...] | None = None
     actions: tuple[float, ...] | None = None
     ends_at_goal: bool = True
-
-    def told(self, actions: int) -> BoxTask:
-        """Return what an agent is told."""
-        return box_task(self.low, self.high, actions, self.goal, 1.0, self.periodic)
 
 
 def at_the_flag(points: Floats) -> Bools:
@@ -74,14 +71,15 @@ def read_pendulum(observation: Any) -> Floats:
 
 
 PI = float(np.pi)
-MOUNTAIN_CAR = Facts((-1.2, -0.07), (0.6, 0.07), (False, False), at_the_flag, np.asarray)
+MOUNTAIN_CAR = Facts((-1.2, -0.07), (0.6, 0.07), (False, False), at_the_flag, np.asarray, ("position", "velocity"))
 ACROBOT = Facts(
     (-PI, -PI, -4.0 * PI, -9.0 * PI), (PI, PI, 4.0 * PI, 9.0 * PI), (True, True, False, False), above_the_bar,
-    read_acrobot,
+    read_acrobot, ("first angle", "second angle", "first speed", "second speed"),
 )  # fmt: skip
 PENDULUM = Facts(
-    (-PI, -8.0), (PI, 8.0), (True, False), upright(0.2, 1.0), read_pendulum, (-2.0, 0.0, 2.0), ends_at_goal=False
-)
+    (-PI, -8.0), (PI, 8.0), (True, False), upright(0.2, 1.0), read_pendulum, ("angle", "speed"), (-2.0, 0.0, 2.0),
+    ends_at_goal=False,
+)  # fmt: skip
 KNOWN = {"MountainCar": MOUNTAIN_CAR, "Acrobot": ACROBOT, "Pendulum": PENDULUM}
 
 
@@ -122,6 +120,7 @@ def environment_task(
         facts.goal if goal is None else goal,
         1.0 if cost is None else cost,
         (facts.periodic or False) if periodic is None else periodic,
+        facts.coordinates if low is None and read is None else None,
     )
     loose = facts.ends_at_goal and goal is None
     return GoalTask.from_play(

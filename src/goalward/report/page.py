@@ -29,6 +29,7 @@ __all__ = ["Page", "check_place", "show_file"]
 SHARED = ("elements", "numbers", "colours", "block", "address", "chart")
 MODULES = {
     "watch": (*SHARED, "replay", "planner", "places", "world_map", "cell", "watch"),
+    "planes": (*SHARED, "plane", "planes"),
     "report": (*SHARED, "report"),
 }
 IMPORT = re.compile(r"^import .*?;\n", flags=re.MULTILINE | re.DOTALL)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from goalward.errors import SettingError
-from goalward.execution.rerun import replay_of
+from goalward.execution.rerun import kept_run, replay_of
 from goalward.learning.run import Run
 from goalward.model.ssp import SSP
 from goalward.report.page import Page
 from goalward.report.page_data import Block
+from goalward.report.plane_data import plane_document
 from goalward.report.replay_data import watch_document
 
 __all__ = ["run_labels", "watch"]
@@ -20,8 +22,9 @@ __all__ = ["run_labels", "watch"]
 def watch(*runs: Run, labels: Sequence[str] | None = None, world: str = "") -> Page:
     """Return a page on which one run is replayed, or two side by side; a notebook shows it inline.
 
-    A run that was learnt from scratch on a known model is carried out again for its plans. Any other is recorded with
-    ``learn(..., keep_replay=True)``.
+    A run that was learnt from scratch on a known model, or in a goal task of the registry, is carried out again for its
+    plans. Any other is recorded with ``learn(..., keep_replay=True)``. The replay of a goal task with continuous states
+    goes episode by episode, over two of the coordinates.
 
     Parameters
     ----------
@@ -43,19 +46,30 @@ def watch(*runs: Run, labels: Sequence[str] | None = None, world: str = "") -> P
     if not 1 <= len(runs) <= 2 or not all(isinstance(run, Run) for run in runs):
         raise SettingError(f"watch takes one run or two, as gw.learn returns them; these are {list(runs)!r}")
     first = runs[0]
-    for run in runs[1:]:
-        if not np.array_equal(run.agent.task.costs, first.agent.task.costs) or run.world != first.world:
-            raise SettingError("the two runs are in different worlds; only runs in the same world can be compared")
+    if not all(same_world(run, first) for run in runs[1:]):
+        raise SettingError("the two runs are in different worlds; only runs in the same world can be compared")
     names = run_labels([run.agent.name for run in runs]) if labels is None else list(labels)
     if len(set(names)) != len(runs):
         raise SettingError(f"labels is {labels!r}; it must be one text for each of the {len(runs)} runs, all different")
-    replays = dict(zip(names, map(replay_of, runs), strict=True))
     block = Block()
+    if first.agent.continuous:
+        kept = dict(zip(names, map(kept_run, runs), strict=True))
+        document = plane_document(block, world or "a task with continuous states", kept)
+        return Page("planes", document["title"], document, block)
+    replays = dict(zip(names, map(replay_of, runs), strict=True))
     name = world or f"a world of {first.agent.task.states:,} states"
     truth: SSP | None = first.world
     truncations = {label: run.truncation for label, run in zip(names, runs, strict=True)}
     document = watch_document(block, truth, name, replays, first.seed, first.episodes, truncations)
     return Page("watch", document["title"], document, block)
+
+
+def same_world(run: Run, other: Run) -> bool:
+    one: Any = run.agent.task
+    two: Any = other.agent.task
+    if run.agent.continuous or other.agent.continuous:
+        return bool(one.is_like(two)) and one.origin == two.origin
+    return np.array_equal(one.costs, two.costs) and run.world == other.world
 
 
 def run_labels(names: Sequence[str]) -> list[str]:

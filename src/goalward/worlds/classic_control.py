@@ -66,7 +66,7 @@ def mountain_car() -> GoalTask:
 
     return GoalTask(
         MOUNTAIN_CAR.low, MOUNTAIN_CAR.high, ["left", "none", "right"], step, MOUNTAIN_CAR.goal,
-        start=lambda rng: [rng.uniform(-0.6, -0.4), 0.0],
+        start=lambda rng: [rng.uniform(-0.6, -0.4), 0.0], coordinates=MOUNTAIN_CAR.coordinates,
     )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def acrobot() -> GoalTask:
 
     return GoalTask(
         ACROBOT.low, ACROBOT.high, ["left", "none", "right"], step, ACROBOT.goal,
-        start=lambda rng: rng.uniform(-0.1, 0.1, size=4), periodic=ACROBOT.periodic,
+        start=lambda rng: rng.uniform(-0.1, 0.1, size=4), periodic=ACROBOT.periodic, coordinates=ACROBOT.coordinates,
     )  # fmt: skip
 
 
@@ -169,6 +169,7 @@ def pendulum(torques: int = 3, angle: float = 0.2, speed: float = 1.0) -> GoalTa
     return GoalTask(
         PENDULUM.low, PENDULUM.high, [f"{torque:+.3g}" for torque in choices], step, goal,
         start=lambda rng: [PI + rng.uniform(-0.1, 0.1), rng.uniform(-0.1, 0.1)], periodic=PENDULUM.periodic,
+        coordinates=PENDULUM.coordinates,
     )  # fmt: skip
 
 

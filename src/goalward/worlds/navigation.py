@@ -62,6 +62,7 @@ def navigation(wind: float = 0.25, gusts: float = 0.05) -> GoalTask:
     return GoalTask(
         [0.0, 0.0], [10.0, 10.0], ["right", "left", "up", "down"], step,
         goal=lambda points: np.asarray((points[:, 0] - 9.0) ** 2 + (points[:, 1] - 1.0) ** 2 <= 1.0), start=[1.0, 1.0],
+        coordinates=["x", "y"],
     )  # fmt: skip
 
 

@@ -64,6 +64,16 @@ export function setTheme(theme) {
   else delete document.documentElement.dataset.theme;
 }
 
+// Signs on buttons that move through a replay.
+const ICONS = {
+  play: "M4,2L14,8L4,14z", pause: "M4,2H7V14H4zM9,2H12V14H9z", back: "M12,2L4,8L12,14z", on: "M4,2L12,8L4,14z",
+  first: "M3,2H5V14H3zM14,2L6,8L14,14z", last: "M11,2H13V14H11zM2,2L10,8L2,14z",
+};
+
+export function icon(name) {
+  return svg("svg", { class: "icon", viewBox: "0 0 16 16", width: 14, height: 14, "aria-hidden": "true" }, svg("path", { d: ICONS[name], fill: "currentColor" }));
+}
+
 export function table(headings, rows, attributes = {}) {
   const cell = (tag, content, place) => {
     const node = content instanceof Node ? content : document.createTextNode(content);

@@ -1,5 +1,5 @@
 // The page of `goalward watch`: one or two agents learn in a world, epoch by epoch.
-import { choices, el, isDark, setTheme, svg, themeButton, toggle } from "./elements.js";
+import { choices, el, icon, isDark, setTheme, svg, themeButton, toggle } from "./elements.js";
 import { cellNumber, number, shortCount, whole } from "./numbers.js";
 import { amountColour, css, signColour } from "./colours.js";
 import { inflate, readPage, resolve, showFailure } from "./block.js";
@@ -618,15 +618,6 @@ class WatchPage {
       source.close();
     };
   }
-}
-
-const ICONS = {
-  play: "M4,2L14,8L4,14z", pause: "M4,2H7V14H4zM9,2H12V14H9z", back: "M12,2L4,8L12,14z", on: "M4,2L12,8L4,14z",
-  first: "M3,2H5V14H3zM14,2L6,8L14,14z", last: "M11,2H13V14H11zM2,2L10,8L2,14z",
-};
-
-function icon(name) {
-  return svg("svg", { class: "icon", viewBox: "0 0 16 16", width: 14, height: 14, "aria-hidden": "true" }, svg("path", { d: ICONS[name], fill: "currentColor" }));
 }
 
 function heading(replays) {
