@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from goalward.errors import FileError
 
-__all__ = ["read", "write"]
+__all__ = ["read", "reason", "write"]
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -59,7 +59,7 @@ def read(path: Path, format: str, version: int) -> dict[str, Any]:
                 arrays = {name: archive[name] for name in archive.files if name != "header"}
         # The readers of damaged archives raise a dozen types, zlib.error and tokenize.TokenError among them.
         except Exception as error:
-            raise FileError(f"{path}: damaged, or no file of goalward's ({error})") from None
+            raise FileError(f"{path}: damaged, or no file of goalward's ({reason(error)})") from None
     if found[0] != format:
         raise FileError(f"{path}: holds {found[0]!r}, not {format!r}")
     if found[1] != version:
@@ -67,6 +67,13 @@ def read(path: Path, format: str, version: int) -> dict[str, Any]:
     if given != checksum(values, arrays):
         raise FileError(f"{path}: the content does not match its checksum; it was changed after it was written")
     return join(values, arrays)
+
+
+def reason(error: Exception) -> str:
+    """Say why an archive cannot be read, without NumPy's advice to unpickle it."""
+    if "Object arrays" in str(error):
+        return "it holds Python objects, which are never loaded"
+    return "it is no .npz archive" if "pickle" in str(error) else str(error)
 
 
 def split(tree: dict[str, Any], prefix: str, arrays: Arrays) -> dict[str, Any]:

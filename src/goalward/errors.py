@@ -17,7 +17,8 @@
     ├── FileError                 a file that is damaged, foreign or of another version
     ├── SettingError (ValueError) a setting outside its range
     ├── TheoryError (ValueError)  a statement of the theory is asked about something it does not cover
-    └── UnknownNameError (KeyError)  a world, agent or option that does not exist; names the nearest one
+    ├── UnknownNameError (KeyError)  a world, agent or option that does not exist; names the nearest one
+    └── WorkerError               a worker of a cluster that has another goalward
 
 A message says what was given, what is allowed and what to do next.
 """
@@ -48,6 +49,7 @@ __all__ = [
     "TheoryError",
     "UnknownNameError",
     "UnreachableGoalError",
+    "WorkerError",
 ]
 
 
@@ -140,3 +142,7 @@ class UnknownNameError(GoalwardError, KeyError):
         near = difflib.get_close_matches(name, names, n=1, cutoff=0.5) if isinstance(name, str) else []
         hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
         return f"no {kind} is called {name!r}; {hint}"
+
+
+class WorkerError(GoalwardError):
+    """A worker of a cluster has another goalward than the process that hands out the runs."""

@@ -9,7 +9,7 @@ from sources import SmallSource
 
 from goalward.claims import catalogue
 from goalward.claims.catalogue import TESTS, check_claims
-from goalward.claims.verdicts import Verdict
+from goalward.claims.verdicts import Finding, Verdict
 from goalward.errors import UnknownNameError
 
 
@@ -44,3 +44,16 @@ def test_the_order_is_that_of_the_paper() -> None:
         "rivals", "ulcvi", "tuned", "withheld", "prior", "resampling", "epochs", "theorem-1", "theorem-2", "lemmas",
         "posterior",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("decided", [Verdict.HOLDS, Verdict.FAILS])
+def test_a_quick_test_decides_only_what_no_number_of_runs_can_leave_open(
+    decided: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [Finding("tsde", "a claim", "what ran", "1 [0, 2]", decided, "a note"),
+            Finding("first-term", "a claim about every run", "what ran", "0.1", decided)]  # fmt: skip
+    monkeypatch.setitem(TESTS, "lemmas", lambda source: made)
+    quick = check_claims(tmp_path, quick=True, only=["lemmas"], workers=1)
+    assert [each.verdict for each in quick] == [Verdict.OPEN, decided]
+    assert quick[0].note == f"a note; this much points to '{decided.value}'; run without --quick to decide"
+    assert check_claims(tmp_path, only=["lemmas"], workers=1) == made

@@ -9,7 +9,9 @@ import sys
 import pytest
 
 from goalward.errors import SettingError
-from goalward.execution.pools import Dask
+from goalward.execution import worker
+from goalward.execution.pools import Dask, InProcess, check_address
+from goalward.execution.runner import run_study
 from goalward.results.store import Store
 from goalward.studies.study import Study
 from processes import start_goalward, start_python, wait_until
@@ -121,7 +123,37 @@ pools.Dask("tcp://127.0.0.1:1")
 
 def test_nobody_at_the_address(tmp_path):
     done = start_python(tmp_path, "-c", CONNECT_TO_NOBODY)
-    assert "no Dask scheduler answers at 'tcp://127.0.0.1:1'" in done.communicate()[1]
+    errors = done.communicate()[1]
+    assert "nobody answers at 'tcp://127.0.0.1:1'" in errors
+    assert "distributed" not in errors.replace("dask scheduler", ""), "Dask is not asked, so nothing is tried again"
+
+
+@pytest.mark.parametrize("address", ["", "scheduler", "tcp://host", "http://host:8786", "tcp://:8786", "8786"])
+def test_addresses_that_are_none(address):
+    with pytest.raises(SettingError, match="it must be such as tcp://host:8786"):
+        check_address(address)
+    with pytest.raises(SettingError, match="nobody answers at 'tcp://localhost:99999'"):
+        check_address("tcp://localhost:99999")
+
+
+class LateWorkers(InProcess):
+    """Workers like those of a cluster, the second of which has another goalward."""
+
+    def submit(self, function, *arguments):
+        self.calls = getattr(self, "calls", 0) + 1
+        expected = worker.identity() if self.calls == 1 else ("0.0.1", 1, "other kernels")
+        return super().submit(worker.call_alike, expected, function, *arguments)
+
+
+def test_a_worker_that_joins_later_with_another_goalward_stops_the_study(tmp_path):
+    study = Study.from_dict({"name": "late", "runs": 3, "episodes": 2, "worlds": [{"world": "grid-world"}],
+                             "agents": [{"agent": "uniform"}, {"agent": "psrl"}]})  # fmt: skip
+    store = Store.open(tmp_path / "results", create=True)
+    report = run_study(study, store, LateWorkers)
+    assert (report.done, report.complete, report.failures) == (1, False, [])
+    assert "that joined later has" in report.stopped
+    assert "this process ('0.0.1', 1, 'other kernels')" in report.stopped
+    assert run_study(study, store, InProcess).complete, "the same study goes on where it was stopped"
 
 
 def test_dask_may_be_missing(monkeypatch):

@@ -282,3 +282,10 @@ class TestRefusals:
 
         with pytest.raises(PolicyError, match="plays action 5 in state 0"):
             learn(Wrong(), chain(3), 10)
+
+
+def test_epochs_say_that_several_conditions_may_end_one() -> None:
+    epochs = learn(PSRL(), worlds.grid_world(), 50, seed=0).epochs
+    both = epochs.ended_by(Ended.AFTER_VISITS) & epochs.ended_by(Ended.GOALS)
+    assert both.any()
+    assert repr(epochs).endswith(", some by several at once)")

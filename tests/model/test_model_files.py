@@ -155,7 +155,7 @@ class Bomb:
 def test_nothing_in_a_file_is_executed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "model.npz"
     rewrite(path, costs=np.array([[Bomb(), 1.0], [1.0, 1.0]], dtype=object))
-    with pytest.raises(FileError, match="allow_pickle=False"):
+    with pytest.raises(FileError, match="it holds Python objects, which are never loaded"):
         SSP.load(path)
     path.write_bytes(pickle.dumps(Bomb()))
     with pytest.raises(FileError, match="damaged"):
@@ -260,3 +260,11 @@ def test_paths_that_cannot_be_used(tmp_path: Path, ending: str) -> None:
     shutil.rmtree(tmp_path)
     with pytest.raises(FileError, match=rf"model{ending}: No such file .*; the model was not saved"):
         named().save(path)
+
+
+@pytest.mark.parametrize("content", [b"hello world", pickle.dumps([1, 2])])
+def test_what_is_no_archive_brings_no_advice_to_unpickle(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=r"damaged, or no file of goalward's \(it is no \.npz archive\); save"):
+        SSP.load(path)

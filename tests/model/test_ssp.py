@@ -233,6 +233,6 @@ def test_names(ssp: SSP) -> None:
         ssp.state_name(3)
     with pytest.raises(StateError, match="no state -1"):
         ssp.state_name(-1)
-    for action in (2, -2):
-        with pytest.raises(StateError, match=f"no action {action}"):
+    for action in (2, -2, "up"):
+        with pytest.raises(StateError, match=f"no action {action!r}"):
             ssp.action_name(action)

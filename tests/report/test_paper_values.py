@@ -1,15 +1,40 @@
 from dataclasses import replace
 
+import pytest
+
 from goalward.report.paper_values import PUBLISHED, published_table
+from goalward.results.statistics import Interval
 from goalward.results.summary import summarise
 from made_up_results import cell_results, study
 
 
-def test_the_published_values_stand_beside_ours():
+def lines(here: Interval) -> list[str]:
+    """Return the table of one made-up regret of ULCVI on GridWorld, of which 361,000 is published."""
     cell = cell_results("GridWorld", "ULCVI", 2.0)
-    assert published_table(summarise(study(cell)), "theory") is None
-    long = replace(cell, cell=replace(cell.cell, episodes=10_000))
-    text = published_table(summarise(study(long)), "theory")
-    assert text.splitlines()[-1].split()[:2] == ["GridWorld", "ULCVI"]
-    assert text.endswith("361,000")
+    summary = summarise(study(replace(cell, cell=replace(cell.cell, episodes=10_000))))
+    text = published_table(replace(summary, rows=[replace(summary.rows[0], regret=here)]), "theory")
+    assert text is not None
+    return text.splitlines()
+
+
+def test_only_runs_of_the_published_length_are_compared():
+    assert published_table(summarise(study(cell_results("GridWorld", "ULCVI", 2.0))), "theory") is None
     assert set(PUBLISHED["theory"]) == set(PUBLISHED["tuned"])
+    assert len(PUBLISHED["theory"]) == 10
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "row", "count"),
+    [
+        (451_000.0, 1_000.0, "GridWorld ULCVI 451,000 ± 1,000 361,000 1.25 ± 90,250 yes", "1 of 1"),
+        (452_000.0, 1_000.0, "GridWorld ULCVI 452,000 ± 1,000 361,000 1.25 ± 90,250 no", "0 of 1"),
+        (270_000.0, 1_000.0, "GridWorld ULCVI 270,000 ± 1,000 361,000 0.75 ± 90,250 no", "0 of 1"),
+        (200_000.0, 170_000.0, "GridWorld ULCVI 200,000 ± 170,000 361,000 0.55 ± 170,000 yes", "1 of 1"),
+        (200_000.0, float("nan"), "GridWorld ULCVI 200,000 361,000 0.55 ± 90,250 no", "0 of 1"),
+    ],
+)
+def test_the_published_values_stand_beside_ours_with_a_verdict(value, half, row, count):
+    found = lines(Interval(value, value - half, value + half, 10))
+    assert " ".join(found[2].split()) == row
+    assert found[3].startswith(f"{count} lie within: a quarter")
+    assert found[-1] == "goalward reproduce --regime tuned compares the tuned regime."

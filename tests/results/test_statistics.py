@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from goalward.errors import SettingError
+from goalward.number_format import with_margin
 from goalward.results import statistics
 from goalward.results.statistics import (
     bootstrap_interval,
@@ -186,3 +187,10 @@ def test_growth_across_a_sweep_is_a_regression():
 def test_levels_outside_their_range(level):
     with pytest.raises(SettingError, match=r"it must lie between 0 and 1, such as 0.95"):
         checked_level(level)
+
+
+def test_a_flat_curve_has_the_exponent_zero():
+    episodes = np.arange(1.0, 1001.0)
+    found = growth_along(episodes, np.full((4, 1000), 7.3) * np.arange(1, 5)[:, np.newaxis])
+    assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
+    assert with_margin(found) == "0"

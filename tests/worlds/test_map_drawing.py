@@ -125,6 +125,7 @@ def test_pits_are_dead_ends_in_which_nothing_can_be_done() -> None:
         ("wind = 1 2\nS.G", "wind has 2 numbers, the map 3 columns"),
         ("wind = 1 x 2\nS.G", "wind is 1 x 2; it must be an integer for each column"),
         ("wind = 5000 0 0\nS.G", "may carry 1000 cells at most"),
+        ("S\t.G", r"row 0, column 1 of the map is a blank or a tab; a cell is S start.* such as ~ = 5"),
         ("S~G", r"row 0, column 1 of the map is '~'; a cell is S start.* such as ~ = 5"),
         ("~ = 5", "the map is empty"),
         ("~ = 5\n~~G", "the map has no start"),

@@ -6,12 +6,13 @@ A test makes the runs it needs and returns a finding for each claim; claims that
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from goalward.claims import experiments, lemmas, theorems
 from goalward.claims.run_source import RunSource
-from goalward.claims.verdicts import Finding
+from goalward.claims.verdicts import Finding, Verdict
 from goalward.errors import UnknownNameError
 from goalward.execution.pools import open_pool
 from goalward.results.store import Store
@@ -39,6 +40,10 @@ TESTS: dict[str, Test] = {
     "posterior": partial(single, lemmas.posterior_finding),
 }
 """In the order of the table."""
+DECIDED_QUICKLY = frozenset(
+    {"withheld", "resampling", "decomposition", "first-term", "epochs", "bernstein", "posterior"}
+)
+"""Claims about every single run, or judged by the probability of what was seen. Their full test decides them too."""
 
 
 def check_claims(
@@ -56,7 +61,8 @@ def check_claims(
     folder
         A results folder; runs that it holds are not run again.
     quick
-        Run only as much as a minute allows: fewer runs and episodes, wider intervals.
+        Run only as much as a minute allows, with fewer runs and episodes. What depends on their number is not decided
+        then; a note says where the runs point to.
     only
         The names of tests in `TESTS`; by default all of them.
     workers
@@ -76,9 +82,17 @@ def check_claims(
         for name in names:
             if watch is not None:
                 watch(name)
-            findings += TESTS[name](source)
+            findings += [undecided(each) if quick else each for each in TESTS[name](source)]
     except BaseException:
         pool.stop()
         raise
     pool.close()
     return findings
+
+
+def undecided(finding: Finding) -> Finding:
+    """Return what a quick test says about a claim: nothing is decided that depends on the size of the test."""
+    if finding.key in DECIDED_QUICKLY or finding.verdict is Verdict.OPEN:
+        return finding
+    lean = f"this much points to '{finding.verdict.value}'; run without --quick to decide"
+    return replace(finding, verdict=Verdict.OPEN, note=f"{finding.note}; {lean}" if finding.note else lean)

@@ -81,7 +81,12 @@ def reproduce_car(folder: Path, episodes: int, runs: int, workers: int | None) -
 
 @app.command()
 def claims(
-    quick: Annotated[bool, typer.Option("--quick", help="Take about a minute: fewer runs, wider intervals.")] = False,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick", help="Take about a minute: fewer and shorter runs. What depends on their number is not decided."
+        ),
+    ] = False,
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="TEST", help="Run this test. Can be repeated.")
     ] = None,

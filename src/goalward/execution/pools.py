@@ -10,6 +10,7 @@ import importlib
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 import threading
 from abc import ABC, abstractmethod
@@ -165,6 +166,7 @@ class Dask(Pool):
             distributed: Any = importlib.import_module("distributed")
         except ImportError:
             raise SettingError("Dask is not installed; pip install 'goalward[dask]'") from None
+        check_address(address)
         try:
             self.client: Any = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
@@ -176,23 +178,20 @@ class Dask(Pool):
             self.client.close()
             raise SettingError(f"the Dask cluster at {address} has no workers; start some: dask worker {address}")
         self.workers = self.prefetch = sum(threads.values())
+        self.identity = worker.identity()
         self.check_versions(address)
         self.executor = self.client.get_executor(pure=False)
 
     def check_versions(self, address: str) -> None:
         """Raise SettingError if a worker has another goalward, which may compute something else."""
-        here = worker.identity()
         for name, there in self.client.run(identity_or_reason).items():
-            if there != here:
+            if there != self.identity:
                 self.client.close()
-                raise SettingError(
-                    f"worker {name} of {address} has {there}, this process {here} (version, results, kernels);"
-                    " install the same goalward everywhere"
-                )
+                raise SettingError(worker.other_version(f"worker {name} of {address}", there, self.identity))
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Hand out a piece of work."""
-        future: Future[Any] = self.executor.submit(function, *arguments)
+        """Hand out a piece of work, which a worker that has joined since refuses if it has another goalward."""
+        future: Future[Any] = self.executor.submit(worker.call_alike, self.identity, function, *arguments)
         return future
 
     def warm(self) -> None:
@@ -213,6 +212,20 @@ class Dask(Pool):
         if not self.gone:
             self.executor.shutdown(wait=False)
         self.client.close()
+
+
+def check_address(address: str) -> None:
+    """Raise SettingError at once if nobody listens at an address; Dask itself would go on trying."""
+    kind, _, place = address.rpartition("://")
+    host, _, port = place.rpartition(":")
+    if kind not in ("", "tcp", "tls") or not host or not port.isdigit():
+        raise SettingError(f"the address of a Dask scheduler is {address!r}; it must be such as tcp://host:8786")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise SettingError(
+            f"nobody answers at {address!r} ({error}); start a scheduler there: dask scheduler"
+        ) from None
 
 
 def identity_or_reason() -> tuple[str, int, str] | str:

@@ -23,6 +23,7 @@ from goalward.results.results import Results, open_results
 from goalward.results.status import Failure
 from goalward.results.store import Store
 from goalward.studies.design import Design
+from goalward.studies.run_spec import canonical
 from goalward.studies.study import Study
 
 __all__ = ["Report", "jobs_of", "read_shard", "run", "run_in_folder", "run_study"]
@@ -59,11 +60,19 @@ def jobs_of(design: Design, shard: tuple[int, int] = (1, 1)) -> list[Job]:
     number, shards = shard
     if not 1 <= number <= shards:
         raise SettingError(f"shard is {number}/{shards}; it must be i/n with i from 1 to n, such as 3/16")
-    jobs: dict[str, Job] = {}
+    different: dict[str, int] = {}
     for index, cell in enumerate(design.cells):
-        for run, spec in enumerate(design.specs(cell)):
-            jobs.setdefault(spec.key, Job(spec, index, run, cell.world.label, cell.agent.label))
-    return list(jobs.values())[number - 1 :: shards]
+        different.setdefault(
+            canonical([cell.world.identity, cell.world.draw, cell.agent.identity, cell.episodes]), index
+        )
+    # Keys are made for the runs of this shard alone: those of a million runs take a minute.
+    places = [(index, run) for index in different.values() for run in range(design.runs)][number - 1 :: shards]
+    jobs: dict[str, Job] = {}
+    for index, run in places:
+        cell = design.cells[index]
+        job = Job(design.spec(cell, run), index, run, cell.world.label, cell.agent.label)
+        jobs.setdefault(job.key, job)
+    return list(jobs.values())
 
 
 def read_shard(text: str | None) -> tuple[int, int]:
@@ -142,6 +151,7 @@ def run(
     *,
     workers: int | None = None,
     dask: str | None = None,
+    shard: tuple[int, int] = (1, 1),
     watch: Watch | None = None,
 ) -> Results:
     """Run a study and return its results; runs that the folder has are not run again.
@@ -158,13 +168,15 @@ def run(
         How many processes; 1 means this one alone. All cores, if not given.
     dask
         The address of a Dask scheduler, instead of processes on this machine.
+    shard
+        Which part of the study to run: ``(3, 16)`` is part 3 of 16, for a job of an array.
     watch
         Called with the progress whenever runs have ended.
     """
     if not isinstance(study, Study):
         study = Study.from_dict(study) if isinstance(study, Mapping) else Study.load(study)
     place = Path("results") / study.design.name if folder is None else Path(folder)
-    report = run_in_folder(study, place, workers=workers, dask=dask, watch=watch)
+    report = run_in_folder(study, place, workers=workers, dask=dask, shard=shard, watch=watch)
     if not report.complete:
         errors = [failure.error for failure in report.failures] or [str(report.stopped)]
         missing = report.total - report.stored - report.done

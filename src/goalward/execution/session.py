@@ -19,7 +19,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, 
 from dataclasses import dataclass, field
 from typing import Any
 
-from goalward.errors import FileError
+from goalward.errors import FileError, WorkerError
 from goalward.execution.interrupts import check_interrupt
 from goalward.execution.pools import Pool
 from goalward.execution.worker import Job, Outcome, carry_out, failure_of
@@ -164,6 +164,9 @@ class Session:
         except (Exception, CancelledError) as error:
             if is_loss(error):
                 return jobs
+            if isinstance(error, WorkerError) or (isinstance(error, ImportError) and "goalward" in str(error)):
+                self.stopped = f"{error}; what is stored is not run again"
+                return []
             # No run has failed but the sending, for example of a model.
             outcomes = [Outcome(job, 0.0, failure=failure_of(job, error, traceback.format_exc())) for job in jobs]
         for outcome in outcomes:

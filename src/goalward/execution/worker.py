@@ -7,17 +7,20 @@ this process, other processes and other machines. A run that fails returns its t
 from __future__ import annotations
 
 import contextlib
+import functools
+import platform
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from goalward import __version__, _jit
 from goalward.agents.base import Learner
+from goalward.errors import WorkerError
 from goalward.learning.loop import learn
 from goalward.model.ssp import SSP
 from goalward.results.record import RunLabels, encode
@@ -25,7 +28,12 @@ from goalward.studies.attachments import Attachments
 from goalward.studies.factory import make_agent, make_world
 from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, canonical
 
-__all__ = ["Job", "Outcome", "carry_out", "exercises", "failure_of", "identity", "warm"]
+__all__ = [
+    "Identity", "Job", "Outcome", "call_alike", "carry_out", "exercises", "failure_of", "identity", "other_version",
+    "warm",
+]  # fmt: skip
+
+Identity = tuple[str, int, str]
 
 # The worlds and agents of the last cells. Runs of one cell come one after the other, building a large world takes
 # longer than learning in it, and learning changes neither.
@@ -127,6 +135,19 @@ def warm(part: int) -> None:
     _jit.all_exercises()[part]()
 
 
-def identity() -> tuple[str, int, str]:
+@functools.cache
+def identity() -> Identity:
     """Return what all workers must have in common: the versions, and the hash of the kernels."""
     return __version__, RESULTS_VERSION, _jit.source_hash()
+
+
+def call_alike(expected: Identity, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function in a worker of a cluster; raise WorkerError if it has another goalward than the client."""
+    if identity() != expected:
+        raise WorkerError(other_version(f"a worker on {platform.node()} that joined later", identity(), expected))
+    return function(*arguments)
+
+
+def other_version(who: str, there: object, here: Identity) -> str:
+    """Say that a worker has another goalward, which may compute something else."""
+    return f"{who} has {there}, this process {here} (version, results, kernels); install the same goalward everywhere"

@@ -72,7 +72,8 @@ class Epochs:
     def __repr__(self) -> str:
         causes = {flag.name: int(np.count_nonzero(self.ended_by(flag))) for flag in Ended}
         ended = ", ".join(f"{name} {count}" for name, count in causes.items() if count)
-        return f"Epochs({len(self)}; ended by {ended or 'nothing'})"
+        several = ", some by several at once" if sum(causes.values()) > len(self) else ""
+        return f"Epochs({len(self)}; ended by {ended or 'nothing'}{several})"
 
 
 @dataclass(frozen=True, eq=False)

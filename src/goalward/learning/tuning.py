@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from goalward.agents.base import Learner
+from goalward.agents.base import Learner, registry
 from goalward.arrays import Floats
 from goalward.errors import ConvergenceError, SettingError
 from goalward.learning.loop import learn
@@ -65,7 +65,7 @@ class Tuning:
 
 
 def tune(
-    agent: type[Learner],
+    agent: type[Learner] | str,
     world: SSP,
     episodes: int,
     seeds: Iterable[int],
@@ -79,7 +79,7 @@ def tune(
     Parameters
     ----------
     agent
-        The class of an agent with a setting `scale`, such as ``gw.agents.EBSSP``.
+        The class or the name of an agent with a setting `scale`, such as ``gw.agents.EBSSP``.
     world, episodes
         Where and how long to learn.
     seeds
@@ -98,6 +98,10 @@ def tune(
     >>> gw.tune(gw.agents.BernsteinSSP, world, 500, seeds=range(3), scales=[1.0, 0.01]).scale
     0.01
     """
+    if isinstance(agent, str):
+        agent = registry.find(agent)
+    if not (isinstance(agent, type) and issubclass(agent, Learner)):
+        raise SettingError(f"agent is {agent!r}; it must be an algorithm, such as gw.agents.EBSSP or 'eb-ssp'")
     if "scale" not in {field.name for field in dataclasses.fields(agent)}:  # type: ignore[arg-type]
         raise SettingError(f"{agent.name} has no setting called scale: there is nothing to tune")
     given = getattr(agent, "scales", None) if scales is None else scales

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from goalward.archive import reason
 from goalward.errors import FileError
 from goalward.model.layout import GridLayout
 
@@ -60,7 +61,7 @@ def read(path: Path) -> dict[str, Any]:
     except (
         Exception
     ) as error:  # The readers of damaged archives raise a dozen types, zlib.error and EOFError among them.
-        raise FileError(f"{path}: damaged, or no file of goalward's ({error}); save the model again") from None
+        raise FileError(f"{path}: damaged, or no file of goalward's ({reason(error)}); save the model again") from None
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise FileError(f"{path}: not a model of goalward's (it does not say format {FORMAT!r})")
     if fields.get("version") != VERSION:

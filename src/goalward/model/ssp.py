@@ -363,11 +363,12 @@ class SSP:
 
     def action_name(self, action: int) -> str:
         """Return the label of an action: its name, else its number; -1, which policies have at dead ends, is none."""
-        if action == -1:
-            return "none"
-        if not 0 <= action < self.actions:
-            raise StateError(f"there is no action {action}; the model has 0..{self.actions - 1}")
-        return self.action_names[action] if self.action_names else str(action)
+        if isinstance(action, int | np.integer):
+            if action == -1:
+                return "none"
+            if 0 <= action < self.actions:
+                return self.action_names[action] if self.action_names else str(action)
+        raise StateError(f"there is no action {action!r}; the model has 0..{self.actions - 1}")
 
     @cached_property
     def digest(self) -> str:

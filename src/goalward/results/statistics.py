@@ -44,6 +44,7 @@ FEW_RUNS = 5
 MOST_EXACT = 16
 RANDOM_PATTERNS = 100_000
 GROWTH_POINTS = 25
+FLAT = 1e-12
 MOST_AT_ONCE = 1_000_000
 """How many resampled runs the bootstrap holds in memory."""
 
@@ -194,7 +195,11 @@ def spread_points(places: NDArray[np.intp], position: Floats) -> NDArray[np.intp
 
 def slope(x: Floats, y: Floats) -> float:
     """Return the slope of log y on x by least squares; NaN where some y is not positive."""
-    return float(np.polyfit(x, np.log(y), 1)[0]) if (y > 0.0).all() and np.isfinite(y).all() else math.nan
+    if not ((y > 0.0) & np.isfinite(y)).all():
+        return math.nan
+    found = float(np.polyfit(x, np.log(y), 1)[0])
+    # A flat curve has a slope of a few 1e-16, which is rounding.
+    return found if abs(found) > FLAT else 0.0
 
 
 def growth_across(settings: Floats, finals: Floats, level: float = 0.95) -> Interval:

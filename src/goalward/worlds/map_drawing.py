@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from goalward.arrays import Bools, Floats
 from goalward.errors import SettingError
+from goalward.escapes import visible
 
 __all__ = ["GOAL", "PIT", "START", "Drawing", "read_drawing"]
 
@@ -133,8 +134,10 @@ def read_cells(text: str, prices: dict[str, float]) -> NDArray[np.str_]:
             )
         strange = next((column for column, cell in enumerate(line) if cell not in known), None)
         if strange is not None:
+            blank = line[strange].isspace()
+            shown, example = ("a blank or a tab", "~") if blank else (repr(line[strange]), line[strange])
             raise SettingError(
-                f"row {row}, column {strange} of the map is {line[strange]!r}; a cell is {USUAL}, or has its cost in a"
-                f" line before the map, such as {line[strange] if line[strange].strip() else '~'} = 5"
+                f"row {row}, column {strange} of the map is {shown}; a cell is {USUAL}, or has its cost in a line"
+                f" before the map, such as {visible(example)} = 5"
             )
     return np.array([list(line) for line in lines])

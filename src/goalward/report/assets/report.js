@@ -109,7 +109,8 @@ class ReportPage {
     const rows = study.facts.map((fact) => [
       fact.world, named(study, fact.agent), fact.algorithm, list(fact.settings), list(fact.told), list(fact.notes), causes(study, fact)]);
     return el("section", { class: "card" }, el("details", {}, el("summary", {}, el("h2", {}, "The agents: settings, what they were told, what ended their epochs")),
-      table(["world", "agent", "algorithm", "settings", "told of the world", "notes", "epochs ended by"].map((text) => ({ text })), rows, { class: "facts-table", "aria-label": "agents" })));
+      table(["world", "agent", "algorithm", "settings", "told of the world", "notes", "epochs ended by"].map((text) => ({ text })), rows, { class: "facts-table", "aria-label": "agents" }),
+      el("p", { class: "small" }, "Several conditions may end an epoch at once, and each of them is counted: the counts may add up to more than the epochs.")));
   }
 
   buildRuns(study) {
