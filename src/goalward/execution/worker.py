@@ -29,8 +29,8 @@ from goalward.studies.factory import make_agent, make_world
 from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, canonical
 
 __all__ = [
-    "Identity", "Job", "Outcome", "call_alike", "carry_out", "exercises", "failure_of", "identity", "other_version",
-    "warm",
+    "Identity", "Job", "Outcome", "build", "call_alike", "carry_out", "exercises", "failure_of", "identity",
+    "other_version", "warm",
 ]  # fmt: skip
 
 Identity = tuple[str, int, str]
