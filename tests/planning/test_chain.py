@@ -8,7 +8,7 @@ from scipy import sparse
 
 import goalward as gw
 from goalward import SSP, worlds
-from goalward.planning.chain import LU_LEVELS, LU_STATE, PolicyChain
+from goalward.planning.chain import LU_LEVELS, LU_STATE, VALUE_GROUPS, PolicyChain, value_groups
 from goalward.planning.problem import hurry, initial_policy
 from goalward.planning.reduction import Reduction
 from strategies import random_model
@@ -103,3 +103,28 @@ def test_a_long_queue() -> None:
     assert busy.any()
     assert (solution.upper >= solution.lower).all()
     assert (solution.lower <= values * (1 + 1e-10)).all(), "always fast is one policy, so V* is not above it"
+
+
+def test_groups_by_value() -> None:
+    """Groups are the equal steps that hold a value, numbered from the smallest on."""
+    values = np.random.default_rng(0).lognormal(sigma=2.0, size=500)
+    group = np.empty(500, dtype=np.int32)
+    count = value_groups(values, VALUE_GROUPS, group)
+    step = (VALUE_GROUPS * (values - values.min()) / np.ptp(values)).astype(int).clip(max=VALUE_GROUPS - 1)
+    used, expected = np.unique(step, return_inverse=True)
+    assert count == len(used) < VALUE_GROUPS
+    assert np.array_equal(group, expected)
+    assert value_groups(np.ones(500), VALUE_GROUPS, group) == 1
+    assert not group.any()
+
+
+def test_a_correction_by_value_solves_what_is_constant_on_groups() -> None:
+    """Each state is a group of its own here: the correction gives the values of the policy."""
+    chain = first_chain(random_model(3, states=12, actions=2, successors=3, goal=0.05))
+    values = np.linspace(1.0, 2.0, 12)
+    assert chain.shallow
+    chain.group_by_value(values)
+    assert chain.correct(values)
+    exact = np.zeros(12)
+    assert chain.direct_step(exact)
+    np.testing.assert_allclose(values, exact, rtol=1e-12)

@@ -11,7 +11,7 @@ from test_parts import components
 
 from goalward import SSP, worlds
 from goalward.model.structure import sure_states
-from goalward.planning.order import LIKELY, in_components, likely_distances
+from goalward.planning.order import DEAD, LIKELY, find_components, likely_distances
 from goalward.planning.reduction import Reduction
 from strategies import models
 
@@ -88,5 +88,5 @@ def test_components_come_after_what_they_lead_to(size: int) -> None:
 def test_one_component_is_not_looked_for() -> None:
     ssp = worlds.grid_world(20, 20)
     _, order, usable = sure_states(ssp, ssp.available)
-    inside = np.ones(ssp.states, dtype=np.bool_)
-    assert in_components(ssp.arrays, usable, inside, order.copy(), np.empty(ssp.states, dtype=np.int32)) == 0
+    place = np.full(ssp.states + 1, DEAD, dtype=np.int32)
+    assert find_components(ssp.arrays, usable, place, order, np.empty(ssp.states, dtype=np.int32)) == (0, 0)

@@ -204,8 +204,10 @@ def checked_names(kind: str, names: Iterable[str] | None, count: int) -> tuple[s
     if len(given) != count:
         found = f"the string {names!r}" if isinstance(names, str) else f"{len(given)} entries"
         raise ShapeError(f"{kind} is {found}; it must be a list of {count} strings, one name each")
-    wrong = next((i for i, name in enumerate(given) if not isinstance(name, str)), None)
-    if wrong is not None:
+    if not set(map(type, given)) <= {str}:
+        wrong = next((i for i, name in enumerate(given) if not isinstance(name, str)), None)
+        if wrong is None:
+            return given
         raise ShapeError(f"{kind}[{wrong}] is {given[wrong]!r}; names must be strings: convert it with str first")
     return given
 

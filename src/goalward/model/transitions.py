@@ -9,10 +9,8 @@ Messages about single transitions name the transition. Messages about rows name 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import count, islice
-from operator import itemgetter
+from itertools import chain, compress, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +19,7 @@ from scipy import sparse
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import CostError, ProbabilityError, ShapeError, StateError
 from goalward.model.checks import ROW_SUM_TOLERANCE, CompressedRows, number_array
+from goalward.model.name_numbers import NameNumbers, packed_floats
 
 __all__ = [
     "LARGEST_PAIRS",
@@ -83,60 +82,67 @@ def read_transitions(
     if isinstance(goals, str) or not isinstance(goals, Iterable):
         raise StateError(f"goals is {goals!r}; pass a list of states, even for one goal")
     wanted = list(goals)
-    columns, number = encode(transitions, wanted)
+    columns, states = encode(transitions, wanted)
     for goal in wanted:
         check_name(goal, "goals holds")
     check_name(initial_state, "initial_state is")
-    reached = np.zeros(len(number), dtype=np.bool_)
+    reached = np.zeros(len(columns.state_names) + 1, dtype=np.bool_)
     reached[columns.next_states] = True
-    missing = next((goal for goal in wanted if goal not in number or not reached[number[goal]]), None)
+    missing = next((goal for goal in wanted if not reached[states.number(goal)]), None)
     if not wanted or missing is not None:
         found = "goals is empty" if not wanted else f"goal {missing!r} is never a next state"
         raise StateError(f"{found}; name goals that some transition leads to")
-    is_goal = np.zeros(len(number), dtype=np.bool_)
-    is_goal[[number[goal] for goal in wanted]] = True
-    start = -1 if initial_state is None else number.get(initial_state, len(number))
+    is_goal = np.zeros(len(columns.state_names), dtype=np.bool_)
+    is_goal[[states.number(goal) for goal in wanted]] = True
+    start = -1
+    if initial_state is not None and (start := states.number(initial_state)) < 0:
+        start = len(columns.state_names)
     return rows_of(columns, is_goal, start, initial_state, normalize, lambda row: "", duplicates=True)
 
 
-def encode(transitions: Iterable[Transition], goals: Sequence[Hashable]) -> tuple[Columns, dict[Hashable, int]]:
-    """Make columns of tuples; also return the number of each state's name.
+def encode(transitions: Iterable[Transition], goals: Sequence[Hashable]) -> tuple[Columns, NameNumbers]:
+    """Make columns of tuples; also return the numbers of the states' names.
 
     Probabilities and costs of goals mean nothing, so they may be anything.
     """
-    states: dict[Hashable, int] = defaultdict(count().__next__)
-    actions: dict[Hashable, int] = defaultdict(count().__next__)
-    parts: list[list[Any]] = [[], [], [], [], []]
+    states, actions = NameNumbers(2), NameNumbers(1)
+    probabilities: list[Floats] = []
+    costs: list[Floats] = []
     remaining = iter(transitions)
     seen = 0
     while batch := list(islice(remaining, BATCH)):
         if not set(map(type, batch)) <= {tuple, list} or set(map(len, batch)) != {5}:
             check_tuples(batch, seen)
+        flat: list[Any] = list(chain.from_iterable(batch))
+        starts = flat[::5]
         try:
-            for column, names in enumerate((states, actions, states)):
-                codes = map(names.__getitem__, map(itemgetter(column), batch))
-                parts[column].append(np.fromiter(codes, np.int64, len(batch)))
+            states.add(starts, flat[2::5])
+            actions.add(flat[1::5])
         except TypeError:
             check_names(batch, seen)
             raise
-        for column, name in ((3, "probabilities"), (4, "costs")):
-            parts[column].append(float_column(batch, column, f"the column of {name}", goals))
+        probabilities.append(float_column(flat[3::5], "the column of probabilities", starts, goals))
+        costs.append(float_column(flat[4::5], "the column of costs", starts, goals))
         seen += len(batch)
     if not seen:
         raise ShapeError("there are no transitions; give tuples (state, action, next state, probability, cost)")
-    start, played, end, probabilities, costs = (np.concatenate(part) for part in parts)
-    return Columns(start, played, end, probabilities, costs, list(states), list(actions)), states
+    start, end = states.columns()
+    (played,) = actions.columns()
+    shares, paid = np.concatenate(probabilities), np.concatenate(costs)
+    return Columns(start, played, end, shares, paid, states.names, actions.names), states
 
 
-def float_column(batch: list[Transition], column: int, name: str, goals: Sequence[Hashable]) -> Floats:
+def float_column(given: list[Any], name: str, starts: list[Hashable], goals: Sequence[Hashable]) -> Floats:
     """Return a column of numbers; NaN where the transition starts in a goal and has none."""
+    packed = packed_floats(given)
+    if packed is not None:
+        return packed
     try:
-        return number_array(name, list(map(itemgetter(column), batch)))
+        return number_array(name, given)
     except ShapeError:
-        kept = [entry[0] not in goals for entry in batch]
-        values = np.full(len(batch), np.nan)
-        given: list[Any] = [entry[column] for entry, wanted in zip(batch, kept, strict=True) if wanted]
-        values[kept] = number_array(name, given)
+        kept = [start not in goals for start in starts]
+        values = np.full(len(given), np.nan)
+        values[kept] = number_array(name, list(compress(given, kept)))
         return values
 
 
@@ -221,8 +227,8 @@ def rows_of(
         (matrix.indptr, matrix.indices, matrix.data),
         mean_costs(rows, columns.probabilities, columns.costs, mass).reshape(S, A),
         initial_state,
-        tuple(str(columns.state_names[number]) for number in old_states),
-        tuple(str(columns.action_names[number]) for number in old_actions),
+        tuple(map(str, map(columns.state_names.__getitem__, old_states.tolist()))),
+        tuple(map(str, map(columns.action_names.__getitem__, old_actions.tolist()))),
     )
 
 
@@ -292,7 +298,10 @@ def mean_costs(rows: Int64s, probabilities: Floats, paid: Floats, mass: Floats) 
     """Return each row's mean cost; where all its transitions name one price, exactly that."""
     price = np.zeros(len(mass))
     price[rows] = paid
-    several = np.bincount(rows, weights=paid != price[rows], minlength=len(mass)) > 0
+    differs = paid != price[rows]
+    if not differs.any():
+        return price
+    several = np.bincount(rows, weights=differs, minlength=len(mass)) > 0
     # Weights that sum to one before they meet the costs keep the mean between the smallest and the largest price.
     shares = probabilities / mass[rows]
     return np.where(several, np.bincount(rows, weights=shares * paid, minlength=len(mass)), price)

@@ -217,8 +217,9 @@ def certify(
 
 @kernel
 def cover(
-    problem: Problem, longest: int, values: Floats, policy: Int64s, share: float, low: Floats, high: Floats, passes: int
-) -> bool:
+    problem: Problem, longest: int, parts: Int64s, values: Floats, policy: Int64s, share: float, low: Floats,
+    high: Floats, passes: int,
+) -> bool:  # fmt: skip
     """Find errors E- (`low`) and E+ (`high`) with (V - E-) / (1 + share) <= V* <= V_policy <= (V + E+) / (1 - share).
 
     With residual_r that of V, Bellman's inequalities for these bounds are
@@ -227,60 +228,69 @@ def cover(
         E+(s) >= P_r E+ + residual_r - share c_r  for the row of the policy.
 
     So a share of the costs pays for the errors, and E is only needed where rows cost next to nothing, to carry an error
-    on to the next row that costs something. Passes raise E where it is too small; the bounds are proved by a pass that
-    raises nothing. Where the policy has -1, the row of smallest residual is written. Returns False if that many passes
-    did not suffice.
+    on to the next row that costs something. Passes over a component raise E where it is too small; the bounds are
+    proved by a pass that raises nothing, or by the first one where the component is a single state: E depends on
+    earlier components only. Where the policy has -1, the row of smallest residual is written. Returns False if that
+    many passes did not suffice.
     """
     first, start, target, weight, to_goal, cost, _ = problem
-    for state in range(values.size):
-        low[state] = 0.0
-        high[state] = 0.0
     padding = 1.0 + (longest + 8) * UNIT
     least = np.inf
     for row in range(first[values.size]):
         if cost[row] > 0.0:
             least = min(least, cost[row])
-    for number in range(passes):
-        raised = False
-        spare = 0.02 * share * least if number > 1 else 0.0  # so that loops need no pass for each digit
-        for state in range(values.size):
-            here = values[state]
-            if not TINY < here < HUGE:
-                return False
-            best = np.inf
-            played = policy[state]
-            for row in range(first[state], first[state + 1]):
-                gain = cost[row] - to_goal[row] * here
+    for state in range(values.size):
+        if not TINY < values[state] < HUGE:
+            return False
+        low[state] = 0.0
+        high[state] = 0.0
+    for part in range(parts.size - 1):
+        begin, end = parts[part], parts[part + 1]
+        proved = False
+        for number in range(passes):
+            spare = 0.02 * share * least if number > 1 else 0.0  # so that loops need no pass for each digit
+            proved = True
+            for state in range(begin, end):
+                here = values[state]
+                best = np.inf
+                played = policy[state]
+                error = low[state]
+                for row in range(first[state], first[state + 1]):
+                    gain = cost[row] - to_goal[row] * here
+                    size = cost[row] + to_goal[row] * here
+                    carried = 0.0
+                    for entry in range(start[row], start[row + 1]):
+                        term = weight[entry] * (values[target[entry]] - here)
+                        gain += term
+                        size += abs(term)
+                        carried += weight[entry] * low[target[entry]]
+                    failure = (longest + 8) * UNIT * size - gain - share * cost[row]
+                    if not carried * padding + failure <= error:
+                        error = carried * padding * padding + failure + max(0.5 * failure, spare)
+                        proved = False
+                    if played < 0 and gain < best:
+                        best = gain
+                        policy[state] = row
+                    elif row == played:
+                        best = gain
+                low[state] = error
+                row = policy[state]
                 size = cost[row] + to_goal[row] * here
                 carried = 0.0
                 for entry in range(start[row], start[row + 1]):
-                    term = weight[entry] * (values[target[entry]] - here)
-                    gain += term
-                    size += abs(term)
-                    carried += weight[entry] * low[target[entry]]
-                rounding = (longest + 8) * UNIT * size
-                failure = rounding - gain - share * cost[row]
-                if not carried * padding + failure <= low[state]:
-                    low[state] = carried * padding * padding + failure + max(0.5 * failure, spare)
-                    raised = True
-                if played < 0 and gain < best:
-                    best = gain
-                    policy[state] = row
-                elif row == played:
-                    best = gain
-            row = policy[state]
-            size = cost[row] + to_goal[row] * here
-            carried = 0.0
-            for entry in range(start[row], start[row + 1]):
-                size += weight[entry] * abs(values[target[entry]] - here)
-                carried += weight[entry] * high[target[entry]]
-            failure = (longest + 8) * UNIT * size + best - share * cost[row]
-            if not carried * padding + failure <= high[state]:
-                high[state] = carried * padding * padding + failure + max(0.5 * failure, spare)
-                raised = True
-        if not raised:
-            return True
-    return False
+                    size += weight[entry] * abs(values[target[entry]] - here)
+                    carried += weight[entry] * high[target[entry]]
+                failure = (longest + 8) * UNIT * size + best - share * cost[row]
+                if not carried * padding + failure <= high[state]:
+                    high[state] = carried * padding * padding + failure + max(0.5 * failure, spare)
+                    proved = False
+            if end == begin + 1:
+                proved = True
+            if proved:
+                break
+        if not proved:
+            return False
+    return True
 
 
 @kernel

@@ -54,6 +54,7 @@ class Certifier:
     def __init__(self, reduction: Reduction, chain: PolicyChain):
         self.problem = reduction.problem
         self.longest = reduction.longest
+        self.parts = reduction.parts if reduction.parts is not None else np.array([0, reduction.states])
         self.chain = chain
         self.low, self.high = workspace(empty_errors, reduction.states)
 
@@ -68,12 +69,14 @@ class Certifier:
         lower[DEAD] = upper[DEAD] = np.inf
         return Bounds(lower, upper, bellman.relative_width(below, above) + 4.0 * OUTWARD)
 
-    def by_covering(self, extended: Floats, policy: Int64s, tolerance: float) -> Bounds:
+    def by_covering(self, extended: Floats, policy: Int64s, tolerance: float, passes: int = COVER_PASSES) -> Bounds:
         """Bound by scaling V and adding errors that free rows carry on; the policy is taken from V."""
         share = 0.25 * tolerance
         policy.fill(-1)
         values = extended[:DEAD]
-        if not bellman.cover(self.problem, self.longest, values, policy, share, self.low, self.high, COVER_PASSES):
+        if not bellman.cover(
+            self.problem, self.longest, self.parts, values, policy, share, self.low, self.high, passes
+        ):
             return trivial_bounds(extended)
         lower, upper = extended.copy(), extended.copy()
         lower[:DEAD] = np.maximum(values - self.low, 0.0) * ((1.0 - OUTWARD) / (1.0 + share))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, bicgstab, splu
@@ -17,6 +19,7 @@ from goalward.planning.workspace import workspace
 __all__ = ["POLICY_SWEEPS", "REPEATS", "PolicyChain"]
 
 MAX_GROUPS = 512
+VALUE_GROUPS = 64  # in graphs in which fewer steps than that lead to the goal, distances tell little about values
 POLICY_SWEEPS = 12
 REPEATS = 30
 KRYLOV_STEPS, KRYLOV_PRECISION = 100, 1e-4
@@ -29,16 +32,35 @@ class PolicyChain:
     """The chain of the policy that was chosen last. With `exact`, each state is its own group in `equation`."""
 
     def __init__(self, reduction: Reduction, *, exact: bool):
-        self.problem = reduction.problem
+        self.reduction, self.problem = reduction, reduction.problem
         self.exact = exact
-        self.rows = workspace(Problem.empty_chain, reduction.states, reduction.widest)
-        group = np.arange(reduction.states, dtype=np.int32) if exact else distance_groups(reduction.distance)
-        self.equation = Equation(group, *workspace(empty_equation, int(group.max()) + 1))
+
+    @cached_property
+    def rows(self) -> Problem:
+        """The rows of the policy."""
+        return workspace(Problem.empty_chain, self.reduction.states, self.reduction.widest)
+
+    @cached_property
+    def equation(self) -> Equation:
+        """Working memory for corrections."""
+        by_state = np.arange(self.reduction.states, dtype=np.int32)
+        group = by_state if self.exact else distance_groups(self.reduction.distance)
+        return Equation(group, *workspace(empty_equation, int(group.max()) + 1))
 
     @property
     def entries(self) -> int:
         """The multiplications of one sweep."""
         return int(self.rows.start[-1])
+
+    @property
+    def shallow(self) -> bool:
+        """Whether distances make too few groups to tell values apart."""
+        return self.equation.goal.size < VALUE_GROUPS // 2
+
+    def group_by_value(self, values: Floats) -> None:
+        """Make groups of the states whose values are alike."""
+        group = self.equation.group
+        self.equation = Equation(group, *workspace(empty_equation, value_groups(values, VALUE_GROUPS, group)))
 
     def choose(self, policy: Int64s) -> None:
         """Make the chain that of a policy."""
@@ -124,6 +146,29 @@ class PolicyChain:
                 if self.sweep(total) <= precision:
                     return total
         return None
+
+
+@kernel
+def value_groups(values: Floats, most: int, group: Int32s) -> int:
+    """Group states by values, in equal steps from the smallest to the largest; return how many groups there are."""
+    least = np.inf
+    largest = 0.0
+    for state in range(values.size):
+        least = min(least, values[state])
+        largest = max(largest, values[state])
+    steps = most / (largest - least) if largest > least else 0.0
+    number = np.zeros(most, dtype=np.int32)
+    for state in range(values.size):
+        group[state] = min(int((values[state] - least) * steps), most - 1)
+        number[group[state]] = 1
+    count = 0
+    for step in range(most):
+        if number[step] > 0:
+            number[step] = count
+            count += 1
+    for state in range(values.size):
+        group[state] = number[group[state]]
+    return count
 
 
 @kernel

@@ -16,11 +16,19 @@ from __future__ import annotations
 import numpy as np
 
 from goalward._jit import kernel
-from goalward.arrays import Bools, Int32s
+from goalward.arrays import Bools, Int32s, Int64s
 from goalward.model.checks import ModelArrays
 from goalward.model.components import strong_components
 
-__all__ = ["DEAD", "GOAL", "in_components", "likely_distances", "number_states"]
+__all__ = [
+    "DEAD",
+    "GOAL",
+    "find_components",
+    "likely_distances",
+    "number_states",
+    "part_limits",
+    "sort_by_component",
+]
 
 GOAL = -1  # the reduced number of the goal, and of the states that reach it for nothing
 DEAD = -2  # the reduced number of dead ends
@@ -65,15 +73,28 @@ def has_likely_step(model: ModelArrays, usable: Bools, distance: Int32s, state: 
 
 
 @kernel
+def sees_goal(model: ModelArrays, usable: Bools) -> bool:
+    """Return whether a likely transition leads to the goal from anywhere."""
+    states, actions = model.costs.shape
+    for row in range(usable.size):
+        last = model.indptr[row + 1] - 1
+        if not usable[row] or model.successors[last] != states:  # the goal has the highest number
+            continue
+        if model.probabilities[last] >= likely_limit(model, row // actions, row):
+            return True
+    return False
+
+
+@kernel
 def likely_distances(model: ModelArrays, usable: Bools, distance: Int32s, order: Int32s) -> None:
     """Change plain distances and the order by them to likely ones; `order` holds the states that reach the goal."""
     states, actions = model.costs.shape
     same = True
-    for position in range(order.size):
-        if not has_likely_step(model, usable, distance, order[position]):
+    for state in range(states):
+        if distance[state] > 0 and not has_likely_step(model, usable, distance, state):
             same = False
             break
-    if same:
+    if same or (distance[order[order.size - 1]] == 1 and not sees_goal(model, usable)):
         return
     # Predecessors of each state, the goal included; ~state where no transition of that state is likely.
     start = np.zeros(states + 2, dtype=np.int64)
@@ -129,33 +150,57 @@ def likely_distances(model: ModelArrays, usable: Bools, distance: Int32s, order:
 
 
 @kernel
-def in_components(model: ModelArrays, usable: Bools, inside: Bools, order: Int32s, label: Int32s) -> int:
-    """Order states by components, each in the order given; return how many there are.
+def find_components(model: ModelArrays, usable: Bools, place: Int32s, order: Int32s, label: Int32s) -> tuple[int, int]:
+    """Label the components of the states whose place is DEAD; return how many there are, and the size of the largest.
 
-    Only states `inside` count. `label` gets the component of each of them. Returns 0, and changes nothing, if the first
-    component seems to be large: then to know the others would help little.
+    There are none if the first one seems to be large: then to know the others would help little.
     """
     states, actions = model.costs.shape
     patience = states // PART
-    count = strong_components(model.indptr, model.successors, actions, usable, inside, order, patience, label)
-    if count < 2:
-        return 0
-    start = np.zeros(count + 2, dtype=np.int64)
-    for state in range(states):
-        start[label[state] + 2] += inside[state]
-    for component in range(count):
-        start[component + 2] += start[component + 1]
-    outside = start[count + 1]
-    before = order.copy()
+    wanted = np.zeros(states, dtype=np.bool_)
     for position in range(order.size):
-        state = before[position]
-        if inside[state]:
-            order[start[label[state] + 1]] = state
-            start[label[state] + 1] += 1
-        else:
-            order[outside] = state
-            outside += 1
-    return count
+        wanted[order[position]] = place[order[position]] == DEAD
+    count = strong_components(model.indptr, model.successors, actions, usable, wanted, order, patience, label)
+    if count < 2:
+        return 0, 0
+    sizes = np.zeros(count, dtype=np.int64)
+    largest = 0
+    for state in range(states):
+        if wanted[state]:
+            sizes[label[state]] += 1
+            largest = max(largest, sizes[label[state]])
+    return count, largest
+
+
+@kernel
+def sort_by_component(order: Int32s, label: Int32s, count: int) -> Int32s:
+    """Return the states of each component, one after the other, each in the order given; states of none come last."""
+    start = np.zeros(count + 2, dtype=np.int64)
+    for position in range(order.size):
+        component = label[order[position]]
+        start[(component if component >= 0 else count) + 1] += 1
+    for component in range(count):
+        start[component + 1] += start[component]
+    found = np.empty(order.size, dtype=np.int32)
+    for position in range(order.size):
+        component = label[order[position]]
+        component = component if component >= 0 else count
+        found[start[component]] = order[position]
+        start[component] += 1
+    return found
+
+
+@kernel
+def part_limits(head: Int32s, label: Int32s, count: int) -> Int64s:
+    """Return where the component of each state begins among reduced states, and where the last one ends."""
+    limits = np.empty(count + 1, dtype=np.int64)
+    parts = 0
+    for state in range(head.size):
+        if state == 0 or label[head[state]] != label[head[state - 1]]:
+            limits[parts] = state
+            parts += 1
+    limits[parts] = head.size
+    return limits[: parts + 1]
 
 
 @kernel

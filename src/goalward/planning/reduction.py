@@ -22,13 +22,22 @@ from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.model.checks import ModelArrays
 from goalward.model.ssp import SSP
 from goalward.model.structure import sure_states, zero_cost_components
-from goalward.planning.order import DEAD, GOAL, in_components, likely_distances, number_states
+from goalward.planning.order import (
+    DEAD,
+    GOAL,
+    find_components,
+    likely_distances,
+    number_states,
+    part_limits,
+    sort_by_component,
+)
 from goalward.planning.problem import Problem
 from goalward.planning.workspace import workspace
 
 __all__ = ["DEAD", "GOAL", "Reduction"]
 
 AHEAD = 6  # for how many states ahead memory is prefetched
+LARGE_PART = 1000  # states of a component; in smaller ones, sweeps do not depend on the order of states
 LINE = 8  # doubles in a line of cache
 
 
@@ -62,24 +71,22 @@ class Reduction(NamedTuple):
         loop, loops, loop_rows, free_actions = None, 0, None, None
         if merges:
             loop, loops, loop_rows, free_actions = free_states(ssp, usable, place)
-        label = None
+        label, count, largest = np.empty(0, dtype=np.int32), 0, 0
         if len(order) > small:
-            likely_distances(ssp.arrays, usable, distance, order)
-            inside = np.zeros(ssp.states, dtype=np.bool_)
-            inside[order] = place[order] == DEAD
             label = np.empty(ssp.states, dtype=np.int32)
-            if not in_components(ssp.arrays, usable, inside, order, label):
-                label = None
+            count, largest = find_components(ssp.arrays, usable, place, order, label)
+            if not count or largest > LARGE_PART:
+                likely_distances(ssp.arrays, usable, distance, order)
+            if count:
+                order = sort_by_component(order, label, count)
         if loop is None:
             head = order
             place[order] = np.arange(len(order), dtype=np.int32)
         else:
             members, head = np.empty_like(order), np.empty_like(order)
-            count, used = number_states(order, loop, loops, place, members, head)
-            order, head = members[:used], head[:count]
-        parts = None
-        if label is not None:
-            parts = np.append(np.flatnonzero(np.diff(label.take(head), prepend=-1)), len(head))
+            numbers, used = number_states(order, loop, loops, place, members, head)
+            order, head = members[:used], head[:numbers]
+        parts = part_limits(head, label, count) if count else None
         problem = workspace(Problem.empty, len(head), len(usable), len(ssp.successors))
         longest, widest = write_problem(ssp.arrays, usable, place, order, problem)
         return cls(problem, longest, widest, place[:-1], distance.take(head), parts, loop_rows, free_actions)
@@ -114,18 +121,31 @@ class Reduction(NamedTuple):
         return policy
 
 
-def free_states(ssp: SSP, usable: Bools, place: Int32s) -> tuple[Int32s, int, Bools | None, Int64s]:
+def free_states(ssp: SSP, usable: Bools, place: Int32s) -> tuple[Int32s, int, Bools | None, Int64s | None]:
     """Find what costs nothing; states of value zero get the place of the goal.
 
     Returns the zero-cost loop of each state (-1 for none), the number of loops, the rows inside them, and the actions
-    of states of value zero.
+    of states of value zero; None for what there is none of.
     """
     costless = usable & (ssp.costs.reshape(-1) == 0.0)
-    distance, free, kept = sure_states(ssp, costless)
-    free_actions = actions_nearer(ssp.indptr, ssp.successors, kept, distance)
-    place[free] = GOAL
-    loop, loops, inside = zero_cost_components(ssp, costless & np.repeat(distance < 0, ssp.actions))
+    free_actions = None
+    others = costless
+    if reach_goal(ssp.indptr, ssp.successors, ssp.goal, costless):
+        distance, free, kept = sure_states(ssp, costless)
+        free_actions = actions_nearer(ssp.indptr, ssp.successors, kept, distance)
+        place[free] = GOAL
+        others = costless & np.repeat(distance < 0, ssp.actions)
+    loop, loops, inside = zero_cost_components(ssp, others)
     return loop, loops, inside if loops else None, free_actions
+
+
+@kernel
+def reach_goal(indptr: Int64s, successors: Int32s, goal: int, rows: Bools) -> bool:
+    """Return whether some of the rows may lead to the goal, which comes last in a row."""
+    found = False
+    for row in range(rows.size):
+        found = found or (rows[row] and successors[indptr[row + 1] - 1] == goal)
+    return found
 
 
 def actions_to_exits(ssp: SSP, loop_rows: Bools, exits: Int32s) -> Int64s:

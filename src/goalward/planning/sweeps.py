@@ -23,9 +23,11 @@ from goalward.planning.reduction import DEAD, Reduction
 __all__ = ["MOST_DIRECT_WORK", "run_sweeps", "solve_parts"]
 
 DIRECT_AFTER = 3  # rounds
+FEW_PASSES = 8  # what is not covered by then has long ways without costs, for which errors are better summed up
+FREE_PRECISION = 0.1  # of the tolerance, from which on errors are summed up in problems with free rows
 MOST_DIRECT_WORK = 1e9  # about a second
 MOST_HARM = 2  # corrections after which the change doubled; where levels are no good groups, they undo what sweeps did
-PART_CHANGE = 0.1  # of a sweep over a component, as a share of the tolerance
+PART_CHANGE, FREE_CHANGE = 0.4, 0.1  # of a sweep over a component, as a share of the tolerance; with free rows
 PART_ROUNDS = 40
 PATIENCE = 300  # rounds without a new smallest change after which double precision is taken to be exhausted
 
@@ -35,9 +37,9 @@ def solve_parts(reduction: Reduction, extended: Floats, policy: Int64s, toleranc
     if reduction.parts is None:
         initial_policy(reduction.problem, 0, reduction.states, extended[:DEAD], policy)
         return trivial_bounds(extended), 0
-    done, rounds = sweep_parts(
-        reduction.problem, reduction.parts, extended[:DEAD], policy, PART_CHANGE * tolerance, PART_ROUNDS
-    )
+    problem = reduction.problem
+    change = (FREE_CHANGE if has_free_rows(problem) else PART_CHANGE) * tolerance
+    done, rounds = sweep_parts(problem, reduction.parts, extended[:DEAD], policy, change, PART_ROUNDS)
     if done < len(reduction.parts) - 1:
         return trivial_bounds(extended), rounds
     certifier = Certifier(reduction, PolicyChain(reduction, exact=False))
@@ -57,11 +59,12 @@ def run_sweeps(
         chain.optimal_sweep(values, policy)
     else:
         chain.choose(policy)
-    free_rows = not problem.cost[: problem.first[-1]].min() > 0.0
+    free_rows = has_free_rows(problem)
     threshold = 2.0 * tolerance  # a change of a sweep; what it leaves is some ten times smaller
     window = 5 + int(reduction.distance.max()) // 40  # waves over the whole depth look like a stall for that long
     changes = [np.inf]
     smallest = certified = propagated = harm = 0
+    shallow, by_value, uncovered = chain.shallow, False, False
     direct = DirectSteps(chain, problem)
     while True:
         rounds = len(changes)
@@ -71,6 +74,8 @@ def run_sweeps(
         elif rounds % window == 0 and changes[-1] > 0.1 * changes[-window]:
             chain.krylov_step(values)
         elif harm < MOST_HARM and rounds - smallest < PATIENCE // 4:
+            if by_value:
+                chain.group_by_value(values)
             chain.correct(values)
             corrected = True
         sweeps = 0
@@ -79,6 +84,7 @@ def run_sweeps(
             sweeps += 1
             if solved or change <= max(0.02 * changes[-1], threshold):
                 break
+        by_value = by_value or (shallow and sweeps == POLICY_SWEEPS)
         settled = change <= threshold and rounds > certified + 1 and not solved  # the certificate looks at all rows
         if not settled:
             swept, change = change, chain.optimal_sweep(values, policy)
@@ -89,9 +95,10 @@ def run_sweeps(
         exhausted = rounds - smallest > PATIENCE or threshold < 1e-15
         if change <= threshold or exhausted:
             bounds = certifier.by_ratio(extended, policy, greedy=True)
-            if not bounds.width <= tolerance and free_rows:
-                bounds = min(bounds, certifier.by_covering(extended, policy, tolerance), key=attrgetter("width"))
-            hard = threshold < 1e-3 * tolerance and rounds >= 2 * propagated
+            if not bounds.width <= tolerance and free_rows and not uncovered:
+                covered = certifier.by_covering(extended, policy, tolerance, FEW_PASSES)
+                bounds, uncovered = min(bounds, covered, key=attrgetter("width")), covered.width == 1.0
+            hard = threshold < (FREE_PRECISION if free_rows else 1e-3) * tolerance and rounds >= 2 * propagated
             if not bounds.width <= tolerance and (hard or exhausted):
                 bounds = min(bounds, certifier.by_propagation(extended, policy), key=attrgetter("width"))
                 propagated = rounds  # it takes as long as many rounds
@@ -101,6 +108,11 @@ def run_sweeps(
             chain.choose(policy)
             if not settled:
                 threshold = 0.1 * min(threshold, change)
+
+
+def has_free_rows(problem: Problem) -> bool:
+    """Return whether some row costs nothing."""
+    return not problem.cost[: problem.first[-1]].min() > 0.0
 
 
 class DirectSteps:
