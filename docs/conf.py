@@ -54,7 +54,7 @@ nb_merge_streams = True
 default_role = "code"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
-napoleon_use_ivar = True
+autodoc_type_aliases = {name: name for name in ("ArrayLike", "Bools", "Floats", "Int64s")}
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 python_use_unqualified_type_names = True
@@ -75,6 +75,17 @@ def follow_files(app: Sphinx, page: str, source: list[str]) -> None:
         source[0] = re.sub(rf"\]\({file}", f"]({target}", source[0])
 
 
+def list_attributes(app: Sphinx, what: str, name: str, member: object, options: object, lines: list[str]) -> None:
+    """Turn a section Attributes into a list of terms: Napoleon cannot read several names on one line."""
+    if what != "class" or "Attributes" not in lines:
+        return
+    start = lines.index("Attributes")
+    listed = [f"``{line}``" if line and not line.startswith(" ") else line for line in lines[start + 2 :]]
+    end = next((at for at, line in enumerate(listed) if line.startswith("``---")), len(listed) + 1) - 1
+    lines[start:] = [".. rubric:: Attributes", "", *listed[:end], *lines[start + 2 + end :]]
+
+
 def setup(app: Sphinx) -> None:
-    """Enter the hook."""
+    """Enter the hooks."""
     app.connect("source-read", follow_files)
+    app.connect("autodoc-process-docstring", list_attributes, priority=400)

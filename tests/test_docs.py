@@ -18,7 +18,7 @@ def entries(page):
     found = []
     for block in re.findall(r"^```\{toctree\}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
         lines = [line.strip() for line in block.splitlines() if line.strip()]
-        names = [line for line in lines if not line.startswith(":")]
+        names = [re.sub(r".*<(.*)>", r"\1", line) for line in lines if not line.startswith(":")]
         if ":glob:" in lines:
             found += [path for name in names for path in page.parent.glob(f"{name}.md") if path != page]
         else:

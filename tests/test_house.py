@@ -16,8 +16,9 @@ PACKAGE = Path(goalward.__file__).parent
 HOUSE = [
     {"errors"},
     {"settings"},
-    {"arrays", "_jit", "seeds", "archive", "escapes", "files", "number_format"},
-    {"html_tables"},
+    {"arrays", "seeds", "archive", "escapes", "files", "number_format"},
+    {"html_tables", "phases"},
+    {"_jit"},
     {"registry"},
     {"model"},
     {"planning"},

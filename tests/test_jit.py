@@ -36,7 +36,8 @@ def package(tmp_path: Path) -> Path:
     """Lay out a package of the same name with the same decorator and two kernels, one of which calls the other."""
     folder = tmp_path / "site" / "goalward"
     folder.mkdir(parents=True)
-    shutil.copy(_jit.PACKAGE / "_jit.py", folder)
+    for name in ("_jit.py", "phases.py", "escapes.py", "number_format.py"):
+        shutil.copy(_jit.PACKAGE / name, folder)
     (folder / "__init__.py").write_text("")
     (folder / "callee.py").write_text(CALLEE)
     (folder / "caller.py").write_text(CALLER)

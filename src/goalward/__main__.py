@@ -4,15 +4,18 @@ import os
 import sys
 
 from goalward.execution.interrupts import Interrupted, catch_signals, ignore_signals, received
+from goalward.phases import phase, speaking
 
 
 def entry() -> None:
     """Run the command line; a signal ends it with one line and the exit code that shells expect."""
     catch_signals()
+    verb = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), "")
     try:
-        from goalward.cli import main
+        with speaking(sys.stderr), phase(f"goalward {verb} is at work"):
+            from goalward.cli import main
 
-        main()
+            main()
     except Interrupted as stop:
         ignore_signals()
         print(f"\ngoalward: {stop}", file=sys.stderr)

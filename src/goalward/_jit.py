@@ -34,7 +34,10 @@ import numpy as np
 import platformdirs
 from llvmlite import ir
 from numba import types
+from numba.core import event
 from numba.extending import intrinsic
+
+from goalward.phases import phase
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -105,6 +108,31 @@ def remove_unused(root: Path) -> None:
         for folder in root.glob("kernels-*"):
             if time.time() - folder.stat().st_mtime > UNUSED_SECONDS:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+class Compilations(event.Listener):
+    """Declares the phase of compiling while a kernel is compiled; loading one from the cache is no event."""
+
+    def __init__(self) -> None:
+        self.depth = self.count = 0
+        self.stack = contextlib.ExitStack()
+
+    def on_start(self, _: Any) -> None:
+        """Open the phase; kernels that call others are compiled inside each other."""
+        self.depth += 1
+        if self.depth == 1:
+            self.count += 1
+            kept = "they are kept for later" if cache_directory() else "they cannot be kept"
+            self.stack.enter_context(phase(f"compiling kernels: {self.count} so far, {kept}"))
+
+    def on_end(self, _: Any) -> None:
+        """Close the phase."""
+        self.depth -= 1
+        if self.depth == 0:
+            self.stack.close()
+
+
+cast(Any, event).register("numba:compile", Compilations())
 
 
 def kernel(function: Function) -> Function:

@@ -39,7 +39,7 @@ def test_table_json_and_markdown_agree(tmp_path: Path, call: Call) -> None:
     assert (row["key"], row["verdict"]) == ("withheld", "holds")
     assert table.startswith(f"holds          {row['claim']}\n               4 of 4 runs the same, episode by episode")
     assert table.endswith(f"1 holds\n\nwritten: {page}\n\nwritten: {bounds}\n")
-    assert "**holds** | 4 of 4 runs the same" in page.read_text()
+    assert "* *measured*: 4 of 4 runs the same" in page.read_text()
     assert bounds.read_text().splitlines()[4].startswith("| 2 | 2 | 60 |")
 
 

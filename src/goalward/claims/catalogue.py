@@ -15,6 +15,7 @@ from goalward.claims.run_source import RunSource
 from goalward.claims.verdicts import Finding, Verdict
 from goalward.errors import UnknownNameError
 from goalward.execution.pools import open_pool
+from goalward.phases import counted
 from goalward.results.store import Store
 
 __all__ = ["TESTS", "check_claims"]
@@ -79,7 +80,7 @@ def check_claims(
     source = RunSource(store, pool, quick=quick)
     try:
         findings = []
-        for name in names:
+        for name in counted("testing claims", "tests", names, len(names)):
             if watch is not None:
                 watch(name)
             findings += [undecided(each) if quick else each for each in TESTS[name](source)]

@@ -24,6 +24,7 @@ from goalward.cli.options import (
 
 if TYPE_CHECKING:
     from goalward.model.ssp import SSP
+from goalward.phases import phase
 
 __all__ = ["show", "solve"]
 
@@ -72,7 +73,8 @@ def solve(
     if out is not None:
         solution.save(out)
     if json:
-        say_json(world_text.solution_document(ssp, solution))
+        with phase("writing the solution"):
+            say_json(world_text.solution_document(ssp, solution))
         return
     say(world, columns(world_text.solution_facts(ssp, solution, tolerance)))
     if limit:

@@ -31,6 +31,7 @@ from goalward.learning.survey import model_of, read_model_environment, survey, t
 from goalward.model.box_task import BoxSteps, BoxTask
 from goalward.model.goal_task import GoalTask
 from goalward.model.ssp import SSP, check_model
+from goalward.phases import phase
 from goalward.seeds import checked_seed, generator, streams
 from goalward.settings import checked_integer
 from goalward.worlds.outcomes import Outcome
@@ -267,13 +268,14 @@ class Loop:
         """Learn until the run is over; return why."""
         ended = 0
         agent, stage = self.agent, self.stage
-        while not ended & RUN_OVER:
-            if isinstance(agent, StepAgent):
-                ended = self.epoch_of_steps(agent)
-            elif isinstance(agent, SelfActing) and isinstance(stage, Rollout) and self.leaves_alone(agent):
-                ended = self.epochs_alone(agent, stage)
-            else:
-                ended = self.epoch(agent)
+        with phase(f"{agent.name} learns", len(self.ledger.costs), "episodes", "steps") as self.progress:
+            while not ended & RUN_OVER:
+                if isinstance(agent, StepAgent):
+                    ended = self.epoch_of_steps(agent)
+                elif isinstance(agent, SelfActing) and isinstance(stage, Rollout) and self.leaves_alone(agent):
+                    ended = self.epochs_alone(agent, stage)
+                else:
+                    ended = self.epoch(agent)
         return Ended(ended & RUN_OVER)
 
     def epoch(self, agent: Agent | ContinuousAgent) -> int:
@@ -347,6 +349,7 @@ class Loop:
     def outside(self) -> int:
         """Return what ends the run for a reason outside the plan."""
         ledger = self.ledger
+        self.progress.advance(ledger.episodes_over, ledger.total_steps)
         if self.stage.cut:
             ledger.break_off()
             self.agent.restart()

@@ -9,6 +9,7 @@ of the seeds 0 to 4, so what is reported after tuning is not what was tuned on.
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from goalward.arrays import Floats
 from goalward.errors import ConvergenceError, SettingError
 from goalward.learning.loop import learn
 from goalward.model.ssp import SSP
+from goalward.phases import phase, speaking
 from goalward.seeds import run_seed
 
 __all__ = ["Tuning", "tune"]
@@ -74,7 +76,7 @@ def tune(
     max_steps: int | None = None,
     **settings: Any,
 ) -> Tuning:
-    """Find the best scale of an agent in a world.
+    """Find the best scale of an agent in a world; what lasts longer than two seconds says how far it is, on stderr.
 
     Parameters
     ----------
@@ -115,10 +117,12 @@ def tune(
         raise SettingError(f"there are {len(grid)} scales and {len(runs)} seeds; at least one of each is needed")
     known = agent.look_up(world, episodes, [name for name in agent.needs if name not in settings])
     regrets = np.empty((len(grid), len(runs)))
-    for i, scale in enumerate(grid.tolist()):
-        learner = agent.from_world(world, episodes=episodes, **(known | settings | {"scale": scale}))
-        for j, seed in enumerate(runs):
-            regrets[i, j] = final_regret(learner, world, episodes, seed, max_steps)
+    with speaking(sys.stderr), phase(f"tuning {agent.name}", regrets.size, "runs") as tuning:
+        for i, scale in enumerate(grid.tolist()):
+            learner = agent.from_world(world, episodes=episodes, **(known | settings | {"scale": scale}))
+            for j, seed in enumerate(runs):
+                regrets[i, j] = final_regret(learner, world, episodes, seed, max_steps)
+                tuning.advance(i * len(runs) + j + 1)
     if not np.isfinite(regrets.mean(axis=1)).any():
         raise SettingError(f"no scale of {agent.name} got through all its runs; raise max_steps, or try larger scales")
     return Tuning(agent.name, float(grid[np.argmin(regrets.mean(axis=1))]), grid, regrets)

@@ -32,6 +32,7 @@ from goalward.html_tables import facts_html, table_html
 from goalward.model.ssp import SSP, check_model
 from goalward.model.structure import sure_states
 from goalward.number_format import number
+from goalward.phases import phase
 from goalward.planning import bellman
 from goalward.planning.certificate import Bounds, Certifier
 from goalward.planning.chain import PolicyChain
@@ -205,9 +206,15 @@ def proved(solution: Solution, tolerance: float, what: str) -> Solution:
     return solution
 
 
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) -> Solution:
     """Solve a model wherever it starts, to the tolerance or as far as double precision goes."""
+    with phase(f"solving a model of {ssp.states:,} states"):
+        return solve_reduced(ssp, tolerance, start)
+
+
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
+def solve_reduced(ssp: SSP, tolerance: float, start: Solution | None) -> Solution:
+    """Solve what is left of a model without dead ends and free loops."""
     reduction = Reduction.of(ssp, DENSE_STATES)
     extended = reduction.extended()
     policy = np.empty(reduction.states, dtype=np.int64)
@@ -223,7 +230,8 @@ def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) 
         if not bounds.width <= tolerance:
             method = "sweeps"
             known = None if start is None else start.values
-            bounds, iterations = run_sweeps(reduction, extended, policy, tolerance, known)
+            with phase("sweeping", 100, "% of the digits", "rounds"):
+                bounds, iterations = run_sweeps(reduction, extended, policy, tolerance, known)
             if not bounds.width <= tolerance and start is None:
                 bounds = rescue(ssp, reduction, extended, policy, tolerance, bounds)
     if not bounds.width <= tolerance:

@@ -14,6 +14,7 @@ from operator import attrgetter
 import numpy as np
 
 from goalward.arrays import Floats, Int64s
+from goalward.phases import advance
 from goalward.planning.certificate import Bounds, Certifier, trivial_bounds
 from goalward.planning.chain import POLICY_SWEEPS, PolicyChain
 from goalward.planning.parts import sweep_parts
@@ -92,6 +93,7 @@ def run_sweeps(
         harm += corrected and change > 2.0 * changes[-1]
         smallest = rounds if change < changes[smallest] else smallest
         changes.append(change)
+        advance(percent_done(changes[1], change, threshold), rounds)
         exhausted = rounds - smallest > PATIENCE or threshold < 1e-15
         if change <= threshold or exhausted:
             bounds = certifier.by_ratio(extended, policy, greedy=True)
@@ -113,6 +115,17 @@ def run_sweeps(
 def has_free_rows(problem: Problem) -> bool:
     """Return whether some row costs nothing."""
     return not problem.cost[: problem.first[-1]].min() > 0.0
+
+
+def percent_done(first: float, change: float, threshold: float) -> int:
+    """Return how much of the way from the first change to the threshold is done, counted in digits.
+
+    >>> percent_done(1.0, 1e-3, 1e-6), percent_done(1.0, 2.0, 1e-6), percent_done(1.0, 0.0, 1e-6)
+    (50, 0, 100)
+    """
+    if not first > threshold or not change > threshold:
+        return 100
+    return max(0, int(100.0 * np.log(first / change) / np.log(first / threshold)))
 
 
 class DirectSteps:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from typing import Any
 from goalward.claims.regret_table import RegretRow
 from goalward.claims.verdicts import Finding, Verdict
 from goalward.errors import FileError
-from goalward.escapes import markdown
+from goalward.escapes import markdown, visible
 from goalward.files import parse_json, read_bytes
 from goalward.number_format import number, with_range
 from goalward.report.documents import json_text, write_text
@@ -49,14 +50,15 @@ def claims_text(findings: Sequence[Finding], width: int = 120) -> str:
 
 
 def claims_markdown(findings: Sequence[Finding]) -> str:
-    """Return the table in Markdown."""
-    rows: Rows = [("claim", "verdict", "measured", "run")]
+    """Return the table in Markdown: one line for each claim, which unfolds to what was measured and run."""
+    parts = [f"{tally(findings)}\n"]
     for finding in findings:
-        measured = finding.figure + (f" ({finding.note})" if finding.note else "")
-        rows.append(
-            (markdown(finding.claim), f"**{finding.verdict.value}**", markdown(measured), markdown(finding.ran))
-        )
-    return markdown_table(rows) + "\n"
+        claim = html.escape(visible(finding.claim), quote=False)
+        parts.append(f"<details><summary><b>{finding.verdict.value}</b>: {claim}</summary>\n")
+        entries = [("measured", finding.figure), ("run", finding.ran), ("note", finding.note)]
+        parts += [f"* *{name}*: {markdown(text)}" for name, text in entries if text]
+        parts.append("\n</details>\n")
+    return "\n".join(parts)
 
 
 def claims_document(findings: Sequence[Finding]) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -33,9 +34,18 @@ ONE_LINE = 0.3
 """The height in inches that figures leave for a legend of one line."""
 
 
+class ShownFigure(Figure):
+    """A figure that a notebook shows even if nobody has loaded pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        file = io.BytesIO()
+        self.savefig(file, format="png")
+        return file.getvalue()
+
+
 def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure of a size in inches."""
-    figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
+    figure = ShownFigure(figsize=(width, height), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 

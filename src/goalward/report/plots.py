@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from goalward.errors import SettingError, UnknownNameError
 from goalward.execution.rerun import final_plan, regret_by_cause, rerun, visits
+from goalward.phases import phase
 from goalward.report.causes_figure import causes_figure
 from goalward.report.plan_figure import plan_figure
 from goalward.report.regret_figures import growth_figure, regret_figure
@@ -66,13 +67,16 @@ def checked_kind(kind: str) -> str:
 def draw_causes(results: Results, number: int) -> Figure:
     found: dict[str, dict[str, dict[str, float]]] = {}
     stored = [each.cell for each in results.cells if number in each.runs]
-    for cell in stored or results.design.cells:
-        world, run = rerun(results.stored_spec(cell, number), results.attachments)
-        parts: dict[str, float] = {}
-        for ended, part in regret_by_cause(world, run).items():
-            parts[cause_name(ended)] = parts.get(cause_name(ended), 0.0) + part
-        label = marked(cell.agent.label, results.caveats())
-        found.setdefault(world_name(results.design, cell), {})[label] = parts
+    cells = stored or results.design.cells
+    with phase("carrying runs out again, for what ended their epochs", len(cells), "runs") as again:
+        for done, cell in enumerate(cells):
+            again.advance(done)
+            world, run = rerun(results.stored_spec(cell, number), results.attachments)
+            parts: dict[str, float] = {}
+            for ended, part in regret_by_cause(world, run).items():
+                parts[cause_name(ended)] = parts.get(cause_name(ended), 0.0) + part
+            label = marked(cell.agent.label, results.caveats())
+            found.setdefault(world_name(results.design, cell), {})[label] = parts
     return causes_figure(found, results.caveats())
 
 

@@ -10,12 +10,14 @@ from typing import TextIO
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
+from rich.text import Text
 
 from goalward.escapes import visible
 from goalward.execution.session import Progress
 from goalward.number_format import duration, number
+from goalward.phases import current, hushed, phase
 
 __all__ = ["open_display", "open_episode_display"]
 
@@ -32,13 +34,15 @@ def open_display() -> AbstractContextManager[Show]:
 
 @contextmanager
 def show_lines(stream: TextIO) -> Iterator[Show]:
-    """Print a line at the start, every ten seconds and at the end."""
+    """Print a line at the start, every ten seconds and at the end; while no run ends, the speaker goes on."""
     last: float | None = None
 
     def show(progress: Progress) -> None:
         nonlocal last
         done, wanted = progress.done.total(), progress.wanted.total()
         now = time.monotonic()
+        making.total = wanted
+        making.advance(done)
         if last is None:
             stored = f", {progress.stored:,} are stored already" if progress.stored else ""
             print(f"{wanted:,} runs to make{stored}", file=stream, flush=True)
@@ -48,7 +52,8 @@ def show_lines(stream: TextIO) -> Iterator[Show]:
             return
         last = now
 
-    yield show
+    with phase("making runs", unit="runs (workers compile kernels first, if they are not kept yet)") as making:
+        yield show
 
 
 @contextmanager
@@ -57,7 +62,7 @@ def show_bars(console: Console) -> Iterator[Show]:
     fields = (TextColumn("{task.description}"), BarColumn(30), MofNCompleteColumn(), TextColumn("{task.fields[note]}"))
     tasks: dict[str, TaskID] = {}
     total: TaskID | None = None
-    with Bars(*fields, console=console, refresh_per_second=5) as bars:
+    with hushed(), Bars(*fields, console=console, refresh_per_second=5) as bars:
 
         def show(progress: Progress) -> None:
             nonlocal total
@@ -87,9 +92,17 @@ def summary_line(progress: Progress) -> str:
     return ", ".join(parts)
 
 
+class Preparation(ProgressColumn):
+    """What is done before the first episode: loading, compiling, the first plan."""
+
+    def render(self, task: Task) -> Text:
+        """Return a text while no step is done."""
+        return Text("" if task.fields["steps"] else current().rpartition("; ")[2])
+
+
 @contextmanager
 def open_episode_display(episodes: int) -> Iterator[Callable[[int, int], bool]]:
-    """Show the progress of a run: a bar if stderr is a terminal, nothing otherwise.
+    """Show the progress of a run: a bar if stderr is a terminal; elsewhere `learn` declares a phase, which is enough.
 
     The function takes the episodes and the steps done so far and returns True: go on.
     """
@@ -98,7 +111,8 @@ def open_episode_display(episodes: int) -> Iterator[Callable[[int, int], bool]]:
         yield lambda done, steps: True
         return
     fields = (BarColumn(40), MofNCompleteColumn(), TextColumn("episodes, {task.fields[steps]:,} steps"))
-    with Bars(*fields, TimeRemainingColumn(), console=console, transient=True, refresh_per_second=5) as bar:
+    shown = (*fields, TimeRemainingColumn(), Preparation())
+    with hushed(), Bars(*shown, console=console, transient=True, refresh_per_second=5) as bar:
         task = bar.add_task("", total=episodes, steps=0)
         last = time.monotonic()
 

@@ -20,6 +20,7 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.html_tables import facts_html, table_html
 from goalward.number_format import with_margin
+from goalward.phases import counted
 from goalward.results.record import MOST_EPISODES, recorded
 from goalward.results.store import NoRun, Store
 from goalward.results.table import Table
@@ -213,7 +214,8 @@ def load_results(store: Store, design: Design) -> Results:
     """Read the stored runs of a study."""
     # Threads help, because hashing and decompression release the interpreter.
     with ThreadPoolExecutor() as threads:
-        cells = [load_cell(store, design, cell, threads) for cell in design.cells]
+        wanted = counted("reading results", "cells", design.cells, len(design.cells))
+        cells = [load_cell(store, design, cell, threads) for cell in wanted]
     return Results(design, cells, store.attachments, store.folder)
 
 

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 from goalward import files
 from goalward.errors import FileError, UnknownNameError
+from goalward.phases import counted
 from goalward.results.record import StoredRun, decode
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import Design
@@ -158,7 +159,7 @@ class Store:
         wanted = list(dict.fromkeys(keys))
         # Threads help, because hashing and decompression release the interpreter.
         with ThreadPoolExecutor() as threads:
-            found = list(threads.map(self.find, wanted))
+            found = list(counted("checking files", "runs", threads.map(self.find, wanted), len(wanted)))
         damaged = []
         for key, each in zip(wanted, found, strict=True):
             if isinstance(each, NoRun) and each.state == "damaged":

@@ -24,6 +24,7 @@ import numpy as np
 from goalward.arrays import Floats
 from goalward.model.goal_task import GoalTask
 from goalward.model.ssp import SSP
+from goalward.phases import phase
 from goalward.registry import VERSION, Builder, Registry, version
 from goalward.settings import check_memory
 
@@ -77,7 +78,8 @@ def make(id: str, /, **settings: Any) -> Any:
     SSP(states=11, actions=4, transitions=44, costs=1, initial_state=0)
     """
     entry = registry.find(id)
-    world = entry.from_settings(settings)
+    with phase(f"building {id}"):
+        world = entry.from_settings(settings)
     return world.named(entry.id, entry.complete(settings)) if isinstance(world, GoalTask) else world
 
 
