@@ -8,7 +8,7 @@ PEERS_STAMP := .venv-peers/.installed
 LOWEST_STAMP := .venv-lowest/.installed
 DOCS_STAMP := .venv/.docs-installed
 
-.PHONY: attack browser docs install reproduce test lint types tests test-lowest dist bench \
+.PHONY: attack browser docs install reproduce test lint types tests test-lowest dist release-check bench \
 	bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages clean
 
 install: $(STAMP)
@@ -73,7 +73,22 @@ docs: $(DOCS_STAMP)
 # A source archive and a wheel, in dist/.
 dist: install
 	$(PIP) build
+	rm -rf dist
 	$(BIN)/python -m build
+
+# What a release must do: the wheel works in an empty environment, and the tests of the source archive pass there.
+# RELEASE_TESTS="tests/model tests/planning" runs some of them only.
+RELEASE := build/release
+RELEASE_TESTS ?= tests
+release-check: dist
+	rm -rf $(RELEASE)
+	$(PYTHON) -m venv $(RELEASE)/venv
+	$(RELEASE)/venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt dist/*.whl
+	cd $(RELEASE) && venv/bin/goalward --version && venv/bin/goalward reproduce --episodes 200 --runs 2
+	tar --extract --gzip --strip-components=1 --one-top-level=$(RELEASE)/source --file dist/*.tar.gz
+	$(RELEASE)/venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+	    "$$(ls dist/*.whl)[test]"
+	cd $(RELEASE)/source && ../venv/bin/pytest --numprocesses=auto --dist=worksteal $(RELEASE_TESTS)
 
 $(PEERS_STAMP): benchmarks/peers.txt
 	$(PYTHON) -m venv .venv-peers
@@ -96,4 +111,4 @@ bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pa
 	$(BIN)/python benchmarks/$(@:bench-%=%).py
 
 clean:
-	rm -rf .venv .venv-peers .venv-lowest dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv .venv-peers .venv-lowest dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import goalward as gw
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
@@ -23,6 +25,26 @@ def test_a_learner_of_others_learns_in_a_world_of_ours() -> None:
     found = re.search(r"costs (\S+) from the start; the optimum is 6\.036", run("evolve.py", "--generations", "4"))
     assert found is not None
     assert float(found[1]) < 21.0
+
+
+def test_an_agent_and_a_study_of_ones_own(tmp_path: Path) -> None:
+    study = gw.Study.load(EXAMPLES / "my_study.toml")
+    assert "EpsilonGreedy" in {cell.agent.label for cell in study.design.cells}
+    results = gw.run(study.replace(runs=1, episodes=10), tmp_path / "results", workers=1)
+    assert results.count() == (len(study.design.cells),) * 2
+
+
+def test_the_readme_shows_the_agent_as_it_is() -> None:
+    readme = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
+    assert (EXAMPLES / "my_agent.py").read_text(encoding="utf-8") in readme
+
+
+def test_every_example_is_tried() -> None:
+    """Models are solved in docs/files.md, whose sessions are run; all else is run here."""
+    pages = "".join(path.read_text(encoding="utf-8") for path in (EXAMPLES.parent / "docs").glob("*.md"))
+    shown = {path.name for path in EXAMPLES.iterdir() if f"$ goalward solve examples/{path.name}" in pages}
+    run_here = {"evolve.py", "neat.ini", "dqn.py", "my_agent.py", "my_study.toml"}
+    assert {path.name for path in EXAMPLES.iterdir() if path.is_file()} == shown | run_here
 
 
 @pytest.mark.skipif(importlib.util.find_spec("stable_baselines3") is None, reason="stable-baselines3 is not installed")

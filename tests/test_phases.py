@@ -8,7 +8,8 @@ from goalward.phases import FIRST_SECONDS, SECONDS_BETWEEN, Phase, Speaker, adva
 def test_phases_nest_and_end() -> None:
     with phase("whole", 4, "parts") as whole, phase("part", second_unit="steps"):
         whole.advance(1)
-        advance(0, 1_000)
+        advance("part", 0, 1_000)
+        advance("another", 7)
         said = current(whole.began + 5.0)
     assert said == "whole: 1 of 4 parts, about 15 s left; part: 1,000 steps"
     assert current() == ""

@@ -75,9 +75,9 @@ def counted(text: str, unit: str, items: Iterable[Item], total: int) -> Iterator
             entry.advance(done)
 
 
-def advance(done: int, second: int = 0) -> None:
-    """Note how far the innermost phase is."""
-    if _phases:
+def advance(text: str, done: int, second: int = 0) -> None:
+    """Note how far the innermost phase is, if it is called so."""
+    if _phases and _phases[-1].text == text:
         _phases[-1].advance(done, second)
 
 

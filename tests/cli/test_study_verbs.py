@@ -91,7 +91,7 @@ def test_failures_end_in_exit_code_one_and_a_table(run, write_study):
     assert "2 of 4 runs are stored" in out
     code, out, _ = run("status", "results/own")
     assert code == 1
-    assert "2 of 4 runs stored and sound; goalward run makes the other 2" in out
+    assert "2 of 4 runs stored and sound; goalward run tries the 2 that failed again" in out
     assert "2 runs failed; their tracebacks are in results/own/failed" in out
     assert all(f"grid    Raises     {run}   ValueError: no idea   " in out for run in (0, 1))
     code, out, _ = run("status", "results/own", "--json")

@@ -151,7 +151,10 @@ def test_stored_studies(visit, stored_folder, tmp_path):
     page, _ = report_of_folder(folder)
     problems = page.document["studies"][0]["problems"]
     assert problems[0].startswith("This study is partial: 9 of 12 runs are stored.")
-    assert problems[1:] == ["1 run failed; goalward status shows why.", "1 file of a run is damaged."]
+    assert problems[1:] == [
+        "1 run failed; goalward status shows why, and goalward run tries it again.",
+        "1 file of a run is damaged.",
+    ]
     open_page = visit(page.save(tmp_path / "partial.html"))
     assert open_page.locator(".banner").count() == 3
     assert "9 of 12 runs" in open_page.inner_text(".banner >> nth=0")

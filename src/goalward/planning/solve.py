@@ -38,7 +38,7 @@ from goalward.planning.certificate import Bounds, Certifier
 from goalward.planning.chain import PolicyChain
 from goalward.planning.problem import adopt_policy, hurry, initial_policy
 from goalward.planning.reduction import DEAD, Reduction
-from goalward.planning.sweeps import MOST_DIRECT_WORK, run_sweeps, solve_parts
+from goalward.planning.sweeps import MOST_DIRECT_WORK, SWEEPING, run_sweeps, solve_parts
 
 if TYPE_CHECKING:
     from goalward.planning.goal_first import GoalFirstSolution
@@ -230,7 +230,7 @@ def solve_reduced(ssp: SSP, tolerance: float, start: Solution | None) -> Solutio
         if not bounds.width <= tolerance:
             method = "sweeps"
             known = None if start is None else start.values
-            with phase("sweeping", 100, "% of the digits", "rounds"):
+            with phase(SWEEPING, 100, "% of the digits", "rounds"):
                 bounds, iterations = run_sweeps(reduction, extended, policy, tolerance, known)
             if not bounds.width <= tolerance and start is None:
                 bounds = rescue(ssp, reduction, extended, policy, tolerance, bounds)

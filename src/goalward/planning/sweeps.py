@@ -21,7 +21,7 @@ from goalward.planning.parts import sweep_parts
 from goalward.planning.problem import Problem, hurry, initial_policy
 from goalward.planning.reduction import DEAD, Reduction
 
-__all__ = ["MOST_DIRECT_WORK", "run_sweeps", "solve_parts"]
+__all__ = ["MOST_DIRECT_WORK", "SWEEPING", "run_sweeps", "solve_parts"]
 
 DIRECT_AFTER = 3  # rounds
 FEW_PASSES = 8  # what is not covered by then has long ways without costs, for which errors are better summed up
@@ -30,6 +30,7 @@ MOST_DIRECT_WORK = 1e9  # about a second
 MOST_HARM = 2  # corrections after which the change doubled; where levels are no good groups, they undo what sweeps did
 PART_CHANGE, FREE_CHANGE = 0.4, 0.1  # of a sweep over a component, as a share of the tolerance; with free rows
 PART_ROUNDS = 40
+SWEEPING = "sweeping"  # the phase in which `solve` runs rounds
 PATIENCE = 300  # rounds without a new smallest change after which double precision is taken to be exhausted
 
 
@@ -93,7 +94,7 @@ def run_sweeps(
         harm += corrected and change > 2.0 * changes[-1]
         smallest = rounds if change < changes[smallest] else smallest
         changes.append(change)
-        advance(percent_done(changes[1], change, threshold), rounds)
+        advance(SWEEPING, percent_done(changes[1], change, threshold), rounds)
         exhausted = rounds - smallest > PATIENCE or threshold < 1e-15
         if change <= threshold or exhausted:
             bounds = certifier.by_ratio(extended, policy, greedy=True)

@@ -45,14 +45,18 @@ def show_lines(stream: TextIO) -> Iterator[Show]:
         making.advance(done)
         if last is None:
             stored = f", {progress.stored:,} are stored already" if progress.stored else ""
-            print(f"{wanted:,} runs to make{stored}", file=stream, flush=True)
+            print(
+                f"{wanted:,} runs to make{stored}",
+                file=stream,
+                flush=True,
+            )
         elif now - last >= SECONDS_BETWEEN_LINES or done == wanted:
             print(summary_line(progress), file=stream, flush=True)
         else:
             return
         last = now
 
-    with phase("making runs", unit="runs (workers compile kernels first, if they are not kept yet)") as making:
+    with phase("making runs (kernels are compiled first, if none are kept)", unit="runs") as making:
         yield show
 
 

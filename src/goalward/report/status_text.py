@@ -26,9 +26,11 @@ def status_text(status: Status) -> str:
         counts = (len(cell.runs), int(cell.truncated.sum()), len(cell.failed), len(cell.missing))
         rows.append((world_name(results.design, cell.cell), cell.cell.agent.label, *(f"{count:,}" for count in counts)))
     stored, size = results.count()
-    to_go = size - stored
+    failed = sum(len(cell.failed) for cell in results.cells)
+    to_go = size - stored - failed
     lines = [columns(rows, right="2345"), "", f"{stored:,} of {size:,} runs stored and sound"]
-    lines[-1] += f"; goalward run makes the other {to_go:,}" if to_go else ": complete"
+    again = [f"makes the other {to_go:,}"] * bool(to_go) + [f"tries the {failed:,} that failed again"] * bool(failed)
+    lines[-1] += f"; goalward run {' and '.join(again)}" if again else ": complete"
     if status.failures:
         lines += ["", failures_text(status.failures)]
     lines += shortened([f"damaged: {path} ({reason})" for path, reason in status.damaged])

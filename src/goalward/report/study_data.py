@@ -81,15 +81,17 @@ def title(summary: Summary) -> str:
 def problems(results: Results) -> list[str]:
     """Say what is missing, in words; empty if the study is complete."""
     stored, planned = results.count()
+    failed = sum(len(cell.failed) for cell in results.cells)
     said = []
     if stored < planned:
+        going = " It is still running, or it was stopped; goalward run makes the others."
         said.append(
-            f"This study is partial: {stored:,} of {planned:,} runs are stored. It is still running, or it was stopped;"
-            " goalward run makes the others. What is shown is of the runs that are there."
+            f"This study is partial: {stored:,} of {planned:,} runs are stored.{going * (stored + failed < planned)}"
+            " What is shown is of the runs that are there."
         )
-    failed = sum(len(cell.failed) for cell in results.cells)
     if failed:
-        said.append(f"{failed:,} run{'s' * (failed != 1)} failed; goalward status shows why.")
+        runs, them = ("runs", "them") if failed != 1 else ("run", "it")
+        said.append(f"{failed:,} {runs} failed; goalward status shows why, and goalward run tries {them} again.")
     damaged = sum(len(cell.damaged) for cell in results.cells)
     if damaged:
         said.append(f"{damaged:,} file{'s of runs are' if damaged != 1 else ' of a run is'} damaged.")
