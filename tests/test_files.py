@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
+import goalward as gw
 from goalward.errors import FileError
 from goalward.files import parse_json, parse_toml, read_bytes, read_text, write_bytes
+from goalward.model.formats.by_ending import FORMATS
+from goalward.model.formats.logs import read_log
+
+WORLD = gw.worlds.grid_world(rows=2, columns=2)
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -21,9 +26,17 @@ def test_modes_follow_the_umask(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
         write_bytes(tmp_path / "file", b"")
+        for ending in FORMATS:
+            WORLD.save(tmp_path / f"model{ending}")
+        for ending in (".csv", ".json", ".umb"):
+            gw.solve(WORLD).save(tmp_path / f"solution{ending}")
+        gw.agents.save(gw.learn(gw.agents.PSRL(), WORLD, 1).agent, tmp_path / "agent.npz")
     finally:
         os.umask(before)
-    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
+    assert {path.name: oct(path.stat().st_mode & 0o777) for path in tmp_path.iterdir()} == {
+        path.name: "0o640" for path in tmp_path.iterdir()
+    }
+    assert len(list(tmp_path.iterdir())) == 5 + len(FORMATS), "something was left behind"
 
 
 @pytest.mark.parametrize("special", ["fifo", "folder", "device"])
@@ -37,6 +50,37 @@ def test_only_regular_files_are_opened(tmp_path: Path, special: str) -> None:
         path.symlink_to("/dev/zero")
     with pytest.raises(FileError, match=r"is not a file but a folder, a device or a pipe"):
         read_bytes(path)
+
+
+@pytest.mark.parametrize("ending", [*FORMATS, ".txt"])
+def test_models_are_not_read_from_pipes(tmp_path: Path, ending: str) -> None:
+    os.mkfifo(tmp_path / f"model{ending}")
+    with pytest.raises(FileError, match=r"is not a file but a folder, a device or a pipe"):
+        gw.worlds.load(str(tmp_path / f"model{ending}"))
+
+
+@pytest.mark.parametrize("ending", [".csv", ".json", ".umb"])
+def test_nothing_else_is_read_from_pipes(tmp_path: Path, ending: str) -> None:
+    pipe = tmp_path / f"pipe{ending}"
+    os.mkfifo(pipe)
+    with pytest.raises(FileError, match=r"is not a file but a folder, a device or a pipe"):
+        gw.Solution.load(pipe, WORLD)
+    with pytest.raises(FileError, match=r"is not a file but a folder, a device or a pipe"):
+        gw.agents.load(pipe)
+    with pytest.raises(FileError, match=r"is not a file but a folder, a device or a pipe"):
+        read_log(pipe)
+
+
+def test_what_is_written_replaces_links_and_goes_through_devices(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("kept")
+    (tmp_path / "link").symlink_to(outside)
+    write_bytes(tmp_path / "link", b"new")
+    assert (outside.read_text(), (tmp_path / "link").read_text()) == ("kept", "new")
+    # A file under this name would break the machine of a user with the rights to make it.
+    write_bytes(Path("/dev/null"), b"new")
+    assert Path("/dev/null").is_char_device()
+    write_bytes(Path("/dev/stdout"), b"")
 
 
 def test_links_are_not_followed_inside_a_folder(tmp_path: Path) -> None:

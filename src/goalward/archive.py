@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goalward.errors import FileError
+from goalward.files import check_regular, replacing
 
 __all__ = ["read", "reason", "write"]
 
@@ -30,22 +29,17 @@ def write(path: Path, format: str, version: int, tree: dict[str, Any]) -> None:
     arrays: Arrays = {}
     values = split(tree, "", arrays)
     header = {"format": format, "version": version, "values": values, "checksum": checksum(values, arrays)}
-    temporary = None
+    contents: dict[str, Any] = {"header": np.array(json.dumps(header)), **arrays}
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, suffix=".part", delete=False) as file:
-            temporary = Path(file.name)
-            contents: dict[str, Any] = {"header": np.array(json.dumps(header)), **arrays}
+        with replacing(path) as file:
             np.savez_compressed(file, **contents)
-        os.replace(temporary, path)
     except OSError as error:
         raise FileError(f"{path}: cannot be written ({error.strerror or error})") from None
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
 
 
 def read(path: Path, format: str, version: int) -> dict[str, Any]:
     """Read a tree of the given format and version."""
+    check_regular(path)
     try:
         file = path.open("rb")
     except OSError as error:

@@ -2,7 +2,7 @@
 
 Reading opens regular files only: a device, a pipe or a folder in the place of a file is refused at once. With `inside`
 a file must lie in that folder, and no symbolic link is followed. Writing puts the content under another name in the
-same folder and renames it, so a file that is there is whole. Modes follow the umask.
+same folder and renames it, so a file that is there is whole, and no symbolic link is followed. Modes follow the umask.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ import os
 import stat
 import tomllib
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from goalward.errors import FileError
 
-__all__ = ["TEMPORARY", "parse_json", "parse_toml", "read_bytes", "read_text", "reason", "write_bytes"]
+__all__ = [
+    "TEMPORARY", "check_regular", "parse_json", "parse_toml", "read_bytes", "read_text", "reason", "replacing",
+    "write_bytes",
+]  # fmt: skip
 
 TEMPORARY = ".part"
 """The ending of files that are being written."""
@@ -38,6 +41,20 @@ def check_inside(path: Path, folder: Path | None) -> None:
         raise FileError(f"{path}: a symbolic link leads out of {folder}; it is not followed")
 
 
+def check_regular(path: Path) -> None:
+    """Raise FileError if this is no file, before it is opened: a pipe would block, and a device may have no end."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:  # a ValueError is a null character in the name
+        raise FileError(f"{path}: {reason(error) if isinstance(error, OSError) else error}") from None
+    if not stat.S_ISREG(mode):
+        raise not_regular(path)
+
+
+def not_regular(path: Path) -> FileError:
+    return FileError(f"{path}: is not a file but a folder, a device or a pipe; it is not read")
+
+
 def read_bytes(path: Path, inside: Path | None = None) -> bytes:
     """Return the content of a file; raise FileError with the reason if it cannot be read."""
     check_inside(path, inside)
@@ -52,7 +69,7 @@ def read_bytes(path: Path, inside: Path | None = None) -> bytes:
         raise FileError(f"{path}: {reason(error)}") from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise FileError(f"{path}: is not a file but a folder, a device or a pipe; it is not read")
+        raise not_regular(path)
     with os.fdopen(descriptor, "rb") as file:
         try:
             return file.read()
@@ -97,16 +114,32 @@ def parse(path: Path, text: Any, loads: Callable[[Any], Any], language: str) -> 
     return data
 
 
-def write_bytes(path: Path, content: bytes, inside: Path | None = None) -> None:
-    """Write a file whole, or leave what was there untouched; raise FileError with the reason."""
-    check_inside(path, inside)
-    temporary = path.with_name(f".{path.name}-{uuid.uuid4().hex}{TEMPORARY}")
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to be written whole: at the end of the block it takes its place, after an error nothing has changed.
+
+    A device or a pipe, such as ``/dev/stdout``, is written to and not replaced.
+    """
+    if path.parts[:2] == ("/", "dev") or path.is_fifo() or path.is_char_device():
+        with path.open("wb") as file:
+            yield file
+        return
+    temporary = path.with_name(f".{uuid.uuid4().hex}{TEMPORARY}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content)
+        with temporary.open("xb") as file:
+            yield file
         os.replace(temporary, path)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be written ({reason(error)})") from None
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, content: bytes, inside: Path | None = None) -> None:
+    """Write a file whole, or leave what was there untouched; raise FileError with the reason."""
+    check_inside(path, inside)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file:
+            file.write(content)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written ({reason(error)})") from None

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from goalward import SSP, Dirichlet, FinitePrior, Neighbourhoods, TiedDirichlet
+from goalward.agents.expectile import Expectile
 from goalward.beliefs.base import Prior
+from goalward.errors import SettingError
 from goalward.model.task import Steps, Task
 
 SEEN = [1] * 6 + [2] * 3
@@ -66,3 +68,21 @@ def test_likelihoods_of_candidate_models_are_raised_to_the_power() -> None:
     share = np.mean([belief.sample(rng, 2.0) == models[1] for _ in range(2000)])
     p = expected[1] / expected.sum()
     assert abs(share - p) < 5 * np.sqrt(p * (1 - p) / 2000)
+
+
+@pytest.mark.parametrize("prior", [Dirichlet(), Neighbourhoods()])
+def test_the_largest_sharpness_and_counts_are_drawn(prior: Prior) -> None:
+    belief = after(prior)
+    state = belief.to_state()
+    belief.restore({name: array * 2**49 if name in ("counts", "visits") else array for name, array in state.items()})
+    sample = belief.sample(np.random.default_rng(0), 10**6)
+    np.testing.assert_allclose(sample.to_dense()[0, 0, 1:], [2 / 3, 1 / 3], rtol=1e-9)
+
+
+@pytest.mark.parametrize("sharpness", [0.5, 1e7, 1e308, 2**62, np.inf, np.nan, "2"])
+@pytest.mark.parametrize("prior", [Dirichlet(), Neighbourhoods()])
+def test_no_other_sharpness_is_taken(prior: Prior, sharpness: object) -> None:
+    with pytest.raises(SettingError, match=r"sharpness is .*; it must be a number from 1 to 1e\+06"):
+        after(prior).sample(np.random.default_rng(0), sharpness)
+    with pytest.raises(SettingError, match="sharpness is"):
+        Expectile(prior, sharpness=sharpness)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from scipy import optimize
 import goalward as gw
 from goalward import SSP
 from goalward.errors import PrecisionError, UnreachableGoalError
+from goalward.planning import goal_first
+from goalward.planning.goal_first import win_probability
 from strategies import models
 
 LAKE = ("S...", ".O.O", "...O", "O..G")
@@ -212,6 +215,22 @@ def test_what_cannot_be_proved_says_so() -> None:
     with pytest.raises(PrecisionError, match="apart") as raised:
         gw.solve(frozen_lake(), goal_first=True, tolerance=1e-17)
     assert raised.value.solution.values[0] == pytest.approx(48.7058823529)
+
+
+@pytest.mark.parametrize(("proved", "helps"), [(0.8, True), (0.2, False)])
+def test_a_tolerance_is_advised_only_where_one_would_help(
+    monkeypatch: pytest.MonkeyPatch, proved: float, helps: bool
+) -> None:
+    def unproved(*arguments: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        value, lower = win_probability(*arguments)
+        return value, lower * proved
+
+    monkeypatch.setattr(goal_first, "win_probability", unproved)
+    lake = frozen_lake().with_initial_state(14)
+    with pytest.raises(PrecisionError, match="apart; 1e-06 was asked for") as raised:
+        gw.solve(lake, goal_first=True)
+    assert ("raise tolerance" in str(raised.value)) == helps
+    assert ("no tolerance would help" in str(raised.value)) != helps
 
 
 @pytest.mark.parametrize("ending", [".csv", ".json", ".umb"])

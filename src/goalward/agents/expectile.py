@@ -40,12 +40,12 @@ from goalward._jit import exercise, kernel
 from goalward.agents.base import CAVEAT, Agent, Plan, Steps, Task, register
 from goalward.agents.psrl import count
 from goalward.arrays import Floats, Int32s, Int64s
-from goalward.beliefs.base import Prior
+from goalward.beliefs.base import Prior, checked_sharpness
 from goalward.beliefs.neighbourhoods import Neighbourhoods
 from goalward.errors import SettingError
 from goalward.model.ssp import SSP
 from goalward.planning.replan import Planned, Replanner
-from goalward.settings import checked_integer, checked_number
+from goalward.settings import checked_integer
 
 __all__ = ["Expectile", "Samples", "join_samples", "lower_expectiles"]
 
@@ -92,7 +92,7 @@ class Expectile(Agent):
         if not isinstance(self.prior, Prior):
             raise SettingError(f"prior is {self.prior!r}; it must be a prior, such as Neighbourhoods()")
         checked_integer("samples", self.samples, 1, 1_000)
-        checked_number("sharpness", self.sharpness, 1.0, note="; 1 draws from the posterior")
+        checked_sharpness(self.sharpness)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Start from scratch on a task."""

@@ -43,7 +43,7 @@ import numpy as np
 from goalward._jit import exercise, kernel
 from goalward.agents.base import CAVEAT, Agent, Plan, Steps, Task, register
 from goalward.arrays import Floats, Int64s
-from goalward.beliefs.base import Prior
+from goalward.beliefs.base import Prior, checked_sharpness
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.errors import SettingError
 from goalward.model.ssp import SSP
@@ -81,7 +81,7 @@ class PSRL(Agent):
         if self.value_limit is not None:
             checked_number("value_limit", self.value_limit, open=True, note=" or None")
         checked_integer("max_rejections", self.max_rejections, 0)
-        checked_number("sharpness", self.sharpness, 1.0, 1e6, note="; 1 draws from the posterior")
+        checked_sharpness(self.sharpness)
 
     @property
     def leaves_free_loops(self) -> bool:

@@ -26,6 +26,7 @@ from goalward.model.ssp import SSP
 from goalward.model.structure import structure
 from goalward.model.task import Steps, Task
 from goalward.registry import Builder, Registry, Schema, signature_schema
+from goalward.settings import checked_number
 
 LARGEST_NUMBER = 2**53
 """The largest count or value that is read from a file: beyond it, adding one changes no double."""
@@ -38,6 +39,7 @@ __all__ = [
     "Marginals",
     "Prior",
     "check_reachable",
+    "checked_sharpness",
     "excluded",
     "find_entry",
     "locate",
@@ -196,6 +198,11 @@ def restored_array(name: str, given: Any, fresh: NDArray[Any]) -> NDArray[Any]:
     if fresh.dtype.kind in "if" and not ((array >= fresh) & ((array <= LARGEST_NUMBER) | (fresh == np.inf))).all():
         raise ValueError(f"{name} must hold numbers up to {LARGEST_NUMBER:g}, none below its value at the start")
     return array
+
+
+def checked_sharpness(sharpness: object) -> float:
+    """Return a sharpness as a float, so that no product with counts overflows; raises SettingError."""
+    return checked_number("sharpness", sharpness, 1.0, 1e6, note="; 1 draws from the posterior")
 
 
 def check_reachable(model: SSP, what: str) -> None:

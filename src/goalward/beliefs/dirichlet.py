@@ -37,6 +37,7 @@ from goalward.beliefs.base import (
     Marginals,
     Prior,
     check_reachable,
+    checked_sharpness,
     excluded,
     find_entry,
     register,
@@ -181,6 +182,7 @@ class DirichletBelief(CountedBelief):
 
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw a model; its rows have the parameters concentration + sharpness times the counts."""
+        sharpness = checked_sharpness(sharpness)
         if self.goal is not None:
             rows = uneven_rows(rng, self.indptr, sharpness * self.counts + self.prior_alpha())
         elif self.task.states > FEW_STATES and self.concentration < 1.0:

@@ -18,7 +18,16 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from goalward.arrays import Floats
-from goalward.beliefs.base import Belief, Marginals, Prior, check_reachable, excluded, locate, register
+from goalward.beliefs.base import (
+    Belief,
+    Marginals,
+    Prior,
+    check_reachable,
+    checked_sharpness,
+    excluded,
+    locate,
+    register,
+)
 from goalward.errors import SettingError, ShapeError
 from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
@@ -142,6 +151,7 @@ class FiniteBelief(Belief):
 
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw one of the models; with a sharpness, the likelihoods of the models are raised to this power."""
+        sharpness = checked_sharpness(sharpness)
         sums = np.cumsum(self.weights if sharpness == 1.0 else self.sharpened(sharpness))
         return self.models[int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))]
 

@@ -33,7 +33,7 @@ import numpy as np
 
 from goalward._jit import exercise
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.beliefs.base import Belief, Prior, register
+from goalward.beliefs.base import Belief, Prior, checked_sharpness, register
 from goalward.beliefs.counts import Counts
 from goalward.beliefs.dirichlet import all_rows, dirichlet_rows
 from goalward.beliefs.neighbourhood_mean import expected_rows
@@ -125,6 +125,7 @@ class NeighbourhoodsBelief(Belief):
 
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw a model; sharpness multiplies the counts in the rows, and leaves sizes and subsets as they are."""
+        sharpness = checked_sharpness(sharpness)
         indptr, successors, counts = self.draw_support(rng)
         indptr.flags.writeable = False  # as in other beliefs: kernels have one specialisation
         return self.task.model(indptr, successors, dirichlet_rows(rng, indptr, counts, 1.0, sharpness))

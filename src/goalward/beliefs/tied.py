@@ -31,7 +31,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.beliefs.base import FLOOR, CountedBelief, Marginals, Prior, check_reachable, excluded, locate, register
+from goalward.beliefs.base import (
+    FLOOR,
+    CountedBelief,
+    Marginals,
+    Prior,
+    check_reachable,
+    checked_sharpness,
+    excluded,
+    locate,
+    register,
+)
 from goalward.errors import SettingError, ShapeError
 from goalward.model.checks import number_array
 from goalward.model.ssp import SSP
@@ -179,6 +189,7 @@ class TiedBelief(CountedBelief):
 
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw a model; sharpness multiplies the counts in the last draw, not those that the chain splits."""
+        sharpness = checked_sharpness(sharpness)
         of_cell = np.empty(len(self.masks))
         for group in range(self.groups):
             cells = self.cell_groups == group

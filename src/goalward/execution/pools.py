@@ -16,6 +16,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -105,13 +106,13 @@ class Processes(Pool):
         # Not fork: a forked copy of a process with threads can hang. The fork server imports goalward once for all.
         kind = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
         self.context: Any = multiprocessing.get_context(kind)
-        if kind == "forkserver":
-            self.context.set_forkserver_preload(["goalward.execution.worker"])
         self.executor = self.begin()
 
     def begin(self) -> ProcessPoolExecutor:
         """Start an executor."""
         use_one_thread()
+        if self.context.get_start_method() == "forkserver":
+            start_server()
         return ProcessPoolExecutor(self.workers, mp_context=self.context, initializer=prepare_worker)
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
@@ -145,9 +146,26 @@ class Processes(Pool):
             process.kill()
 
 
+def start_server() -> None:
+    """Start the fork server, if it does not run, with SIGINT blocked.
+
+    It ignores Ctrl-C by itself, but only once it has imported what workers need; before, it would print a traceback.
+    What it forks inherits the mask, so a worker is safe as well until it is prepared.
+    """
+    forkserver.set_forkserver_preload(["goalward.execution.worker"])
+    resource_tracker.ensure_running()  # unblocks SIGINT when it has to start the tracker
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def prepare_worker() -> None:
     """Ignore SIGINT (the parent handles it) and exit when the parent dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # see `start_server`
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=follow_parent, args=(parent.sentinel,), daemon=True).start()

@@ -14,6 +14,7 @@ import numpy as np
 
 from goalward.archive import reason
 from goalward.errors import FileError
+from goalward.files import replacing
 from goalward.model.layout import GridLayout
 
 if TYPE_CHECKING:
@@ -40,12 +41,13 @@ def write(ssp: SSP, path: Path) -> None:
     try:
         if path.suffix == ".npz":
             arrays = {name: getattr(ssp, name) for name in ARRAYS}
-            with path.open("wb") as file:
+            with replacing(path) as file:
                 np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
         else:
             costs = np.where(ssp.available, ssp.costs, 0.0)
             body = {name: getattr(ssp, name).tolist() for name in ARRAYS[:3]} | {"costs": costs.tolist()}
-            path.write_text(json.dumps(header | body) + "\n", encoding="utf-8")
+            with replacing(path) as file:
+                file.write((json.dumps(header | body) + "\n").encode())
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}; the model was not saved") from None
 

@@ -36,7 +36,7 @@ from goalward.errors import PrecisionError, UnreachableGoalError
 from goalward.model.ssp import SSP
 from goalward.model.structure import can_reach_goal, sure_states
 from goalward.planning.evaluate import Evaluation, row_sums
-from goalward.planning.solve import Solution, proved, solve_all
+from goalward.planning.solve import Solution, proved, remedy, solve_all
 
 __all__ = ["GoalFirstSolution", "evaluate_goal_first", "solve_goal_first"]
 
@@ -103,7 +103,7 @@ def solve_goal_first(ssp: SSP, tolerance: float) -> GoalFirstSolution:
             return solution
     raise PrecisionError(
         f"the bounds of the probability of reaching the goal are {apart:.1e} apart; {tolerance:g} was asked for, and"
-        " double precision proves no more: raise tolerance, or use .solution of this error",
+        f" double precision proves no more: {remedy(apart)}.solution of this error holds what was proved",
         solution,
     )
 

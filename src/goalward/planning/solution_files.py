@@ -26,6 +26,7 @@ import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError, GoalwardError, UnknownNameError
+from goalward.files import check_regular
 from goalward.model.formats import umb
 from goalward.model.formats.compression import write_packed
 from goalward.model.formats.explicit import choices_of, unique_names
@@ -74,6 +75,7 @@ def write_solution(path: Path, ssp: SSP, solution: Solution) -> None:
 def read_numbers(path: Path, ssp: SSP) -> Numbers:
     """Read a solution of a model; what does not fit the model is refused."""
     check_ending(path)
+    check_regular(path)
     read = {".csv": from_csv, ".json": from_json, ".umb": from_umb}[path.suffix]
     try:
         numbers = read(path, ssp)

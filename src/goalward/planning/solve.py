@@ -43,7 +43,7 @@ from goalward.planning.sweeps import MOST_DIRECT_WORK, SWEEPING, run_sweeps, sol
 if TYPE_CHECKING:
     from goalward.planning.goal_first import GoalFirstSolution
 
-__all__ = ["DENSE_STATES", "Solution", "proved", "solve", "solve_all"]
+__all__ = ["DENSE_STATES", "Solution", "proved", "remedy", "solve", "solve_all"]
 
 DENSE_STATES = 128
 MOST_ROWS = 12  # of the table that a notebook shows
@@ -196,14 +196,18 @@ def solve(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None, *, g
 def proved(solution: Solution, tolerance: float, what: str) -> Solution:
     """Return a solution whose bounds are as close as promised."""
     if not solution.width <= tolerance:
-        remedy = "raise tolerance, or use what is there: " if solution.width < 0.5 else "no tolerance would help; "
         raise PrecisionError(
             f"the bounds of {what} are {solution.width:.1e} apart, relative to the value; {tolerance:g} was asked for,"
-            f" and double precision proves no more: {remedy}.solution of this error holds the values of a policy that"
-            " reaches the goal, unproved",
+            f" and double precision proves no more: {remedy(solution.width)}.solution of this error holds the values of"
+            " a policy that reaches the goal, unproved",
             solution,
         )
     return solution
+
+
+def remedy(width: float) -> str:
+    """Return what to do about bounds that are so far apart; a tolerance of a half would promise next to nothing."""
+    return "raise tolerance, or use what is there: " if width < 0.5 else "no tolerance would help; "
 
 
 def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) -> Solution:

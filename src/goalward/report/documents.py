@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from goalward.errors import FileError
+from goalward.files import replacing
 from goalward.number_format import finite
 
 __all__ = ["json_text", "write_text", "writing"]
@@ -32,4 +33,5 @@ def write_text(path: Path, text: str) -> None:
     """Write a text to a file; folders on the way are created."""
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        with replacing(path) as file:
+            file.write(text.encode())

@@ -18,6 +18,7 @@ from matplotlib.ticker import FuncFormatter
 
 from goalward.errors import SettingError
 from goalward.escapes import mathtext
+from goalward.files import replacing
 from goalward.report.documents import writing
 
 __all__ = [
@@ -89,8 +90,8 @@ def picture_file(path: Path) -> Path:
 def save_picture(figure: Figure, path: Path) -> None:
     """Write a figure in the format of the file's ending; without an ending as PNG."""
     form = picture_file(path).suffix.removeprefix(".").lower() or "png"
-    with writing(path):
-        figure.savefig(path, format=form)
+    with writing(path), replacing(path) as file:
+        figure.savefig(file, format=form)
 
 
 def add_legend(figure: Figure, handles: Sequence[Artist], **options: Any) -> None:
@@ -128,4 +129,5 @@ def save_figure(figure: Figure, files: Iterable[Path]) -> None:
             options["metadata"] = {"Date": None} if form == "svg" else {"CreationDate": None}
         with writing(path), mpl.rc_context({"svg.hashsalt": "goalward", "pdf.fonttype": 42}):
             path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, format=form, **options)
+            with replacing(path) as file:
+                figure.savefig(file, format=form, **options)

@@ -6,6 +6,8 @@ import hashlib
 from pathlib import Path
 
 from goalward import __version__
+from goalward.errors import FileError
+from goalward.files import read_text
 from goalward.report.documents import write_text
 from goalward.report.figure_style import figure_files, save_figure
 from goalward.report.paper_values import published_table
@@ -36,7 +38,7 @@ def publish(results: Results, folder: Path, regime: str) -> str:
     figures = {axes: figure_files(folder / name) for axes, name in FIGURES.items()}
     files = [path for paths in figures.values() for path in paths]
     marker = folder / "figures.stamp"
-    if not (all(path.exists() for path in files) and marker.exists() and marker.read_text() == stamp):
+    if not (all(path.exists() for path in files) and stamp_of(marker) == stamp):
         for axes, paths in figures.items():
             save_figure(regret_figure(results, axes=axes), paths)
         write_text(marker, stamp)
@@ -45,3 +47,11 @@ def publish(results: Results, folder: Path, regime: str) -> str:
     where = [(name, str(place)) for name, place in zip(names, places, strict=True)]
     parts = [summary_text(summary), published_table(summary, regime), columns(where, indent="")]
     return "\n\n".join(part for part in parts if part)
+
+
+def stamp_of(marker: Path) -> str:
+    """Return the stamp in a file; an empty one if it cannot be read."""
+    try:
+        return read_text(marker, "a stamp", inside=marker.parent)
+    except FileError:
+        return ""

@@ -12,6 +12,7 @@ from PIL import Image
 
 from goalward.errors import SettingError
 from goalward.escapes import mathtext
+from goalward.files import replacing
 from goalward.learning.replay import Replay
 from goalward.model.ssp import SSP
 from goalward.planning.solve import solve_all
@@ -52,7 +53,8 @@ def save_animation(path: Path, world: SSP, replays: Mapping[str, Replay]) -> int
     times = [MILLISECONDS] * (len(frames) - 1) + [LAST_MILLISECONDS]
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        frames[0].save(path, format="GIF", save_all=True, append_images=frames[1:], duration=times, loop=0)
+        with replacing(path) as file:
+            frames[0].save(file, format="GIF", save_all=True, append_images=frames[1:], duration=times, loop=0)
     return len(frames)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from goalward.errors import FileError, SettingError
+from goalward.errors import SettingError
+from goalward.files import read_text
 from goalward.model.formats.by_ending import OPTIONS
 from goalward.model.goal_task import GoalTask
 from goalward.model.ssp import SSP
@@ -52,9 +53,4 @@ def load(name: str, settings: Iterable[str] = (), **options: Any) -> Any:
 
 def read_map(path: Path) -> str:
     """Read the text of a map."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise FileError(f"{path}: not a text file; a map is lines of the characters S G # .") from None
+    return read_text(path, "a map is lines of the characters S G # .")

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from goalward.errors import FileError, GoalwardError, SettingError, StateError, UnknownNameError
+from goalward.files import check_regular
 from goalward.model import files
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def read(path: Path, **options: Any) -> dict[str, Any]:
         if name not in format.options:
             allowed = " and ".join(format.options)
             raise SettingError(f"{path}: {name} cannot be chosen for a {ending} file, only {allowed}; leave it out")
+    check_regular(path)
     if format is OWN:
         fields = files.read(path)
         if "start" in given:

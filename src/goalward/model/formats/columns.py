@@ -19,6 +19,7 @@ from pyarrow import parquet
 
 from goalward.arrays import Floats, Int64s
 from goalward.errors import FileError, ModelError, ShapeError, UnknownNameError
+from goalward.files import check_regular
 
 __all__ = ["Source", "unknown_name"]
 
@@ -40,6 +41,8 @@ class Source:
 
     def __init__(self, table: Any):
         self.path = Path(table) if isinstance(table, str | Path) else None
+        if self.path is not None:
+            check_regular(self.path)
         read = from_memory if self.path is None else from_parquet if self.path.suffix == ".parquet" else from_csv
         self.table = read(table if self.path is None else self.path)
         self.rows = int(self.table.num_rows)

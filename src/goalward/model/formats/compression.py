@@ -10,9 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
-import os
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -20,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from goalward.errors import FileError
+from goalward.files import replacing
 
 __all__ = ["read_packed", "tar_bytes", "tar_members", "write_packed"]
 
@@ -131,14 +130,8 @@ def tar_bytes(members: Mapping[str, bytes]) -> bytes:
 def write_packed(path: Path, content: bytes, ending: str) -> None:
     """Write a file whole, or leave what was there; `ending` is ``.gz``, ``.xz`` or empty."""
     packed = {".gz": lambda: gzip.compress(content, mtime=0), ".xz": lambda: lzma.compress(content)}
-    temporary = None
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, suffix=".part", delete=False) as file:
-            temporary = Path(file.name)
+        with replacing(path) as file:
             file.write(packed[ending]() if ending else content)
-        os.replace(temporary, path)
     except OSError as error:
         raise FileError(f"{error.strerror or error}; nothing was saved") from None
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
