@@ -16,8 +16,8 @@ PACKAGE = Path(goalward.__file__).parent
 HOUSE = [
     {"errors"},
     {"settings"},
-    {"arrays", "seeds", "archive", "escapes", "files", "number_format"},
-    {"html_tables", "phases"},
+    {"arrays", "seeds", "escapes", "files", "number_format"},
+    {"archive", "html_tables", "phases"},
     {"_jit"},
     {"registry"},
     {"model"},

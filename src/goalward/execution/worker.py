@@ -125,14 +125,17 @@ def failure_of(job: Job, error: BaseException, trace: str) -> dict[str, Any]:
     }
 
 
+found_exercises = functools.cache(_jit.all_exercises)  # it reads every source of the package
+
+
 def exercises() -> int:
     """Return in how many parts `warm` compiles the kernels."""
-    return len(_jit.all_exercises())
+    return len(found_exercises())
 
 
 def warm(part: int) -> None:
     """Compile one part of the kernels, or load it from the cache."""
-    _jit.all_exercises()[part]()
+    found_exercises()[part]()
 
 
 @functools.cache
