@@ -20,8 +20,8 @@ from typing import Any, BinaryIO
 from goalward.errors import FileError
 
 __all__ = [
-    "TEMPORARY", "check_regular", "parse_json", "parse_toml", "read_bytes", "read_text", "reason", "replacing",
-    "write_bytes",
+    "TEMPORARY", "check_inside", "check_regular", "is_inside", "parse_json", "parse_toml", "read_bytes", "read_text",
+    "reason", "replacing", "write_bytes",
 ]  # fmt: skip
 
 TEMPORARY = ".part"
@@ -35,9 +35,14 @@ def reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
+def is_inside(path: Path, folder: Path) -> bool:
+    """Return whether a name in a folder is a place inside it: no symbolic link on the way leads out."""
+    return path.parent.resolve().is_relative_to(folder.resolve())
+
+
 def check_inside(path: Path, folder: Path | None) -> None:
     """Raise FileError if symbolic links lead from a folder to a place outside it."""
-    if folder is not None and not path.parent.resolve().is_relative_to(folder.resolve()):
+    if folder is not None and not is_inside(path, folder):
         raise FileError(f"{path}: a symbolic link leads out of {folder}; it is not followed")
 
 

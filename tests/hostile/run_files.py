@@ -1,16 +1,20 @@
 """Results folders in which files were damaged, swapped, copied, forged or removed.
 
-After any of it, `goalward run` makes again what is not the run it should be, and the summary is the one it was before.
+Whatever is done to a folder, every verb that reads it answers, and nothing outside it changes. Then `goalward run`
+makes again what is not the run it should be, and the summary is the one it was before.
 """
 
 from __future__ import annotations
 
 import functools
 import json
+import os
 import random
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 from mutations import call, mutate_bytes
@@ -66,7 +70,7 @@ def harm(rng: random.Random, results: Path) -> None:
     if not runs:
         return
     path, other = rng.choice(runs), rng.choice(runs)
-    kind = rng.randrange(9)
+    kind = rng.randrange(12)
     if kind == 0:
         path.write_bytes(mutate_bytes(rng, path.read_bytes()))
     elif kind == 1:
@@ -88,28 +92,88 @@ def harm(rng: random.Random, results: Path) -> None:
     elif kind == 7:
         plan = next((results / "studies").glob("*.json"))
         plan.write_bytes(mutate_bytes(rng, plan.read_bytes()))
-    else:
+    elif kind == 8:
         (results / "goalward-results.json").write_bytes(
             mutate_bytes(rng, (results / "goalward-results.json").read_bytes())
         )
+    elif kind == 9:
+        forge_plan(rng, next((results / "studies").glob("*.json")))
+    elif kind == 10:
+        divert(results / rng.choice(["attachments", "damaged", "failed", f"runs/{path.parent.name}", "studies"]))
+    else:
+        path.unlink()
+        os.mkfifo(path)
+
+
+def forge_plan(rng: random.Random, plan: Path) -> None:
+    """Change one value in the plan of a study, which stays sound JSON."""
+    try:
+        document = json.loads(plan.read_bytes())
+        parent: Any = document
+        name: Any = rng.choice(sorted(document))
+        while isinstance(parent[name], dict | list) and parent[name] and rng.random() < 0.9:
+            parent = parent[name]
+            name = rng.choice(sorted(parent)) if isinstance(parent, dict) else rng.randrange(len(parent))
+    except (OSError, ValueError, TypeError):  # it was harmed before
+        return
+    parent[name] = rng.choice(
+        [-1, 10**8, 10**30, 1e308, None, "../../x", "\ud800", "<script>", "\x1b[31m", [], {}, True]
+    )
+    plan.write_text(json.dumps(document))
+
+
+def divert(folder: Path) -> None:
+    """Put a symbolic link to a folder outside in the place of one inside."""
+    outside = folder
+    while outside.name != "results":
+        outside = outside.parent
+    if folder.is_symlink():
+        return
+    if folder.is_dir():
+        shutil.rmtree(folder)
+    folder.symlink_to(outside.with_name("outside"))
 
 
 def attack(rng: random.Random, folder: Path) -> str:
     """Harm a folder, look at it, run the study again and compare."""
     origin, expected = finished()
-    results = folder / "results"
+    results, outside = folder / "results", folder / "outside"
     shutil.copytree(origin / "results", results)
+    key = rng.choice(sorted((results / "runs").rglob("*.parquet"))).stem
+    outside.mkdir()
+    for name in ("mine.py", "mine.npz", "mine.json", "mine.parquet", f"{key}.parquet", "mine.part"):
+        (outside / name).write_text("kept")
+    before = content(outside)
     for _ in range(rng.choice([1, 1, 2, 4])):
         harm(rng, results)
-    codes = []
-    for verb in ("status", "summary"):
-        code, out, err = call(verb, str(results))
+    for verb in ("status", "summary", *rng.sample(sorted(VERBS), 2)):
+        code, out, err = call(verb, str(results), *VERBS.get(verb, lambda *_: ())(folder, key))
         assert code in (0, 1, 2), (verb, code, err)
-        assert "Traceback" not in out + err
-        codes.append(code)
+        assert code != 2 or len(err.strip().splitlines()) == 1, (verb, err)
+        assert "Traceback" not in out + err, (verb, out, err)
+        assert content(outside) == before, verb
     code, _, err = call("run", str(origin / "small.toml"), "--out", str(results), "--workers", "1")
-    assert code in (0, 2), (code, err)
-    if code == 2:
+    assert content(outside) == before
+    assert code in (0, 1, 2), (code, err)
+    if code:
+        assert err.strip(), "nothing is said"
         return "refused"
     assert summary(results) == expected
     return "used"
+
+
+VERBS: dict[str, Callable[[Path, str], tuple[str, ...]]] = {
+    "runs": lambda folder, key: (),
+    "export": lambda folder, key: ("--out", str(folder / "runs.csv")),
+    "prune": lambda folder, key: (),
+    "rerun": lambda folder, key: (key,),
+    "compare": lambda folder, key: ("psrl", "uniform"),
+    "report": lambda folder, key: ("--out", str(folder / "report.html")),
+    "plot": lambda folder, key: ("--out", str(folder / "plot.svg")),
+}
+"""The other verbs that read a folder, and their arguments after it."""
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Return all files of a folder."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}

@@ -1,34 +1,61 @@
 """Saved agents whose fields were changed by somebody who also made the checksum right.
 
-Every agent of the registry is saved after some learning. One to three leaves of its tree are changed: arrays in their
-values, shape or type, numbers in their value or type, and leaves are removed, added or exchanged. The file is refused
-with one error of goalward's, or the agent in it can go on learning: it acts, saves itself and plays only what exists.
+Every agent of the registry is saved after some learning, with every kind of prior if it has one. One to three leaves of
+its tree are changed: arrays in their values, shape or type, numbers in their value or type, and leaves are removed,
+added or exchanged. The file is refused with one error of goalward's, or the agent in it can go on learning: it acts,
+saves itself and plays only what exists.
 """
 
 from __future__ import annotations
 
 import functools
 import random
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from goalward import agents, archive, learn, worlds
+from goalward import SSP, Dirichlet, FinitePrior, Neighbourhoods, agents, archive, learn, worlds
 from goalward.agents import storage
+from goalward.beliefs.base import Prior
+from goalward.beliefs.base import registry as priors
 from goalward.errors import GoalwardError
 
 NUMBERS = (0, 1, -1, 7, 2**31, 2**62, -(2**63), 1e308, -1e308, float("nan"), float("inf"), 0.5, True, None, "x", [1])
 EPISODES = 12
 
 
-@functools.cache
-def saved(name: str, world: str) -> bytes:
-    """Return the file of an agent that has learnt a little."""
-    import tempfile
+PRIORS = ("dirichlet", "support", "goal", "finite", "neighbourhoods", "slip")
+SMALL = {"continuous-psrl": {"nodes": 9, "features": 8}, "aggregated-psrl": {"cells": 5}}
+"""Settings with which agents in continuous worlds are quick."""
 
-    ssp = worlds.make(world)
-    run = learn(agents.find(name).from_world(ssp, episodes=EPISODES), ssp, EPISODES, 0, max_steps=2_000)
+
+def prior_of(kind: str, world: SSP) -> Prior:
+    """Return a prior for a world; not every world has all of them."""
+    if kind == "support":
+        return Dirichlet(0.5, support=world)
+    if kind == "goal":
+        return Dirichlet(0.01, goal=1.0)
+    if kind == "finite":
+        other = world.probabilities + 0.01
+        sums = np.repeat(np.add.reduceat(other, world.indptr[:-1]), np.diff(world.indptr))
+        rows = world.indptr, world.successors
+        return FinitePrior([world, SSP.from_rows(*rows, other / sums, world.costs, world.initial_state)])
+    if kind == "slip" and world.layout is not None:
+        return priors.find("slip").from_settings({}, world)
+    return Neighbourhoods() if kind == "neighbourhoods" else Dirichlet()
+
+
+@functools.cache
+def saved(name: str, world: str, prior: str) -> bytes:
+    """Return the file of an agent that has learnt a little."""
+    made, kind = worlds.make(world), agents.find(name)
+    settings = dict(SMALL.get(name, {}))
+    if "prior" in kind.schema().settings and not kind.continuous:
+        settings["prior"] = prior_of(prior, made)
+    steps = 100 if kind.continuous else 2_000
+    run = learn(kind.from_world(made, episodes=EPISODES, **settings), made, EPISODES, 0, max_steps=steps)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "agent.npz"
         agents.save(run.agent, path)
@@ -99,18 +126,18 @@ def mutate(rng: random.Random, tree: dict[str, Any]) -> None:
 
 def attack(rng: random.Random, folder: Path) -> str:
     """Change a saved agent and go on with it."""
-    name = rng.choice([name for name in agents.known() if not agents.find(name).continuous])
-    world = rng.choice(["grid-world-v0", "random-mdp-v0"])
+    name = rng.choice(agents.known())
+    continuous = agents.find(name).continuous
+    world = "navigation-v0" if continuous else rng.choice(["grid-world-v0", "random-mdp-v0"])
     path = folder / "agent.npz"
-    path.write_bytes(saved(name, world))
+    path.write_bytes(saved(name, world, rng.choice(PRIORS)))
     tree = archive.read(path, storage.FORMAT, storage.VERSION)
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         mutate(rng, tree)
     archive.write(path, storage.FORMAT, storage.VERSION, tree)
-    ssp = worlds.make(world)
     try:
         agent = agents.load(path)
-        run = learn(agent, ssp, EPISODES, 1, max_steps=500, resume=True)
+        run = learn(agent, worlds.make(world), EPISODES, 1, max_steps=50 if continuous else 500, resume=True)
         agents.save(run.agent, path)
     except GoalwardError:
         return "refused"

@@ -253,7 +253,7 @@ def test_paths_that_cannot_be_used(tmp_path: Path, ending: str) -> None:
     with pytest.raises(FileError, match=rf"model{ending}: No such file"):
         SSP.load(path)
     path.mkdir()
-    with pytest.raises(FileError, match=rf"model{ending}: Is a directory"):
+    with pytest.raises(FileError, match=rf"model{ending}: is not a file but a folder"):
         SSP.load(path)
     with pytest.raises(FileError, match=rf"model{ending}: Is a directory; the model was not saved"):
         named().save(path)

@@ -10,6 +10,7 @@ from goalward import agents, learn, worlds
 from goalward.errors import FileError, UnknownNameError
 from goalward.results import record
 from goalward.results import store as store_module
+from goalward.results.leftovers import find_leftovers
 from goalward.results.record import encode
 from goalward.results.results import load_results
 from goalward.results.store import MARKER, NoRun, Store
@@ -109,6 +110,49 @@ def test_what_cannot_be_set_aside_is_named(filled, monkeypatch):
     ((path, reason),) = store.set_damaged_aside(keys(study))
     assert path == store.path(key)
     assert reason.endswith("; cannot be set aside: Read-only file system")
+
+
+@pytest.mark.parametrize("diverted", ["runs", "damaged"])
+def test_nothing_is_set_aside_through_links_out_of_the_folder(filled, tmp_path, diverted):
+    study, store = filled
+    key, outside = keys(study)[0], tmp_path / "outside"
+    place = store.path(key)
+    place.write_bytes(b"damaged")
+    if diverted == "runs":
+        place.parent.rename(outside)
+        place.parent.symlink_to(outside)
+    else:
+        outside.mkdir()
+        (store.folder / "damaged").symlink_to(outside)
+    before = sorted(path.name for path in outside.iterdir())
+    reasons = [reason for _, reason in store.set_damaged_aside([key])]
+    assert len(reasons) == 1
+    assert "cannot be set aside" in reasons[0]
+    assert "a symbolic link leads out of" in reasons[0]
+    assert sorted(path.name for path in outside.iterdir()) == before
+
+
+@pytest.mark.parametrize("diverted", ["attachments", "failed", "runs/ab"])
+def test_nothing_is_pruned_through_links_out_of_the_folder(filled, tmp_path, diverted):
+    _, store = filled
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for name in ("mine.py", "mine.npz", "mine.json", "mine.parquet"):
+        (outside / name).write_text("kept")
+    (store.folder / diverted).symlink_to(outside)
+    found = find_leftovers(store)
+    assert found.paths == []
+    found.remove()
+    assert len(list(outside.iterdir())) == 4
+
+
+@pytest.mark.parametrize(("name", "value"), [("description", "\ud800"), ("runs", 10**8)])
+def test_a_forged_design_is_refused(filled, name, value):
+    _, store = filled
+    path = store.folder / "studies" / "small.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {name: value}))
+    with pytest.raises(FileError, match="the stored design of the study is damaged"):
+        store.design()
 
 
 def test_a_failed_write_harms_nothing(filled, monkeypatch):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goalward.errors import FileError
+from goalward.files import is_inside
 from goalward.results.store import Store
 from goalward.studies.run_spec import RunSpec
 
@@ -43,7 +44,10 @@ class Leftovers:
 
 
 def find_leftovers(store: Store) -> Leftovers:
-    """Look for files that no study of a folder needs; raises FileError if a study cannot be read."""
+    """Look for files that no study of a folder needs; raises FileError if a study cannot be read.
+
+    What symbolic links lead to outside the folder is not looked at: it would be somebody else's.
+    """
     specs: list[RunSpec] = []
     for name in store.studies():
         design = store.design(name)  # one that is damaged might name any of the runs
@@ -51,7 +55,8 @@ def find_leftovers(store: Store) -> Leftovers:
     keys = {spec.key for spec in specs}
     needed = {f"{spec.model_digest}.npz" for spec in specs} | {f"{spec.agent_source}.py" for spec in specs}
     runs, failures, attachments = (
-        sorted(store.folder.glob(pattern)) for pattern in ("runs/*/*.parquet", "failed/*.json", "attachments/*.*")
+        sorted(path for path in store.folder.glob(pattern) if is_inside(path, store.folder))
+        for pattern in ("runs/*/*.parquet", "failed/*.json", "attachments/*.*")
     )
     return Leftovers(
         [path for path in runs if path.stem not in keys or path != store.path(path.stem)],

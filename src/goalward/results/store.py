@@ -166,9 +166,12 @@ class Store:
                 aside, reason = self.folder / "damaged" / f"{key}-{time.time_ns()}.parquet", each.reason
                 try:
                     aside.parent.mkdir(exist_ok=True)
+                    for place in (self.path(key), aside):
+                        files.check_inside(place, self.folder)
                     os.replace(self.path(key), aside)
-                except OSError as error:
-                    aside, reason = self.path(key), f"{reason}; cannot be set aside: {error.strerror or error}"
+                except (OSError, FileError) as error:
+                    why = error if isinstance(error, FileError) else files.reason(error)
+                    aside, reason = self.path(key), f"{reason}; cannot be set aside: {why}"
                 damaged.append((aside, reason))
         return damaged
 

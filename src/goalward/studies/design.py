@@ -15,8 +15,10 @@ from goalward.errors import FileError, SettingError
 from goalward.seeds import run_seed
 from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, canonical, check_results_version
 
-__all__ = ["NAME", "Cell", "Design", "StudyAgent", "StudyWorld"]
+__all__ = ["MOST_RUNS", "NAME", "Cell", "Design", "StudyAgent", "StudyWorld"]
 
+MOST_RUNS = 10_000_000
+"""How many runs one study may have."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """What a study may be called: its name is part of paths."""
 
@@ -106,6 +108,9 @@ class Design:
         texts += [text for cell in self.cells for text in (cell.world.draw or "", cell.world.group)]
         if not all(isinstance(text, str) for text in texts) or not NAME.fullmatch(self.name):
             raise ValueError("the name, the description and labels must be texts, and the name must fit a file")
+        "".join(texts).encode()  # half of a surrogate pair could not be written anywhere
+        if self.size > MOST_RUNS:
+            raise ValueError(f"there are at most {MOST_RUNS:,} runs")
         if not all(isinstance(table, dict) for part in parts for table in (part.identity, part.swept)):
             raise ValueError("the identity and the swept settings of worlds and agents must be tables")
 

@@ -17,7 +17,7 @@ from goalward.model.ssp import SSP
 from goalward.settings import check_names
 from goalward.studies.agent_files import AgentFile, is_reference, load_class, read_agent_file
 from goalward.studies.attachments import Attachments
-from goalward.studies.design import Cell, Design, StudyAgent, StudyWorld
+from goalward.studies.design import MOST_RUNS, Cell, Design, StudyAgent, StudyWorld
 from goalward.studies.run_spec import canonical
 from goalward.studies.study_spec import AgentSpec, Source, StudySpec, WorldSpec
 from goalward.studies.toml_lines import Place
@@ -25,7 +25,7 @@ from goalward.worlds.load import read_map
 
 __all__ = ["Designer", "blaming", "is_file", "located"]
 
-MOST_COMBINATIONS, MOST_RUNS = 10_000, 10_000_000
+MOST_COMBINATIONS = 10_000
 
 
 class Designer:
