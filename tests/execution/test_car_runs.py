@@ -40,7 +40,7 @@ def test_a_file_that_asks_for_something_else_is_carried_out_again(tmp_path: Path
     drive_all(tmp_path, 1, max_steps=300, **settings)
     (tmp_path / "uniform-0.json").write_text("no JSON")
     drive_all(tmp_path, 1, max_steps=300, **settings)
-    (tmp_path / "uniform-0.json").write_text(json.dumps({"version": 1}))
+    (tmp_path / "uniform-0.json").write_text(json.dumps({"version": 0}))
     drive_all(tmp_path, 1, max_steps=300, **settings)
     assert len(done) == 4
 

@@ -8,9 +8,9 @@ from goalward.execution.car_runs import CarRun
 from goalward.report.car_figure import car_figure, car_table, publish_car
 
 RUNS = [
-    CarRun("PSRL-SSP", "psrl", 0, 4, 900, 900, 1.0, "max_steps ended the run", [300.0, 100.0]),
-    CarRun("ULCVI", "ulcvi", 0, 4, 900, 400, 2.0, "", [100.0, 50.0, 150.0, 100.0]),
-    CarRun("UC-SSP", "uc-ssp", 0, 4, 900, 900, 3.0, "max_steps ended the run", []),
+    CarRun("PSRL-SSP", "psrl", "psrl", 0, 4, 900, 900, 1.0, "max_steps ended the run", [300.0, 100.0]),
+    CarRun("ULCVI", "ulcvi", "ulcvi", 0, 4, 900, 400, 2.0, "", [100.0, 50.0, 150.0, 100.0]),
+    CarRun("UC-SSP", "uc-ssp", "uc-ssp", 0, 4, 900, 900, 3.0, "max_steps ended the run", []),
 ]
 
 

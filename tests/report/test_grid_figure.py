@@ -63,6 +63,18 @@ def test_dead_ends_walls_and_goals_are_in_the_legend():
     assert plain == ["start", "goal"]
 
 
+def test_ground_with_a_price_of_its_own_is_ruled():
+    world = grid_map("~ = 5\n* = 0.5\n\nS~*\n.~G")
+    figure = draw(world)
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert named == ["start", "goal", "* a step costs 0.5", "~ a step costs 5"]
+    ruled = {each.get_hatch(): each for each in figure.axes[0].collections if each.get_hatch()}
+    places = {
+        hatch: [path.vertices[:4].mean(axis=0).tolist() for path in each.get_paths()] for hatch, each in ruled.items()
+    }
+    assert sorted(places.values()) == [[[1.0, 0.0], [1.0, 1.0]], [[2.0, 0.0]]]
+
+
 def test_actions_that_are_no_directions_are_written():
     grid = grid_world(2, 2)
     rows = (grid.indptr, grid.successors, grid.probabilities, grid.costs)

@@ -31,7 +31,7 @@ from goalward.worlds.ssp_mountain_car import SSPMountainCar
 
 __all__ = ["DRIVERS", "MAX_STEPS", "PUBLISHED", "CarRun", "Driver", "drive_all"]
 
-VERSION = 1
+VERSION = 2
 """Of the files: one of another version is carried out again."""
 MAX_STEPS = 100_000_000
 """Where a run ends: some agents drive in circles for ever longer, see docs/experiments.md."""
@@ -41,31 +41,44 @@ PUBLISHED = (3000.0, 250.0)
 
 @dataclass(frozen=True)
 class Driver:
-    """An agent of the experiment."""
+    """An agent of the experiment, and the cells that it sees."""
 
     label: str
     agent: str
     settings: dict[str, Any]
     max_steps: int = MAX_STEPS
+    cells: tuple[int, int] = (18, 7)
+
+    @property
+    def name(self) -> str:
+        """The name of the agent, with its cells if they are not those of the paper: what a file is called."""
+        return self.agent if self.cells == (18, 7) else f"{self.agent}-{self.cells[0]}x{self.cells[1]}"
 
 
 DRIVERS = (
-    Driver("PSRL-SSP", "psrl", {}),
+    Driver("PSRL-SSP", "psrl", {}, 30_000_000),
+    # An even number of cells for the velocity shows which way the car moves; see docs/experiments.md.
+    Driver("PSRL-SSP, 18 x 8 cells", "psrl", {}, 30_000_000, (18, 8)),
     Driver("PSRL-SSP, TSDE's epochs", "tsde", {}),
-    # It plans for every attempt, and its first attempts are of two steps.
-    Driver("UC-SSP", "uc-ssp", {}, 500_000),
+    Driver("UC-SSP", "uc-ssp", {}),
     Driver("Bernstein-SSP", "bernstein-ssp", {}),
     Driver("EB-SSP", "eb-ssp", {"B_star": "doubling"}),
     Driver("ULCVI", "ulcvi", {"B_star": 250.0, "T_star": 250.0}),
+    # It changes its mind at every step, so a step takes it twenty times as long as the others.
+    Driver("VI-SSP", "vi-ssp", {}, 20_000_000),
     Driver("uniformly random", "uniform", {}),
 )
 
 
 @dataclass(frozen=True, eq=False)
 class CarRun:
-    """One run: what each episode that reached the goal cost, and what ended the run if not all did."""
+    """One run: what each episode that reached the goal cost, and what ended the run if not all did.
+
+    `seconds` are those of the processor.
+    """
 
     label: str
+    name: str
     agent: str
     number: int
     episodes: int
@@ -86,14 +99,15 @@ def drive(driver: Driver, number: int, episodes: int, max_steps: int) -> CarRun:
     agent = agents.find(driver.agent)(**driver.settings)
     seed = run_seed(0, "mountain-car", number)
     # A run of a few steps comes first, so that the time is not that of compiling.
-    learn(agent, SSPMountainCar(), episodes, seed, max_steps=2)
-    began = time.perf_counter()
-    run = learn(agent, SSPMountainCar(), episodes, seed, max_steps=max_steps)
-    seconds = time.perf_counter() - began
+    learn(agent, SSPMountainCar(*driver.cells), episodes, seed, max_steps=2)
+    began = time.process_time()
+    run = learn(agent, SSPMountainCar(*driver.cells), episodes, seed, max_steps=max_steps)
+    seconds = time.process_time() - began
     costs = run.costs[run.reached].tolist()
     return CarRun(
-        driver.label, driver.agent, number, episodes, max_steps, run.total_steps, seconds, run.truncation, costs
-    )
+        driver.label, driver.name, driver.agent, number, episodes, max_steps, run.total_steps, seconds, run.truncation,
+        costs,
+    )  # fmt: skip
 
 
 def drive_all(
@@ -112,13 +126,13 @@ def drive_all(
     """
     checked_integer("episodes", episodes, 1)
     checked_integer("runs", runs, 1)
-    names = list(only) or [driver.agent for driver in DRIVERS]
-    known = {driver.agent: driver for driver in DRIVERS}
+    known = {driver.name: driver for driver in DRIVERS}
+    names = list(only) or list(known)
     for name in names:
         if name not in known:
             raise UnknownNameError("agent of this figure", name, known)
     jobs = [(known[name], number, max_steps or known[name].max_steps) for number in range(runs) for name in names]
-    places = [folder / f"{driver.agent}-{number}.json" for driver, number, _ in jobs]
+    places = [folder / f"{driver.name}-{number}.json" for driver, number, _ in jobs]
     found = [stored(place, driver, episodes, limit) for place, (driver, _, limit) in zip(places, jobs, strict=True)]
     pool = open_pool(workers)
     try:
@@ -137,8 +151,8 @@ def drive_all(
         pool.stop()
         raise
     pool.close()
-    order = [driver.agent for driver in DRIVERS]
-    return sorted((run for run in found if run is not None), key=lambda run: (order.index(run.agent), run.number))
+    order = list(known)
+    return sorted((run for run in found if run is not None), key=lambda run: (order.index(run.name), run.number))
 
 
 def stored(place: Path, driver: Driver, episodes: int, limit: int) -> CarRun | None:
@@ -150,5 +164,5 @@ def stored(place: Path, driver: Driver, episodes: int, limit: int) -> CarRun | N
         run = CarRun(**document)
     except (FileError, TypeError, KeyError, AttributeError):
         return None
-    asked = (driver.label, driver.agent, episodes, limit)
-    return run if (run.label, run.agent, run.episodes, run.max_steps) == asked else None
+    asked = (driver.label, driver.name, episodes, limit)
+    return run if (run.label, run.name, run.episodes, run.max_steps) == asked else None

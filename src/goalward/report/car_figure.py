@@ -57,7 +57,7 @@ def car_figure(runs: Sequence[CarRun]) -> Figure:
 
 
 def rows_of(runs: Sequence[CarRun]) -> Rows:
-    rows: Rows = [("agent", "run", "reached", "steps", "first 10", "average", f"median of last {LAST}", "seconds")]
+    rows: Rows = [("agent", "run", "reached", "steps", "first 10", "average", f"median of last {LAST}", "CPU s")]
     for run in runs:
         figures = [run.costs[:10], run.costs]
         means = [f"{np.mean(part):,.0f}" if part else "" for part in figures]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PolyCollection
 from matplotlib.colors import LogNorm, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
@@ -25,7 +26,7 @@ from goalward.escapes import mathtext
 from goalward.model.layout import GridLayout
 from goalward.model.ssp import SSP
 from goalward.number_format import number
-from goalward.report.grid_text import MAYBE, NEVER, has_walls, layout_of, maybe_states
+from goalward.report.grid_text import MAYBE, NEVER, ground_meanings, has_walls, layout_of, maybe_states
 from goalward.report.symbols import UNICODE, action_marks
 
 __all__ = ["GridPanel", "action_shares", "grid_figure", "ink_colours", "legend_entries"]
@@ -34,6 +35,10 @@ MOST_CELLS_WITH_VALUES = 40
 MOST_CELLS_WITH_ARROWS = 100
 WALL, DEAD_END, GOAL, PAPER, INK = "#595959", "#d55e00", "#b3b3b3", "#ffffff", "#111111"
 PERHAPS = "#f0a860"  # where the goal is reached maybe
+ORDINARY = "S.O"
+"""Characters of a map whose cells are not ruled: free ground and pits."""
+HATCHES = ("///", "...", "xxx", "ooo", "---")
+HATCH_INK = (0.0, 0.0, 0.0, 0.3)
 STEPS = {"left": (-1.0, 0.0), "right": (1.0, 0.0), "up": (0.0, 1.0), "down": (0.0, -1.0)}
 # Marks on the edge of the grid are drawn whole.
 MARK: dict[str, Any] = {"linestyle": "none", "color": PAPER, "markeredgecolor": INK, "clip_on": False, "zorder": 5.0}
@@ -99,6 +104,19 @@ class GridPanel:
         self.paint(self.layout.goals, GOAL)
         draw_frame(axes, self.layout, title, lines=self.has_texts)
         self.draw_start_and_goals()
+        for mark, (hatch, _) in hatched_grounds(world).items():
+            self.hatch([cell for cell in self.layout.cells.tolist() if (self.layout.ground or "")[cell] == mark], hatch)
+
+    def hatch(self, cells: Sequence[int], pattern: str) -> None:
+        """Rule some cells with a pattern, above their colours."""
+        places = [divmod(cell, self.layout.columns) for cell in cells]
+        corners = [[(x - 0.5, y - 0.5), (x + 0.5, y - 0.5), (x + 0.5, y + 0.5), (x - 0.5, y + 0.5)] for y, x in places]
+        self.axes.add_collection(
+            PolyCollection(
+                corners, facecolors="none", edgecolors=[HATCH_INK], hatch=pattern, linewidths=0.0, zorder=1.5
+            ),
+            autolim=False,
+        )
 
     def paint(self, cells: Int32s, colour: str) -> None:
         """Give some cells a colour."""
@@ -231,6 +249,12 @@ def ink_colours(image: AxesImage, values: Floats) -> NDArray[np.str_]:
     return np.where(luminance > 0.179, INK, PAPER)
 
 
+def hatched_grounds(world: SSP) -> dict[str, tuple[str, str]]:
+    """Return the pattern and the meaning of each character of a map that has a price of its own."""
+    meanings = {mark: text for mark, text in ground_meanings(world).items() if mark not in ORDINARY}
+    return {mark: (HATCHES[place % len(HATCHES)], text) for place, (mark, text) in enumerate(meanings.items())}
+
+
 def legend_entries(ssp: SSP, values: Floats | None, shares: Floats | None = None) -> list[Line2D | Patch]:
     """Explain the signs that are in use."""
     layout = layout_of(ssp)
@@ -240,6 +264,8 @@ def legend_entries(ssp: SSP, values: Floats | None, shares: Floats | None = None
     ]
     if has_walls(layout):
         entries.append(Patch(color=WALL, label="wall"))
+    for mark, (hatch, meaning) in hatched_grounds(ssp).items():
+        entries.append(Patch(facecolor=PAPER, edgecolor=HATCH_INK, hatch=hatch, label=mathtext(f"{mark} {meaning}")))
     if values is not None and np.isinf(values).any():
         maybe = maybe_states(ssp, values)
         if maybe.any():

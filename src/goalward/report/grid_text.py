@@ -12,7 +12,7 @@ from goalward.model.structure import can_reach_goal
 from goalward.number_format import number
 from goalward.report.symbols import UNICODE, Glyphs, action_marks
 
-__all__ = ["MAYBE", "NEVER", "grid_text", "ground_text", "has_walls", "layout_of", "maybe_states"]
+__all__ = ["MAYBE", "NEVER", "grid_text", "ground_meanings", "ground_text", "has_walls", "layout_of", "maybe_states"]
 
 MOST_ROWS = 100
 MAYBE, NEVER = "goal maybe, not surely", "goal never"
@@ -82,12 +82,23 @@ def ground_text(ssp: SSP, width: int = 100) -> str | None:
     lines = ["".join(row) for row in arrange(layout, shown, "G", "#")]
     if layout.wind is not None:
         lines.append(f"wind {' '.join(map(str, layout.wind))}")
+    lines += [f"{mark} {meaning}" for mark, meaning in ground_meanings(ssp).items()]
+    return "\n".join(lines)
+
+
+def ground_meanings(ssp: SSP) -> dict[str, str]:
+    """Return what each character of a map means in the model; nothing for a grid that was not read from a map."""
+    layout = layout_of(ssp)
+    if layout.ground is None:
+        return {}
+    marks = [layout.ground[cell] for cell in layout.cells]
+    meanings = {}
     for mark in sorted({*marks}):
         costs = ssp.costs[[other == mark for other in marks]]
         real = np.unique(costs[np.isfinite(costs)])
         span = " to ".join(number(cost, 5) for cost in real[[0, -1][: len(real)]])
-        lines.append(f"{mark} a step costs {span}" if len(real) else f"{mark} pit")
-    return "\n".join(lines)
+        meanings[mark] = f"a step costs {span}" if len(real) else "pit"
+    return meanings
 
 
 def arrange(layout: GridLayout, states: list[str], goal: str, wall: str) -> Cells:
