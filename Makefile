@@ -9,7 +9,7 @@ LOWEST_STAMP := .venv-lowest/.installed
 DOCS_STAMP := .venv/.docs-installed
 
 .PHONY: attack browser docs install reproduce test lint types tests test-lowest dist release-check bench \
-	bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages clean
+	bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages bench-continuous clean
 
 install: $(STAMP)
 
@@ -101,13 +101,13 @@ attack: install
 	$(BIN)/python tests/hostile/harness.py --minutes $(ATTACK_MINUTES)
 
 # All tables of benchmarks/results, each from fresh processes; about two hours on a quiet machine.
-bench: bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages
+bench: bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages bench-continuous
 
 # MODELS="g100 r1e5" measures only these, and writes no results; benchmarks/families.py lists them.
 bench-planner: install $(PEERS_STAMP)
 	$(BIN)/python benchmarks/planner.py $(MODELS)
 
-bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages: install
+bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages bench-continuous: install
 	$(BIN)/python benchmarks/$(@:bench-%=%).py
 
 clean:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -135,18 +136,25 @@ def drive_all(
     places = [folder / f"{driver.name}-{number}.json" for driver, number, _ in jobs]
     found = [stored(place, driver, episodes, limit) for place, (driver, _, limit) in zip(places, jobs, strict=True)]
     pool = open_pool(workers)
+
+    def keep(i: int, run: CarRun) -> None:
+        found[i] = run
+        folder.mkdir(parents=True, exist_ok=True)
+        write_bytes(places[i], json.dumps({"version": VERSION, **asdict(run)}).encode())
+        if watch is not None:
+            watch(run)
+
     try:
-        waiting = [
-            (i, pool.submit(drive, driver, number, episodes, limit))
-            for i, (driver, number, limit) in enumerate(jobs)
-            if found[i] is None
-        ]
-        for i, future in waiting:
-            run = found[i] = future.result()
-            folder.mkdir(parents=True, exist_ok=True)
-            write_bytes(places[i], json.dumps({"version": VERSION, **asdict(run)}).encode())
-            if watch is not None:
-                watch(run)
+        waiting = {}
+        for i, (driver, number, limit) in enumerate(jobs):
+            if found[i] is None:
+                future = pool.submit(drive, driver, number, episodes, limit)
+                if future.done():  # in this process: kept before the next one begins
+                    keep(i, future.result())
+                else:
+                    waiting[future] = i
+        for future in as_completed(waiting):
+            keep(waiting[future], future.result())
     except BaseException:
         pool.stop()
         raise
