@@ -77,6 +77,11 @@ def test_what_is_written_replaces_links_and_goes_through_devices(tmp_path: Path)
     (tmp_path / "link").symlink_to(outside)
     write_bytes(tmp_path / "link", b"new")
     assert (outside.read_text(), (tmp_path / "link").read_text()) == ("kept", "new")
+    for special in ("/dev/null", "/dev/zero"):
+        (tmp_path / "link").unlink()
+        (tmp_path / "link").symlink_to(special)
+        write_bytes(tmp_path / "link", b"new", inside=tmp_path)
+        assert read_bytes(tmp_path / "link", inside=tmp_path) == b"new"
     # A file under this name would break the machine of a user with the rights to make it.
     write_bytes(Path("/dev/null"), b"new")
     assert Path("/dev/null").is_char_device()

@@ -120,12 +120,14 @@ def parse(path: Path, text: Any, loads: Callable[[Any], Any], language: str) -> 
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path, inside: Path | None = None) -> Iterator[BinaryIO]:
     """Open a file to be written whole: at the end of the block it takes its place, after an error nothing has changed.
 
-    A device or a pipe, such as ``/dev/stdout``, is written to and not replaced.
+    What a user names in ``/dev``, such as ``/dev/stdout``, is written to and not replaced.
     """
-    if path.parts[:2] == ("/", "dev") or path.is_fifo() or path.is_char_device():
+    check_inside(path, inside)
+    device = path.parts[:2] == ("/", "dev") and (path.is_symlink() or (path.exists() and not path.is_file()))
+    if device and inside is None:
         with path.open("wb") as file:
             yield file
         return
@@ -144,7 +146,7 @@ def write_bytes(path: Path, content: bytes, inside: Path | None = None) -> None:
     check_inside(path, inside)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as file:
+        with replacing(path, inside) as file:
             file.write(content)
     except OSError as error:
         raise FileError(f"{path}: cannot be written ({reason(error)})") from None
