@@ -29,11 +29,14 @@ LU_STATE, LU_LEVELS = 300.0, 1.0 / 30.0
 
 
 class PolicyChain:
-    """The chain of the policy that was chosen last. With `exact`, each state is its own group in `equation`."""
+    """The chain of the policy that was chosen last. With `exact`, each state is its own group in `equation`.
 
-    def __init__(self, reduction: Reduction, *, exact: bool):
+    Otherwise states are grouped by their distance, unless groups are given.
+    """
+
+    def __init__(self, reduction: Reduction, *, exact: bool, group: Int32s | None = None):
         self.reduction, self.problem = reduction, reduction.problem
-        self.exact = exact
+        self.exact, self.group = exact, group
 
     @cached_property
     def rows(self) -> Problem:
@@ -43,8 +46,10 @@ class PolicyChain:
     @cached_property
     def equation(self) -> Equation:
         """Working memory for corrections."""
-        by_state = np.arange(self.reduction.states, dtype=np.int32)
-        group = by_state if self.exact else distance_groups(self.reduction.distance)
+        group = self.group
+        if group is None:
+            by_state = np.arange(self.reduction.states, dtype=np.int32)
+            group = by_state if self.exact else distance_groups(self.reduction.distance)
         return Equation(group, *workspace(empty_equation, int(group.max()) + 1))
 
     @property

@@ -6,13 +6,15 @@ goal along the same transitions. So one kernel writes the new probabilities into
 and the certificate of `bellman.py` from that policy. Where the samples differ in their graph too, the rows are laid out
 anew, and the policy is changed in the states from which it no longer reaches the goal.
 
-`goalward.solve` takes over for the first model, for models with zero costs, for large ones, and where the certificate
-does not prove the tolerance. Where it cannot prove the tolerance either, its best solution is taken.
+Large models are planned on by sweeps (`large_plans.py`), if a looser tolerance than 1e-6 will do.
+
+`goalward.solve` takes over for the first model, for models with zero costs, for large ones that ask for 1e-6, and where
+the certificate does not prove the tolerance. Where it cannot prove the tolerance either, its best solution is taken.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,16 +25,17 @@ from goalward.model.checks import ModelArrays
 from goalward.model.ssp import SSP
 from goalward.planning.bellman import certify, policy_iteration, relative_width
 from goalward.planning.elimination import Equation
+from goalward.planning.large_plans import LargePlanner
 from goalward.planning.problem import Problem
 from goalward.planning.solve import DENSE_STATES, Solution, solve
 
-__all__ = ["Planned", "Replanner"]
+__all__ = ["TOLERANCE", "Planned", "Replanner"]
 
 TOLERANCE = 1e-6
 
 
 class Planned(NamedTuple):
-    """Optimal values, to a relative 1e-6 where double precision allows, and a policy that has them.
+    """Optimal values, to a relative tolerance where double precision allows, and a policy that has them.
 
     Where the model has no way to the goal, the policy plays the first action there is.
     """
@@ -42,16 +45,27 @@ class Planned(NamedTuple):
 
 
 class Replanner:
-    """Solves one model after the other, each from the solution of the one before."""
+    """Solves one model after the other, each from the solution of the one before.
+
+    A copy starts afresh, so an agent plans the same way whether it was copied or saved and read back.
+    """
 
     def __init__(self) -> None:
+        self.large = LargePlanner()
         self.previous: Solution | None = None
         self.support: ModelArrays | None = None
         self.problem: Problem
         self.rows: Int64s
 
-    def solve(self, model: SSP) -> Planned:
-        """Solve a model."""
+    def __deepcopy__(self, memo: dict[int, Any]) -> Replanner:
+        return Replanner()
+
+    def solve(self, model: SSP, tolerance: float = TOLERANCE) -> Planned:
+        """Solve a model; a tolerance above 1e-6 is for models of more than 128 states, which it makes faster."""
+        if tolerance > TOLERANCE and model.states > DENSE_STATES and model.costs.min() > 0.0:
+            found = self.large.solve(model, tolerance)
+            if found is not None:
+                return Planned(found[0], playable(model, found[1]))
         if self.knows(model) or self.learns(model):
             planned = Planned(np.empty(model.states), np.empty(model.states, dtype=np.int64))
             width = replan(self.problem, model.indptr, model.probabilities, model.actions, self.rows, *planned)
@@ -89,7 +103,12 @@ class Replanner:
             self.support, self.problem = model.arrays, unreduced(model.arrays)
             self.rows = np.searchsorted(self.problem.origin, np.arange(model.states) * model.actions + policy)
         self.previous = solution
-        return Planned(solution.values, np.where(policy < 0, model.available.argmax(axis=1), policy))
+        return Planned(solution.values, playable(model, policy))
+
+
+def playable(model: SSP, policy: Int64s) -> Int64s:
+    """Return a policy that plays the first action there is at dead ends."""
+    return policy if policy.min() >= 0 else np.where(policy < 0, model.available.argmax(axis=1), policy)
 
 
 @kernel
