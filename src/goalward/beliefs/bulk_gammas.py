@@ -9,9 +9,11 @@ For a shape a < 1 the density x^(a-1) e^(-x) lies below x^(a-1) on (0, 1) and be
 
 One exponential number E and one uniform number u decide an attempt, because u, rescaled, is uniform again within either
 case. At a = 0.1 an attempt succeeds with probability 0.92, and that without any logarithm: the logarithm of x is what
-is needed, and in most attempts x is so small that u accepts it unseen. Shapes from 1 on come by the rejection of
-Marsaglia and Tsang (2000): with d = a - 1/3, z normal and v = (1 + z/sqrt(9 d))^3 > 0, d v is accepted with probability
-exp(z²/2 + d (1 - v + log v)). Both are exact. The logarithms are normalised row by row as in `dirichlet.py`.
+is needed, and a table of lower bounds on e^(-x) accepts nearly all x that will be accepted unseen.
+
+Shapes from 1 on come by the rejection of Marsaglia and Tsang (2000): with d = a - 1/3, z normal and
+v = (1 + z/sqrt(9 d))^3 > 0, d v is accepted with probability exp(z²/2 + d (1 - v + log v)). Both methods are exact. The
+logarithms are normalised row by row as in `dirichlet.py`.
 
 Rows are drawn some at a time, so that Ctrl-C is answered and the random numbers fit into the cache.
 """
@@ -29,8 +31,9 @@ from goalward.beliefs.base import FLOOR
 __all__ = ["bulk_rows"]
 
 CHUNK = 1 << 16  # entries that are drawn at once, at least one row of them
-SMALL = 7.0  # from this -log x on, e^(-x) is above the next number
-NEARLY_SURE = 0.999
+STEPS = 8.0  # of the table for one unit of -log x
+LAST = 56
+SURELY = np.array([math.exp(-math.exp(-i / STEPS)) for i in range(LAST + 1)])  # e^(-x) is at least this from i steps on
 
 
 def bulk_rows(
@@ -83,16 +86,14 @@ def draw_bulk(
                     if used == exponentials.size:
                         return row
                     u = uniforms[used]
-                    if u < share:
-                        u /= share
-                        logarithm = -exponentials[used] * inverse
-                        accepted = logarithm < -SMALL and u < NEARLY_SURE
-                        if not accepted:
-                            accepted = u <= math.exp(-math.exp(logarithm))
-                    else:
-                        u = (u - share) / (1.0 - share)
+                    below = exponentials[used] * inverse
+                    logarithm = -below
+                    accepted = u < share * SURELY[int(min(below * STEPS, LAST))]
+                    if not accepted and u < share:
+                        accepted = u <= share * math.exp(-math.exp(logarithm))
+                    elif not accepted:
                         logarithm = math.log(1.0 + exponentials[used])
-                        accepted = u <= math.exp((alpha - 1.0) * logarithm)
+                        accepted = u - share <= (1.0 - share) * math.exp((alpha - 1.0) * logarithm)
                     used += 1
             else:
                 while not accepted:
