@@ -10,6 +10,7 @@ from goalward import Dirichlet, worlds
 from goalward.agents import Task
 from goalward.beliefs import bulk_gammas
 from goalward.beliefs.bulk_gammas import bulk_rows
+from goalward.phases import Phase, current
 
 ROWS = 20_000
 
@@ -52,3 +53,18 @@ def test_a_belief_over_many_states_uses_them(monkeypatch: pytest.MonkeyPatch) ->
     sums = np.add.reduceat(model.probabilities, model.indptr[:-1])
     np.testing.assert_allclose(sums, 1.0, rtol=1e-12)
     assert model.probabilities.min() > 0.0
+
+
+def test_a_long_draw_says_how_far_it_is_and_what_would_be_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = []
+    monkeypatch.setattr(bulk_gammas, "LONG_DRAW", 1)
+    monkeypatch.setattr(bulk_gammas, "CHUNK", 200)
+    monkeypatch.setattr(Phase, "advance", lambda self, row: said.append((row, current())))
+    for length, faster in ((100, True), (3, False)):
+        said.clear()
+        bulk_rows(np.random.default_rng(0), np.arange(201) * length, np.zeros(200 * length, dtype=np.int64), 0.1)
+        rows, lines = zip(*said, strict=True)
+        assert rows[-1] == 200
+        assert len(rows) > 2
+        assert all(f"drawing {200 * length:,} probabilities" in line for line in lines)
+        assert all(("TiedDirichlet" in line) == faster for line in lines)

@@ -27,9 +27,13 @@ import numpy as np
 from goalward._jit import exercise, kernel
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import FLOOR
+from goalward.phases import Phase, phase
 
 __all__ = ["bulk_rows"]
 
+LONG_DRAW = 1_000_000  # entries from which on those who wait are told
+LONG_ROW = 64
+FASTER = "; Dirichlet(support=...), Neighbourhoods() or TiedDirichlet would take hundreds of times fewer"
 CHUNK = 1 << 16  # entries that are drawn at once, at least one row of them
 STEPS = 8.0  # of the table for one unit of -log x
 LAST = 56
@@ -40,6 +44,22 @@ def bulk_rows(
     rng: np.random.Generator, indptr: Int64s, counts: Int64s, concentration: float, sharpness: float = 1.0
 ) -> Floats:
     """Draw one Dirichlet vector for each row, with parameters sharpness * counts + concentration."""
+    if len(counts) < LONG_DRAW:
+        return draw_in_blocks(rng, indptr, counts, concentration, sharpness, None)
+    dense = len(counts) > LONG_ROW * (len(indptr) - 1)
+    with phase(f"drawing {len(counts):,} probabilities{FASTER if dense else ''}", len(indptr) - 1, "rows") as drawing:
+        return draw_in_blocks(rng, indptr, counts, concentration, sharpness, drawing)
+
+
+def draw_in_blocks(
+    rng: np.random.Generator,
+    indptr: Int64s,
+    counts: Int64s,
+    concentration: float,
+    sharpness: float,
+    drawing: Phase | None,
+) -> Floats:
+    """Draw rows some at a time, and note how far it is."""
     probabilities = np.empty(len(counts))
     rows = len(indptr) - 1
     row = 0
@@ -54,6 +74,8 @@ def bulk_rows(
             indptr, counts, concentration, sharpness, row, last, rng.standard_exponential(block), rng.random(block),
             rng.standard_normal(more), rng.standard_exponential(more), probabilities,
         )  # fmt: skip
+        if drawing is not None:
+            drawing.advance(row)
     return probabilities
 
 

@@ -34,7 +34,7 @@ from goalward.planning.order import (
 from goalward.planning.problem import Problem
 from goalward.planning.workspace import workspace
 
-__all__ = ["DEAD", "GOAL", "Reduction"]
+__all__ = ["DEAD", "GOAL", "Reduction", "write_problem"]
 
 AHEAD = 6  # for how many states ahead memory is prefetched
 LARGE_PART = 1000  # states of a component; in smaller ones, sweeps do not depend on the order of states

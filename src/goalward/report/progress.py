@@ -97,11 +97,14 @@ def summary_line(progress: Progress) -> str:
 
 
 class Preparation(ProgressColumn):
-    """What is done before the first episode: loading, compiling, the first plan."""
+    """What is done before the first episode, such as compiling and the first plan, and long draws of models later."""
 
     def render(self, task: Task) -> Text:
-        """Return a text while no step is done."""
-        return Text("" if task.fields["steps"] else current().rpartition("; ")[2])
+        """Return a text while no step is done, or while a model is drawn."""
+        doing = current()
+        if "drawing" in doing:
+            return Text(doing[doing.find("drawing") :])
+        return Text("" if task.fields["steps"] else doing.rpartition("; ")[2])
 
 
 @contextmanager
