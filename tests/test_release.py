@@ -1,6 +1,7 @@
 """What a release says of itself agrees."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import goalward
@@ -24,3 +25,22 @@ def test_every_extra_is_described() -> None:
     page = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
     assert extras
     assert [name for name in extras if f"\n| `{name}` |" not in page] == []
+
+
+WITHOUT_EXTRAS = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("gymnasium", "dask", "distributed"):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Missing())
+import goalward
+goalward.Study.load("paper-theory").check()
+print(len(goalward.worlds.known()))
+"""
+
+
+def test_the_paper_needs_no_extra(run_python: Callable[[str], str]) -> None:
+    assert int(run_python(WITHOUT_EXTRAS)) == len(goalward.worlds.known())

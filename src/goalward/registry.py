@@ -249,14 +249,15 @@ class Registry(Generic[AnyEntry]):
         return given["kind"], {name: value for name, value in given.items() if name != "kind"}
 
     def search(self) -> None:
-        """Import every module of the package, once."""
+        """Import every module of the package, once; packages inside it may need what is not installed."""
         with self._lock:
             if self._searched:
                 return
             self._searched = True
             try:
                 for module in pkgutil.iter_modules(importlib.import_module(self.package).__path__):
-                    importlib.import_module(f"{self.package}.{module.name}")
+                    if not module.ispkg:
+                        importlib.import_module(f"{self.package}.{module.name}")
             except BaseException:
                 self._searched = False
                 raise
