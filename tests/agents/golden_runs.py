@@ -16,6 +16,8 @@ WORLDS = ("grid-world-v0", "random-mdp-v0")
 EPISODES, MAX_STEPS = 100, 20_000
 # Scales at which something is learnt within the episodes: with the theory's, several agents act at random throughout.
 SCALES = {"bernstein-ssp": 0.01, "eb-ssp": 0.002, "uc-ssp": 0.05, "ulcvi": 1e-9, "vi-ssp": 0.004}
+PAPER = ("bernstein-ssp, scaled", "eb-ssp, scaled", "psrl", "tsde", "uc-ssp, scaled", "ulcvi, scaled")
+"""What learns in the newer version of RandomMDP, too."""
 OTHERS: dict[str, tuple[Callable[[SSP], Agent], str]] = {
     "psrl, slip prior": (lambda world: agents.PSRL(prior=TiedDirichlet.slip(world)), WORLDS[0]),
     "psrl, known support": (lambda world: agents.PSRL(prior=Dirichlet(0.1, support=world)), WORLDS[0]),
@@ -35,6 +37,7 @@ for name, scale in SCALES.items():
     AGENTS[f"{name}, scaled"] = told(name, scale=scale)
     AGENTS[f"{name}, first ties"] = told(name, scale=scale, ties="first")
 RUNS = {f"{agent} in {world}": (make, world) for world in WORLDS for agent, make in AGENTS.items()}
+RUNS |= {f"{agent} in random-mdp-v1": (AGENTS[agent], "random-mdp-v1") for agent in PAPER}
 RUNS |= {f"{agent} in {world}": (make, world) for agent, (make, world) in OTHERS.items()}
 
 

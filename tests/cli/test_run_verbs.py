@@ -49,7 +49,7 @@ def test_each_run_says_what_it_is_in_columns(store) -> None:
     table = pq.read_table(store.path(key))
     row = {name: table.column(name)[0].as_py() for name in table.column_names}
     assert (row["world_label"], row["agent_label"], row["run"]) == ("drawn", "psrl", 2)
-    assert (row["world"], row["agent"], row["episodes"]) == ("random-mdp-v0", "psrl", 30)
+    assert (row["world"], row["agent"], row["episodes"]) == ("random-mdp-v1", "psrl", 30)
     assert json.loads(row["world_settings"])["states"] == 3
     assert json.loads(row["agent_settings"])["prior"]["kind"] == "dirichlet"
     assert row["give_up_cost"] is None

@@ -22,7 +22,7 @@ def sticky() -> SSP:
     return SSP.from_dense(P, [[0.25, 1.0], [0.5, 1.0]])
 
 
-WORLDS = {"grid": worlds.grid_world(), "random": worlds.random_mdp(), "sticky": sticky()}
+WORLDS = {"grid": worlds.grid_world(), "random": worlds.random_mdp_v0(), "sticky": sticky()}
 
 
 @cache

@@ -105,6 +105,9 @@ def test_random_mdp_does_not_move_without_a_new_version():
         world.probabilities[:3], [0.24002164667355153, 0.2408976080049868, 0.15365073353873834], rtol=1e-14
     )
     np.testing.assert_allclose(world.costs[0], [0.3757000414797116, 0.706774204473923], rtol=1e-14)
+    world = worlds.make("random-mdp-v1")
+    np.testing.assert_allclose(world.probabilities[:3], [0.24484541283228942, 0.04894408449837829, 0.14962026219935037], rtol=1e-14)
+    np.testing.assert_allclose(world.costs[0], [0.042345828083175, 0.8165384191173729], rtol=1e-14)
 
 
 def test_an_id_without_version_is_the_newest(empty_registry):
@@ -155,8 +158,8 @@ def test_near_misses_are_offered():
 
 def test_load_reads_settings():
     assert worlds.load("grid-world", ["rows=5", " success = 0.9 "]) == worlds.grid_world(rows=5, success=0.9)
-    assert worlds.load("random-mdp", ["rows=dirichlet"]) == worlds.random_mdp(rows="dirichlet")
-    assert worlds.load("random-mdp-v0") == worlds.random_mdp()
+    assert worlds.load("random-mdp", ["rows=uniform"]) == worlds.random_mdp(rows="uniform")
+    assert worlds.load("random-mdp-v0") == worlds.random_mdp_v0()
 
 
 def test_load_reads_maps(tmp_path):
