@@ -106,7 +106,9 @@ def test_random_mdp_does_not_move_without_a_new_version():
     )
     np.testing.assert_allclose(world.costs[0], [0.3757000414797116, 0.706774204473923], rtol=1e-14)
     world = worlds.make("random-mdp-v1")
-    np.testing.assert_allclose(world.probabilities[:3], [0.24484541283228942, 0.04894408449837829, 0.14962026219935037], rtol=1e-14)
+    np.testing.assert_allclose(
+        world.probabilities[:3], [0.24484541283228942, 0.04894408449837829, 0.14962026219935037], rtol=1e-14
+    )
     np.testing.assert_allclose(world.costs[0], [0.042345828083175, 0.8165384191173729], rtol=1e-14)
 
 
