@@ -9,7 +9,8 @@ LOWEST_STAMP := .venv-lowest/.installed
 DOCS_STAMP := .venv/.docs-installed
 
 .PHONY: attack browser docs install reproduce test lint types tests test-lowest dist release-check bench \
-	bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages bench-continuous clean
+	bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages bench-continuous \
+	bench-instance clean
 
 install: $(STAMP)
 
@@ -109,6 +110,9 @@ bench-planner: install $(PEERS_STAMP)
 
 bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages bench-continuous: install
 	$(BIN)/python benchmarks/$(@:bench-%=%).py
+
+bench-instance: install
+	$(BIN)/python benchmarks/published_instance.py $(ARGS)
 
 clean:
 	rm -rf .venv .venv-peers .venv-lowest dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

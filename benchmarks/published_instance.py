@@ -182,10 +182,12 @@ def document(best: list[Instance], counts: list[list[str]], seconds: float) -> s
     searched = table(["states", "rows", "seeds", "first pass", f"second pass, d < {NEAR}", "smallest d"], counts)
     return f"""# Which RandomMDP does the published figure show?
 
-{machine()} Written by benchmarks/published_instance.py in {seconds:,.0f} s of processor time.
+{machine()} Written by
+benchmarks/published_instance.py in {seconds:,.0f} s of processor time.
 
 The seeds were chosen by the values they reproduce: the first is the default of `random-mdp-v1`. Gap regret after 10,000
-episodes in the last pass, mean over runs ({runs}), ± one standard error; d is the sum of squared log ratios.
+episodes in the last pass, mean over runs ({runs}), ± one standard error; d is
+the sum of squared log ratios.
 
 {table(heading, lines)}
 

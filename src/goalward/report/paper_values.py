@@ -56,7 +56,8 @@ def published_table(summary: Summary, regime: str) -> str | None:
             allowed = tolerance(published, row.regret)
             met.append(abs(row.regret.value - published) <= allowed)
             ratio = f"{row.regret.value / published:.2f}"
-            here, verdict = with_margin(row.regret), "yes" if met[-1] else "no"
+            near = abs(row.regret.value - published) <= TOLERANCE * published
+            here, verdict = with_margin(row.regret), "yes" if near else "by its interval" if met[-1] else "no"
             rows.append((row.world, row.agent, here, f"{published:,.0f}", ratio, f"± {allowed:,.0f}", verdict))
     if not met:
         return None
