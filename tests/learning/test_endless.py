@@ -125,5 +125,5 @@ def test_arguments_that_changed_places_and_names_of_worlds() -> None:
     world = pit()
     with pytest.raises(SettingError, match="have changed places"):
         learn(world, PSRL(), 10)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match=r"pass the world itself: gw.worlds.load\('grid-world'\)"):
+    with pytest.raises(SettingError, match=r"gw.worlds.load\('grid-world'\), or gw.from_gymnasium"):
         learn(PSRL(), "grid-world", 10)  # type: ignore[arg-type]

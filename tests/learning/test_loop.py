@@ -289,3 +289,23 @@ def test_epochs_say_that_several_conditions_may_end_one() -> None:
     both = epochs.ended_by(Ended.AFTER_VISITS) & epochs.ended_by(Ended.GOALS)
     assert both.any()
     assert repr(epochs).endswith(", some by several at once)")
+
+
+@dataclass(eq=False)
+class Confused(Agent):
+    """Returns an action where a plan is asked for."""
+
+    name = "confused"
+
+    def plan(self, state: int) -> Plan:
+        return 0  # type: ignore[return-value]
+
+    def observe(self, steps: Steps) -> None:
+        """Learn nothing."""
+
+
+def test_a_plan_that_is_none_is_named() -> None:
+    with pytest.raises(
+        PolicyError, match=r"plan of confused returned 0; it must return a Plan, such as Plan\(policy\)"
+    ):
+        learn(Confused(), worlds.grid_world(), 1)

@@ -13,11 +13,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from goalward.agents.base import Agent, Learner, StepAgent, Task
+from goalward.agents.base import Agent, Learner, Plan, StepAgent, Task
 from goalward.agents.continuous import ContinuousAgent
 from goalward.agents.stretches import SelfActing
 from goalward.beliefs.base import Prior
-from goalward.errors import SettingError
+from goalward.errors import PolicyError, SettingError
 from goalward.learning.box_stage import BoxStage
 from goalward.learning.car_rollout import CarRollout
 from goalward.learning.endless import check_end
@@ -283,6 +283,10 @@ class Loop:
         ledger = self.ledger
         start_step, start_episode, goals = ledger.total_steps, ledger.episodes_over, 0
         plan: Any = agent.plan(self.stage.state)
+        if isinstance(agent, Agent) and not isinstance(plan, Plan):
+            raise PolicyError(
+                f"plan of {agent.name} returned {plan!r:.60}; it must return a Plan, such as Plan(policy)"
+            )
         if self.plans is not None:
             self.plans.append(plan)
         if self.observer is not None:

@@ -416,7 +416,10 @@ class SSP:
 def check_model(given: object) -> None:
     """Raise SettingError if something else than a model is given."""
     if isinstance(given, str):
-        raise SettingError(f"world is the text {given!r}; pass the world itself: gw.worlds.load({given!r})")
+        raise SettingError(
+            f"world is the text {given!r}; pass the world itself: gw.worlds.load({given!r}), or"
+            f" gw.from_gymnasium({given!r}) if it is an environment of Gymnasium"
+        )
     if not isinstance(given, SSP):
         raise SettingError(
             f"world is {given!r:.80}; it must be an SSP: gw.worlds.load reads worlds and files, gw.from_gymnasium reads"

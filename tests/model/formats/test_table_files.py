@@ -158,7 +158,10 @@ def test_names_survive_and_stay_different(path: Path) -> None:
     [
         ("", "is not a CSV file|has no column"),
         (HEADER, "the table has no rows"),
-        ("state,action\nA,go\n", "the table has no column 'next_state'; it has state, action"),
+        (
+            "state,action\nA,go\n",
+            "the table has no column 'next_state'; it has state, action, needs state, action, next_state",
+        ),
         ("state,action,next_state,prob,cost\nA,go,B,1,1\n", "no column 'probability'; rename 'prob'|it has"),
         ("state,action,next,probability,cost\nA,go,B,1,1\n", "no column 'next_state'"),
         ("state,action,next_state,probability,cost,cost\nA,go,B,1,1,1\n", "two columns 'cost'; keep one"),

@@ -66,7 +66,11 @@ class Source:
         for column in columns:
             if column not in found:
                 near = difflib.get_close_matches(column, found, n=1, cutoff=0.5)
-                hint = f"rename {near[0]!r}" if near and near[0] not in columns else f"it has {', '.join(found[:20])}"
+                hint = (
+                    f"rename {near[0]!r}"
+                    if near and near[0] not in columns
+                    else f"it has {', '.join(found[:20])}, needs {', '.join(columns)}"
+                )
                 raise ShapeError(f"the table has no column {column!r}; {hint}")
 
     def has(self, column: str) -> bool:
