@@ -107,8 +107,8 @@ def goal_mask(columns: Columns, goal: Name | Sequence[Name] | None) -> Bools:
                 ends = np.setdiff1d(np.arange(len(names)), columns.states)[:20]
                 found = ", ".join(repr(names[end]) for end in ends) or "none"
                 raise StateError(
-                    f"no state is called goal; name it with goal=... (states without transitions of their own: {found});"
-                    " on the command line with --goal NAME, or --set goal=NAME where there is no --goal"
+                    f"no state is called goal; name it with goal=... (states without transitions of their own: {found})"
+                    "; on the command line with --goal NAME, or --set goal=NAME where there is no --goal"
                 )
             raise unknown_name("state", name, [str(known) for known in names])
         if not reached[number[name]]:
