@@ -45,7 +45,12 @@ browser:
 	      apt-get -qq update && apt-get -qq install --yes --no-install-recommends chromium >/dev/null; } || \
 	    echo "no browser: the tests of the pages are skipped; apt-get install chromium, or set GOALWARD_BROWSER"
 
+# Kernels are compiled once, into a folder of the tests' own, instead of in every worker.
+tests: export GOALWARD_CACHE_DIR := $(CURDIR)/.kernels
+tests: export GOALWARD_KERNEL_RECORD := $(CURDIR)/.kernels/record.json
 tests: install browser
+	rm -rf .kernels
+	$(BIN)/python -W error tests/compile_kernels.py .kernels/record.json
 	$(BIN)/pytest --cov --cov-report=term --numprocesses=auto --dist=worksteal
 
 # The oldest versions that pyproject.toml allows. Not part of `make test`: run it when a lower bound changes.
@@ -115,4 +120,4 @@ bench-instance: install
 	$(BIN)/python benchmarks/published_instance.py $(ARGS)
 
 clean:
-	rm -rf .venv .venv-peers .venv-lowest dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv .venv-peers .venv-lowest .kernels dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -1,0 +1,64 @@
+"""Compiles every kernel into an empty folder, on two cores, and writes down how often each was compiled.
+
+    GOALWARD_CACHE_DIR=FOLDER python tests/compile_kernels.py RECORD
+
+`make tests` does this before the tests, which then find the kernels compiled; tests/test_jit.py checks the record.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import goalward as gw
+from goalward import _jit
+
+# Rooms with about half of the compiling each.
+PLANNERS = ("goalward.model.", "goalward.planning.", "goalward.learning.")
+
+
+def overloads() -> Counter[str]:
+    """Return how many specialisations of each kernel the folder holds."""
+    folder = _jit.cache_directory()
+    assert folder is not None
+    return Counter(path.name.rsplit(".", 2)[0] for path in folder.rglob("*.nbc"))
+
+
+def exercise(planners: bool) -> None:
+    for function in _jit.all_exercises():
+        if function.__module__.startswith(PLANNERS) == planners:
+            function()
+
+
+def work() -> None:
+    """Plan in models of different size and form, which must need no other specialisation."""
+    small, large = gw.worlds.grid_world(), gw.worlds.grid_world(rows=20, columns=20)
+    free = gw.SSP.from_rows([0, 2, 3, 4, 4], [0, 2, 1, 0], [0.5, 0.5, 1.0, 1.0], [[1.0, 0.0], [0.0, 0.0]])
+    for ssp in (small, large, free):
+        solution = gw.solve(ssp)
+        gw.solve(ssp, 1e-3, start=solution)
+        gw.evaluate(ssp, solution.policy)
+        gw.evaluate(ssp, ssp.available / ssp.available.sum(axis=1, keepdims=True))
+        gw.hardness(ssp)
+        gw.structure(ssp)
+
+
+def main(record: Path) -> None:
+    assert not overloads(), "the folder holds kernels already"
+    other = subprocess.Popen([sys.executable, "-W", "error", __file__])
+    exercise(planners=True)
+    if other.wait():
+        sys.exit("the kernels of agents and beliefs could not be compiled")
+    compiled = overloads()
+    work()
+    record.write_text(json.dumps({"exercised": compiled, "worked": overloads()}))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        main(Path(sys.argv[1]))
+    else:
+        exercise(planners=False)
