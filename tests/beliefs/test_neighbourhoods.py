@@ -15,7 +15,7 @@ from scipy.stats import chi2
 import goalward as gw
 from goalward import SSP, Neighbourhoods, worlds
 from goalward.agents import PSRL
-from goalward.beliefs.neighbourhood_sizes import LARGEST, law_weights, laws, mean_size
+from goalward.beliefs.neighbourhood_laws import LARGEST, law_weights, laws, mean_size
 from goalward.beliefs.neighbourhoods import NeighbourhoodsBelief
 from goalward.errors import UnreachableGoalError
 from goalward.model.structure import structure

@@ -35,6 +35,7 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import Agent, Plan, Steps, Task, register
+from goalward.agents.exercises import observe_and_plan
 from goalward.agents.ties import shares
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import Counts
@@ -190,9 +191,5 @@ def iterate(
 
 @exercise
 def exercise_bayes_ucbvi() -> None:
-    """Plan once, on one pair seen three times."""
-    agent = BayesUCBVI(samples=3)
-    agent.begin(Task(np.ones((1, 1)), 0, 1), np.random.default_rng(0))
-    zeros = np.zeros(3, dtype=np.int64)
-    agent.observe(Steps(zeros, zeros, np.ones(3), np.array([0, 1, 1])))
-    agent.plan(0)
+    """Plan once."""
+    observe_and_plan(BayesUCBVI(samples=3))

@@ -16,11 +16,11 @@ import math
 import numpy as np
 
 from goalward._jit import exercise, kernel
+from goalward.agents.exercises import counts_of_one_pair
 from goalward.agents.optimist import at_least_one
 from goalward.agents.ties import least
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.beliefs.counts import Counts, variance
-from goalward.model.task import Steps, Task
+from goalward.beliefs.counts import variance
 
 __all__ = [
     "blend", "constant", "constant_factor", "horizon", "log_term",
@@ -123,12 +123,8 @@ def upper_lower(
 @exercise
 def exercise_confident_values() -> None:
     """Plan once, on one pair seen three times."""
-    counts = Counts(Task(np.ones((1, 1)), 0, 1))
-    zeros = np.zeros(3, dtype=np.int64)
-    counts.add(Steps(zeros, zeros, np.ones(3), np.array([0, 1, 1])))
+    counts = counts_of_one_pair()
     one, tied = np.ones(1), np.zeros((3, 1, 1), dtype=np.bool_)
     lower, upper, next_lower, next_upper = np.zeros((4, 2))
     pair, Q = np.ones((1, 1)), np.zeros((2, 1, 1))
-    size, successors, mass, rest = counts.estimates(0.0)
-    rows = (size, successors, mass, rest)
-    upper_lower(*rows, pair, one, one, 0.1, 0.01, 10.0, lower, upper, next_lower, next_upper, Q, tied)
+    upper_lower(*counts.estimates(0.0), pair, one, one, 0.1, 0.01, 10.0, lower, upper, next_lower, next_upper, Q, tied)

@@ -42,6 +42,7 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import Agent, Plan, Steps, Task, register
+from goalward.agents.exercises import counts_of_one_pair
 from goalward.agents.optimist import Optimist, at_least_one, check_fact
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import Counts, mean, variance
@@ -232,8 +233,6 @@ def visgo(
 @exercise
 def exercise_eb_ssp() -> None:
     """Plan once, on one pair seen three times."""
-    counts = Counts(Task(np.ones((1, 1)), 0, 1))
-    zeros = np.zeros(3, dtype=np.int64)
-    counts.add(Steps(zeros, zeros, np.ones(3), np.array([0, 1, 1])))
+    counts = counts_of_one_pair()
     one, pair = np.ones(1), np.ones((1, 1))
     visgo(*counts.estimates(1.0), pair, one, one, one, 0.01, 0.1, 100, np.inf, np.zeros(2), np.zeros(2), pair.copy())

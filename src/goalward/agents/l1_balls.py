@@ -123,10 +123,8 @@ def extended_value_iteration(
         for state in range(S):
             best = np.inf
             for action in range(A):
-                Q[state, action] = costs[state, action]
-                if costs[state, action] < np.inf:
-                    row = state * A + action
-                    Q[state, action] += minimise(row, radius[row], kept, near, mass, values)
+                row = state * A + action
+                Q[state, action] = costs[state, action] + minimise(row, radius[row], kept, near, mass, values)
                 best = min(best, Q[state, action])
             following[state] = best
             change = max(change, abs(best - values[state]))

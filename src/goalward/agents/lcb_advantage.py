@@ -38,14 +38,14 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from goalward._jit import exercise, kernel
-from goalward.agents.base import StepAgent, Steps, Task, register
+from goalward.agents.base import Steps, Task, register
+from goalward.agents.exercises import act_and_learn
 from goalward.agents.model_free import new_cursor, take_step
-from goalward.agents.optimist import Optimist, check_fact
+from goalward.agents.optimist import StepOptimist, check_fact
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int64s
 from goalward.errors import CostError
-from goalward.model.dynamics import Dynamics, dynamics
-from goalward.model.ssp import SSP
+from goalward.model.dynamics import Dynamics
 from goalward.settings import checked_number
 
 __all__ = ["FACTOR", "LCBAdvantage", "iota", "stage_horizon"]
@@ -76,7 +76,7 @@ class Memory(NamedTuple):
 
 @register("lcb-advantage")
 @dataclass(eq=False, kw_only=True)
-class LCBAdvantage(Optimist, StepAgent):
+class LCBAdvantage(StepOptimist):
     """Model-free optimism in stages; memory S A."""
 
     B_star: float
@@ -97,9 +97,7 @@ class LCBAdvantage(Optimist, StepAgent):
         """Line 1."""
         super().begin(task, rng)
         del self.counts  # no model: memory S A
-        self.Q[~task.available] = np.inf
-        self.V, self.V_ref = np.zeros(task.states + 1), np.zeros(task.states + 1)
-        self.B = np.ones(1)
+        self.V_ref = np.zeros(task.states + 1)
         theory = stage_horizon(self.name, self._costs, self.B_star / self._unit, task.episodes)
         self._horizon = theory if self.horizon is None else float(math.ceil(self.horizon))
         self.visits: Int64s = np.zeros(task.costs.shape, dtype=np.int64)
@@ -107,10 +105,6 @@ class LCBAdvantage(Optimist, StepAgent):
         self.stage_visits: Int64s = np.zeros(task.costs.shape, dtype=np.int64)
         self.stage_length: Int64s = np.full(task.costs.shape, int(self._horizon))
         self.sums = np.zeros((*task.costs.shape, 5))
-
-    def choose(self, state: int, chance: float) -> int:
-        """Line 3: the argmin."""
-        return int(pick(self.Q, state, self._order, chance if self.ties == "random" else 0.0))
 
     def observe(self, steps: Steps) -> None:
         """Lines 3 to 13, for each step."""
@@ -120,13 +114,8 @@ class LCBAdvantage(Optimist, StepAgent):
     def advance(self, world: Dynamics, state: int, goals: int, luck: Floats, chances: Floats, steps: Steps) -> int:
         """Act and learn in one kernel."""
         cursor = new_cursor(state, goals)
-        chance_factor = 1.0 if self.ties == "random" else 0.0
-        live(world, cursor, luck, chances, chance_factor, steps, self._order, self.memory())
+        live(world, cursor, luck, chances, self.chance_factor, steps, self._order, self.memory())
         return int(cursor[2])
-
-    def values(self) -> Floats:
-        """Return V of line 10."""
-        return self._unit * self.V[:-1]
 
     def memory(self) -> Memory:
         """Return what the kernels read and change."""
@@ -137,8 +126,8 @@ class LCBAdvantage(Optimist, StepAgent):
         )  # fmt: skip
 
     def notes(self) -> dict[str, int | float | str]:
-        """Return B as it is at the end and H, beside the scale and the rule for ties."""
-        return super().notes() | {"B": self._unit * float(self.B[0]), "horizon": self._horizon}
+        """Return H, beside B at the end, the scale and the rule for ties."""
+        return super().notes() | {"horizon": self._horizon}
 
 
 def stage_horizon(agent: str, costs: Floats, B_star: float, episodes: int) -> float:
@@ -222,10 +211,4 @@ def live(
 @exercise
 def exercise_lcb_advantage() -> None:
     """Act once and learn once."""
-    ssp = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]])
-    agent = LCBAdvantage(B_star=2.0)
-    agent.begin(Task.of(ssp, 1), np.random.default_rng(0))
-    steps = Steps.empty(1)
-    agent.advance(dynamics(ssp), 0, 1, np.zeros(1), np.zeros(1), steps)
-    agent.observe(steps)
-    agent.choose(0, 0.5)
+    act_and_learn(LCBAdvantage(B_star=2.0))

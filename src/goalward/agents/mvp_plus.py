@@ -27,53 +27,33 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import Agent, Plan, Steps, Task, register
-from goalward.agents.optimist import Optimist, at_least_one, check_fact
+from goalward.agents.exercises import observe_and_plan
+from goalward.agents.optimist import HorizonOptimist, at_least_one
 from goalward.agents.ties import break_ties, least
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.counts import Counts, mean, variance
-from goalward.errors import SettingError
 
 __all__ = ["MVPPlus", "horizon", "iota", "sweep_back"]
 
 C1, C2, C3 = 7.0, 49.0, 20.0
 """The constants of lines 7 and 8; checked."""
 
-LARGEST = 1 << 31
-
 
 @register("mvp-plus")
 @dataclass(eq=False, kw_only=True)
-class MVPPlus(Optimist, Agent):
+class MVPPlus(HorizonOptimist, Agent):
     """Optimism by bonuses over a finite horizon, refreshed at powers of two; it must be told B* and T*."""
-
-    B_star: float
-    """B*, the largest optimal value."""
-
-    T_star: float
-    """T*, the largest expected number of steps of the optimal policy."""
-
-    needs: ClassVar[tuple[str, ...]] = ("B_star", "T_star")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_fact(self.name, "B_star", self.B_star)
-        check_fact(self.name, "T_star", self.T_star)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
         super().begin(task, rng)
         self._H = horizon(self.T_star, task.episodes)
-        if self._H * task.costs.size > LARGEST:
-            raise SettingError(
-                f"the horizon 4 T* ln(4 K) is {self._H}; its plans of {self._H} steps by {task.costs.size} pairs do not"
-                " fit into memory: a smaller T_star is needed"
-            )
+        self.check_horizon("4 T* ln(4 K)", self._H)
         self.refreshed = Counts(task)
         self._tied = np.zeros((self._H, *task.costs.shape), dtype=np.bool_)
         self._values = np.zeros((2, task.states + 1))
@@ -177,9 +157,5 @@ def sweep_back(
 
 @exercise
 def exercise_mvp_plus() -> None:
-    """Plan once, on one pair seen three times."""
-    agent = MVPPlus(B_star=1.0, T_star=1.0)
-    agent.begin(Task(np.ones((1, 1)), 0, 1), np.random.default_rng(0))
-    zeros = np.zeros(3, dtype=np.int64)
-    agent.observe(Steps(zeros, zeros, np.ones(3), np.array([0, 1, 1])))
-    agent.plan(0)
+    """Plan once."""
+    observe_and_plan(MVPPlus(B_star=1.0, T_star=1.0))

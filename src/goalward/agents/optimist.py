@@ -14,14 +14,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from goalward.agents.base import Learner, Steps, Task
-from goalward.agents.ties import RULES, checked_order, pick_all, shares
+from goalward.agents.base import Learner, StepAgent, Steps, Task
+from goalward.agents.ties import RULES, checked_order, pick, pick_all, shares
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.counts import Counts
-from goalward.errors import ConvergenceError, CostError, StateError
+from goalward.errors import ConvergenceError, CostError, SettingError, StateError
 from goalward.settings import checked_choice, checked_integer, checked_number
 
-__all__ = ["Optimist", "at_least_one", "check_fact"]
+__all__ = ["HorizonOptimist", "Optimist", "StepOptimist", "at_least_one", "check_fact"]
+
+LARGEST_PLAN = 1 << 31
 
 
 @dataclass(eq=False, kw_only=True)
@@ -98,6 +100,61 @@ class Optimist(Learner):
         """Return the scale and the rule for ties: a result says nothing without them."""
         notes: dict[str, int | float | str] = {"scale": self.scale, "ties": self.ties}
         return notes | {"costs_divided_by": self._unit} if self.rescale else notes
+
+
+class StepOptimist(Optimist, StepAgent):
+    """An optimist that learns at every step and plays the smallest Q, from Q = V = 0 and B = 1 on."""
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        """Start from scratch on a task."""
+        super().begin(task, rng)
+        self.Q[~task.available] = np.inf
+        self.V = np.zeros(task.states + 1)
+        self.B = np.ones(1)
+
+    def choose(self, state: int, chance: float) -> int:
+        """Return the argmin of Q."""
+        return int(pick(self.Q, state, self._order, chance * self.chance_factor))
+
+    @property
+    def chance_factor(self) -> float:
+        """What the uniform numbers of choices are multiplied by: with 0 the first of the best actions is picked."""
+        return 1.0 if self.ties == "random" else 0.0
+
+    def values(self) -> Floats:
+        """Return V."""
+        return self._unit * self.V[:-1]
+
+    def notes(self) -> dict[str, int | float | str]:
+        """Return B as it is at the end, beside the scale and the rule for ties."""
+        return super().notes() | {"B": self._unit * float(self.B[0])}
+
+
+@dataclass(eq=False, kw_only=True)
+class HorizonOptimist(Optimist):
+    """An optimist with plans of finitely many steps; it must be told B* and T*."""
+
+    B_star: float
+    """B*, the largest optimal value."""
+
+    T_star: float
+    """T*, the largest expected number of steps of the optimal policy."""
+
+    needs: ClassVar[tuple[str, ...]] = ("B_star", "T_star")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_fact(self.name, "B_star", self.B_star)
+        check_fact(self.name, "T_star", self.T_star)
+
+    def check_horizon(self, formula: str, horizon: int) -> None:
+        """Raise SettingError if plans of so many steps do not fit into memory; the formula says where it comes from."""
+        pairs = self.task.costs.size
+        if horizon * pairs > LARGEST_PLAN:
+            raise SettingError(
+                f"the horizon {formula} is {horizon}; its plans of {horizon} steps by {pairs} pairs do not fit into"
+                " memory: a smaller T_star is needed"
+            )
 
 
 def cost_unit(name: str, task: Task, rescale: bool) -> float:

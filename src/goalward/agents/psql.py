@@ -28,10 +28,10 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import Steps, Task, register
+from goalward.agents.exercises import act_and_learn
 from goalward.agents.model_free import ModelFree, horizon, note_step, take_step
 from goalward.arrays import Floats, Int64s
-from goalward.model.dynamics import Dynamics, dynamics
-from goalward.model.ssp import SSP
+from goalward.model.dynamics import Dynamics
 from goalward.settings import checked_number
 
 __all__ = ["PSQL"]
@@ -168,10 +168,4 @@ def live(world: Dynamics, cursor: Int64s, luck: Floats, steps: Steps, need: int,
 @exercise
 def exercise_psql() -> None:
     """Act once and learn once."""
-    ssp = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]])
-    agent = PSQL()
-    agent.begin(Task.of(ssp, 1), np.random.default_rng(0))
-    steps = Steps.empty(1)
-    agent.advance(dynamics(ssp), 0, 1, np.zeros(1), np.zeros(1), steps)
-    agent.observe(steps)
-    agent.choose(0, 0.5)
+    act_and_learn(PSQL())

@@ -25,11 +25,11 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import StepAgent, Steps, Task, register
+from goalward.agents.exercises import act_and_learn
 from goalward.agents.model_free import new_cursor, take_step
 from goalward.agents.ties import checked_order, pick
 from goalward.arrays import Floats, Int64s
-from goalward.model.dynamics import Dynamics, dynamics
-from goalward.model.ssp import SSP
+from goalward.model.dynamics import Dynamics
 from goalward.settings import checked_number
 
 __all__ = ["QLearning"]
@@ -139,10 +139,4 @@ def live(world: Dynamics, cursor: Int64s, luck: Floats, chances: Floats, steps: 
 @exercise
 def exercise_q_learning() -> None:
     """Act once and learn once."""
-    ssp = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]])
-    agent = QLearning()
-    agent.begin(Task.of(ssp, 1), np.random.default_rng(0))
-    steps = Steps.empty(1)
-    agent.advance(dynamics(ssp), 0, 1, np.zeros(1), np.zeros(1), steps)
-    agent.observe(steps)
-    agent.choose(0, 0.5)
+    act_and_learn(QLearning())

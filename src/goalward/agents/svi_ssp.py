@@ -33,15 +33,15 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from goalward._jit import exercise, kernel
-from goalward.agents.base import StepAgent, Steps, Task, register
+from goalward.agents.base import Steps, Task, register
+from goalward.agents.exercises import act_and_learn
 from goalward.agents.lcb_advantage import stage_horizon
 from goalward.agents.model_free import new_cursor, take_step
-from goalward.agents.optimist import Optimist, check_fact
+from goalward.agents.optimist import StepOptimist, check_fact
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import enter
-from goalward.model.dynamics import Dynamics, dynamics
-from goalward.model.ssp import SSP
+from goalward.model.dynamics import Dynamics
 
 __all__ = ["C1", "C2", "SVISSP", "iota"]
 
@@ -69,7 +69,7 @@ class Memory(NamedTuple):
 
 @register("svi-ssp")
 @dataclass(eq=False, kw_only=True)
-class SVISSP(Optimist, StepAgent):
+class SVISSP(StepOptimist):
     """Optimism by bonuses with sparse updates; it is told B*, for the length of the stages alone."""
 
     B_star: float
@@ -84,16 +84,9 @@ class SVISSP(Optimist, StepAgent):
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
         super().begin(task, rng)
-        self.Q[~task.available] = np.inf
-        self.V = np.zeros(task.states + 1)
-        self.B = np.ones(1)
         self.stage = np.ones(task.costs.shape)
         self.stage_end: Int64s = np.ones(task.costs.shape, dtype=np.int64)
         self._horizon = stage_horizon(self.name, self._costs, self.B_star / self._unit, task.episodes)
-
-    def choose(self, state: int, chance: float) -> int:
-        """Line 3: the argmin."""
-        return int(pick(self.Q, state, self._order, chance if self.ties == "random" else 0.0))
 
     def observe(self, steps: Steps) -> None:
         """Lines 3 to 8, for each step."""
@@ -104,14 +97,9 @@ class SVISSP(Optimist, StepAgent):
     def advance(self, world: Dynamics, state: int, goals: int, luck: Floats, chances: Floats, steps: Steps) -> int:
         """Act and learn, compiled; Python only makes room where a row of the counts is full."""
         cursor = new_cursor(state, goals)
-        chance_factor = 1.0 if self.ties == "random" else 0.0
-        while not live(world, cursor, luck, chances, chance_factor, steps, self._order, self.memory()):
+        while not live(world, cursor, luck, chances, self.chance_factor, steps, self._order, self.memory()):
             self.counts.widen()
         return int(cursor[2])
-
-    def values(self) -> Floats:
-        """Return V of line 7."""
-        return self._unit * self.V[:-1]
 
     def memory(self) -> Memory:
         """Return what the kernels read and change."""
@@ -122,8 +110,8 @@ class SVISSP(Optimist, StepAgent):
         )  # fmt: skip
 
     def notes(self) -> dict[str, int | float | str]:
-        """Return B as it is at the end and H, beside the scale and the rule for ties."""
-        return super().notes() | {"B": self._unit * float(self.B[0]), "horizon": self._horizon}
+        """Return H, beside B at the end, the scale and the rule for ties."""
+        return super().notes() | {"horizon": self._horizon}
 
 
 @kernel
@@ -184,10 +172,4 @@ def live(
 @exercise
 def exercise_svi_ssp() -> None:
     """Act once and learn once."""
-    ssp = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]])
-    agent = SVISSP(B_star=2.0)
-    agent.begin(Task.of(ssp, 1), np.random.default_rng(0))
-    steps = Steps.empty(1)
-    agent.advance(dynamics(ssp), 0, 1, np.zeros(1), np.zeros(1), steps)
-    agent.observe(steps)
-    agent.choose(0, 0.5)
+    act_and_learn(SVISSP(B_star=2.0))

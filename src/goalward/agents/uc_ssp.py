@@ -38,14 +38,14 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import Plan, Steps, Task, register
+from goalward.agents.exercises import act_and_plan
 from goalward.agents.l1_balls import Ball, empirical, extended_value_iteration, pivot_horizon, radius, write_radii
 from goalward.agents.optimist import Optimist
 from goalward.agents.stretches import DONE, PLAN_OVER, ROW_FULL, STEPS_DONE, SelfActing, Stretch, is_over, pursue
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import RowCounts
-from goalward.model.dynamics import Dynamics, dynamics
-from goalward.model.ssp import SSP
+from goalward.model.dynamics import Dynamics
 from goalward.settings import checked_integer
 
 __all__ = ["UCSSP", "cost_offset"]
@@ -272,10 +272,5 @@ def begin_attempt(
 
 @exercise
 def exercise_uc_ssp() -> None:
-    """Act once."""
-    ssp = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]])
-    agent = UCSSP()
-    agent.begin(Task.of(ssp, 1), np.random.default_rng(0))
-    room = [np.zeros(1, dtype=np.int64) for _ in range(2)]
-    agent.advance(dynamics(ssp), Stretch.begin(0, 1, np.zeros(1), np.zeros(1), Steps.empty(1), *room))
-    agent.plan(0)
+    """Act once, and plan once."""
+    act_and_plan(UCSSP())

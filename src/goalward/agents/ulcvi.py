@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goalward._jit import exercise, kernel
-from goalward.agents.base import Plan, Steps, Task, register
+from goalward.agents.base import Plan, Task, register
 from goalward.agents.confident_values import (
     blend,
     constant,
@@ -53,18 +53,16 @@ from goalward.agents.confident_values import (
     upper_lower,
     value_bound,
 )  # fmt: skip
-from goalward.agents.optimist import Optimist, check_fact
+from goalward.agents.exercises import act_and_plan
+from goalward.agents.optimist import HorizonOptimist
 from goalward.agents.stretches import DONE, PLAN_OVER, ROW_FULL, SelfActing, Stretch, is_over, pursue
 from goalward.agents.ties import break_ties
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.beliefs.counts import RowCounts, estimate
-from goalward.errors import SettingError
-from goalward.model.dynamics import Dynamics, dynamics
-from goalward.model.ssp import SSP
+from goalward.model.dynamics import Dynamics
 
 __all__ = ["ULCVI"]
 
-LARGEST = 1 << 31
 UNDECIDED = 3  # why the compiled loop returns to Python, beside the reasons of `stretches`: ties differ between steps
 # Places in the progress of the compiled loop: m, the step of the plan, how it is played, and what `upper_lower` found.
 INTERVAL, STEP, PLAYED, DISTINCT, SEVERAL = range(5)
@@ -104,32 +102,16 @@ class Room(NamedTuple):
 
 @register("ulcvi")
 @dataclass(eq=False, kw_only=True)
-class ULCVI(Optimist, SelfActing):
+class ULCVI(HorizonOptimist, SelfActing):
     """Optimism by bonuses over a finite horizon; it must be told B* and T*."""
-
-    B_star: float
-    """B*, the largest optimal value."""
-
-    T_star: float
-    """T*, the largest expected number of steps of the optimal policy."""
 
     # The term with H³ is above 1e10 where the others are of the size of the values.
     scales: ClassVar[tuple[float, ...]] = (1.0, *(10.0 ** (-step / 4) for step in range(32, 53)))
-    needs: ClassVar[tuple[str, ...]] = ("B_star", "T_star")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_fact(self.name, "B_star", self.B_star)
-        check_fact(self.name, "T_star", self.T_star)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
         super().begin(task, rng)
-        if self.H * task.costs.size > LARGEST:
-            raise SettingError(
-                f"the horizon 8 T* ln(8 K) is {self.H}; its plans of {self.H} steps by {task.costs.size} pairs do not"
-                " fit into memory: a smaller T_star is needed"
-            )
+        self.check_horizon("8 T* ln(8 K)", self.H)
         self._Q = np.zeros((2, *task.costs.shape))
         self._ends = [np.zeros(task.states + 1) for _ in range(4)]
         self._tied = np.zeros((self.H, *task.costs.shape), dtype=np.bool_)
@@ -293,9 +275,4 @@ def decide_alike(facts: Facts, order: Int64s, progress: Int64s, room: Room) -> b
 @exercise
 def exercise_ulcvi() -> None:
     """Act once, and plan once."""
-    ssp = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]])
-    agent = ULCVI(B_star=2.0, T_star=2.0)
-    agent.begin(Task.of(ssp, 1), np.random.default_rng(0))
-    room = [np.zeros(1, dtype=np.int64) for _ in range(2)]
-    agent.advance(dynamics(ssp), Stretch.begin(0, 1, np.zeros(1), np.zeros(1), Steps.empty(1), *room))
-    agent.plan(0)
+    act_and_plan(ULCVI(B_star=2.0, T_star=2.0))

@@ -28,13 +28,13 @@ from typing import Any
 import numpy as np
 
 from goalward._jit import exercise, kernel
-from goalward.agents.base import StepAgent, Steps, Task, register
-from goalward.agents.optimist import Optimist
+from goalward.agents.base import Steps, Task, register
+from goalward.agents.exercises import act_and_learn
+from goalward.agents.optimist import StepOptimist
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import enter, mean, variance
 from goalward.model.dynamics import Dynamics, draw_successor
-from goalward.model.ssp import SSP
 
 __all__ = ["C1", "C2", "VISSP", "iota"]
 
@@ -44,7 +44,7 @@ C1, C2 = 6.0, 72.0
 
 @register("vi-ssp")
 @dataclass(eq=False, kw_only=True)
-class VISSP(Optimist, StepAgent):
+class VISSP(StepOptimist):
     """Optimism by bonuses, updated at every step; it needs no parameter but delta."""
 
     @property
@@ -55,14 +55,7 @@ class VISSP(Optimist, StepAgent):
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
         super().begin(task, rng)
-        self.Q[~task.available] = np.inf
-        self.V = np.zeros(task.states + 1)
-        self.B = np.ones(1)
         self._mass = np.zeros(self.counts.counts.shape)
-
-    def choose(self, state: int, chance: float) -> int:
-        """Line 3: the argmin."""
-        return int(pick(self.Q, state, self._order, chance if self.ties == "random" else 0.0))
 
     def observe(self, steps: Steps) -> None:
         """Lines 3 to 9, for each step."""
@@ -75,16 +68,11 @@ class VISSP(Optimist, StepAgent):
     def advance(self, world: Dynamics, state: int, goals: int, luck: Floats, chances: Floats, steps: Steps) -> int:
         """Act and learn, compiled; Python only makes room where a row of the counts is full."""
         cursor = np.array([state, goals, 0])
-        chance_factor = 1.0 if self.ties == "random" else 0.0
         while True:
-            full = live(*world, cursor, luck, chances, chance_factor, *steps, self._order, *self.learnt())
+            full = live(*world, cursor, luck, chances, self.chance_factor, *steps, self._order, *self.learnt())
             if full < 0:
                 return int(cursor[2])
             self.make_room(full)
-
-    def values(self) -> Floats:
-        """Return V of line 9."""
-        return self._unit * self.V[:-1]
 
     def make_room(self, row: int) -> None:
         """See to it that a row can take one more successor."""
@@ -99,10 +87,6 @@ class VISSP(Optimist, StepAgent):
             self._mass = np.zeros(self.counts.counts.shape)
         logarithm = math.log(self.task.costs.size / self.delta)
         return self._costs, *self.counts.rows, self._mass, self.Q, self.V, self.B, logarithm, self.scale
-
-    def notes(self) -> dict[str, int | float | str]:
-        """Return B as it is at the end, beside the scale and the rule for ties."""
-        return super().notes() | {"B": self._unit * float(self.B[0])}
 
 
 @kernel
@@ -178,12 +162,4 @@ def live(
 @exercise
 def exercise_vi_ssp() -> None:
     """Act once and learn once."""
-    from goalward.model.dynamics import dynamics
-
-    ssp = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]])
-    agent = VISSP()
-    agent.begin(Task.of(ssp, 1), np.random.default_rng(0))
-    steps = Steps.empty(1)
-    agent.advance(dynamics(ssp), 0, 1, np.zeros(1), np.zeros(1), steps)
-    agent.observe(steps)
-    agent.choose(0, 0.5)
+    act_and_learn(VISSP())

@@ -46,6 +46,7 @@ __all__ = [
     "register",
     "registry",
     "restored_array",
+    "update_and_sample",
 ]
 
 FLOOR = 1e-300
@@ -259,6 +260,16 @@ def locate(
         if entries[i] < 0:
             return i
     return len(states)
+
+
+def update_and_sample(prior: Prior) -> None:
+    """Count and draw on a model of one state: what the exercises of priors do."""
+    costs = np.ones((1, 1))
+    costs.flags.writeable = False
+    belief = prior.belief(Task(costs, 0, 1))
+    one = np.zeros(1, dtype=np.int64)
+    belief.update(Steps(one, one, np.ones(1), one))
+    belief.sample(np.random.default_rng(0))
 
 
 @exercise

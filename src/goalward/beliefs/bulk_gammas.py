@@ -13,7 +13,7 @@ is needed, and a table of lower bounds on e^(-x) accepts nearly all x that will 
 
 Shapes from 1 on come by the rejection of Marsaglia and Tsang (2000): with d = a - 1/3, z normal and
 v = (1 + z/sqrt(9 d))^3 > 0, d v is accepted with probability exp(z²/2 + d (1 - v + log v)). Both methods are exact. The
-logarithms are normalised row by row as in `dirichlet.py`.
+logarithms are normalised row by row as in `dirichlet_sampling.py`.
 
 Rows are drawn some at a time, so that Ctrl-C is answered and the random numbers fit into the cache.
 """
@@ -26,7 +26,7 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.arrays import Floats, Int64s
-from goalward.beliefs.base import FLOOR
+from goalward.beliefs.dirichlet_sampling import normalise_row
 from goalward.phases import Phase, phase
 
 __all__ = ["bulk_rows"]
@@ -130,13 +130,7 @@ def draw_bulk(
                     used_normals += 1
             probabilities[entry] = logarithm
             largest = max(largest, logarithm)
-        total = 0.0
-        for entry in range(indptr[row], indptr[row + 1]):
-            probabilities[entry] = math.exp(probabilities[entry] - largest)
-            total += probabilities[entry]
-        rescale = 1.0 / total
-        for entry in range(indptr[row], indptr[row + 1]):
-            probabilities[entry] = max(probabilities[entry] * rescale, FLOOR)
+        normalise_row(probabilities, indptr[row], indptr[row + 1], largest)
     return last
 
 

@@ -7,22 +7,10 @@ Prior
 
 Posterior
     Dirichlet with parameters alpha(s, a, s') = concentration + n(s, a, s').
-
-Sampling
-    A Dirichlet vector is a vector of independent gamma variates, divided by its sum. A gamma variate of shape a has the
-    law of G U^(1/a) with G of shape a + 1 and U uniform, so its logarithm is log G - X/a with X exponential. Taken in
-    logarithms, with the largest of a row brought to 0 before the exponential, nothing is lost at any concentration:
-    gamma variates of shape 0.0001 would all be zero in most rows. A probability below 1e-300 is set to 1e-300, which
-    keeps the support of the prior; the sum of a row does not feel it.
-
-    G comes by the rejection of Marsaglia and Tsang (2000): with d = a + 2/3, x normal and v = (1 + x/sqrt(9 d))^3 > 0,
-    d v is accepted with probability exp(x²/2 + d (1 - v + log v)), at least 0.95 of the time. NumPy draws the normal
-    and exponential numbers in blocks, the kernel uses them up; where a block ends inside a row, the row is drawn anew.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -32,7 +20,6 @@ import numpy as np
 from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.base import (
-    FLOOR,
     CountedBelief,
     Marginals,
     Prior,
@@ -41,19 +28,20 @@ from goalward.beliefs.base import (
     excluded,
     find_entry,
     register,
+    update_and_sample,
 )
 from goalward.beliefs.bulk_gammas import bulk_rows
-from goalward.errors import SettingError, ShapeError
+from goalward.beliefs.dirichlet_sampling import dirichlet_rows, uneven_rows
+from goalward.beliefs.supports import all_rows, check_support, give_up_rows, support_rows
+from goalward.errors import SettingError
 from goalward.model.checks import canonical_rows
-from goalward.model.dense import dense_to_rows
 from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
 from goalward.registry import Schema
 from goalward.settings import checked_number
 
-__all__ = ["Dirichlet", "DirichletBelief", "all_rows", "dirichlet_rows"]
+__all__ = ["Dirichlet", "DirichletBelief"]
 
-LARGEST = 1 << 28
 FEW_STATES = 128  # with more of them, `bulk_gammas.py` draws the variates of small shape, by a faster method
 
 
@@ -212,87 +200,6 @@ class DirichletBelief(CountedBelief):
         )
 
 
-def support_rows(support: SSP | Bools) -> tuple[Int64s, Int32s, tuple[int, int]]:
-    """Return the rows of a support, and its numbers of states and actions."""
-    if isinstance(support, SSP):
-        return support.indptr, support.successors, (support.states, support.actions)
-    mask = np.asarray(support)
-    if mask.dtype != np.bool_:
-        raise ShapeError(f"support has dtype {mask.dtype}; it must be a model or booleans of shape (S, A, S + 1)")
-    indptr, successors, _ = dense_to_rows(mask.astype(np.float64))
-    return indptr, successors.astype(np.int32), (mask.shape[0], mask.shape[1])
-
-
-def check_support(task: Task, indptr: Int64s, successors: Int32s, shape: tuple[int, ...]) -> None:
-    """Refuse a support that is not one of the task's."""
-    if shape != task.costs.shape:
-        raise ShapeError(
-            f"the support has {shape[0]} states and {shape[1]} actions, the task {task.states} and {task.actions}"
-        )
-    wrong = (np.diff(indptr) > 0).reshape(shape) != task.available
-    if wrong.any():
-        state, action = np.argwhere(wrong)[0]
-        verb = "has no successor in the support" if task.available[state, action] else "is not available"
-        raise ShapeError(f"(state {state}, action {action}) {verb}; the support must fit the available actions")
-
-
-def all_rows(task: Task) -> tuple[Int64s, Int32s]:
-    """Return rows in which every state and the goal can follow every available pair."""
-    pairs = int(np.count_nonzero(task.available))
-    if pairs * (task.states + 1) > LARGEST:
-        raise SettingError(
-            f"a row over all successors for each of {pairs} pairs needs {pairs * (task.states + 1)} numbers; give the"
-            " possible ones, Dirichlet(concentration, support=...), or take a prior that needs hundreds of times less:"
-            " Neighbourhoods(), or TiedDirichlet where pairs share what they do, such as the slips of a grid"
-        )
-    indptr = np.zeros(task.available.size + 1, dtype=np.int64)
-    np.cumsum(task.available.ravel() * (task.states + 1), out=indptr[1:])
-    return indptr, np.tile(np.arange(task.states + 1, dtype=np.int32), pairs)
-
-
-def give_up_rows(
-    task: Task, indptr: Int64s, successors: Int32s, shape: tuple[int, ...]
-) -> tuple[Int64s, Int32s, tuple[int, ...]]:
-    """Return rows in which giving up leads to the start: this is known. They may come without the action."""
-    S, A = task.costs.shape
-    if task.give_up is None or shape not in ((S, A), (S, A - 1)):
-        return indptr, successors, shape
-    lengths = np.diff(indptr).reshape(shape)
-    kept = np.ones(shape, dtype=np.bool_)
-    kept[:, task.give_up :] = False
-    others = lengths[:, : task.give_up]
-    known = task.available[:, task.give_up]
-    ends = np.cumsum(others.sum(axis=1))[known]
-    rows = np.column_stack([others, known])
-    entries = np.insert(successors[np.repeat(kept.ravel(), lengths.ravel())], ends, task.initial_state)
-    return np.append(0, np.cumsum(rows)), entries, (S, A)
-
-
-def uneven_rows(rng: np.random.Generator, indptr: Int64s, alpha: Floats) -> Floats:
-    """Draw one Dirichlet vector for each row, with any parameters."""
-    filled = np.flatnonzero(np.diff(indptr))
-    starts, lengths = indptr[filled], np.diff(indptr)[filled]
-    logarithms = np.log(rng.standard_gamma(alpha + 1.0)) - rng.standard_exponential(len(alpha)) / alpha
-    weights = np.exp(logarithms - np.repeat(np.maximum.reduceat(logarithms, starts), lengths))
-    sums = np.add.reduceat(weights, starts)
-    return np.asarray(np.maximum(weights / np.repeat(sums, lengths), FLOOR))
-
-
-def dirichlet_rows(
-    rng: np.random.Generator, indptr: Int64s, counts: Int64s, concentration: float, sharpness: float = 1.0
-) -> Floats:
-    """Draw one Dirichlet vector for each row, with parameters sharpness * counts + concentration."""
-    size = len(counts)
-    probabilities = np.empty(size)
-    boosts = rng.standard_exponential(size)
-    block = size + size // 8 + 16
-    row = 0
-    while row < len(indptr) - 1:
-        normals, levels = rng.standard_normal(block), rng.standard_exponential(block)
-        row = draw_rows(indptr, counts, concentration, sharpness, boosts, row, normals, levels, probabilities)
-    return probabilities
-
-
 @kernel
 def tally(
     indptr: Int64s,
@@ -312,59 +219,7 @@ def tally(
     return len(states)
 
 
-@kernel
-def draw_rows(
-    indptr: Int64s,
-    counts: Int64s,
-    concentration: float,
-    sharpness: float,
-    boosts: Floats,
-    first: int,
-    normals: Floats,
-    levels: Floats,
-    probabilities: Floats,
-) -> int:
-    """Draw rows from the first on; return the row for which the random numbers did not suffice."""
-    used = 0
-    count = -1
-    alpha = d = c = logarithm_d = logarithm_v = 0.0
-    for row in range(first, len(indptr) - 1):
-        largest = -np.inf
-        for entry in range(indptr[row], indptr[row + 1]):
-            if counts[entry] != count:
-                count = counts[entry]
-                alpha = sharpness * count + concentration
-                d = alpha + 2.0 / 3.0
-                c = 1.0 / np.sqrt(9.0 * d)
-                logarithm_d = math.log(d)
-            accepted = False
-            while not accepted:
-                if used == len(normals):
-                    return row
-                x = normals[used]
-                root = 1.0 + c * x
-                if root > 0.0:
-                    logarithm_v = 3.0 * math.log(root)
-                    accepted = 0.5 * x * x + d * (1.0 - root * root * root + logarithm_v) > -levels[used]
-                used += 1
-            probabilities[entry] = logarithm_d + logarithm_v - boosts[entry] / alpha
-            largest = max(largest, probabilities[entry])
-        total = 0.0
-        for entry in range(indptr[row], indptr[row + 1]):
-            probabilities[entry] = math.exp(probabilities[entry] - largest)
-            total += probabilities[entry]
-        share = 1.0 / total if total > 0.0 else 0.0  # an action that is not available has no entries
-        for entry in range(indptr[row], indptr[row + 1]):
-            probabilities[entry] = max(probabilities[entry] * share, FLOOR)
-    return len(indptr) - 1
-
-
 @exercise
 def exercise_dirichlet() -> None:
     """Count and draw on a model of one state."""
-    costs = np.ones((1, 1))
-    costs.flags.writeable = False
-    belief = Dirichlet().belief(Task(costs, 0, 1))
-    one = np.zeros(1, dtype=np.int64)
-    belief.update(Steps(one, one, np.ones(1), one))
-    belief.sample(np.random.default_rng(0))
+    update_and_sample(Dirichlet())

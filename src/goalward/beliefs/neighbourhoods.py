@@ -33,12 +33,15 @@ import numpy as np
 
 from goalward._jit import exercise
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.beliefs.base import Belief, Prior, checked_sharpness, register
+from goalward.beliefs.base import Belief, Prior, checked_sharpness, register, update_and_sample
 from goalward.beliefs.counts import Counts
-from goalward.beliefs.dirichlet import all_rows, dirichlet_rows
+from goalward.beliefs.dirichlet_sampling import dirichlet_rows
+from goalward.beliefs.neighbourhood_evidence import Memory, observe, refresh
+from goalward.beliefs.neighbourhood_laws import laws
 from goalward.beliefs.neighbourhood_mean import expected_rows
 from goalward.beliefs.neighbourhood_sets import draw_sets, sort_rows, unreached
-from goalward.beliefs.neighbourhood_sizes import Memory, draw_sizes, laws, observe, refresh
+from goalward.beliefs.neighbourhood_sizes import draw_sizes
+from goalward.beliefs.supports import all_rows
 from goalward.errors import UnreachableGoalError
 from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
@@ -205,9 +208,4 @@ class NeighbourhoodsBelief(Belief):
 @exercise
 def exercise_neighbourhoods() -> None:
     """Count and draw on a model of one state."""
-    costs = np.ones((1, 1))
-    costs.flags.writeable = False
-    belief = Neighbourhoods().belief(Task(costs, 0, 1))
-    one = np.zeros(1, dtype=np.int64)
-    belief.update(Steps(one, one, np.ones(1), one))
-    belief.sample(np.random.default_rng(0))
+    update_and_sample(Neighbourhoods())

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 __all__ = [
-    "AgentSettings", "Cost", "CountPrior", "DaskAddress", "Folder", "GiveUpCost", "Goal", "Json", "Level",
-    "MarkdownFile", "Measure", "Normalize", "OptionalWorld", "Settings", "Start", "StudyName", "SumDuplicates",
-    "Workers", "World", "file_options",
+    "AgentSettings", "DaskAddress", "Folder", "GiveUpCost", "Json", "Level", "MarkdownFile", "Measure",
+    "OptionalWorld", "Settings", "StudyName", "Workers", "World",
 ]  # fmt: skip
 
 WORLD_HELP = "The name of a world (goalward list worlds), a model file (.npz .json .csv .umb ...), or a map in .txt."
@@ -29,22 +27,6 @@ AgentSettings = Annotated[
         metavar="NAME=VALUE",
         help="A setting of the agent, as in a study: delta=0.1, prior={kind='slip'}. Can be repeated.",
     ),
-]
-Goal = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="Model files: the label or state that is the goal. Can be repeated."),
-]
-Start = Annotated[str | None, typer.Option(metavar="STATE", help="Model files: the state to start in.")]
-Cost = Annotated[
-    str | None,
-    typer.Option(metavar="NAME|NUMBER", help="Model files: the reward that is the cost, or the cost of every step."),
-]
-Normalize = Annotated[bool, typer.Option("--normalize", help="Model files: rescale rows that do not sum to one.")]
-SumDuplicates = Annotated[
-    bool, typer.Option("--sum-duplicates", help="Tables: add up transitions that are there twice.")
-]
-CountPrior = Annotated[
-    float | None, typer.Option("--prior", metavar="NUMBER", help="Tables of counts: add this to every count.")
 ]
 GiveUpCost = Annotated[
     float | None,
@@ -71,18 +53,3 @@ MarkdownFile = Annotated[
     Path | None, typer.Option("--markdown", metavar="FILE", help="Also write the tables as Markdown.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON; infinite numbers are null.")]
-
-
-def file_options(
-    goal: list[str] | None,
-    start: str | None,
-    cost: str | None,
-    normalize: bool,
-    sum_duplicates: bool,
-    prior: float | None,
-) -> dict[str, Any]:
-    """Return the options of a model file that were given; a cost that looks like a number is one."""
-    given = {name: value for name, value in locals().items() if value not in (None, False, [])}
-    with suppress(ValueError, KeyError):
-        given["cost"] = float(given["cost"])
-    return given

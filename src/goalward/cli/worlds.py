@@ -3,48 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from goalward.cli.app import app, glyphs, say, say_json, terminal_width
-from goalward.cli.options import (
-    Cost,
-    CountPrior,
-    GiveUpCost,
-    Goal,
-    Json,
-    Normalize,
-    Settings,
-    Start,
-    SumDuplicates,
-    World,
-    file_options,
-)
-
-if TYPE_CHECKING:
-    from goalward.model.ssp import SSP
+from goalward.cli.model_options import Read, takes_model
+from goalward.cli.options import Json, World
 from goalward.phases import phase
 
 __all__ = ["show", "solve"]
 
 
-def with_give_up(ssp: SSP, cost: float | None) -> SSP:
-    """Return a model in which one may give up if a cost is given."""
-    return ssp if cost is None else ssp.with_give_up(cost)
-
-
 @app.command()
+@takes_model
 def solve(
     world: World,
-    settings: Settings = None,
-    goal: Goal = None,
-    start: Start = None,
-    cost: Cost = None,
-    normalize: Normalize = False,
-    sum_duplicates: SumDuplicates = False,
-    prior: CountPrior = None,
-    give_up_cost: GiveUpCost = None,
+    read: Read,
     goal_first: Annotated[
         bool,
         typer.Option("--goal-first", help="Largest probability of reaching the goal first, then the smallest cost."),
@@ -59,7 +34,6 @@ def solve(
     json: Json = False,
 ) -> None:
     """Solve a world: optimal costs, proved bounds, best actions."""
-    from goalward import worlds
     from goalward.planning.solution_files import check_ending
     from goalward.planning.solve import solve as solve_model
     from goalward.report import world_text
@@ -67,8 +41,7 @@ def solve(
 
     if out is not None:
         check_ending(out)
-    options = file_options(goal, start, cost, normalize, sum_duplicates, prior)
-    ssp = with_give_up(worlds.load_model(world, settings or (), **options), give_up_cost)
+    ssp = read()
     solution = solve_model(ssp, tolerance, goal_first=goal_first)
     if out is not None:
         solution.save(out)
@@ -86,30 +59,22 @@ def solve(
 
 
 @app.command()
+@takes_model
 def show(
     world: World,
-    settings: Settings = None,
-    goal: Goal = None,
-    start: Start = None,
-    cost: Cost = None,
-    normalize: Normalize = False,
-    sum_duplicates: SumDuplicates = False,
-    prior: CountPrior = None,
-    give_up_cost: GiveUpCost = None,
+    read: Read,
     png: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also draw the grid: .png, .pdf, .svg or .jpg.")
     ] = None,
 ) -> None:
     """Describe a world: structure, hardness, picture."""
-    from goalward import worlds
     from goalward.model.structure import structure
     from goalward.planning.hardness import hardness
     from goalward.planning.solve import solve_all
     from goalward.report import grid_text, world_text
     from goalward.report.tables import columns
 
-    options = file_options(goal, start, cost, normalize, sum_duplicates, prior)
-    ssp = with_give_up(worlds.load_model(world, settings or (), **options), give_up_cost)
+    ssp = read()
     if png is not None:
         from goalward.report.figure_style import picture_file
 

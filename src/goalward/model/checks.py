@@ -20,6 +20,7 @@ __all__ = [
     "ROW_SUM_TOLERANCE",
     "CompressedRows",
     "ModelArrays",
+    "StatesAndActions",
     "canonical_rows",
     "checked_costs",
     "checked_labels",
@@ -40,6 +41,27 @@ class ModelArrays(NamedTuple):
     successors: Int32s
     probabilities: Floats
     costs: Floats
+
+
+class StatesAndActions:
+    """Something with ``costs[s, a]``, and the numbers that its shape tells."""
+
+    costs: Floats
+
+    @property
+    def states(self) -> int:
+        """S, the number of non-goal states."""
+        return len(self.costs)
+
+    @property
+    def actions(self) -> int:
+        """A, the number of actions."""
+        return int(self.costs.shape[1])
+
+    @property
+    def goal(self) -> int:
+        """The index of the goal: S."""
+        return len(self.costs)
 
 
 def number_array(name: str, given: ArrayLike, *, integer: bool = False) -> NDArray[Any]:

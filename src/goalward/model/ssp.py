@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from goalward.errors import FileError, ModelError, SettingError, StateError
 from goalward.model import checks, dense
-from goalward.model.checks import ModelArrays
+from goalward.model.checks import ModelArrays, StatesAndActions
 from goalward.model.formats import by_ending
 from goalward.model.formats.explicit import Name
 from goalward.model.give_up import with_give_up
@@ -39,7 +39,7 @@ from goalward.model.transitions import Transition, read_transitions
 __all__ = ["SSP", "GridLayout", "check_model"]
 
 
-class SSP:
+class SSP(StatesAndActions):
     """A stochastic shortest path problem; immutable.
 
     Make one with `from_dense`, `from_rows` or `from_transitions`, or read one with `load`.
@@ -278,21 +278,6 @@ class SSP:
         (Storm).
         """
         by_ending.write(self, Path(path))
-
-    @property
-    def states(self) -> int:
-        """S, the number of non-goal states."""
-        return len(self.costs)
-
-    @property
-    def actions(self) -> int:
-        """A, the number of actions."""
-        return int(self.costs.shape[1])
-
-    @property
-    def goal(self) -> int:
-        """The index of the goal: S."""
-        return len(self.costs)
 
     @cached_property
     def available(self) -> NDArray[np.bool_]:

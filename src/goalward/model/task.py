@@ -9,13 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
+from goalward.model.checks import StatesAndActions
 from goalward.model.ssp import SSP
 
 __all__ = ["Steps", "Task"]
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class Task(StatesAndActions):
     """What every agent is told: the states, the actions, the costs and the start, not the transitions.
 
     Attributes
@@ -46,21 +47,6 @@ class Task:
     def of(cls, ssp: SSP, episodes: int) -> Task:
         """Return what an agent is told about a model."""
         return cls(ssp.costs, ssp.initial_state, episodes, ssp.give_up)
-
-    @property
-    def states(self) -> int:
-        """S, the number of non-goal states."""
-        return len(self.costs)
-
-    @property
-    def actions(self) -> int:
-        """A, the number of actions."""
-        return int(self.costs.shape[1])
-
-    @property
-    def goal(self) -> int:
-        """The index of the goal: S."""
-        return len(self.costs)
 
     @cached_property
     def available(self) -> Bools:

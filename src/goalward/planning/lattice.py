@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,6 +34,16 @@ from goalward.model.box_task import BoxTask, box_task
 from goalward.model.ssp import SSP
 
 __all__ = ["Lattice"]
+
+
+class LatticeArrays(NamedTuple):
+    """The lattice as kernels take it: the axes, and the state of each node."""
+
+    low: Floats
+    spacing: Floats
+    nodes: Int64s
+    periodic: Bools
+    state_of: Int32s
 
 
 class Lattice:
@@ -78,6 +89,11 @@ class Lattice:
         """S, the number of nodes outside the goal set."""
         return len(self.points)
 
+    @property
+    def arrays(self) -> LatticeArrays:
+        """The lattice as kernels take it."""
+        return LatticeArrays(self.task.low, self.spacing, self.nodes, self.periodic, self.state_of)
+
     def model(self, successors: Floats, costs: Floats, give_up: float) -> SSP:
         """Return the SSP of a model.
 
@@ -97,10 +113,7 @@ class Lattice:
         room = S * (A * most + 1)
         targets, weights = np.empty(room, dtype=np.int32), np.empty(room)
         reached = self.task.goal(flat)
-        used = write_rows(
-            flat, reached, q, A, self.task.low, self.spacing, self.nodes, self.periodic, self.state_of, S,
-            indptr, targets, weights,
-        )  # fmt: skip
+        used = write_rows(flat, reached, q, A, self.arrays, S, indptr, targets, weights)
         full = np.concatenate([costs, np.full((S, 1), give_up)], axis=1)
         return SSP._trusted(indptr, targets[:used].copy(), weights[:used].copy(), full, 0)
 
@@ -108,17 +121,14 @@ class Lattice:
         """Return the value at some points, ``[n, m]``, of a function on the states; it is 0 in the goal set."""
         out, folded = np.empty(len(points)), self.task.folded(points)
         reached = self.task.goal(folded)
-        interpolate_values(
-            folded, reached, self.task.low, self.spacing, self.nodes, self.periodic, self.state_of, values, out
-        )
+        interpolate_values(folded, reached, self.arrays, values, out)
         return out
 
 
 @kernel
-def corners(
-    point: Floats, low: Floats, spacing: Floats, nodes: Int64s, periodic: Bools, numbers: Int64s, weights: Floats
-) -> None:
+def corners(point: Floats, lattice: LatticeArrays, numbers: Int64s, weights: Floats) -> None:
     """Write the node and the weight of each corner of the cell around a point."""
+    low, spacing, nodes, periodic, _ = lattice
     count = 1
     numbers[0] = 0
     weights[0] = 1.0
@@ -150,18 +160,14 @@ def write_rows(
     reached: Bools,
     q: int,
     A: int,
-    low: Floats,
-    spacing: Floats,
-    nodes: Int64s,
-    periodic: Bools,
-    state_of: Int32s,
+    lattice: LatticeArrays,
     S: int,
     indptr: Int64s,
     targets: Int32s,
     weights: Floats,
 ) -> int:
     """Write the rows of the SSP, sorted, merged and without zeros; return the number of entries."""
-    size = 1 << len(low)
+    size = 1 << len(lattice.low)
     numbers = np.empty(size, np.int64)
     shares = np.empty(size)
     end = 0
@@ -176,11 +182,11 @@ def write_rows(
                     count = 1
                     shares[0] = 1.0
                 else:
-                    corners(points[entry], low, spacing, nodes, periodic, numbers, shares)
+                    corners(points[entry], lattice, numbers, shares)
                 for corner in range(count):
                     if shares[corner] <= 0.0:
                         continue
-                    target = S if reached[entry] else state_of[numbers[corner]]
+                    target = S if reached[entry] else lattice.state_of[numbers[corner]]
                     place = end
                     while place > begin and targets[place - 1] > target:
                         place -= 1
@@ -203,28 +209,18 @@ def write_rows(
 
 
 @kernel
-def interpolate_values(
-    points: Floats,
-    reached: Bools,
-    low: Floats,
-    spacing: Floats,
-    nodes: Int64s,
-    periodic: Bools,
-    state_of: Int32s,
-    values: Floats,
-    out: Floats,
-) -> None:
+def interpolate_values(points: Floats, reached: Bools, lattice: LatticeArrays, values: Floats, out: Floats) -> None:
     """Write the interpolated value at each point."""
-    size = 1 << len(low)
+    size = 1 << len(lattice.low)
     numbers = np.empty(size, np.int64)
     shares = np.empty(size)
     for i in range(len(points)):
         out[i] = 0.0
         if reached[i]:
             continue
-        corners(points[i], low, spacing, nodes, periodic, numbers, shares)
+        corners(points[i], lattice, numbers, shares)
         for corner in range(size):
-            state = state_of[numbers[corner]]
+            state = lattice.state_of[numbers[corner]]
             if state < len(values):
                 out[i] += shares[corner] * values[state]
 

@@ -15,6 +15,7 @@ from goalward.number_format import number, with_margin
 from goalward.report.agent_styles import agent_styles
 from goalward.report.curves import band, regime_of, runs_text
 from goalward.report.page_data import Block
+from goalward.report.summary_text import measured
 from goalward.report.symbols import CAUSES
 from goalward.results.record import StoredRun
 from goalward.results.results import MEASURES, CellResults, Results, world_name
@@ -138,16 +139,7 @@ def spread(count: int, most: int) -> Int64s:
 
 def summary_cells(row: Row) -> list[str]:
     incomplete = row.truncated or row.failed or row.missing
-    return [
-        row.agent,
-        f"{row.complete:,}" + (f" of {row.planned:,}" if incomplete else ""),
-        with_margin(row.regret),
-        number(row.median, zeros=True),
-        with_margin(row.gap_regret),
-        with_margin(row.exponent),
-        number(row.steps, zeros=True),
-        number(row.seconds, 2, zeros=True),
-    ]
+    return [row.agent, f"{row.complete:,}" + (f" of {row.planned:,}" if incomplete else ""), *measured(row)]
 
 
 def facts(results: Results) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from goalward.number_format import number, with_margin
 from goalward.report.tables import Rows, columns, markdown_table
 from goalward.results.summary import Row, Summary
 
-__all__ = ["markdown_text", "summary_document", "summary_text"]
+__all__ = ["markdown_text", "measured", "summary_document", "summary_text"]
 
 HEADINGS = ("agent", "regret", "median", "gap regret", "exponent", "steps", "seconds")
 NUMBERS = "123456"
@@ -61,8 +61,12 @@ def title(summary: Summary, rows: list[Row]) -> str:
 
 def cells(row: Row, agent: str) -> tuple[str, ...]:
     mark = " *" * bool(row.truncated or row.failed or row.missing or row.caveat)
+    return (agent + mark, *measured(row))
+
+
+def measured(row: Row) -> tuple[str, ...]:
+    """Return the numbers of one agent in one world: regret, its median, gap regret, exponent, steps and seconds."""
     return (
-        agent + mark,
         with_margin(row.regret),
         number(row.median, zeros=True),
         with_margin(row.gap_regret),

@@ -29,7 +29,7 @@ def four_rooms(side: int = 4, success: float = 0.85) -> SSP:
 
     Actions
     -------
-    left, right, up, down, available everywhere.
+    As in GridWorld.
 
     Transitions
     -----------
@@ -76,7 +76,7 @@ def maze(rows: int = 4, columns: int = 4, openings: int = 0, success: float = 0.
 
     Actions
     -------
-    left, right, up, down, available everywhere.
+    As in GridWorld.
 
     Transitions
     -----------
@@ -136,7 +136,7 @@ def sand_grid(rows: int = 6, columns: int = 6, success: float = 0.85, cost_min: 
 
     Actions
     -------
-    left, right, up, down, available everywhere.
+    As in GridWorld.
 
     Transitions
     -----------
@@ -179,7 +179,7 @@ def windy_grid(gusts: float = 0.0) -> SSP:
 
     Actions
     -------
-    left, right, up, down, available everywhere.
+    As in GridWorld.
 
     Transitions
     -----------

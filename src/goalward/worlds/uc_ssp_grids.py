@@ -23,11 +23,11 @@ def sand_pit(cost: float = 0.1, success: float = 0.95) -> SSP:
 
     States
     ------
-    The 3 times 4 cells, row by row, without the goal cell.
+    As in GridWorld, with 3 rows and 4 columns.
 
     Actions
     -------
-    left, right, up, down, available everywhere.
+    As in GridWorld.
 
     Transitions
     -----------
@@ -39,7 +39,7 @@ def sand_pit(cost: float = 0.1, success: float = 0.95) -> SSP:
 
     Start and goal
     --------------
-    The start is the top left cell, the goal the bottom right one.
+    As in GridWorld.
 
     Known values
     ------------
@@ -65,11 +65,11 @@ def free_corner(cost: float = 0.4, success: float = 0.95) -> SSP:
 
     States
     ------
-    The 3 times 4 cells, row by row, without the goal cell.
+    As in GridWorld, with 3 rows and 4 columns.
 
     Actions
     -------
-    left, right, up, down, available everywhere.
+    As in GridWorld.
 
     Transitions
     -----------
@@ -81,7 +81,7 @@ def free_corner(cost: float = 0.4, success: float = 0.95) -> SSP:
 
     Start and goal
     --------------
-    The start is the top left cell, the goal the bottom right one.
+    As in GridWorld.
 
     Known values
     ------------

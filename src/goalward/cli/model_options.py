@@ -1,0 +1,75 @@
+"""The options of verbs about one model: how a world or a file is read."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial, wraps
+from typing import Annotated, Any
+
+import typer
+
+from goalward.cli.options import GiveUpCost, Settings, World
+
+__all__ = ["Read", "takes_model"]
+
+Read = Callable[[], Any]
+Goal = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Model files: the label or state that is the goal. Can be repeated."),
+]
+Start = Annotated[str | None, typer.Option(metavar="STATE", help="Model files: the state to start in.")]
+Cost = Annotated[
+    str | None,
+    typer.Option(metavar="NAME|NUMBER", help="Model files: the reward that is the cost, or the cost of every step."),
+]
+Normalize = Annotated[bool, typer.Option("--normalize", help="Model files: rescale rows that do not sum to one.")]
+SumDuplicates = Annotated[
+    bool, typer.Option("--sum-duplicates", help="Tables: add up transitions that are there twice.")
+]
+CountPrior = Annotated[
+    float | None, typer.Option("--prior", metavar="NUMBER", help="Tables of counts: add this to every count.")
+]
+
+
+def read_model(
+    world: World,
+    settings: Settings = None,
+    goal: Goal = None,
+    start: Start = None,
+    cost: Cost = None,
+    normalize: Normalize = False,
+    sum_duplicates: SumDuplicates = False,
+    prior: CountPrior = None,
+    give_up_cost: GiveUpCost = None,
+) -> Any:
+    """Return a world or the model of a file; a cost that looks like a number is one."""
+    from goalward import worlds
+
+    given: dict[str, Any] = {
+        "goal": goal, "start": start, "cost": cost, "normalize": normalize, "sum_duplicates": sum_duplicates,
+        "prior": prior,
+    }  # fmt: skip
+    options = {name: value for name, value in given.items() if value not in (None, False, [])}
+    with suppress(ValueError, KeyError):
+        options["cost"] = float(options["cost"])
+    ssp = worlds.load_model(world, settings or (), **options)
+    return ssp if give_up_cost is None else ssp.with_give_up(give_up_cost)
+
+
+def takes_model(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb of `world` and `read` the parameters of `read_model`; calling `read` returns the model they mean."""
+    reading = inspect.signature(read_model, eval_str=True).parameters
+    own = inspect.signature(verb, eval_str=True).parameters
+    parameters = [*reading.values(), *(each for name, each in own.items() if name not in ("world", "read"))]
+
+    @wraps(verb)
+    def with_model(**given: Any) -> None:
+        options = {name: given.pop(name) for name in reading}
+        verb(options["world"], partial(read_model, **options), **given)
+
+    # Typer reads both.
+    with_model.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    with_model.__annotations__ = {each.name: each.annotation for each in parameters}
+    return with_model
