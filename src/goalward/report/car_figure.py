@@ -28,7 +28,7 @@ def by_label(runs: Sequence[CarRun]) -> dict[str, list[CarRun]]:
 
 def car_figure(runs: Sequence[CarRun]) -> Figure:
     """Draw the mean cost of the first k episodes of every run; a cross marks where a run was ended by its limit."""
-    figure = new_figure(7.0, 4.2)
+    figure = new_figure(8.6, 4.2)
     axes = figure.add_subplot()
     styles = agent_styles((run.label, run.agent) for run in runs)
     for label, group in by_label(runs).items():
@@ -52,7 +52,8 @@ def car_figure(runs: Sequence[CarRun]) -> Figure:
     axes.yaxis.set_major_formatter(grouped_ticks())
     axes.xaxis.set_major_formatter(grouped_ticks())
     finish_axes(axes)
-    axes.legend(fontsize=8)
+    # Beside the axes: a legend inside would cover curves, which lie at all heights.
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.02, 0.5))
     return figure
 
 
