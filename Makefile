@@ -106,12 +106,12 @@ ATTACK_MINUTES ?= 10
 attack: install
 	$(BIN)/python tests/hostile/harness.py --minutes $(ATTACK_MINUTES)
 
-# All tables of benchmarks/results, each from fresh processes; about two hours on a quiet machine.
+# All tables of benchmarks/results; about half an hour on a quiet machine. LARGE=--large adds models of a million states.
 bench: bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages bench-continuous
 
 # MODELS="g100 r1e5" measures only these, and writes no results; benchmarks/families.py lists them.
 bench-planner: install $(PEERS_STAMP)
-	$(BIN)/python benchmarks/planner.py $(MODELS)
+	$(BIN)/python benchmarks/planner.py $(LARGE) $(MODELS)
 
 bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages bench-continuous: install
 	$(BIN)/python benchmarks/$(@:bench-%=%).py

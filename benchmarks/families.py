@@ -58,9 +58,20 @@ FAMILIES: dict[str, dict[str, Maker]] = {
         "range1e4": lambda: graphs.wide_costs(models.grid(100), seed=10),
         "range1e5": lambda: graphs.wide_costs(models.grid(316), seed=11),
     },
-    "tireworld": {"tire4e4": lambda: maps.tireworld(100, seed=12), "tire1e6": lambda: maps.tireworld(500, seed=13)},
-    "racetrack": {"race7e4": lambda: maps.racetrack(60, 40, 5), "race9e5": lambda: maps.racetrack(420, 300, 8)},
-    "components": {"parts1e5": lambda: graphs.components(200, 500, seed=14)},
+    "tireworld": {
+        "tire4e3": lambda: maps.tireworld(32, seed=27),
+        "tire4e4": lambda: maps.tireworld(100, seed=12),
+        "tire1e6": lambda: maps.tireworld(500, seed=13),
+    },
+    "racetrack": {
+        "race1e4": lambda: maps.racetrack(24, 16, 2),
+        "race7e4": lambda: maps.racetrack(60, 40, 5),
+        "race9e5": lambda: maps.racetrack(420, 300, 8),
+    },
+    "components": {
+        "parts1e4": lambda: graphs.components(40, 250, seed=26),
+        "parts1e5": lambda: graphs.components(200, 500, seed=14),
+    },
     "power-law graph": {
         "power1e4": lambda: graphs.power_law(10**4, seed=15),
         "power1e5": lambda: graphs.power_law(10**5, seed=16),
@@ -72,6 +83,7 @@ FAMILIES: dict[str, dict[str, Maker]] = {
     "chain": {"chain1e3": lambda: graphs.chain(10**3, seed=18), "chain1e4": lambda: graphs.chain(10**4, seed=19)},
     "queue": {"queue1e4": lambda: graphs.queue(10**4), "queue1e5": lambda: graphs.queue(10**5)},
     "layers with loops": {
+        "layers1e4": lambda: graphs.layers(50, 200, seed=28),
         "layers1e5": lambda: graphs.layers(200, 500, seed=20),
         "layers1e6": lambda: graphs.layers(1000, 1000, seed=21),
     },

@@ -16,13 +16,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 import goalward as gw
 from numpy_psrl import psrl
-from processes import machine, table
+from processes import exponent, machine, say, table
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "learning.md"
@@ -38,13 +39,16 @@ def main() -> None:
         print(json.dumps({"compile": compile_part, "large": large_part}[arguments.part]()))
         return
     seeds = 8 if arguments.quick else 40
-    sections = [
-        ("Regret after 10,000 episodes", regret_table(seeds)),
-        ("Speed, 10,000 episodes of GridWorld with Dirichlet(0.1)", speed_table(3 if arguments.quick else 9)),
-        ("Steps of a fixed policy, five successors", growth_table()),
-        ("Budgets", budget_table()),
+    sections: list[tuple[str, Callable[[], str]]] = [
+        ("Regret after 10,000 episodes", lambda: regret_table(seeds)),
+        ("Speed, 10,000 episodes of GridWorld with Dirichlet(0.1)", lambda: speed_table(3 if arguments.quick else 9)),
+        ("Steps of a fixed policy, five successors", growth_table),
+        ("Budgets", budget_table),
     ]
-    body = "".join(f"\n\n## {title}\n\n{part}" for title, part in sections)
+    body = ""
+    for title, make_table in sections:
+        say(f"  {title}")
+        body += f"\n\n## {title}\n\n{make_table()}"
     text = f"# Learning\n\nWritten by `make bench-learning`. {machine()}{body}\n"
     print(text)
     if not arguments.quick:
@@ -112,14 +116,17 @@ def sparse_world(states: int, actions: int = 4, successors: int = 5, seed: int =
 
 def growth_table() -> str:
     rows = []
-    for states in (20, 200, 2_000, 20_000):
+    sizes, figures = (20, 200, 2_000, 20_000), []
+    for states in sizes:
         world = sparse_world(states)
         agent = gw.agents.Optimal(world)
         gw.learn(agent, world, 10)
         setup = min(cpu(lambda agent=agent, world=world: gw.learn(agent, world, 1)) for _ in range(3))
         steps = gw.learn(agent, world, 100_000, seed=1).total_steps
         taken = min(cpu(lambda agent=agent, world=world: gw.learn(agent, world, 100_000, seed=1)) for _ in range(3))
-        rows.append([f"{states:,}", f"{(taken - setup) / steps * 1e9:.0f} ns"])
+        figures.append((taken - setup) / steps)
+        rows.append([f"{states:,}", f"{figures[-1] * 1e9:.0f} ns"])
+    rows.append(["exponent in S", f"{exponent(sizes, figures):.2f}"])
     return table(["states", "CPU time per step"], rows)
 
 

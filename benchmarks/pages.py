@@ -62,6 +62,9 @@ def measured(page: Any, address: str) -> tuple[float, float | None]:
 
 def main() -> None:
     browser_path = os.environ.get("GOALWARD_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
+    if browser_path is None:
+        say("no browser: pages are not measured; apt-get install chromium, or set GOALWARD_BROWSER")
+        return
     rows = []
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         subprocess.run([*GOALWARD, "reproduce"], cwd=folder, check=True, stdout=subprocess.DEVNULL)

@@ -1,9 +1,10 @@
-"""One solver on one model in a fresh process: goalward and the peers it is measured against.
+"""One solver on some models in a process of its own: goalward and the peers it is measured against.
 
-    python benchmarks/peers.py TOOL MODEL.npz ANSWER.npz --repeat 5
+    python benchmarks/peers.py TOOL ANSWERS MODEL.npz... --repeat 5
 
-prints one JSON line before each solve and one after it, with the CPU seconds of the solve alone: the model is in memory
-in the tool's own form before, the answer is read out after. Who starts it may kill it between the two lines.
+prints one JSON line with the name of each model, one before each solve and one after it, with the CPU seconds of the
+solve alone: the model is in memory in the tool's own form before, the answer is read out after. Who starts it may kill
+it between the two lines.
 
 What the tools promise at 1e-6:
     goalward        upper - lower <= 1e-6 upper at every state, bounds proved
@@ -30,8 +31,8 @@ import numpy as np
 import models
 
 TOLERANCE = 1e-6
-# No further repetition begins once a process has spent this many seconds solving.
-ENOUGH = 2.0
+# No further repetition begins once a process has spent this many seconds solving a model.
+ENOUGH = 1.0
 Answer = dict[str, Any]
 
 
@@ -209,17 +210,10 @@ TOOLS: dict[str, type[Tool]] = {
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("tool", choices=TOOLS)
-    parser.add_argument("model", type=Path)
-    parser.add_argument("answer", type=Path)
-    parser.add_argument("--repeat", type=int, default=20)
-    given = parser.parse_args()
-
-    tool = TOOLS[given.tool](models.load(given.model))
+def solve_model(tool: Tool, answer_path: Path, repeat: int) -> None:
+    """Solve a model again and again, and print what each time took; the first answer is kept in a file."""
     spent = 0.0
-    for repetition in range(given.repeat):
+    for repetition in range(repeat):
         tool.renew()
         print(json.dumps({"begin": True}), flush=True)
         before = time.process_time()
@@ -228,11 +222,24 @@ def main() -> None:
         answer = tool.answer(result)
         note = answer.pop("note")
         if repetition == 0:
-            np.savez(given.answer, **answer)
+            np.savez(answer_path, **answer)
         print(json.dumps({"seconds": seconds, "note": note}), flush=True)
         spent += seconds
         if spent > ENOUGH:
             break
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tool", choices=TOOLS)
+    parser.add_argument("answers", type=Path, help="folder for MODEL-TOOL.npz")
+    parser.add_argument("models", type=Path, nargs="+")
+    parser.add_argument("--repeat", type=int, default=20)
+    given = parser.parse_args()
+    for path in given.models:
+        print(json.dumps({"model": path.stem}), flush=True)
+        tool = TOOLS[given.tool](models.load(path))
+        solve_model(tool, given.answers / f"{path.stem}-{given.tool}.npz", given.repeat)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """The planner against its peers on all families, and its budgets: `make bench-planner`.
 
-Every figure comes from a fresh process on one core. For each model, all tools take turns in several rounds, so that
-all meet the same machine and one bad moment spoils one process of a tool, not its figure: the smallest time of all
-repetitions counts. The ratio is that of smallest times; beside it stands the median over the rounds of the ratios of
-their medians. Where the best times of a tool's rounds differ by more than `SPREAD`, the figure is marked with ~:
-something else was using the machine, and ratios with it are rough.
-The tables go to the terminal and, when all models were asked for, to benchmarks/results/planner.md.
+All figures are taken on one core. The tools take turns in several rounds over all models, so that all meet the same
+machine and one bad moment spoils one round of a tool, not its figure: the smallest time of all repetitions counts. The
+ratio is that of smallest times; beside it stands the median over the rounds of the ratios of their medians. Where the
+best times of a tool's rounds differ by more than `SPREAD`, the figure is marked with ~: something else was using the
+machine, and ratios with it are rough. Models that take longer than `LONG` are solved in the first round only, as are
+all by the tools that no ratio is made of. The models of a million states are left out unless --large is given.
+The tables go to the terminal and, when no models were named, to benchmarks/results/planner.md.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +50,9 @@ HEADINGS = {
 }
 STORM = ("storm-ovi", "storm-topo")
 PEERS = (*STORM, "quantecon")
-LEAST_LIMIT, LONGER_THAN_OURS = 10.0, 20.0  # a peer may take this many seconds, or so many times what goalward took
+LEAST_LIMIT, LONGER_THAN_OURS = 5.0, 20.0  # a peer may take this many seconds, or so many times what goalward took
+LONG = 2.0
+LARGE = {"g1000", "tire1e6", "race9e5", "layers1e6"}
 SPREAD = 1.3
 # Sizes of these are not comparable: another parameter than the size changes too.
 NO_GROWTH = {"g300s", "r1e5h", "rescue1e4-4", "rescue1e4-12", "consensus-2-64", "csma-2-6"}
@@ -82,6 +86,10 @@ class Measurement:
         return bool(best) and max(best) > SPREAD * min(best)
 
     @property
+    def short(self) -> bool:
+        return bool(self.rounds) and self.least < LONG
+
+    @property
     def least(self) -> float:
         return min(self.seconds, default=self.limit)
 
@@ -98,39 +106,54 @@ class Measurement:
 Found = dict[str, Measurement]
 
 
-def measure(tool: str, path: Path, folder: Path, into: Measurement) -> bool:
-    """Run one process of a tool and add what it printed; False if it reached its limit first."""
+def measure(tool: str, names: list[str], folder: Path, results: dict[str, Found], limit: float) -> None:
+    """Let a tool solve some models, one after the other, and add what it took; killed at a limit, it goes on after it.
+
+    A limit holds for a process, so it is that of the model for which it is largest.
+    """
     python = sys.executable if tool.startswith("goalward") else str(PEERS_PYTHON)
-    answer = folder / f"{path.stem}-{tool}.npz"
-    finished = True
-    try:
-        printed = records([python, str(HERE / "peers.py"), tool, str(path), str(answer)], into.limit)
-    except CutShortError as cut:
-        printed, finished = cut.records, False
+    waiting = list(names)
+    while waiting:
+        limits = {name: limit if tool == "goalward" else peer_limit(results[name], limit) for name in waiting}
+        together = [name for name in waiting if limits[name] == limits[waiting[0]]]
+        for name in together:
+            results[name].setdefault(tool, Measurement(limits[name]))
+        command = [python, str(HERE / "peers.py"), tool, str(folder), *(str(kept(name)) for name in together)]
+        try:
+            printed = records(command, limits[together[0]])
+            done = together
+        except CutShortError as cut:
+            printed = cut.records
+            done = together[: sum("model" in record for record in printed)]
+        begins = [place for place, record in enumerate(printed) if "model" in record]
+        for name, begin, end in zip(done, begins, [*begins[1:], len(printed)], strict=True):
+            take(results[name][tool], printed[begin + 1 : end], folder / f"{name}-{tool}.npz")
+            say(f"  {HEADINGS[tool]:20} {name:15} {results[name][tool]}")
+        waiting = [name for name in waiting if name not in done]
+
+
+def take(into: Measurement, printed: list[dict[str, Any]], answer: Path) -> None:
+    """Add one round to a measurement."""
     if printed:
         into.rounds.append([record["seconds"] for record in printed])
         into.note = printed[-1]["note"]
         into.answer = into.answer or models.load(answer)
     answer.unlink(missing_ok=True)
-    return finished
 
 
-def measure_model(name: str, folder: Path, rounds: int, limit: float) -> Found:
-    """Measure all tools on one model, in turns; a tool that has reached its limit is not asked again."""
-    path = kept(name)
-    found = {"goalward": Measurement(limit)}
-    waiting = list(HEADINGS)
-    for _ in range(rounds):
-        for tool in list(waiting):
-            ours = found["goalward"].least
-            peer_limit = min(limit, max(LEAST_LIMIT, LONGER_THAN_OURS * ours))
-            found.setdefault(tool, Measurement(limit if tool == "goalward" else peer_limit))
-            if not measure(tool, path, folder, found[tool]):
-                waiting.remove(tool)
-            say(f"  {name:15} {HEADINGS[tool]:20} {found[tool]}")
-        if "goalward" not in waiting:
-            break
-    return found
+def peer_limit(found: Found, limit: float) -> float:
+    return min(limit, max(LEAST_LIMIT, LONGER_THAN_OURS * found["goalward"].least))
+
+
+def measure_all(names: list[str], folder: Path, rounds: int, limit: float) -> dict[str, Found]:
+    """Measure all tools on all models, in turns."""
+    results: dict[str, Found] = {name: {} for name in names}
+    for number in range(rounds):
+        say(f"round {number + 1} of {rounds}")
+        for tool in HEADINGS if number == 0 else ("goalward", *STORM):
+            again = [name for name in names if number == 0 or results[name][tool].short]
+            measure(tool, again, folder, results, limit)
+    return results
 
 
 def ratio(found: Found, tools: tuple[str, ...] = STORM) -> float:
@@ -268,13 +291,13 @@ Digest of goalward's sources: {digest}.
 CPU seconds of one solve on one core, the smallest of all repetitions, the model in memory before; all graph analysis
 included. The ratio is the time of the better of Storm's two methods over goalward's; below 1 (bold) is a loss. A ratio
 marked > is a lower bound: Storm was ended after {LONGER_THAN_OURS:.0f} times goalward's time, or {LEAST_LIMIT:.0f} s
-if that is more, but never after more than {limit:g} s. Rounds: {rounds}. "By rounds" is the median over the rounds of
-the ratio of the medians. goalward proves
-`upper - lower <= 1e-6 upper` at every state; Storm's optimistic value iteration (OVI) and topological value iteration
-prove a relative width of 2e-6; QuantEcon stops at a change of 1e-6 and proves nothing. "Warm" is a model whose
-probabilities moved by up to 1 %, started from the unmoved model's solution. Models are described in
-`benchmarks/models.py`, `maps.py`, `graphs.py` and `protocols.py`, tools in `benchmarks/peers.py`. A figure marked ~
-comes from rounds whose best times differ by more than {SPREAD - 1:.0%}: the machine was busy with something else.
+if that is more, but never after more than {limit:g} s. Rounds: {rounds}, one for what takes more than {LONG:g} s.
+"By rounds" is the median over the rounds of the ratio of the medians. goalward proves `upper - lower <= 1e-6 upper` at
+every state; Storm's optimistic value iteration (OVI) and topological value iteration prove a relative width of 2e-6;
+QuantEcon stops at a change of 1e-6 and proves nothing. "Warm" is a model whose probabilities moved by up to 1 %,
+started from the unmoved model's solution. Models are described in `benchmarks/models.py`, `maps.py`, `graphs.py` and
+`protocols.py`, tools in `benchmarks/peers.py`. A figure marked ~ comes from rounds whose best times differ by more
+than {SPREAD - 1:.0%}: the machine was busy with something else.
 
 {families_table(results)}
 
@@ -303,8 +326,9 @@ Smallest (median) figure; the median decides.
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the planner against its peers and its budgets.")
     parser.add_argument("models", nargs="*", metavar="MODEL", help=f"some of {', '.join(MAKERS)}; default all")
-    parser.add_argument("--rounds", type=int, default=3, help="turns of all tools on each model")
-    parser.add_argument("--limit", type=float, default=300.0, help="CPU seconds for one solve by any tool")
+    parser.add_argument("--large", action="store_true", help="models of a million states, too: about half an hour more")
+    parser.add_argument("--rounds", type=int, default=2, help="turns of all tools")
+    parser.add_argument("--limit", type=float, default=60.0, help="CPU seconds for one solve by any tool")
     parser.add_argument("--out", type=Path, help="where to write the tables")
     given = parser.parse_args()
     unknown = set(given.models) - set(MAKERS)
@@ -318,8 +342,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         budgets = "" if given.models else budgets_table(folder)
-        chosen = given.models or list(MAKERS)
-        results = {model: measure_model(model, folder, given.rounds, given.limit) for model in chosen}
+        chosen = given.models or [name for name in MAKERS if given.large or name not in LARGE]
+        results = measure_all(chosen, folder, given.rounds, given.limit)
     if package_digest() != digest:
         raise SystemExit("goalward was edited during the run, so its figures belong to no one version: run it again")
     text = report(results, budgets or "Not measured in this run.", digest, given.rounds, given.limit)

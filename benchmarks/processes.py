@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -139,7 +140,7 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms" if seconds < 1.0 else f"{seconds:.3g} s"
 
 
-def exponent(sizes: list[float], figures: list[float]) -> float | None:
+def exponent(sizes: Sequence[float], figures: Sequence[float]) -> float | None:
     """Return b of the power law figure = a size^b that fits best in logarithms; None for a single size."""
     if len(set(sizes)) < 2:
         return None

@@ -25,8 +25,8 @@ from processes import CutShortError, duration, exponent, machine, one_core, reco
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "sizes.md"
-SECONDS, QUICK_SECONDS = 20.0, 2.0
-LIMIT = 600.0  # for what comes before the clock starts as well
+SECONDS, QUICK_SECONDS = 6.0, 1.0
+LIMIT = 120.0  # for what comes before the clock starts as well
 ENDLESS = 10**7
 RIVALS = ("psrl", "bernstein-ssp", "eb-ssp", "uc-ssp", "ulcvi", "vi-ssp")
 
@@ -153,6 +153,7 @@ def rivals_table(seconds: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="less time for each case, and no file")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of learning in each case")
     parser.add_argument("--case", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.case:
@@ -161,7 +162,7 @@ def main() -> None:
         print(json.dumps({"learning": learning_case, "rival": rival_case}[kind](*which, float(seconds))))
         return
     one_core()
-    seconds = QUICK_SECONDS if given.quick else SECONDS
+    seconds = QUICK_SECONDS if given.quick else given.seconds
     text = f"""# Learning by size
 
 Written by `make bench-sizes`. {machine()}
