@@ -52,6 +52,19 @@ def test_a_component_that_takes_too_long_is_left_to_sweeps(monkeypatch: pytest.M
     check_by_linear_solve(ssp, together, 1e-6)
 
 
+@pytest.mark.parametrize("rounds", [3, 40])
+def test_pauses_change_nothing(rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sweeps return to Python after some work and go on where they were, also in the middle of a component."""
+    monkeypatch.setattr(sweeps, "PART_ROUNDS", rounds)
+    ssp = components(4, 20, 40, 0.01)
+    whole = gw.solve(ssp)
+    monkeypatch.setattr(sweeps, "MOST_WORK", 1)
+    paused = gw.solve(ssp)
+    assert whole.method == paused.method == ("components" if rounds == 40 else "sweeps")
+    assert whole.iterations == paused.iterations
+    assert np.array_equal(whole.values, paused.values)
+
+
 def test_states_without_circles_take_one_pass() -> None:
     """Each state leads to later ones only: values are those of one backup each, to the last digits."""
     rng = np.random.default_rng(0)

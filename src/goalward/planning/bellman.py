@@ -30,6 +30,7 @@ __all__ = [
     "optimal_sweep",
     "policy_iteration",
     "policy_sweep",
+    "policy_sweeps",
     "relative_width",
 ]
 
@@ -79,6 +80,17 @@ def policy_sweep(chain: Problem, values: Floats) -> float:
             change = abs(total - values[state]) / scale
         values[state] = total
     return change
+
+
+@kernel
+def policy_sweeps(chain: Problem, values: Floats, enough: float, most: int) -> tuple[int, float]:
+    """Sweep over a chain until a sweep changes it by little enough; return how often that was, and the last change."""
+    sweeps = 1
+    change = policy_sweep(chain, values)
+    while sweeps < most and not change <= enough:
+        change = policy_sweep(chain, values)
+        sweeps += 1
+    return sweeps, change
 
 
 @kernel

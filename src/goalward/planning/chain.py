@@ -16,8 +16,9 @@ from goalward.planning.problem import Problem, copy_policy
 from goalward.planning.reduction import Reduction
 from goalward.planning.workspace import workspace
 
-__all__ = ["POLICY_SWEEPS", "REPEATS", "PolicyChain"]
+__all__ = ["MOST_WORK", "POLICY_SWEEPS", "REPEATS", "PolicyChain"]
 
+MOST_WORK = 10**8  # multiplications of one call of a kernel: a fraction of a second, after which Ctrl-C is answered
 MAX_GROUPS = 512
 VALUE_GROUPS = 64  # in graphs in which fewer steps than that lead to the goal, distances tell little about values
 POLICY_SWEEPS = 12
@@ -78,6 +79,16 @@ class PolicyChain:
     def sweep(self, values: Floats) -> float:
         """Sweep once over the chain; return the largest relative change."""
         return bellman.policy_sweep(self.rows, values)
+
+    def sweep_until(self, values: Floats, enough: float, most: int) -> tuple[int, float]:
+        """Sweep until a sweep changes the values by little enough; return how often that was, and the last change."""
+        if self.entries * most < MOST_WORK:
+            return bellman.policy_sweeps(self.rows, values, enough, most)
+        sweeps, change = 1, self.sweep(values)
+        while sweeps < most and not change <= enough:
+            change = self.sweep(values)
+            sweeps += 1
+        return sweeps, change
 
     def correct(self, values: Floats) -> bool:
         """Add the best correction that is constant on each group; return False if a value would become negative."""

@@ -9,13 +9,15 @@ many sweeps for.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from goalward._jit import kernel
 from goalward.arrays import Floats, Int64s
 from goalward.planning.problem import Problem, initial_policy
 
-__all__ = ["sweep_parts"]
+__all__ = ["Progress", "sweep_parts"]
 
 POLICY_SWEEPS = 12
 
@@ -88,38 +90,57 @@ def correct_part(problem: Problem, begin: int, end: int, values: Floats, policy:
             values[state] += gain / leave
 
 
+class Progress(NamedTuple):
+    """How far the sweeps have come: components done, rounds in the present one and its last change, most rounds."""
+
+    part: int
+    rounds: int
+    change: float
+    longest: int
+
+
 @kernel
 def sweep_parts(
-    problem: Problem, parts: Int64s, values: Floats, policy: Int64s, threshold: float, most_rounds: int
-) -> tuple[int, int]:
+    problem: Problem, parts: Int64s, values: Floats, policy: Int64s, threshold: float, most_rounds: int, most_work: int,
+    progress: Progress,
+) -> Progress:  # fmt: skip
     """Sweep each component until a sweep over all rows changes it by less than the threshold.
 
-    Returns how many components were done before one that would take more than `most_rounds`, and the largest number of
-    rounds that one took. Values and policy of all later states are those to start from.
+    Goes on from `progress` and returns how far it came before a component took `most_rounds`, or before it had done
+    `most_work` multiplications. If it gave a component up, values and policy of all later states are those to start
+    from.
     """
-    longest = 1
     least = np.inf
     for row in range(problem.first[values.size]):
         if problem.cost[row] > 0.0:
             least = min(least, problem.cost[row])
-    for part in range(parts.size - 1):
+    part, rounds, change, longest = progress
+    work = 0
+    while part < parts.size - 1 and work < most_work:
         begin, end = parts[part], parts[part + 1]
+        entries = problem.start[problem.first[end]] - problem.start[problem.first[begin]]
         if end == begin + 1:
             values[begin] = np.inf
             sweep_rows(problem, begin, end, least, values, policy)
+            work += entries
+            part += 1
             continue
-        initial_policy(problem, begin, end, values, policy)
-        rounds = 0
-        change = np.inf
-        while not change <= threshold:
-            if rounds == most_rounds:
-                initial_policy(problem, end, values.size, values, policy)
-                return part, longest
+        if rounds == 0:
+            initial_policy(problem, begin, end, values, policy)
+            change = np.inf
+        while not change <= threshold and rounds < most_rounds and work < most_work:
             correct_part(problem, begin, end, values, policy)
             for _ in range(POLICY_SWEEPS):
                 if sweep_policy(problem, begin, end, least, values, policy) <= max(0.02 * change, threshold):
                     break
             change = sweep_rows(problem, begin, end, least, values, policy)
             rounds += 1
-        longest = max(longest, rounds)
-    return parts.size - 1, longest
+            work += POLICY_SWEEPS * entries
+        if change <= threshold:
+            longest = max(longest, rounds)
+            part += 1
+            rounds = 0
+        elif rounds == most_rounds:
+            initial_policy(problem, end, values.size, values, policy)
+            break
+    return Progress(part, rounds, change, longest)

@@ -285,12 +285,15 @@ def iterate_policies(
     problem, chain = reduction.problem, PolicyChain(reduction, exact=True)
     certifier = Certifier(reduction, chain)
     values, before, proper = extended[:DEAD], np.empty(reduction.states), policy.copy()
+    iterate = bellman.policy_iteration
+    if reduction.states > DENSE_STATES:  # from Python, so that Ctrl-C is answered between two evaluations
+        iterate = getattr(iterate, "py_func", iterate)
     iterations = 0
     if start is not None:
         adopt_policy(problem, ssp.actions, start.policy, policy)
-        iterations = bellman.policy_iteration(problem, chain.equation, values, before, policy, proper)
+        iterations = iterate(problem, chain.equation, values, before, policy, proper)
     if not iterations:
-        iterations = bellman.policy_iteration(problem, chain.equation, values, before, policy, proper)
+        iterations = iterate(problem, chain.equation, values, before, policy, proper)
     bounds = certifier.by_ratio(extended, policy, greedy=False)
     for prove in (certifier.by_elimination, certifier.by_propagation):
         if not bounds.width <= tolerance:

@@ -16,8 +16,8 @@ import numpy as np
 from goalward.arrays import Floats, Int64s
 from goalward.phases import advance
 from goalward.planning.certificate import Bounds, Certifier, trivial_bounds
-from goalward.planning.chain import POLICY_SWEEPS, PolicyChain
-from goalward.planning.parts import sweep_parts
+from goalward.planning.chain import MOST_WORK, POLICY_SWEEPS, PolicyChain
+from goalward.planning.parts import Progress, sweep_parts
 from goalward.planning.problem import Problem, hurry, initial_policy
 from goalward.planning.reduction import DEAD, Reduction
 
@@ -41,11 +41,13 @@ def solve_parts(reduction: Reduction, extended: Floats, policy: Int64s, toleranc
         return trivial_bounds(extended), 0
     problem = reduction.problem
     change = (FREE_CHANGE if has_free_rows(problem) else PART_CHANGE) * tolerance
-    done, rounds = sweep_parts(problem, reduction.parts, extended[:DEAD], policy, change, PART_ROUNDS)
-    if done < len(reduction.parts) - 1:
-        return trivial_bounds(extended), rounds
+    found = Progress(0, 0, np.inf, 1)
+    while found.part < len(reduction.parts) - 1:
+        if found.rounds == PART_ROUNDS:
+            return trivial_bounds(extended), found.longest
+        found = sweep_parts(problem, reduction.parts, extended[:DEAD], policy, change, PART_ROUNDS, MOST_WORK, found)
     certifier = Certifier(reduction, PolicyChain(reduction, exact=False))
-    return certifier.by_covering(extended, policy, tolerance), rounds
+    return certifier.by_covering(extended, policy, tolerance), found.longest
 
 
 def run_sweeps(
@@ -80,12 +82,8 @@ def run_sweeps(
                 chain.group_by_value(values)
             chain.correct(values)
             corrected = True
-        sweeps = 0
-        while sweeps < POLICY_SWEEPS:
-            change = chain.sweep(values)
-            sweeps += 1
-            if solved or change <= max(0.02 * changes[-1], threshold):
-                break
+        enough = max(0.02 * changes[-1], threshold)
+        sweeps, change = chain.sweep_until(values, enough, 1 if solved else POLICY_SWEEPS)
         by_value = by_value or (shallow and sweeps == POLICY_SWEEPS)
         settled = change <= threshold and rounds > certified + 1 and not solved  # the certificate looks at all rows
         if not settled:
