@@ -115,3 +115,9 @@ def test_choices() -> None:
     for value in (1, "True", None, []):
         with pytest.raises(SettingError, match="it must be True or False"):
             checked_choice("x", value, (True, False))
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "[" * 100_000])
+def test_absurd_values_are_refused(value: str) -> None:
+    with pytest.raises(SettingError, match="too many digits, or is nested too deeply"):
+        read_settings([f"states={value}"])

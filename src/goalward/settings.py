@@ -130,6 +130,8 @@ def read_value(text: str) -> Any:
             return found["value"]
     except tomllib.TOMLDecodeError:
         pass
+    except (ValueError, RecursionError):
+        raise SettingError(f"{text[:20]}... has too many digits, or is nested too deeply, for a setting") from None
     try:
         return float(text)  # such as .5, which is not TOML
     except ValueError:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from mutations import call, mutate_bytes
 
@@ -58,7 +59,10 @@ def summary(results: Path) -> str:
 
 def forge(path: Path, rng: random.Random) -> None:
     """Write a run again with other content and no checksum that fits, as a script of the user's might."""
-    table = pq.read_table(path)
+    try:
+        table = pq.read_table(path)
+    except pa.ArrowInvalid:  # it was harmed before
+        return
     if rng.random() < 0.5:
         table = table.drop_columns([rng.choice(table.column_names)])
     pq.write_table(table, path)
@@ -143,9 +147,9 @@ def attack(rng: random.Random, folder: Path) -> str:
     outside.mkdir()
     for name in ("mine.py", "mine.npz", "mine.json", "mine.parquet", f"{key}.parquet", "mine.part"):
         (outside / name).write_text("kept")
-    before = content(outside)
     for _ in range(rng.choice([1, 1, 2, 4])):
         harm(rng, results)
+    before = content(outside)
     for verb in ("status", "summary", *rng.sample(sorted(VERBS), 2)):
         code, out, err = call(verb, str(results), *VERBS.get(verb, lambda *_: ())(folder, key))
         assert code in (0, 1, 2), (verb, code, err)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from harness import ATTACKS, run_attack
 
-CASES = {"model_files": 150, "planner": 300, "run_files": 30, "saved_agents": 300, "signals": 4, "study_files": 80}
+CASES = {"model_files": 150, "planner": 300, "run_files": 25, "saved_agents": 300, "signals": 4, "study_files": 80}
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

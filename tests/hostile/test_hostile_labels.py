@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import csv
 import html
+import itertools
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from goalward import SSP
 from goalward.cli import main
 from goalward.escapes import markdown, mathtext, visible
 from goalward.report.regret_figures import regret_figure
@@ -25,6 +30,7 @@ LABELS = [
     "two\nlines",
     "_a_*b*",
 ]
+CONTROLS = {chr(code) for code in range(32) if code != 10}
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +51,10 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("verb", ["status", "summary"])
+@pytest.mark.parametrize("verb", ["runs", "status", "summary"])
 def test_terminal(results: Path, capsys: pytest.CaptureFixture[str], verb: str) -> None:
     text = printed(capsys, verb, str(results))
-    assert not set(text) & {chr(code) for code in range(32) if code != 10}
+    assert not set(text) & CONTROLS
     for label in LABELS:
         assert sum(visible(label) in line for line in text.splitlines()) >= 1, label
 
@@ -69,6 +75,58 @@ def test_markdown(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
         assert markdown(label) in text
         # What Markdown shows is the label: a backslash before a mark is taken away, an entity is a character.
         assert html.unescape(re.sub(r"\\([\\`*_|~$\]&])", r"\1", markdown(label))) == visible(label)
+
+
+def test_export(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed(capsys, "export", str(results), "--out", str(tmp_path / "runs.csv"))
+    with (tmp_path / "runs.csv").open(newline="") as file:
+        assert list(dict.fromkeys(row["agent"] for row in csv.DictReader(file))) == LABELS
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.pairwise(LABELS)))
+def test_comparison(results: Path, capsys: pytest.CaptureFixture[str], first: str, second: str) -> None:
+    text = printed(capsys, "compare", str(results), first, second)
+    assert not set(text) & CONTROLS
+    assert visible(first) in text
+
+
+def test_report(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed(capsys, "report", str(results), "--out", str(tmp_path / "report.html"))
+    check_page(tmp_path / "report.html", LABELS)
+
+
+def test_replay_of_a_hostile_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world = tmp_path / f"{LABELS[4][1:4]}<script>.json"
+    names = [*LABELS, "</script><script>alert(2)</script>"]
+    P = np.zeros((len(names), 1, len(names) + 1))
+    for state in range(len(names)):
+        P[state, 0, state + 1] = 1.0
+    SSP.from_dense(P, np.ones((len(names), 1)), state_names=names, action_names=["<b>"]).save(world)
+    page = tmp_path / "watch.html"
+    text = printed(capsys, "watch", str(world), "--episodes", "3", "--out", str(page))
+    assert "written: " in text
+    check_page(page, names)
+    assert not set(printed(capsys, "solve", str(world)) + printed(capsys, "show", str(world))) & CONTROLS
+
+
+def check_page(page: Path, labels: list[str]) -> None:
+    """See that labels are in the data of a page, and that none of them is an element of it."""
+    text = page.read_text(encoding="utf-8")
+    assert "<script>alert" not in text
+    assert len(re.findall(r"<script\b", text)) == len(re.findall(r"</script>", text))
+    document = re.search(r'<script type="application/json" id="document">(.*?)</script>', text, re.DOTALL)
+    assert document is not None
+    found = set(strings(json.loads(document[1])))
+    assert set(labels) <= found
+
+
+def strings(data: Any) -> Iterator[str]:
+    """Return all texts in plain data."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, dict | list):
+        for part in data.values() if isinstance(data, dict) else data:
+            yield from strings(part)
 
 
 def test_figures(results: Path, tmp_path: Path) -> None:

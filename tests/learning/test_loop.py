@@ -241,7 +241,7 @@ class TestKept:
 class TestRefusals:
     """Bad input, before anything runs."""
 
-    @pytest.mark.parametrize("episodes", [0, -1, 1.5, "ten", None])
+    @pytest.mark.parametrize("episodes", [0, -1, 1.5, "ten", None, 10**26])
     def test_episodes(self, episodes: object) -> None:
         with pytest.raises(SettingError, match="episodes is"):
             learn(PSRL(), worlds.grid_world(), episodes)  # type: ignore[arg-type]

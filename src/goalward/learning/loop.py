@@ -16,7 +16,7 @@ import numpy as np
 from goalward.agents.base import Agent, Learner, Plan, StepAgent, Task
 from goalward.agents.continuous import ContinuousAgent
 from goalward.agents.stretches import SelfActing
-from goalward.beliefs.base import Prior
+from goalward.beliefs.base import LARGEST_NUMBER, Prior
 from goalward.errors import PolicyError, SettingError
 from goalward.learning.box_stage import BoxStage
 from goalward.learning.car_rollout import CarRollout
@@ -111,7 +111,7 @@ def learn(
     UnreachableGoalError
         If no policy reaches the goal surely from the start.
     """
-    checked_integer("episodes", episodes, 1)
+    checked_integer("episodes", episodes, 1, LARGEST_NUMBER)
     limit = UNLIMITED if max_steps is None else checked_integer("max_steps", max_steps, 1)
     given = checked_agent(agent, world)
     environment, planning, acting = streams(seed)
