@@ -39,11 +39,17 @@ def test_the_readme_shows_the_agent_as_it_is() -> None:
     assert (EXAMPLES / "my_agent.py").read_text(encoding="utf-8") in readme
 
 
+def test_a_map() -> None:
+    world = gw.worlds.load(str(EXAMPLES / "maze.txt"), ["success=0.9"])
+    assert f"{gw.solve(world).values[world.initial_state]:.3f}" == "8.161"
+    assert not gw.learn(gw.agents.PSRL(), world, 3, seed=0).truncated
+
+
 def test_every_example_is_tried() -> None:
     """Models are solved in docs/files.md, whose sessions are run; all else is run here."""
     pages = "".join(path.read_text(encoding="utf-8") for path in (EXAMPLES.parent / "docs").glob("*.md"))
     shown = {path.name for path in EXAMPLES.iterdir() if f"$ goalward solve examples/{path.name}" in pages}
-    run_here = {"evolve.py", "neat.ini", "dqn.py", "my_agent.py", "my_study.toml"}
+    run_here = {"evolve.py", "neat.ini", "dqn.py", "my_agent.py", "my_study.toml", "maze.txt"}
     assert {path.name for path in EXAMPLES.iterdir() if path.is_file()} == shown | run_here
 
 
