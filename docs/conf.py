@@ -1,5 +1,6 @@
 """How Sphinx builds the pages: `make docs`. Warnings and failing cells are errors there."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ from sphinx.application import Sphinx
 import goalward
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+# Cells call goalward as a reader would, and find that of this environment.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 
 project = "goalward"
 author = "The goalward developers"

@@ -211,6 +211,7 @@ class TestInterruption:
 
 def test_bar_on_a_terminal(run: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(progress, "on_terminal", lambda: True)
     monkeypatch.setattr(progress.time, "monotonic", iter(range(10**9)).__next__)
     code, out, err = run("grid-world", "--episodes", 500)
     assert code == 0

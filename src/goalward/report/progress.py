@@ -26,10 +26,15 @@ SECONDS_BETWEEN_UPDATES = 0.1
 Show = Callable[[Progress], None]
 
 
+def on_terminal() -> bool:
+    """Whether stderr is a terminal; Rich also says so where colours are forced, as in notebooks."""
+    return sys.stderr.isatty()
+
+
 def open_display() -> AbstractContextManager[Show]:
     """Show the progress of a study: a bar for each agent if stderr is a terminal, a line now and then otherwise."""
     console = Console(stderr=True)
-    return show_bars(console) if console.is_terminal else show_lines(sys.stderr)
+    return show_bars(console) if on_terminal() else show_lines(sys.stderr)
 
 
 @contextmanager
@@ -114,7 +119,7 @@ def open_episode_display(episodes: int) -> Iterator[Callable[[int, int], bool]]:
     The function takes the episodes and the steps done so far and returns True: go on.
     """
     console = Console(stderr=True)
-    if not console.is_terminal:
+    if not on_terminal():
         yield lambda done, steps: True
         return
     fields = (BarColumn(40), MofNCompleteColumn(), TextColumn("episodes, {task.fields[steps]:,} steps"))
