@@ -147,13 +147,13 @@ def label_states(model: ModelArrays, usable: Bools, predecessors: Predecessors, 
             sums[state * actions + action, 0] = costs[state, action]
             sums[state * actions + action, 1] = 0.0
     least = LIKELY
-    size = 0
+    size = 0 * states  # a plain zero would be a type of its own
     count = 0
     closed = states
     value = 0.0
     while True:
         for place in range(start[closed], start[closed + 1]):
-            state = origins[place]
+            state = 0 + origins[place]  # of 64 bits, like every state that `lower` gets
             row = rows[place]
             probability = probabilities[entries[place]]
             # A weight of zero in place of a branch that the processor could not foresee.

@@ -37,8 +37,9 @@ PART = 16  # components are looked for if the first one is smaller than this par
 
 
 @kernel
-def likely_limit(model: ModelArrays, state: int, row: int) -> float:
+def likely_limit(model: ModelArrays, row: int) -> float:
     """Return the probability from which a transition of a row counts as likely."""
+    state = row // model.costs.shape[1]
     largest = 0.0
     for entry in range(model.indptr[row], model.indptr[row + 1]):
         if model.successors[entry] != state:
@@ -66,7 +67,7 @@ def has_likely_step(model: ModelArrays, usable: Bools, distance: Int32s, state: 
                 target = model.successors[entry]
                 if (0 if target == states else distance[target]) == nearer:
                     if limit < 0.0:
-                        limit = likely_limit(model, state, row)
+                        limit = likely_limit(model, row)
                     if model.probabilities[entry] >= limit:
                         return True
     return False
@@ -75,12 +76,12 @@ def has_likely_step(model: ModelArrays, usable: Bools, distance: Int32s, state: 
 @kernel
 def sees_goal(model: ModelArrays, usable: Bools) -> bool:
     """Return whether a likely transition leads to the goal from anywhere."""
-    states, actions = model.costs.shape
+    states = model.costs.shape[0]
     for row in range(usable.size):
         last = model.indptr[row + 1] - 1
         if not usable[row] or model.successors[last] != states:  # the goal has the highest number
             continue
-        if model.probabilities[last] >= likely_limit(model, row // actions, row):
+        if model.probabilities[last] >= likely_limit(model, row):
             return True
     return False
 
@@ -111,7 +112,7 @@ def likely_distances(model: ModelArrays, usable: Bools, distance: Int32s, order:
         state = order[position]
         for row in range(state * actions, (state + 1) * actions):
             if usable[row]:
-                limit = likely_limit(model, state, row)
+                limit = likely_limit(model, row)
                 for entry in range(model.indptr[row], model.indptr[row + 1]):
                     target = model.successors[entry]
                     predecessors[start[target]] = state if model.probabilities[entry] >= limit else ~state

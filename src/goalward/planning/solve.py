@@ -353,6 +353,7 @@ def exercise_planning() -> None:
     ssp = SSP.from_dense(
         [[[0.5, 0.0, 0.5], [0.0, 1.0, 0.0]], [[0.5, 0.0, 0.5], [0.0, 0.0, 1.0]]], [[1.0, 0.0], [1.0, 1.0]]
     )
+    solve_all(ssp.with_costs([[1.0, 1.0], [1.0, 0.0]]))  # a state that reaches the goal for nothing
     solution = solve_all(ssp, start=solve_all(ssp))
     reduction = Reduction.of(ssp, 0)
     extended = reduction.extended()
