@@ -2,14 +2,17 @@
 
 Every case runs in a process of its own for some CPU seconds, after the kernels are loaded and the world is solved.
 An epoch is one plan and the steps taken by it: its cost is the CPU time of the run over the number of its epochs. Where
-the belief is Dirichlet, the floor is the CPU time of drawing one gamma variate for each of its entries with NumPy, at
-the shapes that the belief had in the end. The tables go to the terminal and to benchmarks/results/sizes.md.
+the belief is Dirichlet, the floor is the CPU time of drawing one gamma variate for each of its entries, at the shapes
+that the belief had in the end, by the faster of NumPy and goalward's own method, which also normalises the rows. Whole
+runs are made to their last episode, or as far as a limit of CPU time lets them. The tables go to the terminal and to
+benchmarks/results/sizes.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +23,8 @@ import numpy as np
 import goalward as gw
 import models
 from budgets import peak_megabytes
+from goalward.beliefs.bulk_gammas import bulk_rows
+from goalward.beliefs.dirichlet import DirichletBelief
 from mountain_car import mountain_car
 from processes import CutShortError, duration, exponent, machine, one_core, records, say, table
 
@@ -44,18 +49,22 @@ PRIORS: dict[str, Callable[[gw.SSP], gw.beliefs.Prior]] = {
     "dense Dirichlet(0.1), the default": lambda world: gw.Dirichlet(0.1),
     "Dirichlet(0.1) on a known support": lambda world: gw.Dirichlet(0.1, support=world),
     "tied slips": lambda world: gw.TiedDirichlet.slip(world),
+    "neighbourhoods, successors unknown": lambda world: gw.Neighbourhoods(),
 }
+SIDES = [(3, 5, 10, 20, 30), (3, 10, 30, 100), (3, 10, 30, 100, 316), (10, 30, 100)]
 # name: (world, prior, the world)
 LEARNING: dict[str, tuple[str, str, Callable[[], gw.SSP]]] = {
-    f"{prior.split()[0].lower()}-{side}": (
+    f"{re.split('[ (,]', prior)[0].lower()}-{side}": (
         "3 x 4 grid" if side == 3 else f"{side} x {side} grid",
         prior,
         lambda side=side: grid(side),
     )
-    for prior, sides in zip(PRIORS, [(3, 5, 10, 20, 30), (3, 10, 30, 100), (3, 10, 30, 100, 316)], strict=True)
+    for prior, sides in zip(PRIORS, SIDES, strict=True)
     for side in sides
 }
 LEARNING["random-200"] = ("random, 200 dense states", next(iter(PRIORS)), lambda: dense_world(200))
+# name: (episodes, limit of CPU seconds)
+WHOLE_RUNS = {"tied-100": (2_000, 120.0), "tied-316": (200, 600.0), "dirichlet-100": (2_000, 120.0)}
 WORLDS: dict[str, Callable[[], gw.SSP]] = {
     "3 x 4 grid": lambda: grid(3),
     "6 x 6 grid": lambda: grid(6),
@@ -87,16 +96,35 @@ def learning_case(name: str, seconds: float) -> dict[str, float]:
         "epoch": spent / len(run.epochs),
         "peak": peak_megabytes(),
     }
-    shapes = getattr(run.agent.belief, "alpha", None)
-    if shapes is not None:
-        rng = np.random.default_rng(0)
-        draws = []
-        for _ in range(5):
-            began = time.process_time()
-            rng.standard_gamma(shapes)
-            draws.append(time.process_time() - began)
-        found |= {"variates": np.size(shapes), "floor": min(draws)}
+    belief = run.agent.belief
+    if isinstance(belief, DirichletBelief):
+        rng, shapes = np.random.default_rng(0), belief.alpha
+        methods = {
+            "numpy": lambda: rng.standard_gamma(shapes),
+            "own": lambda: bulk_rows(rng, belief.indptr, belief.counts, belief.concentration),
+        }
+        best = {name: min(seconds_of(draw) for _ in range(5)) for name, draw in methods.items()}
+        found |= {"variates": np.size(shapes), "floor": min(best.values()), **best}
     return found
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def whole_run(name: str, seconds: float) -> dict[str, float]:
+    """Learn to the last episode, or for so many CPU seconds."""
+    world, (episodes, limit) = LEARNING[name][2](), WHOLE_RUNS[name]
+    agent = gw.agents.PSRL(prior=PRIORS[LEARNING[name][1]](world))
+    gw.learn(agent, world, 1, max_steps=1)
+    print(json.dumps({"begin": True}), flush=True)
+    began = time.process_time()
+    run = gw.learn(agent, world, episodes, watch=lambda *_: time.process_time() - began < min(limit, seconds))
+    spent = time.process_time() - began
+    done = int(np.count_nonzero(run.reached))
+    return {"episodes": done, "epochs": len(run.epochs), "seconds": spent, "peak": peak_megabytes()}
 
 
 def rival_case(name: str, world_name: str, seconds: float) -> dict[str, float]:
@@ -109,10 +137,11 @@ def rival_case(name: str, world_name: str, seconds: float) -> dict[str, float]:
 
 def case(*arguments: str) -> dict[str, float] | None:
     """Run one case in a process of its own; None if it reached the limit."""
+    limit = LIMIT + float(arguments[-1])
     try:
-        found = records([sys.executable, str(Path(__file__).resolve()), "--case", *arguments], LIMIT)[-1]
+        found = records([sys.executable, str(Path(__file__).resolve()), "--case", *arguments], limit)[-1]
     except CutShortError:
-        say(f"  {' '.join(arguments)}: more than {LIMIT:.0f} s")
+        say(f"  {' '.join(arguments)}: more than {limit:.0f} s")
         return None
     say(f"  {' '.join(arguments)}: {found}")
     return found
@@ -136,7 +165,28 @@ def learning_table(seconds: float) -> str:
         fitted = exponent([one["states"] for one in points], [one["epoch"] for one in points])
         growth.append([prior, "" if fitted is None else f"{fitted:.2f}"])
     exponents = table(["prior", "exponent of an epoch in S, from 50 states on"], growth)
-    return f"{table(heading, rows)}\n\n{exponents}"
+    unknown, known = found["neighbourhoods-100"], found["dirichlet-100"]
+    ratio = "not measured" if unknown is None or known is None else f"{unknown['epoch'] / known['epoch']:.2f}"
+    return (
+        f"{table(heading, rows)}\n\nAn epoch of the 100 x 100 grid with unknown successors against one with a known"
+        f" support: {ratio}.\n\n{exponents}"
+    )
+
+
+def whole_runs_table(seconds: float) -> str:
+    rows = []
+    for name, (episodes, limit) in WHOLE_RUNS.items():
+        world, prior, _ = LEARNING[name]
+        one = case("whole", name, f"{seconds}")
+        if one is None:
+            rows.append([prior, world, f"{episodes:,}", "none in the limit", *[""] * 3])
+            continue
+        cut = "" if one["episodes"] == episodes else f", cut off after {one['episodes']:,.0f} episodes"
+        took = f"{one['seconds']:.0f} s{cut}"
+        rows.append(
+            [prior, world, f"{episodes:,}", took, f"{limit:.0f} s", f"{one['epochs']:,}", f"{one['peak']:.0f} MB"]
+        )
+    return table(["prior", "world", "episodes", "CPU time", "limit", "epochs", "peak memory"], rows)
 
 
 def rivals_table(seconds: float) -> str:
@@ -154,15 +204,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="less time for each case, and no file")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of learning in each case")
+    parser.add_argument("--whole", action="store_true", help="make whole runs to their end: a quarter of an hour more")
     parser.add_argument("--case", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.case:
         kind, *which, seconds = given.case
         gw.warm_up()
-        print(json.dumps({"learning": learning_case, "rival": rival_case}[kind](*which, float(seconds))))
+        kinds = {"learning": learning_case, "rival": rival_case, "whole": whole_run}
+        print(json.dumps(kinds[kind](*which, float(seconds))))
         return
     one_core()
     seconds = QUICK_SECONDS if given.quick else given.seconds
+    whole = max(limit for _, limit in WHOLE_RUNS.values()) if given.whole else 10.0 * seconds
     text = f"""# Learning by size
 
 Written by `make bench-sizes`. {machine()}
@@ -170,9 +223,15 @@ Written by `make bench-sizes`. {machine()}
 ## PSRL-SSP by prior and size
 
 CPU time on one core, for {seconds:.0f} s of learning each. The floor is the time of drawing the gamma variates of one
-epoch.
+epoch by the faster of NumPy and goalward's own exact method.
 
 {learning_table(seconds)}
+
+## Whole runs
+
+As far as they come in {whole:.0f} s of CPU time; `python benchmarks/sizes.py --whole` gives them the limit.
+
+{whole_runs_table(whole)}
 
 ## Rivals by size
 
