@@ -1,11 +1,14 @@
 """Signals that stop goalward end in one exception, once, and can be taken as requests."""
 
+import ctypes
 import os
 import signal
+import sys
 import threading
 
 import pytest
 
+from goalward.cli import main
 from goalward.execution import interrupts
 from goalward.execution.interrupts import Interrupted
 
@@ -15,11 +18,13 @@ def _as_before():
     """Start as a fresh process does, and leave the handlers of the tests as they were."""
     interrupts._received.clear()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    hook = sys.unraisablehook
     # Where the tests run in the background of a shell, SIGINT is ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+    sys.unraisablehook = hook
     interrupts._received.clear()
 
 
@@ -90,3 +95,17 @@ def test_other_threads_have_no_handlers():
 def test_an_interruption_is_no_error_of_an_agent():
     # Workers record Exception and SystemExit as failed runs.
     assert not issubclass(Interrupted, Exception | SystemExit)
+
+
+def test_a_signal_that_a_compiler_swallows_is_not_taken_for_a_mistake(monkeypatch, capsys):
+    # Compilers call back through C, where exceptions are lost, and fail later for want of what the callback had to do.
+    def facts():
+        ctypes.CFUNCTYPE(None)(lambda: send(signal.SIGTERM))()
+        raise RuntimeError("no compiled object yet")
+
+    monkeypatch.setattr("goalward.execution.doctor.facts", facts)
+    interrupts.catch_signals()
+    with pytest.raises(Interrupted) as raised:
+        main(["doctor"])
+    assert raised.value.exit_code == 143
+    assert capsys.readouterr().err == ""

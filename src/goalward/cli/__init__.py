@@ -22,6 +22,7 @@ from goalward.cli import installation  # noqa: F401  isort: skip
 from goalward.cli.app import app
 from goalward.errors import GoalwardError
 from goalward.escapes import visible
+from goalward.execution.interrupts import check_interrupt
 
 __all__ = ["app", "main"]
 
@@ -49,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"goalward: the memory does not suffice ({one_line(str(error))}); ask for less", file=sys.stderr)
         sys.exit(2)
     except Exception as error:
+        check_interrupt()  # A signal that comes while the compiler calls back breaks what is compiled.
         if debug:
             raise
         what = one_line(f"{type(error).__name__}: {error}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -65,8 +66,15 @@ def set_handlers(handler: Any) -> dict[int, Any]:
 
 
 def catch_signals() -> None:
-    """Raise `Interrupted` when the first signal comes, from now on."""
+    """Raise `Interrupted` when the first signal comes, from now on; nothing is printed where Python loses it."""
     set_handlers(receive)
+    sys.unraisablehook = report_lost
+
+
+def report_lost(lost: sys.UnraisableHookArgs) -> None:
+    """Report an exception that could not be raised, as Python does; an interrupt is raised again elsewhere."""
+    if not issubclass(lost.exc_type, Interrupted):
+        sys.__unraisablehook__(lost)
 
 
 def ignore_signals() -> None:
