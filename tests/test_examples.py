@@ -34,17 +34,6 @@ def test_an_agent_and_a_study_of_ones_own(tmp_path: Path) -> None:
     assert results.count() == (len(study.design.cells),) * 2
 
 
-def test_the_readme_shows_the_agent_as_it_is() -> None:
-    readme = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
-    assert (EXAMPLES / "my_agent.py").read_text(encoding="utf-8") in readme
-
-
-def test_a_map() -> None:
-    world = gw.worlds.load(str(EXAMPLES / "maze.txt"), ["success=0.9"])
-    assert f"{gw.solve(world).values[world.initial_state]:.3f}" == "8.161"
-    assert not gw.learn(gw.agents.PSRL(), world, 3, seed=0).truncated
-
-
 def test_every_example_is_tried() -> None:
     """Models are solved in docs/files.md, whose sessions are run; all else is run here."""
     pages = "".join(path.read_text(encoding="utf-8") for path in (EXAMPLES.parent / "docs").glob("*.md"))

@@ -44,9 +44,11 @@ def test_the_studies_of_the_paper_run(name, tmp_path):
 
 
 def test_where_the_studies_are(monkeypatch, tmp_path):
-    assert shipped_folder() == ROOT / "studies"
+    installed = Path(shipped.__file__).parent / "shipped"  # a wheel has them there, a checkout does not
+    folder = installed if installed.is_dir() else ROOT / "studies"
+    assert shipped_folder() == folder
     assert [spec.name for spec in shipped_studies()] == NAMES
-    assert find_study("growth") == ROOT / "studies" / "growth.toml"
+    assert find_study("growth") == folder / "growth.toml"
     assert find_study("./growth") == Path("growth")
     with pytest.raises(UnknownNameError, match="did you mean 'growth'"):
         find_study("grwth")
