@@ -99,7 +99,7 @@ def test_show_describes_and_draws(run):
 def test_show_of_a_world_without_grid(run):
     code, out, _ = run("show", "random-mdp")
     assert code == 0
-    assert "B*      3.5166" in out
+    assert "B*      2.3211" in out
     assert "start " in out
     assert "●" not in out
 

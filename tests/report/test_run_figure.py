@@ -80,7 +80,7 @@ def test_the_verb_refuses_other_formats_before_the_run(capsys):
         (["learn", "grid-world", "--png", "x.bmp"], "figures are not written as .bmp"),
         (["watch", "grid-world", "--gif", "x.png"], "an animation is written as .gif"),
         (["watch", "grid-world", "--gif", "x.gif", "--live"], "leave --gif out"),
-        (["watch", "mountain-car"], "only worlds with finitely many states are drawn"),
+        (["watch", "mountain-car", "--live"], "--live is for worlds with finitely many"),
         (["learn", "mountain-car", "--png", "x.png"], "only worlds with finitely many states are drawn"),
     ):
         with pytest.raises(SystemExit) as done:

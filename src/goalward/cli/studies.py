@@ -92,7 +92,10 @@ def slurm(
         typer.Option(metavar="N", help="How many jobs. By default at most 1,000, each of ten minutes or more."),
     ] = None,
 ) -> None:
-    """Print a study as a job array of Slurm: goalward slurm study.toml > study.sh; sbatch study.sh."""
+    """Print a study as a job array of Slurm.
+
+    goalward slurm study.toml > study.sh; sbatch study.sh
+    """
     use_one_thread()
     from goalward.execution.cost_estimate import estimate_cost
     from goalward.report.slurm_text import slurm_script

@@ -36,6 +36,7 @@ from goalward.phases import phase
 from goalward.planning import bellman
 from goalward.planning.certificate import Bounds, Certifier
 from goalward.planning.chain import PolicyChain
+from goalward.planning.order import part_limits, sort_by_component
 from goalward.planning.problem import adopt_policy, hurry, initial_policy
 from goalward.planning.reduction import DEAD, Reduction
 from goalward.planning.sweeps import MOST_DIRECT_WORK, SWEEPING, run_sweeps, solve_parts
@@ -362,8 +363,11 @@ def exercise_planning() -> None:
     policy = np.zeros(reduction.states, dtype=np.int64)
     solve_parts(reduction._replace(parts=np.arange(reduction.states + 1)), extended, policy, 0.5)
     hurry(reduction.problem, policy)
+    one = np.zeros(1, dtype=np.int32)
+    part_limits(sort_by_component(one, one, 1), one, 1)
     chain = PolicyChain(reduction, exact=True)
     chain.choose(policy)
+    chain.group_by_value(np.ones(reduction.states))
     chain.krylov_step(np.ones(reduction.states))
     chain.direct_work()
     chain.direct_step(np.ones(reduction.states))

@@ -124,6 +124,8 @@ def percent_done(first: float, change: float, threshold: float) -> int:
     """
     if not first > threshold or not change > threshold:
         return 100
+    if threshold == 0.0 or first == np.inf or change == np.inf:
+        return 0  # sums overflow, or nothing is close enough
     return max(0, int(100.0 * np.log(first / change) / np.log(first / threshold)))
 
 
