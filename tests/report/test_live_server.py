@@ -131,7 +131,8 @@ def test_the_verb_serves_until_it_is_interrupted():
             _, complaints = process.communicate(timeout=60)
         finally:
             process.kill()
-    assert complaints == ""
+    # On a slow machine it says what it does until it serves.
+    assert all(line.startswith("goalward watch is at work") for line in complaints.splitlines())
     assert process.returncode in (0, 130)
 
 

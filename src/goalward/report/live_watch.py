@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from goalward.execution.single_run import finite_world, run_once
+from goalward.phases import hushed
 from goalward.report.live_server import LiveRecorder, LiveServer
 from goalward.report.watch_page import run_labels
 
@@ -80,12 +81,13 @@ def watch_live(
         say(f"serving {server.url} on this machine only; Ctrl-C ends it")
         if show and not webbrowser.open(server.url):
             say("no browser was found; open the address in one")
-        while not stopped():
-            if not any(thread.is_alive() for thread in threads) and not server.over.is_set():
-                raise_first(errors)
-                server.over.set()
-                say("the runs are over; the page stays until Ctrl-C")
-            server.closing.wait(SECONDS_BETWEEN_CHECKS)
+        with hushed():
+            while not stopped():
+                if not any(thread.is_alive() for thread in threads) and not server.over.is_set():
+                    raise_first(errors)
+                    server.over.set()
+                    say("the runs are over; the page stays until Ctrl-C")
+                server.closing.wait(SECONDS_BETWEEN_CHECKS)
         for thread in threads:
             thread.join()
     finally:

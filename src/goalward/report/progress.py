@@ -46,8 +46,9 @@ def show_lines(stream: TextIO) -> Iterator[Show]:
         nonlocal last
         done, wanted = progress.done.total(), progress.wanted.total()
         now = time.monotonic()
-        making.total = wanted
-        making.advance(done)
+        if done:
+            # Long runs come first, which this estimate knows.
+            making.text = f"making runs: {summary_line(progress)}"
         if last is None:
             stored = f", {progress.stored:,} are stored already" if progress.stored else ""
             print(
@@ -61,7 +62,7 @@ def show_lines(stream: TextIO) -> Iterator[Show]:
             return
         last = now
 
-    with phase("making runs (kernels are compiled first, if none are kept)", unit="runs") as making:
+    with phase("making runs (kernels are compiled first, if none are kept)") as making:
         yield show
 
 

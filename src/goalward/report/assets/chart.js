@@ -1,5 +1,5 @@
 // Curves with axes: means with bands, single runs, a moving "now", and values under the pointer.
-import { el, svg } from "./elements.js";
+import { el, followWidth, svg } from "./elements.js";
 import { logTicks, number, roundTicks, whole } from "./numbers.js";
 import { agentColour, markerPath } from "./colours.js";
 
@@ -22,13 +22,7 @@ export class Chart {
     this.root.addEventListener("pointermove", (event) => this.hover(event));
     this.root.addEventListener("pointerleave", () => this.leave());
     this.root.addEventListener("click", (event) => this.pick?.(this.episodeAt(event)));
-    new ResizeObserver(() => {
-      const width = Math.round(this.host.clientWidth);
-      if (width && width !== this.width) {
-        this.width = width;
-        this.redraw();
-      }
-    }).observe(this.host);
+    followWidth(this);
   }
 
   // `series`: {label, style, x, y, low, high, runs, cut}; `axes`: "linear" or "log"; `moving`: curves grow up to `now`.

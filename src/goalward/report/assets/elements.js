@@ -64,6 +64,17 @@ export function setTheme(theme) {
   else delete document.documentElement.dataset.theme;
 }
 
+// Redraw a drawing whenever the width of its host changes.
+export function followWidth(drawing) {
+  new ResizeObserver(() => {
+    const width = Math.round(drawing.host.clientWidth);
+    if (width && width !== drawing.width) {
+      drawing.width = width;
+      drawing.redraw();
+    }
+  }).observe(drawing.host);
+}
+
 // Signs on buttons that move through a replay.
 const ICONS = {
   play: "M4,2L14,8L4,14z", pause: "M4,2H7V14H4zM9,2H12V14H9z", back: "M12,2L4,8L12,14z", on: "M4,2L12,8L4,14z",

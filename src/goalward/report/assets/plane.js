@@ -1,5 +1,5 @@
 // Two coordinates of a box: a layer of colours, the goal set, and where an agent went.
-import { el, svg } from "./elements.js";
+import { el, followWidth, svg } from "./elements.js";
 import { number, roundTicks } from "./numbers.js";
 
 const EDGES = { left: 56, right: 12, top: 10, bottom: 42 };
@@ -11,13 +11,7 @@ export class Plane {
     this.root = svg("svg", { role: "img", "aria-label": label });
     this.host = el("div", { class: "plane" }, this.canvas, this.root);
     this.width = 0;
-    new ResizeObserver(() => {
-      const width = Math.round(this.host.clientWidth);
-      if (width && width !== this.width) {
-        this.width = width;
-        this.redraw();
-      }
-    }).observe(this.host);
+    followWidth(this);
   }
 
   // `content`: {plane, layer: {x, y, values, colour}, earlier, chosen}; an episode is {points, last, count, now}.

@@ -3,7 +3,7 @@ import { choices, el, icon, isDark, setTheme, themeButton } from "./elements.js"
 import { number, whole } from "./numbers.js";
 import { amountColour, css } from "./colours.js";
 import { readPage, showFailure } from "./block.js";
-import { Address } from "./address.js";
+import { Page } from "./address.js";
 import { Chart, swatch } from "./chart.js";
 import { Plane } from "./plane.js";
 
@@ -65,22 +65,13 @@ class Track {
   }
 }
 
-class PlanesPage {
+class PlanesPage extends Page {
   constructor(data) {
-    this.data = data;
+    super(data);
     this.tracks = data.agents.map((agent) => new Track(agent, data.task.low.length));
     const far = this.tracks.map(({ steps }) => Math.max(...steps) / Math.min(...steps));
-    this.address = new Address({ episode: 1, step: "end", layer: this.tracks.some((track) => track.values) ? "value" : "visits", plane: 0, axes: Math.max(...far) > 12 ? "log" : "linear", speed: "30", theme: "auto" });
     this.playing = false;
-    this.build();
-    this.readView();
-    this.address.listen(() => this.readView());
-    addEventListener("keydown", (event) => this.key(event));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint());
-  }
-
-  get view() {
-    return this.address.view;
+    this.begin({ episode: 1, step: "end", layer: this.tracks.some((track) => track.values) ? "value" : "visits", plane: 0, axes: Math.max(...far) > 12 ? "log" : "linear", speed: "30", theme: "auto" });
   }
 
   get last() {

@@ -3,7 +3,7 @@ import { choices, el, isDark, setTheme, svg, table, themeButton, toggle } from "
 import { number, whole } from "./numbers.js";
 import { agentColour } from "./colours.js";
 import { readPage, showFailure } from "./block.js";
-import { Address } from "./address.js";
+import { Page } from "./address.js";
 import { Chart, swatch } from "./chart.js";
 
 const COLUMNS = ["agent", "runs", "regret", "median", "gap regret", "exponent", "steps", "seconds"];
@@ -18,20 +18,11 @@ const TERMS = [
 ];
 const RUN_COLUMNS = ["world", "agent", "run", "seed", "world setting", "state", "episodes", "steps", "seconds", "regret", "gap regret", "key"];
 
-class ReportPage {
+class ReportPage extends Page {
   constructor(data) {
-    this.data = data;
-    this.address = new Address({ measure: "regret", axes: "linear", band: "1", runs: "0", hide: "", only: "", theme: "auto" });
+    super(data);
     this.charts = [];
-    this.build();
-    this.readView();
-    this.address.listen(() => this.readView());
-    addEventListener("keydown", (event) => this.key(event));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint());
-  }
-
-  get view() {
-    return this.address.view;
+    this.begin({ measure: "regret", axes: "linear", band: "1", runs: "0", hide: "", only: "", theme: "auto" });
   }
 
   get hidden() {

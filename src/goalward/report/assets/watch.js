@@ -3,7 +3,7 @@ import { choices, el, icon, isDark, setTheme, svg, themeButton, toggle } from ".
 import { cellNumber, number, shortCount, whole } from "./numbers.js";
 import { amountColour, css, signColour } from "./colours.js";
 import { inflate, readPage, resolve, showFailure } from "./block.js";
-import { Address } from "./address.js";
+import { Page } from "./address.js";
 import { Chart, nearest, swatch } from "./chart.js";
 import { Replay } from "./replay.js";
 import { edited, plan } from "./planner.js";
@@ -21,27 +21,18 @@ const LAYERS = {
   replanned: ["re-planned", "optimal values and actions in the model below, with your changes"],
 };
 
-class WatchPage {
+class WatchPage extends Page {
   constructor(data) {
-    this.data = data;
+    super(data);
     this.world = data.world;
     this.replays = data.agents.map((agent) => new Replay(agent, this.world));
-    this.address = new Address({
-      epoch: 0, lead: 0, layer: this.replays.some((replay) => replay.frames.values) ? "value" : "visits", cell: "", action: "",
-      regret: "gap_regret", axes: this.apart() ? "log" : "linear", walls: "", costs: "", model: "plan", speed: "5", theme: "auto",
-    });
     this.places = placesOf(this.world);
     this.playing = false;
     this.plans = null;
-    this.build();
-    this.readView();
-    this.address.listen(() => this.readView());
-    addEventListener("keydown", (event) => this.key(event));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint());
-  }
-
-  get view() {
-    return this.address.view;
+    this.begin({
+      epoch: 0, lead: 0, layer: this.replays.some((replay) => replay.frames.values) ? "value" : "visits", cell: "", action: "",
+      regret: "gap_regret", axes: this.apart() ? "log" : "linear", walls: "", costs: "", model: "plan", speed: "5", theme: "auto",
+    });
   }
 
   // Whether linear axes would hide one of the curves.
