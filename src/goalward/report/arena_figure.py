@@ -60,8 +60,8 @@ def draw_table(panel: Axes, ratios: Ratios, order: list[Overall], columns: list[
     panel.set_yticks(range(len(order)), labels, fontsize=8)
     panel.tick_params(length=0)
     named = [f"{group} ({len(worlds)})" for group, worlds in ratios.groups.items() if group]
-    title = f"gap regret / that of {ratios.reference}" + "".join(f"\n{' | '.join(named)}" for _ in named[:1])
-    panel.set_title(mathtext(title), fontsize=9)
+    title = [f"gap regret / that of {ratios.reference}", *([" | ".join(named)] if named else [])]
+    panel.set_title("\n".join(map(mathtext, title)), fontsize=9)
 
 
 def draw_means(panel: Axes, order: list[Overall], group: str) -> None:

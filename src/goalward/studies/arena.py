@@ -21,6 +21,7 @@ REFERENCE = "PSRL-SSP"
 COMPANY = (REFERENCE, "neighbourhoods")
 """The agents that meet a user's agent in the arena."""
 LEFT_OUT = {
+    "aggregated-psrl": "it learns in worlds with continuous states",
     "continuous-psrl": "it learns in worlds with continuous states",
     "optimal": "its regret is 0",
     "psrl-step": "it plans at every step, which takes hours",
