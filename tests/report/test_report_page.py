@@ -103,6 +103,7 @@ def test_tables_are_those_of_the_summary(visit, path, results):
     first = page.locator("table.summary").nth(0).locator("tbody tr").nth(1).locator("td")
     assert [first.nth(place).inner_text() for place in (0, 1, 3)] == ["uc-ssp", "4", "450"]
     page.click("text=The runs: 20")
+    page.locator(".runs-table").wait_for()  # the browser says that the list is open a moment after the click
     assert page.locator(".runs-table tbody tr").count() == 20
     page.click("text=What the columns mean")
     assert "the median of the regret over runs" in page.inner_text(".terms")
