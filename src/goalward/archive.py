@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from goalward.errors import FileError
 from goalward.files import check_regular, replacing
 
-__all__ = ["read", "reason", "write"]
+__all__ = ["check_header", "damaged", "read", "write"]
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -37,8 +37,26 @@ def write(path: Path, format: str, version: int, tree: dict[str, Any]) -> None:
         raise FileError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
-def read(path: Path, format: str, version: int) -> dict[str, Any]:
-    """Read a tree of the given format and version."""
+def read(path: Path, format: str, version: int, plain: int | None = None) -> dict[str, Any]:
+    """Read a tree of the given format and version.
+
+    `plain` is an older version that is read too: its header holds the values themselves and no checksum.
+    """
+    header, arrays = read_parts(path)
+    check_header(path, header, format, *([version] if plain is None else [plain, version]))
+    if header["version"] == plain:
+        return header | arrays
+    try:
+        tree, expected = join(header["values"], arrays), checksum(header["values"], arrays)
+    except (LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise damaged(path, error) from None
+    if header.get("checksum") != expected:
+        raise FileError(f"{path}: the content does not match its checksum; it was changed after it was written")
+    return tree
+
+
+def read_parts(path: Path) -> tuple[dict[str, Any], Arrays]:
+    """Read the header and the arrays of an archive, never unpickling."""
     check_regular(path)
     try:
         file = path.open("rb")
@@ -48,26 +66,31 @@ def read(path: Path, format: str, version: int) -> dict[str, Any]:
         try:
             with np.load(file, allow_pickle=False) as archive:
                 header = json.loads(str(archive["header"]))
-                found = header["format"], header["version"]
-                values, given = header["values"], header["checksum"]
-                arrays = {name: archive[name] for name in archive.files if name != "header"}
+                return header, {name: archive[name] for name in archive.files if name != "header"}
         # The readers of damaged archives raise a dozen types, zlib.error and tokenize.TokenError among them.
         except Exception as error:
-            raise FileError(f"{path}: damaged, or no file of goalward's ({reason(error)})") from None
-    if found[0] != format:
-        raise FileError(f"{path}: holds {found[0]!r}, not {format!r}")
-    if found[1] != version:
-        raise FileError(f"{path}: written in version {found[1]!r} of the format; this goalward reads version {version}")
-    if given != checksum(values, arrays):
-        raise FileError(f"{path}: the content does not match its checksum; it was changed after it was written")
-    return join(values, arrays)
+            raise damaged(path, error) from None
 
 
-def reason(error: Exception) -> str:
-    """Say why an archive cannot be read, without NumPy's advice to unpickle it."""
+def check_header(path: Path, header: object, format: str, *versions: int) -> None:
+    """Raise FileError if a file is of another format, or of none of these versions."""
+    said = header if isinstance(header, dict) else {}
+    if said.get("format") != format:
+        what = f"holds {said['format']!r}" if "format" in said else "does not say its format"
+        raise FileError(f"{path}: {what}; it must be {format!r}")
+    if said.get("version") not in versions:
+        raise FileError(
+            f"{path}: written in version {said.get('version')!r} of the format; this goalward reads version"
+            f" {' or '.join(map(str, versions))}"
+        )
+
+
+def damaged(path: Path, error: Exception) -> FileError:
+    """Return the error for a file that cannot be read, without NumPy's advice to unpickle it."""
+    why = "it is no .npz archive" if "pickle" in str(error) else str(error)
     if "Object arrays" in str(error):
-        return "it holds Python objects, which are never loaded"
-    return "it is no .npz archive" if "pickle" in str(error) else str(error)
+        why = "it holds Python objects, which are never loaded"
+    return FileError(f"{path}: damaged, or no file of goalward's ({why}); save it again")
 
 
 def split(tree: dict[str, Any], prefix: str, arrays: Arrays) -> dict[str, Any]:

@@ -176,7 +176,7 @@ class TestSavedFiles:
         with pytest.raises(FileError, match="damaged, or no file of goalward's"):
             agents.load(path)
         WORLD.save(tmp_path / "world.npz")
-        with pytest.raises(FileError, match=r"no file of goalward's|holds 'goalward-ssp'"):
+        with pytest.raises(FileError, match=r"holds 'goalward-ssp'; it must be 'goalward-agent'"):
             agents.load(tmp_path / "world.npz")
         with pytest.raises(FileError, match="No such file"):
             agents.load(tmp_path / "nothing.npz")

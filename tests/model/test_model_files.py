@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from goalward import SSP, GridLayout
+from goalward import SSP, GridLayout, archive
 from goalward.errors import FileError
 from strategies import models
 
@@ -106,7 +106,7 @@ def test_every_truncation_is_noticed(saved: Path) -> None:
     content = saved.read_bytes()
     for length in (0, 1, 2, 10, len(content) // 4, len(content) // 2, len(content) - 30, len(content) - 3):
         saved.write_bytes(content[:length])
-        with pytest.raises(FileError, match=rf"model{saved.suffix}: .*save the model again"):
+        with pytest.raises(FileError, match=rf"model{saved.suffix}: .*save it again"):
             SSP.load(saved)
 
 
@@ -130,7 +130,7 @@ def test_no_flipped_bit_gets_out_another_error(saved: Path) -> None:
 def test_foreign_files(tmp_path: Path, content: bytes, ending: str) -> None:
     path = tmp_path / f"model{ending}"
     path.write_bytes(content)
-    with pytest.raises(FileError, match=rf"model{ending}: (damaged|not a model)"):
+    with pytest.raises(FileError, match=rf"model{ending}: (damaged|does not say its format)"):
         SSP.load(path)
 
 
@@ -193,11 +193,11 @@ def test_an_archive_of_other_things(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": "another"}, "not a model of goalward's"),
-        ({"format": ...}, "not a model of goalward's"),
-        ({"version": 2}, "written in version 2 of the format; this goalward reads version 1"),
+        ({"format": "another"}, "holds 'another'; it must be 'goalward-ssp'"),
+        ({"format": ...}, "does not say its format; it must be 'goalward-ssp'"),
+        ({"version": 3}, "written in version 3 of the format; this goalward reads version 1"),
         ({"version": ...}, "written in version None"),
-        ({"costs": ...}, "damaged, .*costs.*; save the model again"),
+        ({"costs": ...}, "damaged, .*costs.*; save it again"),
         ({"initial_state": ...}, "damaged, 'initial_state' is missing"),
         ({"layout": ...}, "damaged, 'layout' is missing"),
         ({"costs": [[1.0, -1.0], [0.0, 0.0]]}, r"no model: costs\[0, 1\] is -1"),
@@ -230,6 +230,47 @@ def test_tampered_files(tmp_path: Path, ending: str, changes: dict[str, Any], me
         SSP.load(path)
 
 
+def test_an_archive_of_version_2_has_a_checksum(tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    named().save(path)
+    with np.load(path) as file:
+        content = {name: file[name] for name in file.files}
+    assert json.loads(str(content["header"]))["version"] == 2
+    content["costs"] = content["costs"] + 1.0
+    np.savez(path, **content)
+    with pytest.raises(FileError, match="the content does not match its checksum"):
+        SSP.load(path)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [None, 7, {}, {"tree": 7}, {"tree": {"costs": 7}}, {"tree": {"costs": {}}}, {"tree": {"costs": {"array": 7}}}],
+)
+def test_a_forged_archive(tmp_path: Path, values: Any) -> None:
+    """The checksum is no secret: whoever forges a file can put it right."""
+    path = tmp_path / "model.npz"
+    header = {"format": "goalward-ssp", "version": 2, "values": values, "checksum": archive.checksum(values, {})}
+    np.savez(path, header=np.array(json.dumps(header)))
+    with pytest.raises(FileError, match=r"model\.npz: damaged, or no file of goalward's"):
+        SSP.load(path)
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "model.npz"
+    named().save(path)
+    before = path.read_bytes()
+
+    def fill_the_disk(file: Any, **arrays: object) -> None:
+        file.write(before[:20])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez_compressed", fill_the_disk)
+    with pytest.raises(FileError, match=r"model\.npz: cannot be written \(No space left on device\)"):
+        SSP.from_dense([[[0.0, 1.0]]], [[1.0]]).save(path)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model.npz"]
+
+
 def test_json_without_numbers(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     rewrite(path, costs=[[float("nan"), 1.0], [1.0, 1.0]])
@@ -255,10 +296,10 @@ def test_paths_that_cannot_be_used(tmp_path: Path, ending: str) -> None:
     path.mkdir()
     with pytest.raises(FileError, match=rf"model{ending}: is not a file but a folder"):
         SSP.load(path)
-    with pytest.raises(FileError, match=rf"model{ending}: Is a directory; the model was not saved"):
+    with pytest.raises(FileError, match=rf"model{ending}: cannot be written .Is a directory"):
         named().save(path)
     shutil.rmtree(tmp_path)
-    with pytest.raises(FileError, match=rf"model{ending}: No such file .*; the model was not saved"):
+    with pytest.raises(FileError, match=rf"model{ending}: cannot be written .No such file"):
         named().save(path)
 
 
