@@ -125,7 +125,7 @@ def walled(ssp, wall, costs=None):
 
 def planned(page, agent=0):
     return np.array(
-        page.evaluate(f"Array.from(window.goalward.plans[{agent}].values, (v) => v === Infinity ? 1e308 : v)")
+        page.evaluate(f"Array.from(window.goalward.whatIf.plans[{agent}].values, (v) => v === Infinity ? 1e308 : v)")
     )
 
 
@@ -186,6 +186,12 @@ def test_it_fits_the_screen_in_every_scheme(visit, path, width, scheme):
     )
     luminance = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (ground, ink)]
     assert (luminance[0] > luminance[1]) == (scheme == "light")
+
+
+def test_a_theme_in_the_address_colours_names_and_curves_alike(visit, path):
+    page = visit(path, "theme=dark")
+    curve = page.get_attribute(".regret .line >> nth=0", "stroke")
+    assert page.get_attribute("section.agent svg.swatch line >> nth=0", "stroke") == curve
 
 
 def test_worlds_without_a_grid(visit, tmp_path):

@@ -26,10 +26,10 @@ from goalward.report.page_data import Block, script_json
 __all__ = ["Page", "check_place", "show_file"]
 
 # In the order in which they need each other.
-SHARED = ("elements", "numbers", "colours", "block", "address", "chart")
+SHARED = ("elements", "numbers", "colours", "block", "address", "chart", "page")
 MODULES = {
-    "watch": (*SHARED, "replay", "planner", "places", "world_map", "cell", "watch"),
-    "planes": (*SHARED, "plane", "planes"),
+    "watch": (*SHARED, "scale_bar", "replay", "planner", "places", "world_map", "cell", "layers", "what_if", "watch"),
+    "planes": (*SHARED, "scale_bar", "plane", "planes"),
     "report": (*SHARED, "report"),
 }
 IMPORT = re.compile(r"^import .*?;\n", flags=re.MULTILINE | re.DOTALL)

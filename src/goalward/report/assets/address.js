@@ -43,23 +43,3 @@ export class Address {
     });
   }
 }
-
-// A page whose view is its address. Subclasses have `build`, `readView`, `key` and `repaint`.
-export class Page {
-  constructor(data) {
-    this.data = data;
-  }
-
-  get view() {
-    return this.address.view;
-  }
-
-  begin(defaults) {
-    this.address = new Address(defaults);
-    this.build();
-    this.readView();
-    this.address.listen(() => this.readView());
-    addEventListener("keydown", (event) => this.key(event));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint());
-  }
-}

@@ -1,10 +1,10 @@
 // The page of `goalward watch` for goal tasks with continuous states: one or two agents, episode by episode.
-import { choices, el, icon, isDark, setTheme, themeButton } from "./elements.js";
+import { choices, el } from "./elements.js";
 import { number, whole } from "./numbers.js";
-import { amountColour, css } from "./colours.js";
-import { readPage, showFailure } from "./block.js";
-import { Page } from "./address.js";
-import { Chart, swatch } from "./chart.js";
+import { amountColour } from "./colours.js";
+import { Chart } from "./chart.js";
+import { AgentsPage, moveButton, showPage } from "./page.js";
+import { ScaleBar, linearScale, logScale } from "./scale_bar.js";
 import { Plane } from "./plane.js";
 
 const SPEEDS = ["10", "30", "100", "300", "1000"];
@@ -65,13 +65,17 @@ class Track {
   }
 }
 
-class PlanesPage extends Page {
+class PlanesPage extends AgentsPage {
   constructor(data) {
     super(data);
     this.tracks = data.agents.map((agent) => new Track(agent, data.task.low.length));
     const far = this.tracks.map(({ steps }) => Math.max(...steps) / Math.min(...steps));
-    this.playing = false;
-    this.begin({ episode: 1, step: "end", layer: this.tracks.some((track) => track.values) ? "value" : "visits", plane: 0, axes: Math.max(...far) > 12 ? "log" : "linear", speed: "30", theme: "auto" });
+    this.planes = [];
+    this.begin({ episode: 1, step: "end", layer: this.tracks.some((track) => track.values) ? "value" : "visits", plane: 0, axes: Math.max(...far) > 12 ? "log" : "linear", speed: "30" });
+  }
+
+  get agents() {
+    return this.tracks;
   }
 
   get last() {
@@ -86,79 +90,53 @@ class PlanesPage extends Page {
   // ---- building
 
   build() {
-    const { data, tracks } = this;
-    const { task } = data;
-    const two = tracks.length > 1;
-    const facts = [`${whole(data.episodes)} episodes`, `seed ${data.seed}`, ...(two ? ["same luck for both"] : []),
-      `${task.low.length} dimension${task.low.length > 1 ? "s" : ""}, ${task.actions.length} actions`, "the true model is not known"];
-    this.theme = themeButton(() => this.view.theme, (theme) => {
-      this.address.set({ theme });
-      setTheme(theme);
-      this.repaint();
-    });
+    const { task } = this.data;
+    const facts = [`${task.low.length} dimension${task.low.length > 1 ? "s" : ""}, ${task.actions.length} actions`, "the true model is not known"];
     document.getElementById("page").replaceChildren(
-      el("header", {},
-        el("div", {}, el("h1", {}, tracks.flatMap((track, place) => [place ? el("span", { class: "in" }, " and ") : null, el("span", {}, track.label)]), el("span", { class: "in" }, " in "), data.worldName), el("p", { class: "facts" }, facts.join(" · "))),
-        el("div", { class: "corner" }, this.theme)),
-      this.buildNotes(), this.buildControls(),
-      el("div", { class: `agents ${two ? "two" : "one"}` }, tracks.map((track) => this.buildAgent(track))),
-      this.buildScale(), this.buildChart(), this.buildFooter());
+      this.agentsHeader(facts),
+      this.notes((track) => this.notesOf(track)), this.buildControls(),
+      this.cards((track) => this.buildPlane(track)),
+      this.buildScale(), this.buildChart(),
+      this.footer("Keys: space plays, ← → change the episode, shift + ← → move by ten steps, 1 and 2 change the layer. "));
   }
 
-  buildNotes() {
+  notesOf(track) {
     const notes = [];
-    for (const track of this.tracks) {
-      if (track.caveat) notes.push(`${track.label}: ${track.caveat}.`);
-      if (!track.values) notes.push(`The plans of ${track.label} carry no values to draw.`);
-      else if (track.values.every > 1) notes.push(`The values of ${track.label} are on this page for one of ${whole(track.values.every)} epochs; those of the last one before are shown.`);
-      const every = Math.max(...track.path.every);
-      if (every > 1) notes.push(`Of long episodes of ${track.label}, the page has one of up to ${whole(every)} steps.`);
-    }
-    if (this.data.task.low.length > 2) notes.push("A plane shows two of the coordinates: values are means over the others, and the goal is where some point with these two lies in it.");
-    const warnings = this.tracks.filter((track) => track.truncation).map((track) => `The run of ${track.label} was cut off: ${track.truncation}.`);
-    return el("ul", { class: "notes", hidden: !notes.length && !warnings.length },
-      warnings.map((note) => el("li", { class: "warning" }, note)), notes.map((note) => el("li", {}, note)));
+    if (!track.values) notes.push(`The plans of ${track.label} carry no values to draw.`);
+    else if (track.values.every > 1) notes.push(`The values of ${track.label} are on this page for one of ${whole(track.values.every)} epochs; those of the last one before are shown.`);
+    const every = Math.max(...track.path.every);
+    if (every > 1) notes.push(`Of long episodes of ${track.label}, the page has one of up to ${whole(every)} steps.`);
+    if (track === this.tracks.at(-1) && this.data.task.low.length > 2) notes.push("A plane shows two of the coordinates: values are means over the others, and the goal is where some point with these two lies in it.");
+    return notes;
   }
 
   buildControls() {
     const { task, planes } = this.data;
-    const button = (shape, name, act) => el("button", { type: "button", "aria-label": name, title: name, onclick: act }, icon(shape));
     const slider = (name, act) => el("input", { type: "range", min: 0, value: 0, "aria-label": name, oninput: act });
-    this.playButton = el("button", { type: "button", class: "play", "aria-label": "play", onclick: () => this.play(!this.playing) }, icon("play"));
     this.slider = slider("episode", () => this.go(Number(this.slider.value)));
     this.slider.max = this.last;
     this.label = el("output", { class: "epoch-label" });
     this.stepSlider = slider("step", () => this.moveTo(Number(this.stepSlider.value)));
     this.stepLabel = el("output", { class: "epoch-label" });
     this.layers = choices("layer", Object.entries(LAYERS).map(([name, [text, title]]) => [name, text, title]), (layer) => { this.address.set({ layer }); this.draw(); });
-    this.speed = el("select", { "aria-label": "speed", onchange: () => this.address.set({ speed: this.speed.value }) },
-      SPEEDS.map((speed) => el("option", { value: speed }, `${speed} steps/s`)));
     this.planeChoice = el("select", { "aria-label": "coordinates", hidden: planes.length < 2, onchange: () => { this.address.set({ plane: this.planeChoice.value }); this.draw(); } },
       planes.map(({ axes }, place) => el("option", { value: place }, axes.map((axis) => task.coordinates[axis]).join(" × "))));
     return el("div", { class: "controls" },
-      el("div", { class: "time" }, button("first", "first episode", () => this.go(0)), button("back", "one episode back", () => this.go(this.episode - 1)),
-        button("on", "one episode on", () => this.go(this.episode + 1)), button("last", "last episode", () => this.go(this.last)), this.slider, this.label),
-      el("div", { class: "time" }, this.playButton, this.stepSlider, this.stepLabel),
-      el("div", { class: "options" }, el("span", { class: "caption" }, "show"), this.layers, this.planeChoice, el("span", { class: "space" }), this.speed));
+      el("div", { class: "time" }, moveButton("first", "first episode", () => this.go(0)), moveButton("back", "one episode back", () => this.go(this.episode - 1)),
+        moveButton("on", "one episode on", () => this.go(this.episode + 1)), moveButton("last", "last episode", () => this.go(this.last)), this.slider, this.label),
+      el("div", { class: "time" }, this.playControl(), this.stepSlider, this.stepLabel),
+      el("div", { class: "options" }, el("span", { class: "caption" }, "show"), this.layers, this.planeChoice, el("span", { class: "space" }), this.speedControl(SPEEDS, "steps")));
   }
 
-  buildAgent(track) {
-    this.planes ??= [];
-    this.captions ??= [];
+  buildPlane(track) {
     const plane = new Plane(this.data.task, `${track.label}: the chosen episode and the layer`);
-    const caption = { now: el("p", { class: "now" }), why: el("p", { class: "why" }) };
     this.planes.push(plane);
-    this.captions.push(caption);
-    return el("section", { class: "agent card" }, el("h2", {}, swatch(track.style), track.label), caption.now, plane.host, caption.why);
+    return plane.host;
   }
 
   buildScale() {
-    this.scaleBar = el("canvas", { width: 256, height: 1, class: "bar", "aria-hidden": "true" });
-    this.scaleLow = el("span");
-    this.scaleHigh = el("span");
-    this.scaleText = el("span", { class: "what" });
-    return el("div", { class: "scale" }, this.scaleText, el("span", { class: "ends" }, this.scaleLow, this.scaleBar, this.scaleHigh),
-      el("span", { class: "signs" }, el("span", {}, el("i", { class: "stripes" }), "goal"), el("span", {}, el("i", { class: "trace" }), "this episode; pale: its rest and earlier ones")));
+    this.scaleBar = new ScaleBar(el("span", {}, el("i", { class: "stripes" }), "goal"), el("span", {}, el("i", { class: "trace" }), "this episode; pale: its rest and earlier ones"));
+    return this.scaleBar.host;
   }
 
   buildChart() {
@@ -167,20 +145,10 @@ class PlanesPage extends Page {
     return el("section", { class: "card regret" }, el("div", { class: "card-head" }, el("h2", {}, "Steps per episode"), this.axes), this.chart.host);
   }
 
-  buildFooter() {
-    const settings = (track) => el("div", {}, el("h3", {}, swatch(track.style), track.label),
-      el("dl", { class: "settings" }, [["algorithm", track.name], ...Object.entries(track.settings), ...Object.entries(track.notes)].map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])));
-    return el("footer", {},
-      el("details", {}, el("summary", {}, "Settings"), el("div", { class: "settings-list" }, this.tracks.map(settings))),
-      el("p", { class: "small" }, `Keys: space plays, ← → change the episode, shift + ← → move by ten steps, 1 and 2 change the layer. Made by goalward ${this.data.version}. The view stands in the address of this page: copy it to share what you see.`));
-  }
-
   // ---- the view
 
   readView() {
     const { view } = this;
-    setTheme(view.theme);
-    this.theme.show();
     if (!(view.layer in LAYERS)) view.layer = "value";
     if (!SPEEDS.includes(String(view.speed))) view.speed = "30";
     if (!this.data.planes[Number(view.plane)]) view.plane = 0;
@@ -222,31 +190,17 @@ class PlanesPage extends Page {
     this.draw();
   }
 
-  play(on) {
-    this.playing = on;
-    this.playButton.replaceChildren(icon(on ? "pause" : "play"));
-    this.playButton.setAttribute("aria-label", on ? "pause" : "play");
-    if (!on) return;
-    if (this.step >= this.length) this.episode < this.last ? this.go(this.episode + 1, 0) : this.go(this.episode, 0);
-    let before = null;
-    let rest = 0;
-    const tick = (time) => {
-      if (!this.playing) return;
-      rest += before === null ? 0 : ((time - before) / 1000) * Number(this.view.speed);
-      before = time;
-      if (rest >= 1) {
-        const steps = Math.floor(rest);
-        rest -= steps;
-        if (this.step >= this.length && this.episode >= this.last) {
-          this.play(false);
-          return;
-        }
-        if (this.step >= this.length) this.go(this.episode + 1, 0);
-        else this.moveTo(this.step + steps);
-      }
-      requestAnimationFrame(tick);
-    };
-    requestAnimationFrame(tick);
+  get over() {
+    return this.step >= this.length && this.episode >= this.last;
+  }
+
+  rewind() {
+    this.go(this.episode, 0);
+  }
+
+  advance(steps) {
+    if (this.step >= this.length) this.go(this.episode + 1, 0);
+    else this.moveTo(this.step + steps);
   }
 
   // ---- drawing
@@ -254,10 +208,7 @@ class PlanesPage extends Page {
   repaint() {
     this.drawChart();
     this.draw();
-    document.querySelectorAll("svg.swatch").forEach((each) => {
-      const track = this.tracks.find((one) => each.parentNode.textContent.includes(one.label));
-      if (track) each.replaceWith(swatch(track.style));
-    });
+    this.repaintSwatches();
   }
 
   drawChart() {
@@ -268,7 +219,8 @@ class PlanesPage extends Page {
   }
 
   draw() {
-    const scale = this.layerScale();
+    const { scale } = this;
+    this.scaleBar.show(LAYERS[this.view.layer], scale);
     this.layers.show(this.view.layer);
     const plane = this.data.planes[Number(this.view.plane)];
     this.tracks.forEach((track, place) => {
@@ -327,30 +279,18 @@ class PlanesPage extends Page {
   }
 
   // The scale of a layer is the same for both agents and for the whole run.
-  layerScale() {
-    const key = `${this.view.layer} ${this.view.plane} ${isDark()}`;
+  get scale() {
+    const { layer, plane } = this.view;
+    const key = `${layer} ${plane}`;
     if (this.scaleOf === key) return this.scaleNow;
     this.scaleOf = key;
-    const { layer } = this.view;
     if (layer === "visits") {
-      const { axes } = this.data.planes[Number(this.view.plane)];
-      const most = Math.max(2, ...this.tracks.map((track) => this.visits(track, track.episodes - 1, Infinity, axes).values.reduce((one, other) => Math.max(one, other || 0), 0)));
-      this.scaleNow = { low: 1, high: most, share: (amount) => Math.log(amount) / Math.log(most), colour: amountColour };
+      const { axes } = this.data.planes[Number(plane)];
+      this.scaleNow = logScale(Math.max(2, ...this.tracks.map((track) => this.visits(track, track.episodes - 1, Infinity, axes).values.reduce((one, other) => Math.max(one, other || 0), 0))), amountColour);
     } else {
-      const high = Math.max(1e-9, ...this.tracks.filter((track) => track.values).map((track) => quantile(track.values.planes[Number(this.view.plane)], 0.98)));
-      this.scaleNow = { low: 0, high, share: (amount) => amount / high, colour: amountColour, more: true };
+      this.scaleNow = linearScale(Math.max(1e-9, ...this.tracks.filter((track) => track.values).map((track) => quantile(track.values.planes[Number(plane)], 0.98))), amountColour, true);
     }
-    const scale = this.scaleNow;
-    const context = this.scaleBar.getContext("2d");
-    for (let i = 0; i < 256; i += 1) {
-      context.fillStyle = css(scale.colour(i / 255));
-      context.fillRect(i, 0, 1, 1);
-    }
-    const [name, text] = LAYERS[layer];
-    this.scaleText.replaceChildren(el("b", {}, name), `: ${text}`);
-    this.scaleLow.textContent = number(scale.low);
-    this.scaleHigh.textContent = `${number(scale.high)}${scale.more ? " or more" : ""}`;
-    return scale;
+    return this.scaleNow;
   }
 }
 
@@ -363,7 +303,4 @@ function quantile(values, share) {
   return kept.length ? kept[Math.min(Math.floor(share * kept.length), kept.length - 1)] : 0;
 }
 
-readPage().then((data) => {
-  window.goalward = new PlanesPage(data);
-  document.documentElement.dataset.ready = isDark() ? "dark" : "light";
-}).catch(showFailure);
+showPage(PlanesPage);

@@ -1,10 +1,9 @@
 // The page of `goalward report`: the regret of every agent in every world, and all that belongs to it.
-import { choices, el, isDark, setTheme, svg, table, themeButton, toggle } from "./elements.js";
+import { choices, el, svg, table, toggle } from "./elements.js";
 import { number, whole } from "./numbers.js";
 import { agentColour } from "./colours.js";
-import { readPage, showFailure } from "./block.js";
-import { Page } from "./address.js";
 import { Chart, swatch } from "./chart.js";
+import { Page, showPage } from "./page.js";
 
 const COLUMNS = ["agent", "runs", "regret", "median", "gap regret", "exponent", "steps", "seconds"];
 const TERMS = [
@@ -22,7 +21,7 @@ class ReportPage extends Page {
   constructor(data) {
     super(data);
     this.charts = [];
-    this.begin({ measure: "regret", axes: "linear", band: "1", runs: "0", hide: "", only: "", theme: "auto" });
+    this.begin({ measure: "regret", axes: "linear", band: "1", runs: "0", hide: "", only: "" });
   }
 
   get hidden() {
@@ -34,14 +33,9 @@ class ReportPage extends Page {
   build() {
     const { studies, title } = this.data;
     const one = studies.length === 1;
-    this.theme = themeButton(() => this.view.theme, (theme) => {
-      this.address.set({ theme });
-      setTheme(theme);
-      this.repaint();
-    });
     const facts = one ? [studies[0].description, `${whole(studies[0].stored)} runs`, studies[0].regime].filter(Boolean) : studies.map((study) => study.name);
     document.getElementById("page").replaceChildren(
-      el("header", {}, el("div", {}, el("h1", {}, title), el("p", { class: "facts" }, facts.join(" · "))), el("div", { class: "corner" }, this.theme)),
+      this.header(title, facts),
       ...this.data.troubles.map((trouble) => el("p", { class: "banner", role: "status" }, trouble)),
       this.buildControls(),
       ...studies.flatMap((study) => this.buildStudy(study, one)),
@@ -131,14 +125,12 @@ class ReportPage extends Page {
     return el("footer", {},
       el("p", { class: "small" }, "A cross ends a curve where the first of its runs was cut off. Single runs are thin lines; the mean is the thick one. Agents of one run face the same luck."),
       ...(made ? [el("p", { class: "small" }, `The first run was made with ${made}.`)] : []),
-      el("p", { class: "small" }, `Made by goalward ${this.data.version}. The view stands in the address of this page: copy it to share what you see.`));
+      this.made());
   }
 
   // ---- the view
 
   readView() {
-    setTheme(this.view.theme);
-    this.theme.show();
     this.draw();
   }
 
@@ -234,7 +226,4 @@ function causes(study, fact) {
   return el("div", { class: "causes" }, svg("svg", { viewBox: "0 0 100 10", width: 150, height: 10, preserveAspectRatio: "none", "aria-hidden": "true" }, parts), words);
 }
 
-readPage().then((data) => {
-  window.goalward = new ReportPage(data);
-  document.documentElement.dataset.ready = isDark() ? "dark" : "light";
-}).catch(showFailure);
+showPage(ReportPage);

@@ -1,0 +1,57 @@
+// The layers of a map: what each of them shows, its number in a state, and its scale.
+import { amountColour, signColour } from "./colours.js";
+import { linearScale, logScale } from "./scale_bar.js";
+
+export const LAYERS = {
+  value: ["value", "what the agent expects to pay from here to the goal"],
+  error: ["error", "expected cost minus the optimal cost V*: blue is too hopeful, orange too gloomy"],
+  visits: ["visits", "how often the agent was here before this epoch"],
+  uncertainty: ["uncertainty", "how unsure the belief is of what the actions here do: the root of the summed variances, mean over actions"],
+  gap: ["gap", "what the plan's action here loses in expectation against the best one, Q* − V*"],
+  replanned: ["re-planned", "optimal values and actions in the model below, with your changes"],
+};
+
+// The number of a state in a layer, for one agent; `plan` is the one made anew, if there is one.
+export function amountIn(layer, world, replay, plan, state) {
+  const { truth, actions } = world;
+  switch (layer) {
+    case "value": return replay.value(state);
+    case "error": return truth ? replay.value(state) - truth.values[state] : NaN;
+    case "visits": return replay.stateVisits(state);
+    case "uncertainty": return replay.uncertainty(state);
+    case "gap": {
+      if (!truth) return NaN;
+      let sum = 0;
+      for (let action = 0; action < actions; action += 1) {
+        const share = replay.share(state * actions + action);
+        if (share > 0) sum += share * truth.gaps[state * actions + action];
+      }
+      return sum;
+    }
+    default: return plan ? plan.values[state] : NaN;
+  }
+}
+
+// The scale of a layer is the same for both agents and for all epochs.
+export function layerScale(layer, world, replays) {
+  const { truth, states } = world;
+  const finite = (values) => [...(values ?? [])].filter(Number.isFinite);
+  const optimal = finite(truth?.values);
+  const best = Math.max(...optimal, 1e-9);
+  const values = optimal.length ? 2 * best : Math.max(1e-9, ...replays.map((replay) => Math.max(...finite(replay.frames.values), 0)));
+  if (layer === "error") {
+    const high = optimal.length ? best : values;
+    return { ...linearScale(high, signColour, true), low: -high };
+  }
+  if (layer === "visits") return logScale(Math.max(2, ...replays.map((replay) => Math.max(...replay.total))), amountColour);
+  if (layer === "gap") return linearScale(truth ? Math.max(...finite(truth.gaps), 1e-9) : 1, amountColour, false);
+  if (layer !== "uncertainty") return linearScale(values, amountColour, true);
+  let most = 1e-9;
+  for (const replay of replays) {
+    const { frame } = replay;
+    replay.moveTo(0);
+    for (let state = 0; state < states && replay.belief; state += 1) most = Math.max(most, replay.uncertainty(state));
+    replay.moveTo(frame);
+  }
+  return linearScale(most, amountColour, false);
+}
