@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,6 +23,10 @@ settings.register_profile(
 )
 settings.register_profile("search", settings.get_profile("fixed"), derandomize=False, max_examples=10_000)
 settings.load_profile(os.environ.get("GOALWARD_HYPOTHESIS", "fixed"))
+
+# Shells start jobs of the background with SIGINT ignored, and processes inherit that from their parent.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ["study_fixtures"]
 

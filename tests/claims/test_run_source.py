@@ -15,24 +15,14 @@ from goalward.errors import TheoryError
 from goalward.execution.pools import InProcess
 from goalward.results.store import Store
 from goalward.worlds import random_mdp
-
-STUDY = """
-name = "drawn"
-[[worlds]]
-world = "random-mdp"
-settings = { states = 3 }
-draw = "seed"
-label = "drawn"
-[[agents]]
-agent = "psrl"
-"""
+from study_fixtures import STUDY
 
 
 def test_a_study_is_run_in_the_size_that_is_asked_for(tmp_path: Path) -> None:
-    (tmp_path / "drawn.toml").write_text(STUDY)
+    (tmp_path / "small.toml").write_text(STUDY)
     source = SmallSource(tmp_path / "results", 0, 0)
-    results = source.results(str(tmp_path / "drawn.toml"), runs=3, episodes=20)
-    assert (results.design.name, results.design.runs) == ("claims-drawn-20", 3)
+    results = source.results(str(tmp_path / "small.toml"), runs=3, episodes=20)
+    assert (results.design.name, results.design.runs) == ("claims-small-20", 3)
     cell = cell_of(results, "drawn", "psrl")
     assert (cell.cell.episodes, len(cell.runs)) == (20, 3)
     worlds = drawn_worlds(results, cell)

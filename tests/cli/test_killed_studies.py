@@ -14,17 +14,6 @@ from processes import alive, descendants, start_goalward, wait_until
 RUN = ("run", "held.toml", "--out", "results", "--workers")
 
 
-@pytest.fixture
-def interruptible():
-    """Let processes that are started here be interrupted, even where the tests run in the background of a shell.
-
-    Shells start such jobs with SIGINT ignored, and processes inherit that from their parent.
-    """
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 def test_killed_at_two_moments_a_study_goes_on_and_ends_the_same(held, run_here, digests):
     # The first time right after a file was stored, the second time in the middle of a run.
     for come in (held.stored, held.waiting):
@@ -55,7 +44,6 @@ def test_killed_at_two_moments_a_study_goes_on_and_ends_the_same(held, run_here,
         ("2", signal.SIGTERM, 143),
     ],
 )
-@pytest.mark.usefixtures("interruptible")
 def test_interrupted_a_study_leaves_in_order_and_keeps_what_it_has(held, workers, sent, code):
     process = start_goalward(held.folder, *RUN, workers)
     wait_until(lambda: held.stored() and held.waiting(), process)

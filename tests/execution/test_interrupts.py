@@ -19,8 +19,6 @@ def _as_before():
     interrupts._received.clear()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     hook = sys.unraisablehook
-    # Where the tests run in the background of a shell, SIGINT is ignored.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     for number, handler in before.items():
         signal.signal(number, handler)

@@ -42,22 +42,10 @@ def test_a_study_is_carried_out_once(folder, digests):
 
 
 def test_a_run_that_two_labels_share_is_carried_out_once(folder, digests):
-    (folder / "shared.toml").write_text("""\
-name = "shared"
-runs = 2
-episodes = 5
-[[worlds]]
-world = "grid-world"
-settings = { rows = 2, columns = 2 }
-label = "one"
-[[worlds]]
-world = "grid-world"
-settings = { rows = 2 }
-sweep = { columns = [2, 3] }
-[[agents]]
-agent = "uniform"
-""")
-    study = Study.load(folder / "shared.toml")
+    grid = {"world": "grid-world", "settings": {"rows": 2, "columns": 2}, "label": "one"}
+    swept = {"world": "grid-world", "settings": {"rows": 2}, "sweep": {"columns": [2, 3]}}
+    document = {"name": "shared", "runs": 2, "episodes": 5, "worlds": [grid, swept], "agents": [{"agent": "uniform"}]}
+    study = Study.from_dict(document)
     store = Store.open(folder / "results", create=True)
     opened, handed = counting()
     report = run_study(study, store, opened)

@@ -44,21 +44,20 @@ class TestConditions:
         steps, ended = stage.advance(MANY, MANY)
         assert (len(steps.states), ended, stage.state) == (4, Ended.STEPS, 1)
 
-    def test_after_visits(self, which: int) -> None:
+    @pytest.mark.parametrize(
+        ("condition", "limit", "states", "reason", "state"),
+        [
+            ("stop_after_visits", 2, [0, 1, 2, 0, 1], Ended.AFTER_VISITS, 2),
+            ("stop_before_visits", 1, [0, 1, 2, 0], Ended.BEFORE_VISITS, 1),
+        ],
+    )
+    def test_visits(self, which: int, condition: str, limit: int, states: list[int], reason: Ended, state: int) -> None:
         stage = stages(chain(3))[which]
         limits = np.full((3, 2), 100)
-        limits[1, 0] = 2
-        stage.begin(Plan(WALK, stop_after_visits=limits))
+        limits[1, 0] = limit
+        stage.begin(Plan(WALK, **{condition: limits}))
         steps, ended = stage.advance(MANY, MANY)
-        assert (steps.states.tolist(), ended, stage.state) == ([0, 1, 2, 0, 1], Ended.AFTER_VISITS, 2)
-
-    def test_before_visits(self, which: int) -> None:
-        stage = stages(chain(3))[which]
-        limits = np.full((3, 2), 100)
-        limits[1, 0] = 1
-        stage.begin(Plan(WALK, stop_before_visits=limits))
-        steps, ended = stage.advance(MANY, MANY)
-        assert (steps.states.tolist(), ended, stage.state) == ([0, 1, 2, 0], Ended.BEFORE_VISITS, 1)
+        assert (steps.states.tolist(), ended, stage.state) == (states, reason, state)
 
     def test_before_visits_lets_the_first_step_pass(self, which: int) -> None:
         stage = stages(chain(3))[which]

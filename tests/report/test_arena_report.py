@@ -52,8 +52,8 @@ def test_figure(ratios: Ratios) -> None:
     assert [label.get_text() for label in table.get_yticklabels()] == ["a|b *", "cut", "base"]
     assert [label.get_text() for label in table.get_xticklabels()] == ["one", "two"]
     texts = [text.get_text() for text in table.texts]
-    assert texts[:2] == ["0.50", "refuses"]
-    assert texts[2] == "refuses"
+    assert texts[:2] == ["0.50", "refused"]
+    assert texts[2] == "refused"
     assert texts[3].startswith(">")
     assert len(means.lines) > 3
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["* no theorem"]

@@ -165,44 +165,48 @@ def leads_to(indptr: Int64s, successors: Int32s, usable: Bools, actions: int, st
 
 
 @kernel
+def list_predecessors(
+    indptr: Int64s, successors: Int32s, actions: int, usable: Bools, start: Int64s, predecessors: Int32s
+) -> None:
+    """Fill `predecessors` with those of each state y, the goal included, each once; `start` is zero before.
+
+    Afterwards those of y lie between ``start[y - 1]``, or 0, and ``start[y]``.
+    """
+    states = start.size - 2
+    last = np.empty(states + 1, dtype=np.int32)
+    # The first pass counts. The second one writes, and moves each start to its end.
+    for writing in range(2):
+        for state in range(states + 1):
+            last[state] = -1
+            if writing:
+                start[state + 1] += start[state]
+        # The rows of a state lie side by side, so the last predecessor found tells whether this one is new.
+        for state in range(states):
+            for row in range(state * actions, (state + 1) * actions):
+                if usable[row]:
+                    for entry in range(indptr[row], indptr[row + 1]):
+                        successor = successors[entry]
+                        if last[successor] != state:
+                            last[successor] = state
+                            if writing:
+                                predecessors[start[successor]] = state
+                                start[successor] += 1
+                            else:
+                                start[successor + 1] += 1
+
+
+@kernel
 def find_sure_states(
     indptr: Int64s, successors: Int32s, actions: int, usable: Bools, distance: Int32s, order: Int32s
 ) -> int:
     """Compute the greatest fixed point: shrink `usable`, fill `distance` and `order`, return how many are sure."""
     states = distance.size
-    start = np.empty(states + 2, dtype=np.int64)
-    last = np.empty(states + 1, dtype=np.int32)
+    start = np.zeros(states + 2, dtype=np.int64)
     predecessors = np.empty(successors.size, dtype=np.int32)
     alive = np.empty(states, dtype=np.bool_)
     for state in range(states):
         alive[state] = True
-    for state in range(states + 1):
-        last[state] = -1
-        start[state] = 0
-    start[states + 1] = 0
-    # Predecessors of each state, the goal included, each once: the rows of a state lie side by side.
-    for state in range(states):
-        for row in range(state * actions, (state + 1) * actions):
-            if usable[row]:
-                for entry in range(indptr[row], indptr[row + 1]):
-                    successor = successors[entry]
-                    if last[successor] != state:
-                        last[successor] = state
-                        start[successor + 1] += 1
-    for state in range(states + 1):
-        start[state + 1] += start[state]
-        last[state] = -1
-    for state in range(states):
-        for row in range(state * actions, (state + 1) * actions):
-            if usable[row]:
-                for entry in range(indptr[row], indptr[row + 1]):
-                    successor = successors[entry]
-                    if last[successor] != state:
-                        last[successor] = state
-                        predecessors[start[successor]] = state
-                        start[successor] += 1
-    # The second pass moved each start to its end: start[y - 1] is now where the predecessors of y begin.
-
+    list_predecessors(indptr, successors, actions, usable, start, predecessors)
     remaining = states
     dropped_any = False
     while True:

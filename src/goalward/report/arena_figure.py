@@ -11,9 +11,11 @@ from matplotlib.figure import Figure
 
 from goalward.escapes import mathtext
 from goalward.number_format import number
+from goalward.report.arena_text import cell_text
 from goalward.report.figure_style import caveat_handles, new_figure
 from goalward.report.symbols import marked
 from goalward.results.ratios import Overall, Ratio, Ratios
+from goalward.results.statistics import Interval
 
 __all__ = ["arena_figure"]
 
@@ -50,7 +52,7 @@ def draw_table(panel: Axes, ratios: Ratios, order: list[Overall], columns: list[
     panel.imshow(image, cmap=COLOURS, norm=norm, aspect="auto")
     for row, line in enumerate(cells):
         for column, cell in enumerate(line):
-            panel.text(column, row, short_text(cell), ha="center", va="center", fontsize=6.5, color=ink(cell))
+            panel.text(column, row, cell_text(cell, short), ha="center", va="center", fontsize=6.5, color=ink(cell))
     end = -0.5
     for worlds in list(ratios.groups.values())[:-1]:
         end += len(worlds)
@@ -81,16 +83,8 @@ def draw_means(panel: Axes, order: list[Overall], group: str) -> None:
     panel.set_title(mathtext(f"over {group}") if group else "over all worlds", fontsize=9)
 
 
-def short_text(cell: Ratio | None) -> str:
-    if cell is None:
-        return ""
-    if cell.refusal:
-        return "refuses"
-    if math.isnan(cell.ratio.value):
-        return "failed" if cell.failed else "?"
-    value = cell.ratio.value
-    text = f"{value:.2f}" if value < 0.995 else number(value, 2)
-    return f">{text}" if cell.bound else text
+def short(ratio: Interval) -> str:
+    return f"{ratio.value:.2f}" if ratio.value < 0.995 else number(ratio.value, 2)
 
 
 def ink(cell: Ratio | None) -> str:

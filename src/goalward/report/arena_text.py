@@ -13,7 +13,7 @@ from goalward.report.tables import Rows, columns, markdown_table
 from goalward.results.ratios import Overall, Ratio, Ratios
 from goalward.results.statistics import Interval
 
-__all__ = ["arena_document", "arena_markdown", "arena_text"]
+__all__ = ["arena_document", "arena_markdown", "arena_text", "cell_text"]
 
 HEADINGS = ("agent", "geometric mean", "worst", "in", "95th percentile", "cut off", "failed", "refused", "CPU")
 NUMBERS = "1245678"
@@ -40,7 +40,7 @@ def arena_markdown(ratios: Ratios, name: str) -> str:
     rows: Rows = [("world", *(markdown(marked(agent, ratios.caveats)) for agent in ratios.agents))]
     for world in worlds_of(ratios):
         cells = [ratios.find(world, agent) for agent in ratios.agents]
-        rows.append((markdown(world), *(markdown(cell_text(cell, interval=True)) for cell in cells)))
+        rows.append((markdown(world), *(markdown(cell_text(cell, with_ends)) for cell in cells)))
     right = "".join(map(str, range(1, min(len(rows[0]), 10))))
     parts.append(f"## World by world\n\n{markdown_table(rows, right)}")
     parts.append("\n".join(f"* {markdown(note)}" for note in notes_on(ratios)))
@@ -105,7 +105,19 @@ def world_table(ratios: Ratios) -> str:
     return columns([(row[0], *(text.rjust(widths[place + 1]) for place, text in enumerate(row[1:]))) for row in rows])
 
 
-def cell_text(cell: Ratio | None, *, interval: bool = False) -> str:
+def without_ends(interval: Interval) -> str:
+    return number(interval.value, 2, zeros=True)
+
+
+def with_ends(interval: Interval) -> str:
+    """Write a ratio and the ends of its interval with two digits."""
+    value = without_ends(interval)
+    if math.isnan(interval.low):
+        return value
+    return f"{value} [{number(interval.low, 2, zeros=True)}, {number(interval.high, 2, zeros=True)}]"
+
+
+def cell_text(cell: Ratio | None, write: Callable[[Interval], str] = without_ends) -> str:
     """Write one ratio; what has none says why."""
     if cell is None:
         return ""
@@ -113,16 +125,7 @@ def cell_text(cell: Ratio | None, *, interval: bool = False) -> str:
         return "refused"
     if math.isnan(cell.ratio.value):
         return "failed" if cell.failed else "-"
-    text = with_ends(cell.ratio) if interval else number(cell.ratio.value, 2, zeros=True)
-    return f">{text}" if cell.bound else text
-
-
-def with_ends(interval: Interval) -> str:
-    """Write a ratio and the ends of its interval with two digits."""
-    value = number(interval.value, 2, zeros=True)
-    if math.isnan(interval.low):
-        return value
-    return f"{value} [{number(interval.low, 2, zeros=True)}, {number(interval.high, 2, zeros=True)}]"
+    return ">" * cell.bound + write(cell.ratio)
 
 
 def worlds_of(ratios: Ratios) -> Sequence[str]:
