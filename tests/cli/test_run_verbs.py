@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import goalward as gw
-from goalward.execution.repeat import equal
+from goalward.execution.repeat_check import equal
 from goalward.results.export import SCHEMA, export_table
 from goalward.results.store import Store
 

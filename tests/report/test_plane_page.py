@@ -9,7 +9,7 @@ import pytest
 
 import goalward as gw
 from goalward.agents import AggregatedPSRL, ContinuousPSRL
-from goalward.agents.continuous import BoxPlan
+from goalward.agents.continuous_base import BoxPlan
 from goalward.cli import main
 from goalward.errors import SettingError
 from goalward.report.plane_data import grid_of, on_planes

@@ -19,7 +19,7 @@ from itertools import count
 import numpy as np
 
 from goalward.agents.base import Steps, Task, register
-from goalward.agents.continuous import BoxPlan, ContinuousAgent
+from goalward.agents.continuous_base import BoxPlan, ContinuousAgent
 from goalward.agents.psrl import PSRL
 from goalward.agents.psrl_variants import TSDE
 from goalward.arrays import Floats, Int64s

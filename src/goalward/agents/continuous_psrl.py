@@ -36,7 +36,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from goalward.agents.base import register
-from goalward.agents.continuous import BoxPlan, ContinuousAgent
+from goalward.agents.continuous_base import BoxPlan, ContinuousAgent
 from goalward.arrays import Floats
 from goalward.beliefs.fourier_regression import Dynamics, FourierRegression
 from goalward.beliefs.regression_kernels import update_inverse

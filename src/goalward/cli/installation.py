@@ -31,7 +31,7 @@ def list_things(
         return
     from goalward.agents.base import registry as agents
     from goalward.beliefs.base import registry as priors
-    from goalward.report.list_text import registry_table
+    from goalward.report.registry_text import registry_table
     from goalward.worlds.base import registry as worlds
 
     registries: dict[str, Registry[Any]] = {"agents": agents, "priors": priors, "worlds": worlds}

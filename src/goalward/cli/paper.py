@@ -66,8 +66,8 @@ def reproduce(
 
 
 def reproduce_car(folder: Path, episodes: int, runs: int, workers: int | None) -> None:
-    from goalward.execution.car_runs import drive_all
-    from goalward.report.car_figure import publish_car
+    from goalward.execution.mountain_car_runs import drive_all
+    from goalward.report.mountain_car_figure import publish_car
 
     found = drive_all(
         folder,

@@ -17,7 +17,7 @@ __all__ = ["export", "prune", "rerun", "runs"]
 @app.command()
 def runs(folder: Folder, study: StudyName = None, json: Json = False) -> None:
     """List every run of a results folder with its key."""
-    from goalward.report.listing_text import listing_document, listing_text
+    from goalward.report.stored_runs_text import listing_document, listing_text
     from goalward.results.export import list_runs
     from goalward.results.store import Store
 
@@ -63,7 +63,7 @@ def rerun(
 ) -> None:
     """Carry out one run again and compare it with what is stored."""
     use_one_thread()
-    from goalward.execution.repeat import repeat
+    from goalward.execution.repeat_check import repeat
     from goalward.report.run_text import run_document, run_table
     from goalward.results.store import Store
 

@@ -97,7 +97,7 @@ def slurm(
     goalward slurm study.toml > study.sh; sbatch study.sh
     """
     use_one_thread()
-    from goalward.execution.cost_estimate import estimate_cost
+    from goalward.execution.time_estimate import estimate_cost
     from goalward.report.slurm_text import slurm_script
     from goalward.studies.study import Study
 

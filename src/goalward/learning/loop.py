@@ -14,28 +14,28 @@ from typing import Any, cast
 import numpy as np
 
 from goalward.agents.base import Agent, Learner, Plan, StepAgent, Task
-from goalward.agents.continuous import ContinuousAgent
+from goalward.agents.continuous_base import ContinuousAgent
 from goalward.agents.stretches import SelfActing
 from goalward.beliefs.base import LARGEST_NUMBER, Prior
 from goalward.errors import PolicyError, SettingError
-from goalward.learning.box_stage import BoxStage
-from goalward.learning.car_rollout import CarRollout
+from goalward.learning.continuous_stepwise import BoxStage
 from goalward.learning.endless import check_end
+from goalward.learning.environment_survey import model_of, read_model_environment, survey, told_by
 from goalward.learning.ledger import Ledger
+from goalward.learning.mountain_car_rollout import CarRollout
 from goalward.learning.regret import Optimum, known_optimum, unknown
 from goalward.learning.replay import Observer, Recorder
 from goalward.learning.rollout import Ended, Rollout
 from goalward.learning.run import Run
 from goalward.learning.stepwise import PATIENCE, Environment, Stepwise
-from goalward.learning.survey import model_of, read_model_environment, survey, told_by
 from goalward.model.box_task import BoxSteps, BoxTask
 from goalward.model.goal_task import GoalTask
 from goalward.model.ssp import SSP, check_model
 from goalward.phases import phase
 from goalward.seeds import checked_seed, generator, streams
 from goalward.settings import checked_integer
-from goalward.worlds.outcomes import Outcome
 from goalward.worlds.ssp_mountain_car import SSPMountainCar
+from goalward.worlds.step_rules import Outcome
 
 __all__ = ["learn"]
 
@@ -88,7 +88,7 @@ def learn(
         a model, an episode that ends away from the goal is a restart at this cost.
     goal, cost
         What the steps of an environment mean: which of them reach the goal, and what they cost. See
-        `goalward.worlds.outcomes`.
+        `goalward.worlds.step_rules`.
     task
         What the agent is told of an environment without a model, if the environment does not say it itself.
     resume

@@ -20,7 +20,7 @@ A model never cuts an episode off. An environment may, which ends a plan that sa
 
     CUT             the environment cut the episode off, and stop_when_cut holds
 
-In a goal task with continuous states (`goalward.learning.box_stage`) a plan ends instead when it has seen enough::
+With continuous states (`goalward.learning.continuous_stepwise`) a plan ends instead when it has seen enough::
 
     INFORMATION     what is known about an action has doubled
 

@@ -1,14 +1,14 @@
 """The same acting, step by step through a Gymnasium-style environment.
 
 An environment has ``reset(seed=...) -> (state, info)`` and ``step(action) -> (state, reward, terminated, truncated,
-info)``. What the reward means and which steps reach the goal is said by rules (`goalward.learning.survey`). An episode
-that ends away from the goal is never learnt as one that reached it: it leads to a state in which the agent can only
-give up, or, if it may not, it ends the run with an error. `truncated` breaks the episode off: the step is learnt with
-the state it led to, never as a visit to the goal, and the environment is reset.
+info)``. Rules say what the reward means and which steps reach the goal (`goalward.worlds.step_rules`). An episode that
+ends away from the goal is never learnt as one that reached it: it leads to a state in which the agent can only give up,
+or, if it may not, it ends the run with an error. `truncated` breaks the episode off: the step is learnt with the state
+it led to, never as a visit to the goal, and the environment is reset.
 
 A plan means here exactly what it means in `rollout`. An environment that draws one uniform number for each step from
-the generator that ``reset(seed=...)`` made, and takes the successor as `acting.draw_successor` does, gives the same
-trajectory bit for bit.
+the generator that ``reset(seed=...)`` made, and takes the successor as `goalward.model.dynamics.draw_successor` does,
+gives the same trajectory bit for bit.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import numpy as np
 
 from goalward.agents.base import NEVER, Plan, StepAgent, Steps, Task
 from goalward.errors import CostError, EndlessRunError, PolicyError, SettingError
+from goalward.learning.environment_survey import Reading
 from goalward.learning.rollout import BLOCK, Ended, Luck, prepare_policy, visit_limits
-from goalward.learning.survey import Reading
 from goalward.model.dynamics import draw_action
-from goalward.worlds.outcomes import CostRule, GoalRule, Outcome, name_of
 from goalward.worlds.spaces import StateNumbers
+from goalward.worlds.step_rules import CostRule, GoalRule, Outcome, name_of
 
 __all__ = ["PATIENCE", "Environment", "Stepwise"]
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from goalward import __version__
 from goalward.agents.base import CAVEAT
-from goalward.agents.continuous import BoxPlan
+from goalward.agents.continuous_base import BoxPlan
 from goalward.arrays import Floats, Int64s
 from goalward.learning.run import Run
 from goalward.model.box_task import BoxTask

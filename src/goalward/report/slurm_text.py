@@ -7,7 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from goalward.execution.cost_estimate import SHORTEST_SECONDS, Estimate
+from goalward.execution.time_estimate import SHORTEST_SECONDS, Estimate
 from goalward.number_format import duration
 
 __all__ = ["slurm_script"]

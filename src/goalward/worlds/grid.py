@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.errors import SettingError
+from goalward.model.fewer_actions import keep_rows
 from goalward.model.layout import GridLayout
-from goalward.model.rows import keep_rows
 from goalward.model.ssp import SSP
 from goalward.settings import check_memory, checked_integer, checked_number
 from goalward.worlds.base import register
-from goalward.worlds.map_drawing import GOAL, PIT, START, Drawing, read_drawing
+from goalward.worlds.map_text import GOAL, PIT, START, Drawing, read_drawing
 
 __all__ = ["DIRECTIONS", "check_size", "grid_map", "grid_world"]
 

@@ -7,7 +7,7 @@ from itertools import product
 from goalward.model.ssp import SSP
 from goalward.settings import checked_integer, checked_number
 from goalward.worlds.base import register
-from goalward.worlds.map_drawing import GOAL, START, read_drawing
+from goalward.worlds.map_text import GOAL, START, read_drawing
 
 __all__ = ["racetrack"]
 

@@ -9,7 +9,7 @@ import pytest
 
 import goalward as gw
 from goalward.errors import UnknownNameError
-from goalward.execution.car_runs import CarRun, drive_all
+from goalward.execution.mountain_car_runs import CarRun, drive_all
 from goalward.seeds import run_seed
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from goalward.execution.car_runs import CarRun
-from goalward.report.car_figure import car_figure, car_table, publish_car
+from goalward.execution.mountain_car_runs import CarRun
+from goalward.report.mountain_car_figure import car_figure, car_table, publish_car
 
 RUNS = [
     CarRun("PSRL-SSP", "psrl", "psrl", 0, 4, 900, 900, 1.0, "max_steps ended the run", [300.0, 100.0]),

@@ -3,9 +3,9 @@
 import pytest
 
 from goalward.errors import SettingError
-from goalward.execution.cost_estimate import Estimate, estimate_cost
 from goalward.execution.pools import InProcess
 from goalward.execution.runner import jobs_of, run_study
+from goalward.execution.time_estimate import Estimate, estimate_cost
 from goalward.results.store import Store
 from goalward.studies.study import Study
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from goalward.execution.car_runs import PUBLISHED, CarRun
+from goalward.execution.mountain_car_runs import PUBLISHED, CarRun
 from goalward.report.agent_styles import agent_styles
 from goalward.report.documents import write_text
 from goalward.report.figure_style import figure_files, finish_axes, grouped_ticks, new_figure, save_figure

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from goalward.agents.base import NEVER
-from goalward.agents.continuous import BoxPlan
+from goalward.agents.continuous_base import BoxPlan
 from goalward.arrays import Floats
 from goalward.errors import PolicyError
 from goalward.learning.rollout import BLOCK, Ended, Luck

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from goalward.execution import car_runs
+from goalward.execution import mountain_car_runs
 
 Call = Callable[..., tuple[int, str, str]]
 
 
 def test_the_figure_is_made_and_kept(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = [driver for driver in car_runs.DRIVERS if driver.agent in ("tsde", "uniform")]
-    monkeypatch.setattr(car_runs, "DRIVERS", tuple(chosen))
+    chosen = [driver for driver in mountain_car_runs.DRIVERS if driver.agent in ("tsde", "uniform")]
+    monkeypatch.setattr(mountain_car_runs, "DRIVERS", tuple(chosen))
     arguments = ("reproduce", "--figure", "mountain-car", "--episodes", 2, "--out", tmp_path, "--workers", 1)
     code, out, err = call(*arguments)
     assert code == 0
