@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TextIO, TypeVar
@@ -28,7 +28,10 @@ _hushed = 0
 
 @dataclass(eq=False)
 class Phase:
-    """One thing that is being done: `done` of `total` units, if they can be counted, and a second count beside them."""
+    """One thing that is being done: `done` of `total` units, if they can be counted, and a second count beside them.
+
+    `parts` returns what is being done elsewhere, such as in other processes.
+    """
 
     text: str
     total: int = 0
@@ -37,6 +40,7 @@ class Phase:
     done: int = 0
     second: int = 0
     began: float = field(default_factory=time.monotonic)
+    parts: Callable[[], list[str]] | None = None
 
     def advance(self, done: int, second: int = 0) -> None:
         """Note how far it is."""
@@ -53,7 +57,8 @@ class Phase:
         parts += [f"{self.second:,} {self.second_unit}"] if self.second else []
         if 0 < self.done < self.total:
             parts.append(f"about {duration((now - self.began) * (self.total - self.done) / self.done)} left")
-        return f"{self.text}: {', '.join(parts)}" if parts else self.text
+        own = f"{self.text}: {', '.join(parts)}" if parts else self.text
+        return "; ".join([own, *(self.parts() if self.parts else [])])
 
 
 @contextmanager

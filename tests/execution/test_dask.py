@@ -5,13 +5,15 @@ import re
 import signal
 import subprocess
 import sys
+from concurrent.futures import Future
 
 import pytest
 
 from goalward.errors import SettingError
-from goalward.execution import worker
+from goalward.execution import session, worker
 from goalward.execution.pools import Dask, InProcess, check_address
 from goalward.execution.runner import run_study
+from goalward.report.status_text import report_text
 from goalward.results.store import Store
 from goalward.studies.study import Study
 from processes import start_goalward, start_python, wait_until
@@ -154,6 +156,30 @@ def test_a_worker_that_joins_later_with_another_goalward_stops_the_study(tmp_pat
     assert "that joined later has" in report.stopped
     assert "this process ('0.0.1', 1, 'other kernels')" in report.stopped
     assert run_study(study, store, InProcess).complete, "the same study goes on where it was stopped"
+
+
+class Deserted(InProcess):
+    """A cluster whose workers have all left: it takes runs and answers nothing."""
+
+    empty = True
+
+    def submit(self, function, *arguments):
+        return Future()
+
+
+def test_a_cluster_without_workers_ends_the_study_after_a_while(tmp_path, monkeypatch):
+    monkeypatch.setattr(session, "EMPTY_SECONDS", 0.05)
+    monkeypatch.setattr(session, "CHECK_SECONDS", 0.01)
+    study = Study.from_dict({"name": "left", "runs": 2, "episodes": 2, "worlds": [{"world": "grid-world"}],
+                             "agents": [{"agent": "uniform"}]})  # fmt: skip
+    store = Store.open(tmp_path / "results", create=True)
+    notes = []
+    report = run_study(study, store, Deserted, watch=lambda progress: notes.append(progress.note))
+    assert (report.done, report.complete, report.failures) == (0, False, [])
+    assert "no workers for some time; start some, and the same command goes on" in report.stopped
+    assert notes[-1] == "the cluster has no workers; waiting for some"
+    assert "no run was made; 0 of 2 runs" in report_text(report, store.folder)
+    assert run_study(study, store, InProcess).complete
 
 
 def test_dask_may_be_missing(monkeypatch):

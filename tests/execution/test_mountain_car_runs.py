@@ -9,7 +9,7 @@ import pytest
 
 import goalward as gw
 from goalward.errors import UnknownNameError
-from goalward.execution.mountain_car_runs import CarRun, drive_all
+from goalward.execution.mountain_car_runs import DRIVERS, Board, CarRun, drive, drive_all
 from goalward.seeds import run_seed
 
 
@@ -51,3 +51,12 @@ def test_a_file_that_asks_for_something_else_is_carried_out_again(tmp_path: Path
 def test_agents_of_the_figure(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="no agent of this figure is called 'ulcv'; did you mean 'ulcvi'"):
         drive_all(tmp_path, 1, only=["ulcv"])
+
+
+def test_a_run_notes_how_far_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "board"
+    path.write_bytes(bytes(2 * 2 * 8))
+    run = drive(DRIVERS[-1], 0, 3, 5_000, (str(path), 2), 1)
+    counts = Board(str(path), 2).counts
+    assert counts[0].tolist() == [0, 0]
+    assert counts[1].tolist() == [len(run.costs), run.steps]

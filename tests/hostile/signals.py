@@ -76,6 +76,7 @@ def attack(rng: random.Random, folder: Path) -> str:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
     assert "Traceback" not in err, err
+    assert "leaked" not in err, err
     assert process.returncode in ((0, 1) if target == "workers" else (0, 128 + number)), (process.returncode, err)
     if process.returncode > 1:
         said = [line for line in err.splitlines() if "goalward: " in line]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import goalward as gw
-from goalward import SSP, agents, learn
+from goalward import SSP, agents, learn, worlds
 from goalward.agents import PSRL
 from goalward.agents.storage import load, save
 from goalward.errors import EndlessRunError, SettingError, UnreachableGoalError
@@ -32,9 +32,15 @@ def free_loop() -> SSP:
 
 
 def test_a_dead_end_that_can_be_reached_is_refused() -> None:
-    with pytest.raises(EndlessRunError, match=r"one can get to state pit, .* pass give_up_cost=.* or max_steps"):
+    with pytest.raises(EndlessRunError, match=r"one can get to state pit, .* --give-up-cost 20, or .*max_steps"):
         learn(PSRL(), pit(), 10)
     assert learn(agents.make("uniform"), pit(), 10, max_steps=1000).truncated
+
+
+def test_dead_ends_of_a_map_are_named_by_their_places() -> None:
+    world = worlds.make("grid-map", text="S.G\n.O.", success=1.0)
+    with pytest.raises(EndlessRunError, match="one can get to row 1, column 1, from which"):
+        learn(PSRL(), world, 10)
 
 
 def test_a_dead_end_out_of_reach_is_none() -> None:
@@ -66,7 +72,7 @@ def test_a_start_without_a_sure_way_says_what_helps() -> None:
     only = SSP.from_dense([[[0.5, 0.0, 0.5]], [[0.0, 1.0, 0.0]]], np.ones((2, 1)))
     leap = SSP.from_dense([[[0.0, 0.5, 0.5]], [[0.0, 1.0, 0.0]]], np.ones((2, 1)))
     assert not learn(PSRL(), only, 10).truncated
-    with pytest.raises(UnreachableGoalError, match="surely from the start, state 0; pass give_up_cost"):
+    with pytest.raises(UnreachableGoalError, match="surely from the start, state 0; let the agent give up"):
         learn(PSRL(), leap, 10, max_steps=10)
 
 

@@ -3,8 +3,9 @@ import pytest
 
 from goalward import SSP, GridLayout
 from goalward.errors import ShapeError
+from goalward.model.layout import state_label
 from goalward.report.grid_text import grid_text
-from goalward.report.symbols import ASCII, action_marks, state_label
+from goalward.report.symbols import ASCII, action_marks
 from goalward.worlds import grid_map, grid_world, random_mdp_v0
 
 WALLED = grid_map("S.#.\n..#.\n.G##")

@@ -77,6 +77,7 @@ def test_the_page_follows_the_run(visit, live):
     assert page.inner_text("h1").startswith("<b>psrl")
     wait_until(page, "window.goalward.replays[0].epochs === 12")
     assert page.inner_text(".epoch-label") != ""
+    wait_until(page, "window.goalward.lead.last > 1 && window.goalward.lead.frame === window.goalward.lead.last")
     run = finish()
     wait_until(page, "document.querySelector('.live').textContent === 'the run is over'")
     assert page.evaluate("window.goalward.replays[0].epochs") == len(run.epochs)

@@ -14,6 +14,7 @@ from goalward import agents
 from goalward.cli import main
 from goalward.errors import SettingError
 from goalward.learning.regret import optimum
+from goalward.registry import summary
 from goalward.report.page_data import Block, script_json
 from goalward.report.replay_data import MOST_MODEL_NUMBERS
 
@@ -155,6 +156,25 @@ def test_planning_anew_gives_the_values_of_the_planner(visit, path, runs):
     others = np.arange(GRID.states) != 6
     assert shown[others] == pytest.approx(expected[others], rel=1e-9)
     wait_until(page, "location.hash.includes('walls=6')")
+
+
+def test_the_page_explains_its_words(visit, path):
+    page = visit(path)
+    words = page.locator(".words dl")
+    assert not words.is_visible()
+    page.click(".words summary")
+    assert words.is_visible()
+    text = words.inner_text()
+    assert "epoch\nthe time in which the agent follows one plan." in text
+    assert f"bernstein-ssp\n{summary(agents.find('bernstein-ssp'))}" in text
+
+
+def test_giving_up_has_a_mark_and_an_explanation(tmp_path):
+    pit = gw.worlds.make("grid-map", text="S.G\n.O.")
+    run = gw.learn(gw.agents.PSRL(), pit, 5, give_up_cost=5.0, keep_replay=True)
+    page = gw.watch(run)
+    assert page.document["world"]["actionMarks"] == ["←", "→", "↑", "↓", "↺"]
+    assert "<dt>↺ give up</dt>" in page.html
 
 
 def test_events_lead_to_their_epochs(visit, path, runs):

@@ -15,7 +15,7 @@ from goalward.claims.run_source import RunSource
 from goalward.claims.verdicts import Finding, Verdict
 from goalward.errors import UnknownNameError
 from goalward.execution.pools import open_pool
-from goalward.phases import counted
+from goalward.phases import phase
 from goalward.results.store import Store
 
 __all__ = ["TESTS", "check_claims"]
@@ -80,10 +80,12 @@ def check_claims(
     source = RunSource(store, pool, quick=quick)
     try:
         findings = []
-        for name in counted("testing claims", "tests", names, len(names)):
+        for number, name in enumerate(names, start=1):
             if watch is not None:
                 watch(name)
-            findings += [undecided(each) if quick else each for each in TESTS[name](source)]
+            # Tests differ too much in length for an estimate of the time that is left.
+            with phase(f"testing claims: {name}, test {number} of {len(names)}"):
+                findings += [undecided(each) if quick else each for each in TESTS[name](source)]
     except BaseException:
         pool.stop()
         raise

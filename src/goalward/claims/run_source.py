@@ -13,7 +13,9 @@ from goalward import worlds
 from goalward.errors import TheoryError
 from goalward.execution.pools import Pool
 from goalward.execution.runner import run_study
+from goalward.execution.session import Progress
 from goalward.model.ssp import SSP
+from goalward.phases import counted, phase
 from goalward.results.results import CellResults, Results, load_results
 from goalward.results.store import Store
 from goalward.studies.attachments import Attachments
@@ -62,7 +64,13 @@ class RunSource:
         # It gets a name of its own, because the folder may hold the study in its original size.
         written = Study.load(name)
         study = written.replace(name=f"claims-{written.spec.name}-{episodes}", runs=runs, episodes=episodes)
-        report = run_study(study, self.store, lambda: self.pool)
+        with phase(f"making the runs of {study.spec.name}", unit="runs") as making:
+
+            def note(progress: Progress) -> None:
+                making.total = progress.wanted.total()
+                making.advance(progress.done.total())
+
+            report = run_study(study, self.store, lambda: self.pool, watch=note)
         if not report.complete:
             failed = [f"{f.agent} in {f.world}: {f.error}" for f in report.failures] or [str(report.stopped)]
             raise TheoryError(f"{len(failed)} runs of {name} failed, so there is no verdict: {failed[0]}")
@@ -74,7 +82,11 @@ class RunSource:
         given = list(tasks)
         parts = [given[start : start + size] for start in range(0, len(given), size)]
         futures = [self.pool.submit(call_each, function, part) for part in parts]
-        return [answer for future in futures for answer in future.result()]
+        return [
+            answer
+            for future in counted("making runs with their models", "parts", futures, len(futures))
+            for answer in future.result()
+        ]
 
 
 def call_each(function: Callable[..., Result], tasks: Iterable[Sequence[Any]]) -> list[Result]:

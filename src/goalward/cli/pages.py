@@ -11,6 +11,7 @@ import typer
 
 from goalward.cli.app import app, say
 from goalward.cli.options import AgentSettings, Folder, GiveUpCost, Level, Settings, StudyName, World
+from goalward.phases import phase
 
 if TYPE_CHECKING:
     from goalward.execution.single_run import SingleRun
@@ -121,8 +122,9 @@ def watch(
                         max_steps=max_steps, give_up_cost=give_up_cost, keep_replay=True, watch=watcher,
                     )
                 )  # fmt: skip
-    page = make_page(*(each.run for each in found), world=world)
-    place = page.save(out)
+    with phase("writing the page"):
+        page = make_page(*(each.run for each in found), world=world)
+        place = page.save(out)
     for each in found:
         say(run_line(each))
     say(f"written: {place}")

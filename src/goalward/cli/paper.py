@@ -66,16 +66,18 @@ def reproduce(
 
 
 def reproduce_car(folder: Path, episodes: int, runs: int, workers: int | None) -> None:
+    from goalward.execution.interrupts import keeping
     from goalward.execution.mountain_car_runs import drive_all
     from goalward.report.mountain_car_figure import publish_car
 
-    found = drive_all(
-        folder,
-        episodes,
-        runs,
-        workers=workers,
-        watch=lambda run: typer.echo(f"done: {run.label}, run {run.number}, {run.seconds:.1f} s", err=True),
-    )
+    with keeping(f"the runs that are over are stored in {folder}, and the same command goes on there"):
+        found = drive_all(
+            folder,
+            episodes,
+            runs,
+            workers=workers,
+            watch=lambda run: typer.echo(f"done: {run.label}, run {run.number}, {run.seconds:.1f} s", err=True),
+        )
     say(publish_car(found, folder))
 
 
@@ -104,6 +106,7 @@ def claims(
     """Test the claims of the paper and print a verdict on each."""
     from goalward.claims.catalogue import check_claims
     from goalward.claims.regret_table import stored_regret_rows
+    from goalward.execution.interrupts import keeping
     from goalward.report.claims_text import (
         claims_document,
         claims_markdown,
@@ -114,9 +117,10 @@ def claims(
     from goalward.report.documents import write_text
     from goalward.results.store import Store
 
-    found = check_claims(
-        out, quick=quick, only=only, workers=workers, watch=lambda name: typer.echo(f"testing: {name}", err=True)
-    )
+    with keeping(f"the studies that are over are stored in {out}, and the same command goes on there"):
+        found = check_claims(
+            out, quick=quick, only=only, workers=workers, watch=lambda name: typer.echo(f"testing: {name}", err=True)
+        )
     keep_claims(out, found)
     if markdown is not None:
         write_text(markdown, claims_markdown(found))

@@ -11,10 +11,12 @@ told 250 for both, the cost of an episode that the paper's figure ends with.
 from __future__ import annotations
 
 import json
+import tempfile
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from goalward.errors import FileError, UnknownNameError
 from goalward.execution.pools import open_pool
 from goalward.files import parse_json, read_bytes, write_bytes
 from goalward.learning.loop import learn
+from goalward.phases import phase
 from goalward.seeds import run_seed
 from goalward.settings import checked_integer
 from goalward.worlds.ssp_mountain_car import SSPMountainCar
@@ -95,14 +98,29 @@ class CarRun:
         return np.cumsum(self.costs) / np.arange(1, len(self.costs) + 1)
 
 
-def drive(driver: Driver, number: int, episodes: int, max_steps: int) -> CarRun:
-    """Carry out one run."""
+class Board:
+    """How far each run is, in a file that the processes of a pool share: episodes and steps, run by run."""
+
+    def __init__(self, path: str, runs: int):
+        self.counts = np.memmap(path, dtype=np.int64, mode="r+", shape=(runs, 2))
+
+    def note(self, place: int, episodes: int, steps: int) -> bool:
+        """Note how far a run is; return that it goes on."""
+        self.counts[place] = episodes, steps
+        return True
+
+
+def drive(
+    driver: Driver, number: int, episodes: int, max_steps: int, board: tuple[str, int] | None = None, place: int = 0
+) -> CarRun:
+    """Carry out one run; `board` is the file and the size of a `Board`, on which it notes how far it is."""
     agent = agents.find(driver.agent)(**driver.settings)
     seed = run_seed(0, "mountain-car", number)
     # A run of a few steps comes first, so that the time is not that of compiling.
     learn(agent, SSPMountainCar(*driver.cells), episodes, seed, max_steps=2)
     began = time.process_time()
-    run = learn(agent, SSPMountainCar(*driver.cells), episodes, seed, max_steps=max_steps)
+    watch = partial(Board(*board).note, place) if board else None
+    run = learn(agent, SSPMountainCar(*driver.cells), episodes, seed, max_steps=max_steps, watch=watch)
     seconds = time.process_time() - began
     costs = run.costs[run.reached].tolist()
     return CarRun(
@@ -139,28 +157,52 @@ def drive_all(
 
     def keep(i: int, run: CarRun) -> None:
         found[i] = run
+        driving.advance(driving.done + 1)
         folder.mkdir(parents=True, exist_ok=True)
         write_bytes(places[i], json.dumps({"version": VERSION, **asdict(run)}).encode())
         if watch is not None:
             watch(run)
 
-    try:
-        waiting = {}
-        for i, (driver, number, limit) in enumerate(jobs):
-            if found[i] is None:
-                future = pool.submit(drive, driver, number, episodes, limit)
+    missing = [i for i, run in enumerate(found) if run is None]
+    with tempfile.NamedTemporaryFile() as file, phase("driving the car", len(missing), "runs") as driving:
+        shared = file.name, len(jobs)
+        file.truncate(2 * 8 * len(jobs))
+        board = Board(*shared)
+
+        def parts() -> list[str]:
+            going = [i for i in missing if found[i] is None and board.counts[i, 1]]
+            return [
+                progress_line(jobs[i][0], int(board.counts[i, 0]), int(board.counts[i, 1]), episodes, jobs[i][2])
+                for i in going
+            ]
+
+        driving.parts = parts
+        try:
+            waiting = {}
+            for i in missing:
+                driver, number, limit = jobs[i]
+                future = pool.submit(drive, driver, number, episodes, limit, shared, i)
                 if future.done():  # in this process: kept before the next one begins
                     keep(i, future.result())
                 else:
                     waiting[future] = i
-        for future in as_completed(waiting):
-            keep(waiting[future], future.result())
-    except BaseException:
-        pool.stop()
-        raise
-    pool.close()
+            for future in as_completed(waiting):
+                keep(waiting[future], future.result())
+        except BaseException:
+            pool.stop()
+            raise
+        pool.close()
     order = list(known)
     return sorted((run for run in found if run is not None), key=lambda run: (order.index(run.name), run.number))
+
+
+def progress_line(driver: Driver, done: int, steps: int, episodes: int, limit: int) -> str:
+    """Say how far a run is.
+
+    >>> progress_line(DRIVERS[3], 12, 480_100, 2000, 100_000_000)
+    'UC-SSP: 12 of 2,000 episodes, 480,100 of at most 100,000,000 steps'
+    """
+    return f"{driver.label}: {done:,} of {episodes:,} episodes, {steps:,} of at most {limit:,} steps"
 
 
 def stored(place: Path, driver: Driver, episodes: int, limit: int) -> CarRun | None:

@@ -44,6 +44,11 @@ class Pool(ABC):
         """Whether no worker can be reached any more."""
         return False
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is no worker at the moment."""
+        return False
+
     @abstractmethod
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Have a function called."""
@@ -220,6 +225,14 @@ class Dask(Pool):
     def gone(self) -> bool:
         """Whether the client has given up on the scheduler."""
         return str(self.client.status) in ("closing", "closed")
+
+    @property
+    def empty(self) -> bool:
+        """Whether the scheduler answers that it has no workers."""
+        try:
+            return not self.client.nthreads()
+        except (OSError, TypeError, AttributeError):  # it does not answer; `gone` tells whether it is lost
+            return False
 
     def close(self) -> None:
         """Leave the cluster."""

@@ -32,6 +32,7 @@ __all__ = ["Progress", "Session", "Watch"]
 
 BATCH_SECONDS = 0.5
 CHECK_SECONDS = 1.0  # how often to check that there still are workers
+EMPTY_SECONDS = 600.0  # how long to wait for workers when all of a cluster have left
 MOST_ATTEMPTS = 3
 
 
@@ -49,6 +50,8 @@ class Progress:
     failed: int = 0
     seconds: float = 0.0
     seconds_left: float | None = None
+    note: str = ""
+    """What keeps the study from going on, if anything does."""
 
 
 Watch = Callable[[Progress], None]
@@ -71,6 +74,7 @@ class Session:
         self.failures: list[Failure] = []
         self.stopped: str | None = None
         self.start = time.perf_counter()
+        self.workers_seen = time.monotonic()
         self.progress = Progress(total, total - len(jobs))
         self.progress.wanted.update(self.label(job) for job in jobs)
 
@@ -99,7 +103,7 @@ class Session:
         try:
             self.notice(pool)
             pool.warm()
-            self.start = time.perf_counter()
+            self.start, self.workers_seen = time.perf_counter(), time.monotonic()
             while self.in_flight or (self.waiting and self.stopped is None):
                 self.hand_out(pool)
                 ended, _ = wait(self.in_flight, CHECK_SECONDS, FIRST_COMPLETED)
@@ -107,6 +111,14 @@ class Session:
                 if pool.gone:
                     self.stopped = "the scheduler cannot be reached any more; what is stored is not run again"
                     break
+                if ended:
+                    self.workers_seen = time.monotonic()
+                elif self.is_deserted(pool):
+                    self.stopped = (
+                        "the cluster has had no workers for some time; start some, and the same command goes on"
+                    )
+                    pool.stop()
+                    return
                 lost = [jobs for future in ended if (jobs := self.take_in(future))]
                 if lost:
                     self.recover(pool, lost)
@@ -115,6 +127,15 @@ class Session:
             pool.stop()
             raise
         pool.close()
+
+    def is_deserted(self, pool: Pool) -> bool:
+        """Return whether there have been no workers for too long; say so while there are none."""
+        now = time.monotonic()
+        if not pool.empty:
+            self.workers_seen, self.progress.note = now, ""
+            return False
+        self.progress.note = "the cluster has no workers; waiting for some"
+        return now - self.workers_seen > EMPTY_SECONDS
 
     def hand_out(self, pool: Pool) -> None:
         """Keep the workers busy."""

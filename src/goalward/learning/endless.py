@@ -16,10 +16,14 @@ import numpy as np
 from goalward.agents.base import Learner
 from goalward.arrays import Bools, Int64s
 from goalward.errors import EndlessRunError, UnreachableGoalError
+from goalward.model.layout import state_label
 from goalward.model.ssp import SSP
 from goalward.model.structure import can_reach_goal, reached_from, state_graph, sure_states, zero_cost_components
 
 __all__ = ["check_end"]
+
+LET_IT_GIVE_UP = "let the agent give up and start again at a cost: give_up_cost=20, or --give-up-cost 20"
+LIMIT_IT = "end the run after some steps: max_steps=100_000, or --max-steps 100000"
 
 
 def check_end(ssp: SSP, agent: Learner, limited: bool) -> None:
@@ -41,8 +45,7 @@ def check_dead_ends(ssp: SSP, dead: Bools) -> None:
     if len(reached):
         raise EndlessRunError(
             f"the run might never end: from the start one can get to {named(ssp, reached)}, from which no policy"
-            " reaches the goal surely; pass give_up_cost=..., so that the agent may give up and start again at that"
-            " cost, or max_steps=..., which ends the run"
+            f" reaches the goal surely; {LET_IT_GIVE_UP}, or {LIMIT_IT}"
         )
 
 
@@ -55,27 +58,28 @@ def check_free_loops(ssp: SSP, agent: str) -> None:
         loop = np.flatnonzero(component == component[inside[0]])
         raise EndlessRunError(
             f"the run might never end: one can stay in {named(ssp, loop)} for ever at no cost, and {agent} may do so;"
-            " take an agent that plans with costs above zero, such as psrl with perturb_costs=True or uc-ssp, or pass"
-            " max_steps=..., which ends the run"
+            " take an agent that plans with costs above zero, such as psrl with perturb_costs=True or uc-ssp, or"
+            f" {LIMIT_IT}"
         )
 
 
 def hopeless(ssp: SSP) -> UnreachableGoalError:
     """Return the error for a start from which no policy reaches the goal surely."""
-    start = ssp.state_name(ssp.initial_state)
+    start = named(ssp, np.array([ssp.initial_state]))
     if can_reach_goal(ssp)[ssp.initial_state]:
-        return UnreachableGoalError(
-            f"no policy reaches the goal surely from the start, state {start}; pass give_up_cost=..., so that the agent"
-            " may give up and start again at that cost"
-        )
+        return UnreachableGoalError(f"no policy reaches the goal surely from the start, {start}; {LET_IT_GIVE_UP}")
     return UnreachableGoalError(
-        f"no path leads from the start, state {start}, to the goal; see goalward.structure(ssp), or choose another"
+        f"no path leads from the start, {start}, to the goal; see goalward.structure(ssp), or choose another"
         " start with ssp.with_initial_state"
     )
 
 
 def named(ssp: SSP, states: Int64s) -> str:
     """Return some states in words."""
-    names = ", ".join(ssp.state_name(int(state)) for state in states[:3])
+    between = ", "
+    kind = f"state{'s' * (len(states) > 1)} "
+    if ssp.state_names is None and ssp.layout is not None:
+        kind, between = "", "; "
+    names = between.join(state_label(ssp, int(state)) for state in states[:3])
     more = f" and {len(states) - 3:,} more" if len(states) > 3 else ""
-    return f"state{'s' * (len(states) > 1)} {names}{more}"
+    return f"{kind}{names}{more}"

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from goalward.errors import ShapeError
 
-__all__ = ["GridLayout"]
+if TYPE_CHECKING:
+    from goalward.model.ssp import SSP
+
+__all__ = ["GridLayout", "state_label"]
 
 
 class GridLayout:
@@ -122,3 +125,11 @@ def as_array(given: ArrayLike) -> NDArray[Any] | None:
         return np.asarray(given)
     except ValueError:
         return None
+
+
+def state_label(ssp: SSP, state: int) -> str:
+    """Return the name of a state, or its place on the grid if it has no name, or else its number."""
+    if ssp.state_names is None and ssp.layout is not None and state < ssp.states:
+        row, column = divmod(int(ssp.layout.cells[state]), ssp.layout.columns)
+        return f"row {row}, column {column}"
+    return ssp.state_name(state)

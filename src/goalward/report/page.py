@@ -22,6 +22,7 @@ from goalward.errors import SettingError
 from goalward.escapes import visible
 from goalward.files import write_bytes
 from goalward.report.page_data import Block, script_json
+from goalward.report.page_words import words_html
 
 __all__ = ["Page", "check_place", "show_file"]
 
@@ -59,6 +60,7 @@ class Page:
             policy=policy,
             title=html.escape(visible(self.title)),
             style=style,
+            words=words_html(self.kind, self.document),
             document=script_json(document),
             block=self.block.text(),
             script=script,
@@ -129,6 +131,7 @@ TEMPLATE = """\
 </head>
 <body>
 <main id="page"><p class="loading">Reading the page ...</p></main>
+{words}
 <noscript><p>This page draws itself with JavaScript, which is switched off here.</p></noscript>
 <script type="application/json" id="document">{document}</script>
 <script type="text/plain" id="block">{block}</script>

@@ -46,7 +46,7 @@ def show_lines(stream: TextIO) -> Iterator[Show]:
         nonlocal last
         done, wanted = progress.done.total(), progress.wanted.total()
         now = time.monotonic()
-        if done:
+        if done or progress.note:
             # Long runs come first, which this estimate knows.
             making.text = f"making runs: {summary_line(progress)}"
         if last is None:
@@ -99,6 +99,8 @@ def summary_line(progress: Progress) -> str:
         parts.append(f"{progress.failed:,} failed")
     if progress.seconds_left is not None and done < wanted:
         parts.append(f"about {duration(progress.seconds_left)} left")
+    if progress.note:
+        parts.append(progress.note)
     return ", ".join(parts)
 
 

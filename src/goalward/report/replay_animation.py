@@ -15,6 +15,7 @@ from goalward.escapes import mathtext
 from goalward.files import replacing
 from goalward.learning.replay import Replay
 from goalward.model.ssp import SSP
+from goalward.phases import counted
 from goalward.planning.solve import solve_all
 from goalward.report.documents import writing
 from goalward.report.grid_figure import GridPanel, ink_colours
@@ -47,7 +48,10 @@ def save_animation(path: Path, world: SSP, replays: Mapping[str, Replay]) -> int
     values = solve_all(world).values
     largest = 2.0 * float(values[np.isfinite(values)].max(initial=0.5))
     chosen = early_places(len(lead.frames))
-    pictures = [picture(world, replays, lead.frames[place].start_episode, place, largest) for place in chosen]
+    pictures = [
+        picture(world, replays, lead.frames[place].start_episode, place, largest)
+        for place in counted("drawing the animation", "pictures", chosen, len(chosen))
+    ]
     palette = pictures[-1].quantize(128)
     frames = [each.quantize(palette=palette, dither=Image.Dither.NONE) for each in pictures]
     times = [MILLISECONDS] * (len(frames) - 1) + [LAST_MILLISECONDS]

@@ -13,12 +13,13 @@ from goalward.agents.base import CAVEAT
 from goalward.arrays import Floats, Int64s
 from goalward.learning.regret import optimum
 from goalward.learning.replay import MOST_MODEL_NUMBERS, Frame, Replay
+from goalward.model.layout import state_label
 from goalward.model.ssp import SSP
 from goalward.model.task import Task
 from goalward.planning.solve import solve_all
 from goalward.report.agent_styles import LineStyle, agent_styles
 from goalward.report.page_data import Block
-from goalward.report.symbols import action_marks, state_label
+from goalward.report.symbols import action_marks
 from goalward.settings import plain
 
 __all__ = ["agent_document", "watch_document"]

@@ -74,7 +74,10 @@ def report_text(report: Report, folder: Path) -> str:
         parts.append(failures_text(report.failures))
     if report.stopped:
         parts.append(f"stopped: {report.stopped}")
-    made = f"{report.done:,} runs made in {duration(report.seconds)}" if report.done else "nothing to do"
+    if report.done:
+        made = f"{report.done:,} runs made in {duration(report.seconds)}"
+    else:
+        made = "no run was made" if report.stopped or report.failures else "nothing to do"
     parts.append(f"{made}; {report.stored + report.done:,} of {report.total:,} runs are stored in {folder}")
     return "\n".join(parts)
 

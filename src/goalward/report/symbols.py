@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from goalward.learning.rollout import Ended
+from goalward.model.give_up import GIVE_UP
 from goalward.model.ssp import SSP
 
-__all__ = ["ASCII", "CAUSES", "UNICODE", "Glyphs", "action_marks", "cause_name", "marked", "state_label"]
+__all__ = ["ASCII", "CAUSES", "UNICODE", "Glyphs", "action_marks", "cause_name", "marked"]
 
 
 CAUSES = {
@@ -39,8 +40,10 @@ class Glyphs(NamedTuple):
     vertical: str
 
 
-UNICODE = Glyphs({"left": "←", "right": "→", "up": "↑", "down": "↓"}, "∞", "█", "●", ("┌┬┐", "├┼┤", "└┴┘"), "─", "│")
-ASCII = Glyphs({"left": "<", "right": ">", "up": "^", "down": "v"}, "inf", "#", "*", ("+++", "+++", "+++"), "-", "|")
+ARROWS = {"left": "←", "right": "→", "up": "↑", "down": "↓", GIVE_UP: "↺"}
+ASCII_ARROWS = {"left": "<", "right": ">", "up": "^", "down": "v", GIVE_UP: "@"}
+UNICODE = Glyphs(ARROWS, "∞", "█", "●", ("┌┬┐", "├┼┤", "└┴┘"), "─", "│")
+ASCII = Glyphs(ASCII_ARROWS, "inf", "#", "*", ("+++", "+++", "+++"), "-", "|")
 
 
 def marked(label: str, caveats: Mapping[str, str]) -> str:
@@ -48,16 +51,8 @@ def marked(label: str, caveats: Mapping[str, str]) -> str:
     return f"{label} *" if label in caveats else label
 
 
-def state_label(ssp: SSP, state: int) -> str:
-    """Return the name of a state, or its place on the grid if it has no name, or else its number."""
-    if ssp.state_names is None and ssp.layout is not None and state < ssp.states:
-        row, column = divmod(int(ssp.layout.cells[state]), ssp.layout.columns)
-        return f"row {row}, column {column}"
-    return ssp.state_name(state)
-
-
 def action_marks(ssp: SSP, glyphs: Glyphs = UNICODE) -> list[str]:
-    """Return one character for each action: arrows for directions, initials if they differ, or else digits."""
+    """Return one character for each action: arrows for directions and for giving up, else initials, else digits."""
     names = [ssp.action_name(action).lower() for action in range(ssp.actions)]
     if all(name in glyphs.arrows for name in names):
         return [glyphs.arrows[name] for name in names]

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from goalward.arrays import Int64s
+from goalward.model.layout import state_label
 from goalward.model.ssp import SSP
 from goalward.model.structure import Structure
 from goalward.number_format import number
 from goalward.planning.goal_first import GoalFirstSolution
 from goalward.planning.hardness import Hardness
 from goalward.planning.solve import Solution
-from goalward.report.symbols import state_label
 from goalward.report.tables import Rows, columns
 
 __all__ = [

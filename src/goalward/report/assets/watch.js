@@ -410,6 +410,8 @@ class WatchPage extends AgentsPage {
 
   listenToServer() {
     this.streaming = true;
+    // Whoever opens the page late sees what happens now, unless the address asks for something else.
+    if (!location.hash) this.go(this.lead.last);
     const source = new EventSource("events");
     source.addEventListener("agent", async (event) => {
       const message = JSON.parse(event.data);
