@@ -11,7 +11,7 @@ import pytest
 
 from goalward.errors import SettingError
 from goalward.execution import session, worker
-from goalward.execution.pools import Dask, InProcess, check_address
+from goalward.execution.pools import ClusterLostError, Dask, InProcess, check_address
 from goalward.execution.runner import run_study
 from goalward.report.status_text import report_text
 from goalward.results.store import Store
@@ -156,6 +156,21 @@ def test_a_worker_that_joins_later_with_another_goalward_stops_the_study(tmp_pat
     assert "that joined later has" in report.stopped
     assert "this process ('0.0.1', 1, 'other kernels')" in report.stopped
     assert run_study(study, store, InProcess).complete, "the same study goes on where it was stopped"
+
+
+class Vanishing(InProcess):
+    """A cluster whose scheduler ends while the kernels are compiled."""
+
+    def warm(self):
+        raise ClusterLostError("Stream is closed")
+
+
+def test_a_scheduler_that_is_lost_before_the_first_run_ends_the_study(tmp_path):
+    study = Study.from_dict({"name": "lost", "runs": 1, "episodes": 2, "worlds": [{"world": "grid-world"}],
+                             "agents": [{"agent": "uniform"}]})  # fmt: skip
+    report = run_study(study, Store.open(tmp_path / "results", create=True), Vanishing)
+    assert "the scheduler cannot be reached any more" in report.stopped
+    assert report.failures == []
 
 
 class Deserted(InProcess):

@@ -123,7 +123,8 @@ def watch(
                     )
                 )  # fmt: skip
     with phase("writing the page"):
-        page = make_page(*(each.run for each in found), world=world)
+        # A page that is mailed should not say where the map lies on this disk.
+        page = make_page(*(each.run for each in found), world=Path(world).name)
         place = page.save(out)
     for each in found:
         say(run_line(each))

@@ -7,6 +7,7 @@ same bits.
 from __future__ import annotations
 
 import importlib
+import logging
 import multiprocessing
 import os
 import signal
@@ -14,8 +15,9 @@ import socket
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait
 from typing import Any
@@ -24,9 +26,13 @@ from goalward.errors import SettingError
 from goalward.execution import worker
 from goalward.execution.thread_limits import use_one_thread
 
-__all__ = ["Dask", "InProcess", "Pool", "Processes", "cores", "open_pool"]
+__all__ = ["ClusterLostError", "Dask", "InProcess", "Pool", "Processes", "cores", "open_pool"]
 
 CONNECT_SECONDS = 10.0  # how long to try to reach a Dask scheduler, at the start and when it is lost
+
+
+class ClusterLostError(Exception):
+    """The scheduler of a cluster answers no more."""
 
 
 class Pool(ABC):
@@ -190,36 +196,53 @@ class Dask(Pool):
         except ImportError:
             raise SettingError("Dask is not installed; pip install 'goalward[dask]'") from None
         check_address(address)
+        for name in ("client", "core", "utils", "comm"):
+            # They would print tracebacks when the scheduler is lost, which goalward says itself in one line.
+            logging.getLogger(f"distributed.{name}").setLevel(logging.CRITICAL)
         try:
             self.client: Any = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
             raise SettingError(
                 f"no Dask scheduler answers at {address!r} ({error}); start it: dask scheduler"
             ) from None
-        threads = self.client.nthreads()
-        if not threads:
+        try:
+            threads = self.client.nthreads()
+            if not threads:
+                self.client.close()
+                raise SettingError(f"the Dask cluster at {address} has no workers; start some: dask worker {address}")
+            self.workers = self.prefetch = sum(threads.values())
+            self.identity = worker.identity()
+            self.check_versions(address)
+            self.executor = self.client.get_executor(pure=False)
+        except OSError as error:
             self.client.close()
-            raise SettingError(f"the Dask cluster at {address} has no workers; start some: dask worker {address}")
-        self.workers = self.prefetch = sum(threads.values())
-        self.identity = worker.identity()
-        self.check_versions(address)
-        self.executor = self.client.get_executor(pure=False)
+            raise SettingError(f"the Dask scheduler at {address} answers no more ({error}); start it again") from None
 
     def check_versions(self, address: str) -> None:
         """Raise SettingError if a worker has another goalward, which may compute something else."""
-        for name, there in self.client.run(identity_or_reason).items():
+        for name, there in self.answers(identity_or_reason).items():
             if there != self.identity:
                 self.client.close()
                 raise SettingError(worker.other_version(f"worker {name} of {address}", there, self.identity))
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Hand out a piece of work, which a worker that has joined since refuses if it has another goalward."""
-        future: Future[Any] = self.executor.submit(worker.call_alike, self.identity, function, *arguments)
+        with noticing_loss():
+            future: Future[Any] = self.executor.submit(worker.call_alike, self.identity, function, *arguments)
         return future
 
     def warm(self) -> None:
         """Compile the kernels on every worker."""
-        self.client.run(warm_all)
+        with noticing_loss():
+            self.answers(warm_all)
+
+    def answers(self, function: Callable[[], Any]) -> dict[str, Any]:
+        """Call a function on every worker; those that leave meanwhile have no answer."""
+        found = self.client.run(function, on_error="return")
+        for answer in found.values():
+            if isinstance(answer, Exception) and not isinstance(answer, OSError):
+                raise answer
+        return {name: answer for name, answer in found.items() if not isinstance(answer, OSError)}
 
     @property
     def gone(self) -> bool:
@@ -243,6 +266,15 @@ class Dask(Pool):
         if not self.gone:
             self.executor.shutdown(wait=False)
         self.client.close()
+
+
+@contextmanager
+def noticing_loss() -> Iterator[None]:
+    """Raise ClusterLostError in place of the errors of a connection that is closed."""
+    try:
+        yield
+    except OSError as error:
+        raise ClusterLostError(str(error)) from None
 
 
 def check_address(address: str) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 from goalward.errors import FileError, WorkerError
 from goalward.execution.interrupts import check_interrupt
-from goalward.execution.pools import Pool
+from goalward.execution.pools import ClusterLostError, Pool
 from goalward.execution.worker import Job, Outcome, carry_out, failure_of
 from goalward.results.status import Failure
 from goalward.results.store import Store
@@ -32,6 +32,7 @@ __all__ = ["Progress", "Session", "Watch"]
 
 BATCH_SECONDS = 0.5
 CHECK_SECONDS = 1.0  # how often to check that there still are workers
+LOST = "the scheduler cannot be reached any more; what is stored is not run again"
 EMPTY_SECONDS = 600.0  # how long to wait for workers when all of a cluster have left
 MOST_ATTEMPTS = 3
 
@@ -109,7 +110,7 @@ class Session:
                 ended, _ = wait(self.in_flight, CHECK_SECONDS, FIRST_COMPLETED)
                 check_interrupt()
                 if pool.gone:
-                    self.stopped = "the scheduler cannot be reached any more; what is stored is not run again"
+                    self.stopped = LOST
                     break
                 if ended:
                     self.workers_seen = time.monotonic()
@@ -123,6 +124,8 @@ class Session:
                 if lost:
                     self.recover(pool, lost)
                 self.notice(pool)
+        except ClusterLostError:
+            self.stopped = LOST
         except BaseException:
             pool.stop()
             raise

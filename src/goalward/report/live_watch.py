@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from goalward.execution.single_run import finite_world, run_once
@@ -70,7 +71,7 @@ def watch_live(
     model = finite_world(world, settings)
     if common.get("give_up_cost") is not None:
         model = model.with_give_up(common["give_up_cost"])
-    server = LiveServer(recorders, lambda: model, world, common["seed"], common["episodes"])
+    server = LiveServer(recorders, lambda: model, Path(world).name, common["seed"], common["episodes"])
     try:
         for thread in threads:
             thread.start()

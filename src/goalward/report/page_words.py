@@ -40,6 +40,8 @@ def words_html(kind: str, document: Mapping[str, Any]) -> str:
     if kind not in WORDS:
         return ""
     entries = dict(WORDS[kind])
+    if len(document["agents"]) < 2:
+        entries.pop("same luck", None)
     if GIVE_UP in (document.get("world") or {}).get("actionNames", ()):
         entries[f"{ARROWS[GIVE_UP]} {GIVE_UP}"] = "go back to the start, at a price; the episode goes on"
     known = agents.known()
