@@ -10,7 +10,7 @@ from goalward import agents
 from goalward.escapes import visible
 from goalward.model.give_up import GIVE_UP
 from goalward.registry import summary
-from goalward.report.symbols import ARROWS
+from goalward.report.symbols import UNICODE
 
 __all__ = ["words_html"]
 
@@ -43,7 +43,7 @@ def words_html(kind: str, document: Mapping[str, Any]) -> str:
     if len(document["agents"]) < 2:
         entries.pop("same luck", None)
     if GIVE_UP in (document.get("world") or {}).get("actionNames", ()):
-        entries[f"{ARROWS[GIVE_UP]} {GIVE_UP}"] = "go back to the start, at a price; the episode goes on"
+        entries[f"{UNICODE.arrows[GIVE_UP]} {GIVE_UP}"] = "go back to the start, at a price; the episode goes on"
     known = agents.known()
     for agent in document["agents"]:
         if agent["name"] in known:
