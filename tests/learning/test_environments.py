@@ -60,7 +60,10 @@ class TestFrozenLake:
         with pytest.raises(UnreachableGoalError, match=r"no policy reaches the goal surely .* let the agent give up"):
             gw.learn(PSRL(), slippery, 10)
         dry = Watched(gymnasium.make("FrozenLake-v1", is_slippery=False))
-        with pytest.raises(EndlessRunError, match=r"get to row 1, column 1; row 1, column 3; row 2, column 3 and 1 more, .* let the agent give up"):
+        with pytest.raises(
+            EndlessRunError,
+            match=r"get to row 1, column 1; .* and 1 more, .* let the agent give up",
+        ):
             gw.learn(PSRL(), dry, 10, max_steps=100)
         assert slippery.steps == dry.steps == 0
 
