@@ -17,7 +17,7 @@ __all__ = ["register_when_loaded"]
 
 
 class Arrival(MetaPathFinder):
-    """Waits for the import of Gymnasium; others may look for it before without loading it."""
+    """Waits until Gymnasium is loaded. A search for it that loads nothing, as by `find_spec`, does not end the wait."""
 
     looking = False
 

@@ -111,7 +111,7 @@ def remove_unused(root: Path) -> None:
 
 
 class Compilations(event.Listener):
-    """Declares the phase of compiling while a kernel is compiled; loading one from the cache is no event."""
+    """Opens a phase while a kernel is compiled. A kernel that is loaded from the cache opens none."""
 
     def __init__(self) -> None:
         self.depth = self.count = 0

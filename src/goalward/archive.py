@@ -87,10 +87,10 @@ def check_header(path: Path, header: object, format: str, *versions: int) -> Non
 
 def damaged(path: Path, error: Exception) -> FileError:
     """Return the error for a file that cannot be read, without NumPy's advice to unpickle it."""
-    why = "it is no .npz archive" if "pickle" in str(error) else str(error)
+    why = "it is not an .npz archive" if "pickle" in str(error) else str(error)
     if "Object arrays" in str(error):
         why = "it holds Python objects, which are never loaded"
-    return FileError(f"{path}: damaged, or no file of goalward's ({why}); save it again")
+    return FileError(f"{path}: damaged, or not a file of goalward's ({why}); save it again")
 
 
 def split(tree: dict[str, Any], prefix: str, arrays: Arrays) -> dict[str, Any]:

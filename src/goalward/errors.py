@@ -145,4 +145,4 @@ class UnknownNameError(GoalwardError, KeyError):
 
 
 class WorkerError(GoalwardError):
-    """A worker of a cluster has another goalward than the process that hands out the runs."""
+    """A worker's goalward differs from that of the process that hands out the runs."""

@@ -47,7 +47,7 @@ def check_inside(path: Path, folder: Path | None) -> None:
 
 
 def check_regular(path: Path) -> None:
-    """Raise FileError if this is no file, before it is opened: a pipe would block, and a device may have no end."""
+    """Raise FileError if this is not a regular file. Opening a pipe would block, and a device may have no end."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:  # a ValueError is a null character in the name

@@ -1,8 +1,8 @@
 """What this process is doing right now, and how far it is, for those who wait.
 
-Whatever may last declares a `phase`; phases nest. The program starts a `Speaker`, which says after two seconds, and
-then every ten, what the phases are, on stderr: silence would look like a hang. A display that shows progress itself
-holds the speaker back with `hushed`. In Python nothing is said unless a program asks for it.
+Work that may take long declares a `phase`; phases nest. The program starts a `Speaker`, which prints the open phases to
+stderr after two seconds and then every ten, because silence would look like a hang. A display that shows progress
+itself holds the speaker back with `hushed`. In Python nothing is printed unless a program asks for it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Phase:
         self.done, self.second = done, second
 
     def line(self, now: float) -> str:
-        """Say what is done, how far it is and how long it may take; nothing about time while nothing is done.
+        """Return what is being done, how far it is and, once something is done, how long the rest may take.
 
         >>> Phase("psrl learns", 10, "episodes", "steps", 4, 1200, began=0.0).line(8.0)
         'psrl learns: 4 of 10 episodes, 1,200 steps, about 12 s left'
@@ -73,7 +73,7 @@ def phase(text: str, total: int = 0, unit: str = "", second_unit: str = "") -> I
 
 
 def counted(text: str, unit: str, items: Iterable[Item], total: int) -> Iterator[Item]:
-    """Yield some items, and declare how far it is."""
+    """Yield some items inside a phase that counts them."""
     with phase(text, total, unit) as entry:
         for done, item in enumerate(items, start=1):
             yield item
@@ -81,7 +81,7 @@ def counted(text: str, unit: str, items: Iterable[Item], total: int) -> Iterator
 
 
 def advance(text: str, done: int, second: int = 0) -> None:
-    """Note how far the innermost phase is, if it is called so."""
+    """Note how far the innermost phase is, if it has this text."""
     if _phases and _phases[-1].text == text:
         _phases[-1].advance(done, second)
 

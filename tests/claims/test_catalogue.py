@@ -55,5 +55,5 @@ def test_a_quick_test_decides_only_what_no_number_of_runs_can_leave_open(
     monkeypatch.setitem(TESTS, "lemmas", lambda source: made)
     quick = check_claims(tmp_path, quick=True, only=["lemmas"], workers=1)
     assert [each.verdict for each in quick] == [Verdict.OPEN, decided]
-    assert quick[0].note == f"a note; this much points to '{decided.value}'; run without --quick to decide"
+    assert quick[0].note == f"a note; these runs point to '{decided.value}'; run without --quick to decide"
     assert check_claims(tmp_path, only=["lemmas"], workers=1) == made

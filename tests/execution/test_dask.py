@@ -132,7 +132,7 @@ def test_nobody_at_the_address(tmp_path):
 
 @pytest.mark.parametrize("address", ["", "scheduler", "tcp://host", "http://host:8786", "tcp://:8786", "8786"])
 def test_addresses_that_are_none(address):
-    with pytest.raises(SettingError, match="it must be such as tcp://host:8786"):
+    with pytest.raises(SettingError, match="it must look like tcp://host:8786"):
         check_address(address)
     with pytest.raises(SettingError, match="nobody answers at 'tcp://localhost:99999'"):
         check_address("tcp://localhost:99999")

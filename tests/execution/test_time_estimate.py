@@ -5,7 +5,7 @@ import pytest
 from goalward.errors import SettingError
 from goalward.execution.pools import InProcess
 from goalward.execution.runner import jobs_of, run_study
-from goalward.execution.time_estimate import Estimate, estimate_cost
+from goalward.execution.time_estimate import Estimate, estimate_time
 from goalward.results.store import Store
 from goalward.studies.study import Study
 
@@ -37,13 +37,13 @@ def test_the_number_of_jobs_can_be_given():
 
 def test_stored_runs_are_measured_and_not_counted(tmp_path):
     asked = []
-    before = estimate_cost(study(), tmp_path / "results", asked.append)
+    before = estimate_time(study(), tmp_path / "results", asked.append)
     assert (before.runs, before.missing, before.measured, before.cells) == (4, 4, 0, 1)
     assert asked == ["psrl in grid-world"]
     assert before.seconds == pytest.approx(4 * before.longest)
     assert before.longest > 0.0
     run_study(study(runs=3), Store.open(tmp_path / "results", create=True), InProcess)
-    after = estimate_cost(study(), tmp_path / "results", asked.append)
+    after = estimate_time(study(), tmp_path / "results", asked.append)
     assert (after.runs, after.missing, after.measured) == (4, 1, 1)
     assert len(asked) == 1
 

@@ -137,7 +137,7 @@ def test_foreign_files(tmp_path: Path, content: bytes, ending: str) -> None:
 def test_an_array_is_no_archive(tmp_path: Path) -> None:
     with (tmp_path / "model.npz").open("wb") as file:
         np.save(file, np.eye(2))
-    with pytest.raises(FileError, match="damaged, or no file of goalward's"):
+    with pytest.raises(FileError, match="damaged, or not a file of goalward's"):
         SSP.load(tmp_path / "model.npz")
 
 
@@ -251,7 +251,7 @@ def test_a_forged_archive(tmp_path: Path, values: Any) -> None:
     path = tmp_path / "model.npz"
     header = {"format": "goalward-ssp", "version": 2, "values": values, "checksum": archive.checksum(values, {})}
     np.savez(path, header=np.array(json.dumps(header)))
-    with pytest.raises(FileError, match=r"model\.npz: damaged, or no file of goalward's"):
+    with pytest.raises(FileError, match=r"model\.npz: damaged, or not a file of goalward's"):
         SSP.load(path)
 
 
@@ -307,5 +307,5 @@ def test_paths_that_cannot_be_used(tmp_path: Path, ending: str) -> None:
 def test_what_is_no_archive_brings_no_advice_to_unpickle(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     path.write_bytes(content)
-    with pytest.raises(FileError, match=r"damaged, or no file of goalward's \(it is no \.npz archive\); save"):
+    with pytest.raises(FileError, match=r"damaged, or not a file of goalward's \(it is not an \.npz archive\); save"):
         SSP.load(path)

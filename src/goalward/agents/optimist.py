@@ -148,7 +148,7 @@ class HorizonOptimist(Optimist):
         check_fact(self.name, "T_star", self.T_star)
 
     def check_horizon(self, formula: str, horizon: int) -> None:
-        """Raise SettingError if plans of so many steps do not fit into memory; the formula says where it comes from."""
+        """Raise SettingError if plans of so many steps do not fit into memory; `formula` is for the message."""
         pairs = self.task.costs.size
         if horizon * pairs > LARGEST_PLAN:
             raise SettingError(

@@ -44,7 +44,7 @@ TESTS: dict[str, Test] = {
 DECIDED_QUICKLY = frozenset(
     {"withheld", "resampling", "decomposition", "first-term", "epochs", "bernstein", "posterior"}
 )
-"""Claims about every single run, or judged by the probability of what was seen. Their full test decides them too."""
+"""Claims that a few runs decide: each run must fulfil them, or their test states its own probability of error."""
 
 
 def check_claims(
@@ -97,5 +97,5 @@ def undecided(finding: Finding) -> Finding:
     """Return what a quick test says about a claim: nothing is decided that depends on the size of the test."""
     if finding.key in DECIDED_QUICKLY or finding.verdict is Verdict.OPEN:
         return finding
-    lean = f"this much points to '{finding.verdict.value}'; run without --quick to decide"
+    lean = f"these runs point to '{finding.verdict.value}'; run without --quick to decide"
     return replace(finding, verdict=Verdict.OPEN, note=f"{finding.note}; {lean}" if finding.note else lean)

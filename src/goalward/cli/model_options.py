@@ -59,7 +59,7 @@ def read_model(
 
 
 def takes_model(verb: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb of `world` and `read` the parameters of `read_model`; calling `read` returns the model they mean."""
+    """Give the options of `read_model` to a verb that takes `world` and `read`; ``read()`` returns the model."""
     reading = inspect.signature(read_model, eval_str=True).parameters
     own = inspect.signature(verb, eval_str=True).parameters
     parameters = [*reading.values(), *(each for name, each in own.items() if name not in ("world", "read"))]

@@ -97,12 +97,12 @@ def slurm(
     goalward slurm study.toml > study.sh; sbatch study.sh
     """
     use_one_thread()
-    from goalward.execution.time_estimate import estimate_cost
+    from goalward.execution.time_estimate import estimate_time
     from goalward.report.slurm_text import slurm_script
     from goalward.studies.study import Study
 
     loaded = Study.load(study)
     name = loaded.design.name
     folder = out or Path("results") / name
-    found = estimate_cost(loaded, folder, watch=lambda cell: typer.echo(f"a short run of {cell}", err=True))
+    found = estimate_time(loaded, folder, watch=lambda cell: typer.echo(f"a short run of {cell}", err=True))
     say(slurm_script(study, name, folder, found, found.shards(shards)))

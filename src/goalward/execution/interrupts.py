@@ -66,7 +66,7 @@ def set_handlers(handler: Any) -> dict[int, Any]:
 
 
 def catch_signals() -> None:
-    """Raise `Interrupted` when the first signal comes, from now on; nothing is printed where Python loses it."""
+    """From now on, raise `Interrupted` when the first signal comes; print nothing where Python cannot raise it."""
     set_handlers(receive)
     sys.unraisablehook = report_lost
 

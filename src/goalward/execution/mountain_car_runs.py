@@ -78,7 +78,7 @@ DRIVERS = (
 class CarRun:
     """One run: what each episode that reached the goal cost, and what ended the run if not all did.
 
-    `seconds` are those of the processor.
+    `seconds` is processor time.
     """
 
     label: str

@@ -226,7 +226,7 @@ class Dask(Pool):
                 raise SettingError(worker.other_version(f"worker {name} of {address}", there, self.identity))
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Hand out a piece of work, which a worker that has joined since refuses if it has another goalward."""
+        """Hand out a piece of work. A worker that joined later refuses it if its goalward differs."""
         with noticing_loss():
             future: Future[Any] = self.executor.submit(worker.call_alike, self.identity, function, *arguments)
         return future
@@ -282,7 +282,7 @@ def check_address(address: str) -> None:
     kind, _, place = address.rpartition("://")
     host, _, port = place.rpartition(":")
     if kind not in ("", "tcp", "tls") or not host or not port.isdigit():
-        raise SettingError(f"the address of a Dask scheduler is {address!r}; it must be such as tcp://host:8786")
+        raise SettingError(f"the address of a Dask scheduler is {address!r}; it must look like tcp://host:8786")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
     except (OSError, OverflowError) as error:

@@ -87,7 +87,9 @@ def replay_of(run: Run) -> Replay:
         )
     again = learn(run.agent, run.world, run.episodes, run.seed, max_steps=max(run.total_steps, 1), keep_replay=True)
     if again.replay is None or not np.array_equal(again.costs, run.costs):
-        raise SettingError("carried out again, the run was another one; record it with learn(..., keep_replay=True)")
+        raise SettingError(
+            "the run came out differently when it was carried out again; record it with learn(..., keep_replay=True)"
+        )
     return again.replay
 
 
@@ -98,13 +100,15 @@ def kept_run(run: Run) -> Run:
     task: Any = run.agent.task
     if task.origin is None:
         raise SettingError(
-            "the run cannot be carried out again: its task is no world of the registry; record it with"
+            "the run cannot be carried out again: its task is not a world of the registry; record it with"
             " learn(..., keep_replay=True)"
         )
     world = worlds.make(task.origin["id"], **task.origin["settings"])
     again = learn(run.agent, world, run.episodes, run.seed, max_steps=max(run.total_steps, 1), keep_replay=True)
     if not np.array_equal(again.costs, run.costs):
-        raise SettingError("carried out again, the run was another one; record it with learn(..., keep_replay=True)")
+        raise SettingError(
+            "the run came out differently when it was carried out again; record it with learn(..., keep_replay=True)"
+        )
     return again
 
 

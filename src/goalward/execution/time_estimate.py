@@ -1,8 +1,8 @@
-"""What a study costs before it is run: processor seconds of each run, and how many shards of a job array suit it.
+"""How long a study will take: processor seconds of each run, and how many shards of a job array suit it.
 
-A run's cost is that of the stored runs of its cell if there are any. Otherwise the first run of the cell is made with a
-fraction of its episodes, and the cost is taken to grow in proportion. Agents plan most at the beginning, so this is
-rather too much.
+A run is taken to need as long as the stored runs of its cell, if there are any. Otherwise the first run of the cell is
+made with a fraction of its episodes, and the time is taken to grow in proportion. Agents plan most at the beginning, so
+the estimate is rather too high.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from goalward.results.store import Store
 from goalward.studies.design import Cell
 from goalward.studies.study import Study
 
-__all__ = ["MOST_SHARDS", "SHORTEST_SECONDS", "Estimate", "estimate_cost"]
+__all__ = ["MOST_SHARDS", "SHORTEST_SECONDS", "Estimate", "estimate_time"]
 
 MOST_SHARDS = 1_000
 """Slurm's usual limit for an array is 1,001 jobs."""
@@ -36,12 +36,12 @@ PILOT_STEPS = 200_000
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the missing runs of a study cost.
+    """How long the missing runs of a study will take.
 
     Attributes
     ----------
     runs
-        How many runs there are, and how many are not stored.
+        How many runs there are.
     missing
         How many of them are not stored.
     seconds
@@ -70,12 +70,12 @@ class Estimate:
         return max(1, min(MOST_SHARDS, self.runs, int(self.seconds / SHORTEST_SECONDS)))
 
     def shard_seconds(self, shards: int) -> float:
-        """Return how long the longest of so many shards takes, about."""
+        """Return roughly how long the longest of so many shards takes."""
         return max(self.seconds / shards, self.longest)
 
 
-def estimate_cost(study: Study, folder: Path, watch: Callable[[str], object] | None = None) -> Estimate:
-    """Estimate what the runs of a study cost that a results folder does not have.
+def estimate_time(study: Study, folder: Path, watch: Callable[[str], object] | None = None) -> Estimate:
+    """Estimate the time of the runs of a study that a results folder does not have.
 
     `watch` is called with the name of each cell before its pilot is run.
     """

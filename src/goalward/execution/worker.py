@@ -145,12 +145,12 @@ def identity() -> Identity:
 
 
 def call_alike(expected: Identity, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function in a worker of a cluster; raise WorkerError if it has another goalward than the client."""
+    """Call a function in a worker of a cluster; raise WorkerError if its goalward differs from the client's."""
     if identity() != expected:
         raise WorkerError(other_version(f"a worker on {platform.node()} that joined later", identity(), expected))
     return function(*arguments)
 
 
 def other_version(who: str, there: object, here: Identity) -> str:
-    """Say that a worker has another goalward, which may compute something else."""
+    """Return the message about a worker whose goalward differs, and so may compute other results."""
     return f"{who} has {there}, this process {here} (version, results, kernels); install the same goalward everywhere"

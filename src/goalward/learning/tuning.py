@@ -76,7 +76,7 @@ def tune(
     max_steps: int | None = None,
     **settings: Any,
 ) -> Tuning:
-    """Find the best scale of an agent in a world; what lasts longer than two seconds says how far it is, on stderr.
+    """Find the best scale of an agent in a world; after two seconds, stderr says how far it is.
 
     Parameters
     ----------

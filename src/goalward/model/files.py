@@ -30,7 +30,7 @@ FIELDS = (*ARRAYS, "initial_state", "state_names", "action_names", "layout")
 
 
 def write(ssp: SSP, path: Path) -> None:
-    """Write a model as ``.npz``, or as JSON if the path ends so."""
+    """Write a model: an archive if the path ends in ``.npz``, otherwise JSON."""
     fields = {name: getattr(ssp, name) for name in FIELDS}
     fields["layout"] = None if ssp.layout is None else layout_fields(ssp.layout)
     if path.suffix == ".npz":

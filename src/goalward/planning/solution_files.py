@@ -156,7 +156,7 @@ def from_json(path: Path, ssp: SSP) -> Numbers:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise FileError(f"damaged, or no file of goalward's ({error})") from None
+        raise FileError(f"damaged, or not a file of goalward's ({error})") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT or found.get("version") != VERSION:
         raise FileError(f"not a solution of goalward's (it does not say format {FORMAT!r}, version {VERSION})")
     if found.get("digest") != ssp.digest:

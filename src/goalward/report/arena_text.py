@@ -118,7 +118,7 @@ def with_ends(interval: Interval) -> str:
 
 
 def cell_text(cell: Ratio | None, write: Callable[[Interval], str] = without_ends) -> str:
-    """Write one ratio; what has none says why."""
+    """Write one ratio, or why there is none."""
     if cell is None:
         return ""
     if cell.refusal:

@@ -29,7 +29,7 @@ def slurm_script(study: str, name: str, folder: Path, estimate: Estimate, shards
     folder
         The results folder, which all jobs share.
     estimate, shards
-        What the study costs, and the number of jobs.
+        How long the study will take, and the number of jobs.
     """
     each = estimate.shard_seconds(shards)
     file = f"{name}.sh"

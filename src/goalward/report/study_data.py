@@ -88,7 +88,7 @@ def problems(results: Results) -> list[str]:
         going = " It is still running, or it was stopped; goalward run makes the others."
         said.append(
             f"This study is partial: {stored:,} of {planned:,} runs are stored.{going * (stored + failed < planned)}"
-            " What is shown is of the runs that are there."
+            " The page shows the runs that are there."
         )
     if failed:
         runs, them = ("runs", "them") if failed != 1 else ("run", "it")

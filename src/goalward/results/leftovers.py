@@ -46,7 +46,7 @@ class Leftovers:
 def find_leftovers(store: Store) -> Leftovers:
     """Look for files that no study of a folder needs; raises FileError if a study cannot be read.
 
-    What symbolic links lead to outside the folder is not looked at: it would be somebody else's.
+    Symbolic links that lead out of the folder are not followed.
     """
     specs: list[RunSpec] = []
     for name in store.studies():

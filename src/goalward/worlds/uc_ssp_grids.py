@@ -61,7 +61,7 @@ def free_corner(cost: float = 0.4, success: float = 0.95) -> SSP:
     Description
     -----------
     The grid of the UC-SSP paper with zero costs: algorithms that divide by the smallest cost have to do something else
-    here. No loop is free, for one slips out of the corner sooner or later.
+    here. No loop is free: every policy slips out of the corner sooner or later.
 
     States
     ------
