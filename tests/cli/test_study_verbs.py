@@ -187,7 +187,7 @@ def test_plots_that_cannot_be(run):
     run("run", "small.toml", "--workers", "1")
     for arguments, message in (
         (["--kind", "growth"], "the study sweeps no numeric setting of a world"),
-        (["--kind", "grid", "--world", "drawn"], "drawn is no grid and cannot be drawn"),
+        (["--kind", "grid", "--world", "drawn"], "drawn is not a grid and cannot be drawn"),
         (["--kind", "grid", "--world", "gird"], "no world of small is called 'gird'; did you mean 'grid'?"),
         (["--kind", "grid", "--agent", "psl"], "no agent of small is called 'psl'; did you mean 'psrl'?"),
         (["--kind", "causes", "--run", "3"], "run is 3; the study has the runs 0 to 2"),

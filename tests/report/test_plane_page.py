@@ -116,9 +116,7 @@ def test_a_line_is_drawn_over_time(visit, tmp_path):
 
 def test_what_cannot_be_watched(runs):
     bare = gw.learn(ContinuousPSRL(nodes=9), FIELD, 1, seed=0, max_steps=50)
-    with pytest.raises(
-        SettingError, match=r"not a world of the registry; record it with learn\("
-    ):
+    with pytest.raises(SettingError, match=r"not a world of the registry; record it with learn\("):
         gw.watch(bare)
     with pytest.raises(SettingError, match="different worlds"):
         gw.watch(runs[0], gw.learn(gw.agents.PSRL(), gw.worlds.grid_world(), 2))

@@ -65,7 +65,7 @@ def test_regret_and_its_axes(results):
 def test_what_cannot_be_drawn(results):
     for arguments, error, message in (
         ({"kind": "gird"}, UnknownNameError, "did you mean 'grid'"),
-        ({"kind": "grid", "world": "drawn"}, SettingError, "drawn is no grid"),
+        ({"kind": "grid", "world": "drawn"}, SettingError, "drawn is not a grid"),
         ({"kind": "grid", "world": "corridr"}, UnknownNameError, "did you mean 'corridor'"),
         ({"kind": "grid", "agent": "psl"}, UnknownNameError, "did you mean 'psrl'"),
         ({"kind": "growth"}, SettingError, "sweeps no numeric setting"),

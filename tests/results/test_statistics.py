@@ -125,7 +125,7 @@ def test_comparisons_are_pair_by_pair():
     assert (found.wins, found.pairs) == (1, 4)
     t = stats.ttest_rel(other, luck).confidence_interval()
     assert (found.difference.low, found.difference.high) == pytest.approx(tuple(t))
-    with pytest.raises(SettingError, match="3 and 4 runs are no pairs"):
+    with pytest.raises(SettingError, match="3 and 4 runs cannot be paired"):
         compare_pairs(luck[:3], luck)
 
 

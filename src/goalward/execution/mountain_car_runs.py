@@ -1,6 +1,6 @@
 """The runs of the mountain-car experiment: PSRL-SSP, its rivals and the random policy in SSP-MountainCar.
 
-The car has no true model (`goalward.worlds.ssp_mountain_car`), so these runs have no regret and are no study: what
+The car has no true model (`goalward.worlds.ssp_mountain_car`), so these runs have no regret and are not a study: what
 counts is what an episode costs. Each run is one JSON file, written whole, and is not carried out again
 while it asks for the same. A run of any seed and limit has the same bits on every machine.
 

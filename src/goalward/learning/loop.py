@@ -188,7 +188,7 @@ def tell(model: SSP, task: Task | None, episodes: int) -> Task:
 
 
 def checked_agent(agent: Learner, world: object) -> AnyAgent:
-    """Return the agent; raises SettingError if it is none, if the world is no world, or if they do not fit."""
+    """Return the agent; raises SettingError if one of the two is something else, or if they do not fit."""
     if isinstance(world, Learner):
         raise SettingError("agent and world have changed places; write learn(agent, world, episodes)")
     if isinstance(world, str):

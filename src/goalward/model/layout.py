@@ -17,7 +17,7 @@ __all__ = ["GridLayout", "state_label"]
 
 
 class GridLayout:
-    """A grid of cells, numbered row by row; a cell without a state that is no goal is a wall. Immutable.
+    """A grid of cells, numbered row by row; a cell that has no state and is not a goal is a wall. Immutable.
 
     Attributes
     ----------

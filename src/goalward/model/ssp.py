@@ -268,7 +268,7 @@ class SSP(StatesAndActions):
         try:
             return cls.from_rows(**fields)
         except (ModelError, TypeError) as error:
-            raise FileError(f"{path}: what it holds is no model: {error}") from None
+            raise FileError(f"{path}: what it holds is not a model: {error}") from None
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file.
@@ -347,7 +347,7 @@ class SSP(StatesAndActions):
         return self.state_names[state] if self.state_names else str(state)
 
     def action_name(self, action: int) -> str:
-        """Return the label of an action: its name, else its number; -1, which policies have at dead ends, is none."""
+        """Return the label of an action: its name, else its number; "none" for -1, which policies have at dead ends."""
         if isinstance(action, int | np.integer):
             if action == -1:
                 return "none"

@@ -183,7 +183,7 @@ def rows_of(
 ) -> ModelRows:
     """Check columns and sort them into rows.
 
-    `is_goal` is a mask over `state_names`. `start` is a number among these, -1 for the first state that is no goal, or
+    `is_goal` is a mask over `state_names`. `start` is a number among these, -1 for the first state but goals, or
     beyond them for a name that the table does not have. `place` says where a row of the table is, for messages.
     Transitions that are there twice are added up if `duplicates` says so, and refused otherwise.
     """
@@ -206,7 +206,7 @@ def rows_of(
         state, action, stranger, *_ = columns.entry(row)
         raise StateError(
             f"state {stranger!r}, reached from {state!r} by {action!r}{place(row)}, has no transitions of its own"
-            " and is no goal; add it to goals or give it an action"
+            " and is not a goal; add it to goals or give it an action"
         )
     initial_state = 0 if start < 0 else int(states[start]) if start < len(states) else -1
     if not 0 <= initial_state < S:

@@ -107,7 +107,7 @@ def asset(name: str) -> str:
 
 @cache
 def script_text(kind: str) -> str:
-    """Return the modules of a kind of page as one: what they import from each other stands in the same text."""
+    """Return the modules of a kind of page as one: they need not import each other then."""
     texts = (EXPORT.sub("", IMPORT.sub("", asset(f"{name}.js"))) for name in MODULES[kind])
     return "\n".join(text.strip() + "\n" for text in texts)
 

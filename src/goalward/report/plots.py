@@ -84,7 +84,7 @@ def draw_grid(results: Results, agent: str | None, world: str | None, number: in
     cell = chosen_cell(results, agent, world, number)
     model, run = rerun(results.stored_spec(cell, number), results.attachments)
     if model.layout is None:
-        raise SettingError(f"{cell.world.label} is no grid and cannot be drawn; choose another with --world")
+        raise SettingError(f"{cell.world.label} is not a grid and cannot be drawn; choose another with --world")
     title = f"{cell.agent.label} in {cell.world.label}, run {number}: {cell.episodes:,} episodes"
     title += "".join(f"\n{text}" for label, text in results.caveats().items() if label == cell.agent.label)
     return plan_figure(model, final_plan(run), visits(model, run), title)

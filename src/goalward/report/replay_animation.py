@@ -30,7 +30,7 @@ DOTS_PER_INCH = 80
 
 
 def check_animation(path: Path, world: SSP | None = None) -> None:
-    """Raise SettingError if an animation cannot have this name, or if a world is no grid."""
+    """Raise SettingError if an animation cannot have this name, or if a world is not a grid."""
     if path.suffix.lower() != ".gif":
         raise SettingError(f"{path}: an animation is written as .gif; change the ending")
     if world is not None:

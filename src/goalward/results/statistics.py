@@ -136,7 +136,7 @@ def bootstrap_interval(samples: Floats, level: float = 0.95, resamples: int = 9_
 def compare_pairs(first: Floats, second: Floats, level: float = 0.95, seed: int = 0) -> Comparison:
     """Compare two agents whose entries belong together pair by pair."""
     if len(first) != len(second):
-        raise SettingError(f"{len(first)} and {len(second)} runs are no pairs; both agents need the same runs")
+        raise SettingError(f"{len(first)} and {len(second)} runs cannot be paired; both agents need the same runs")
     with np.errstate(invalid="ignore"):  # the difference of two infinite regrets is NaN
         differences = np.asarray(first - second)
     wins = int(np.count_nonzero(differences < 0.0))

@@ -26,7 +26,7 @@ def make_world(identity: Mapping[str, Any], attachments: Attachments) -> Any:
 
 
 def with_give_up(world: SSP | GoalTask, cost: float) -> SSP:
-    """Return a model in which the agent may give up; raises SettingError if the world is no model."""
+    """Return a model in which the agent may give up; raises SettingError if the world is not a model."""
     if isinstance(world, GoalTask):
         raise SettingError(f"give_up_cost is for models; leave it out for {world}")
     return world.with_give_up(cost)

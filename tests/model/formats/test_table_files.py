@@ -242,8 +242,8 @@ def test_near_misses_are_sought_among_the_first_of_many_names() -> None:
 @pytest.mark.parametrize(
     ("table", "error", "message"),
     [
-        (7, ShapeError, "what was given is no table .*; pass a mapping of columns, a data frame or a path"),
-        ({"state": ["a"], "action": ["b", "c"]}, ShapeError, "no table"),
+        (7, ShapeError, "what was given is not a table .*; pass a mapping of columns, a data frame or a path"),
+        ({"state": ["a"], "action": ["b", "c"]}, ShapeError, "not a table"),
         ({"state": [{}]}, ShapeError, "has type struct"),
         ({"state": ["a"], "cost": [1.0]}, ShapeError, "the table has no column 'action'; it has state, cost"),
         ({"state": [0.5]}, ShapeError, "the column 'state' has type double; names are texts or integers"),

@@ -114,7 +114,7 @@ def from_memory(table: Any) -> Any:
         given = table if isinstance(table, pa.Table) else pa.table(table)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise ShapeError(
-            f"what was given is no table ({first_line(error)}); pass a mapping of columns, a data frame or a path"
+            f"what was given is not a table ({first_line(error)}); pass a mapping of columns, a data frame or a path"
         ) from None
     return checked_columns(given, given.column_names)
 

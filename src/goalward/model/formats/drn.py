@@ -137,7 +137,7 @@ class Parser:
             elif name in ("@parameters", "@reward_models", "@nr_states", "@nr_choices") and not colon:
                 self.header[name] = self.next_line() or ""
             else:
-                raise self.fault(f"{line!r:.60} is no line of a DRN header")
+                raise self.fault(f"{line!r:.60} is not a line of a DRN header")
         kind = self.header.get("@type", "")
         if kind not in ("MDP", "DTMC"):
             raise FileError(f"@type is {kind!r:.40}; {REFUSED.get(kind, 'MDP and DTMC are read')}")
@@ -195,7 +195,7 @@ class Parser:
             raise self.fault(f"{left!r:.40} follows the action; only rewards in brackets may")
 
     def take_rewards(self, rest: str, rewards: list[str]) -> str:
-        """Take what stands in brackets off a line and return what follows."""
+        """Take what is in brackets off a line and return what follows."""
         if not rest.startswith("["):
             rewards.append("")
             return rest
@@ -209,7 +209,7 @@ class Parser:
         """Read ``2 : 0.5``."""
         target, colon, value = line.partition(":")
         if not self.choice_branches or not colon:
-            raise self.fault(f"{line!r:.60} is no state, no action and no branch")
+            raise self.fault(f"{line!r:.60} is neither a state nor an action nor a branch")
         try:
             state = int(target)
         except ValueError:
@@ -232,7 +232,7 @@ class Parser:
                 return int(parts[1]) / int(parts[2])
             except (ZeroDivisionError, OverflowError):
                 pass
-        raise self.fault(f"{text!r:.40} is no number; intervals and parameters are not read")
+        raise self.fault(f"{text!r:.40} is not a number; intervals and parameters are not read")
 
     def label(self, name: str) -> Callable[[], Bools]:
         def mask() -> Bools:
