@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from goalward.beliefs.tied import TiedDirichlet as TiedDirichlet
     from goalward.errors import GoalwardError as GoalwardError
     from goalward.execution.runner import run as run
-    from goalward.learning.loop import learn as learn
+    from goalward.learning.learn import learn as learn
     from goalward.learning.run import Run as Run
     from goalward.learning.tuning import Tuning as Tuning
     from goalward.learning.tuning import tune as tune
@@ -74,7 +74,7 @@ _homes = {
     "evaluate": "goalward.planning.evaluate",
     "Hardness": "goalward.planning.hardness",
     "hardness": "goalward.planning.hardness",
-    "learn": "goalward.learning.loop",
+    "learn": "goalward.learning.learn",
     "Tuning": "goalward.learning.tuning",
     "tune": "goalward.learning.tuning",
     "Simulation": "goalward.planning.simulation",

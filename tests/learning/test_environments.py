@@ -171,7 +171,7 @@ class TestGoals:
             gw.learn(PSRL(), Walk(), 3, goal="goal")
 
     def test_an_environment_that_never_reaches_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("goalward.learning.loop.PATIENCE", 20_000)
+        monkeypatch.setattr("goalward.learning.learn.PATIENCE", 20_000)
         never = lambda outcome: False  # noqa: E731
         env = Walk(cliff=False)
         env.step = lambda action: (0, -1.0, False, False, {})  # type: ignore[method-assign]

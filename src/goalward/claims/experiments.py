@@ -14,7 +14,7 @@ from goalward import agents
 from goalward.arrays import Floats
 from goalward.claims.run_source import OURS, PAPER_WORLDS, RunSource, cell_of
 from goalward.claims.verdicts import Finding, Verdict, above, all_of, below, certain, share, within
-from goalward.learning.loop import learn
+from goalward.learning.learn import learn
 from goalward.model.ssp import SSP
 from goalward.model.task import Task
 from goalward.number_format import number, with_range

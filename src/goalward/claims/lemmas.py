@@ -15,7 +15,7 @@ from goalward.agents.psrl import PSRL
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.claims.run_source import PAPER_WORLDS, RunSource
 from goalward.claims.verdicts import Finding, all_of, at_most, below, certain
-from goalward.learning.loop import learn
+from goalward.learning.learn import learn
 from goalward.model.task import Task
 from goalward.number_format import number, with_range
 from goalward.results.statistics import Interval, mean_interval

@@ -26,7 +26,7 @@ from goalward.arrays import Floats
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.claims.run_source import OURS, RunSource, cell_of, drawn_worlds
 from goalward.claims.verdicts import Finding, above, all_of, at_most, below, certain
-from goalward.learning.loop import learn
+from goalward.learning.learn import learn
 from goalward.model.task import Task
 from goalward.number_format import number, with_range
 from goalward.planning.hardness import hardness

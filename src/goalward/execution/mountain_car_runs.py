@@ -27,7 +27,7 @@ from goalward.arrays import Floats
 from goalward.errors import FileError, UnknownNameError
 from goalward.execution.pools import open_pool
 from goalward.files import parse_json, read_bytes, write_bytes
-from goalward.learning.loop import learn
+from goalward.learning.learn import learn
 from goalward.phases import phase
 from goalward.seeds import run_seed
 from goalward.settings import checked_integer

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from goalward.errors import SettingError
-from goalward.learning.loop import learn
+from goalward.learning.learn import learn
 from goalward.learning.run import Run
 from goalward.results.export import ListedRun, list_runs
 from goalward.results.record import StoredRun, recorded

@@ -14,7 +14,7 @@ from goalward import worlds
 from goalward.agents.base import StepAgent
 from goalward.arrays import Floats, Int64s
 from goalward.errors import SettingError
-from goalward.learning.loop import learn
+from goalward.learning.learn import learn
 from goalward.learning.regret import optimum
 from goalward.learning.replay import Replay, choices_of, chosen_now
 from goalward.learning.run import Run

@@ -13,7 +13,7 @@ from goalward.agents import storage
 from goalward.agents.base import Learner
 from goalward.errors import SettingError
 from goalward.learning.endless import check_end
-from goalward.learning.loop import learn
+from goalward.learning.learn import learn
 from goalward.learning.replay import Observer
 from goalward.learning.run import Run
 from goalward.model.goal_task import GoalTask

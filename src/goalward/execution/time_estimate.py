@@ -16,7 +16,7 @@ from pathlib import Path
 from goalward.errors import SettingError
 from goalward.execution.runner import jobs_of
 from goalward.execution.worker import build
-from goalward.learning.loop import learn
+from goalward.learning.learn import learn
 from goalward.results.record import StoredRun
 from goalward.results.store import Store
 from goalward.studies.design import Cell

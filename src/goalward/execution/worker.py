@@ -21,7 +21,7 @@ from typing import Any
 from goalward import __version__, _jit
 from goalward.agents.base import Learner
 from goalward.errors import WorkerError
-from goalward.learning.loop import learn
+from goalward.learning.learn import learn
 from goalward.model.ssp import SSP
 from goalward.results.record import RunLabels, encode
 from goalward.studies.attachments import Attachments

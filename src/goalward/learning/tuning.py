@@ -19,7 +19,7 @@ import numpy as np
 from goalward.agents.base import Learner, registry
 from goalward.arrays import Floats
 from goalward.errors import ConvergenceError, SettingError
-from goalward.learning.loop import learn
+from goalward.learning.learn import learn
 from goalward.model.ssp import SSP
 from goalward.phases import phase, speaking
 from goalward.seeds import run_seed

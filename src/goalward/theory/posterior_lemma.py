@@ -28,7 +28,7 @@ from goalward.agents.psrl import PSRL
 from goalward.arrays import Floats
 from goalward.beliefs.base import Prior
 from goalward.errors import SettingError, TheoryError
-from goalward.learning.loop import learn
+from goalward.learning.learn import learn
 from goalward.model.ssp import SSP
 from goalward.model.task import Task
 from goalward.planning.solve import solve_all
