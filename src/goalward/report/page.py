@@ -27,10 +27,10 @@ from goalward.report.page_words import words_html
 __all__ = ["Page", "check_place", "show_file"]
 
 # In the order in which they need each other.
-SHARED = ("elements", "numbers", "colours", "block", "address", "chart", "page")
+SHARED = ("elements", "numbers", "colours", "page_data", "address", "chart", "page")
 MODULES = {
     "watch": (*SHARED, "scale_bar", "replay", "planner", "places", "world_map", "cell", "layers", "what_if", "watch"),
-    "planes": (*SHARED, "scale_bar", "plane", "planes"),
+    "planes": (*SHARED, "scale_bar", "plane", "watch_planes"),
     "report": (*SHARED, "report"),
 }
 IMPORT = re.compile(r"^import .*?;\n", flags=re.MULTILINE | re.DOTALL)

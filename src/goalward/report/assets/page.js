@@ -1,7 +1,7 @@
 // What all pages share: a view that is the address, a header and the theme; pages of agents also play, and list notes and settings.
 import { el, icon, isDark, setTheme, themeButton } from "./elements.js";
 import { whole } from "./numbers.js";
-import { readPage, showFailure } from "./block.js";
+import { readPage, showFailure } from "./page_data.js";
 import { Address } from "./address.js";
 import { swatch } from "./chart.js";
 

@@ -1,7 +1,7 @@
 // The page of `goalward watch`: one or two agents learn in a world, epoch by epoch.
 import { choices, el, svg } from "./elements.js";
 import { cellNumber, number, shortCount, whole } from "./numbers.js";
-import { inflate, resolve } from "./block.js";
+import { inflate, resolve } from "./page_data.js";
 import { Chart, nearest } from "./chart.js";
 import { AgentsPage, moveButton, showPage } from "./page.js";
 import { Replay } from "./replay.js";
