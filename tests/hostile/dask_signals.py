@@ -97,6 +97,15 @@ class Cluster:
             self.workers.append(worker)
 
 
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Wait for a process of Dask that was signalled; one that does not leave by itself is killed."""
+    try:
+        process.wait(timeout=20.0)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
 @cache
 def cluster() -> Cluster:
     """Return the cluster of this process."""
@@ -142,7 +151,7 @@ def attack(rng: random.Random, folder: Path) -> str:
             process.send_signal(number)
         elif target == "workers":
             for each in hit:
-                each.wait()
+                end(each)
             found.mend()
         _out, err = process.communicate(timeout=LIMIT)
     finally:
