@@ -243,3 +243,9 @@ def test_files_that_cannot_be_read(tmp_path):
 def test_worlds_that_no_memory_holds_are_refused_at_once(id, settings):
     with pytest.raises(SettingError, match=r"GB of memory, this machine has \d|at most 2147483647 can be numbered"):
         worlds.make(id, **settings)
+
+
+@pytest.mark.parametrize("name", ["FrozenLake-v1", "ALE/Pong-v5"])
+def test_a_name_of_gymnasium_says_how_to_get_its_model(name):
+    with pytest.raises(SettingError, match=f"{name} looks like an environment of Gymnasium, .*from_gymnasium"):
+        worlds.load(name)

@@ -285,7 +285,7 @@ def check_numbers(columns: Columns, rows: Int64s, size: int, normalize: bool, pl
     if off.any():
         entry = int(np.argmax(off))
         state, action, *_ = columns.entry(entry)
-        remedy = "pass normalize=True to rescale" if sums[entry] else "leave out what cannot happen"
+        remedy = "pass normalize=True to rescale (--normalize)" if sums[entry] else "leave out what cannot happen"
         first = f", the first{where}," if (where := place(entry)) else ""
         raise ProbabilityError(
             f"the transitions of (state {state!r}, action {action!r}){first} sum to {sums[entry]:.12g};"

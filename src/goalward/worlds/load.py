@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from goalward.settings import check_names, read_settings
 from goalward.worlds.base import make
 
 __all__ = ["load", "load_model", "read_map"]
+
+ENVIRONMENT = re.compile(r"(\w+/)?[A-Z]\w*-v\d+")
+"""How ids of Gymnasium look; those of worlds begin with a small letter."""
 
 
 def load_model(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
@@ -36,6 +40,11 @@ def load(name: str, settings: Iterable[str] = (), **options: Any) -> Any:
     settings are the options of `SSP.load`, as texts such as ``goal=done`` or as keywords.
     """
     path = Path(name)
+    if ENVIRONMENT.fullmatch(name) and not path.exists():
+        raise SettingError(
+            f"{name} looks like an environment of Gymnasium, and here a world or a file is expected; in Python,"
+            f" goalward.from_gymnasium({name!r}).save('world.json') writes its model to a file"
+        )
     given = read_settings(settings)
     if path.suffix == ".txt" and not options:
         if "text" in given:

@@ -236,7 +236,9 @@ class Explicit:
         off = kept & ((sums == 0.0) | ((np.abs(sums - 1.0) > ROW_SUM_TOLERANCE) & (not normalize)))
         if off.any():
             worst = int(np.argmax(off))
-            remedy = "pass normalize=True to rescale" if sums[worst] else "give it branches that can be taken"
+            remedy = (
+                "pass normalize=True to rescale (--normalize)" if sums[worst] else "give it branches that can be taken"
+            )
             raise ProbabilityError(
                 f"the branches of {self._place(owner, worst)} sum to {sums[worst]:.12g}; probabilities must sum to 1"
                 f" within {ROW_SUM_TOLERANCE:g}: {remedy} ({np.count_nonzero(off)} such choices)"
