@@ -77,7 +77,7 @@ class PSRL(Agent):
     """How many samples in a row may be rejected for `value_limit`."""
 
     sharpness: float = field(default=1.0, metadata={"added_later": True})
-    """How many times counts count when probabilities are drawn; above 1 the draws are not samples of the posterior."""
+    """The factor of counts when probabilities are drawn; above 1 the draws are not samples of the posterior."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.prior, Prior):

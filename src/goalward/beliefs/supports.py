@@ -27,7 +27,7 @@ def support_rows(support: SSP | Bools) -> tuple[Int64s, Int32s, tuple[int, int]]
 
 
 def check_support(task: Task, indptr: Int64s, successors: Int32s, shape: tuple[int, ...]) -> None:
-    """Refuse a support that is not one of the task's."""
+    """Raise ShapeError if a support does not fit a task."""
     if shape != task.costs.shape:
         raise ShapeError(
             f"the support has {shape[0]} states and {shape[1]} actions, the task {task.states} and {task.actions}"

@@ -32,7 +32,7 @@ CONNECT_SECONDS = 10.0  # how long to try to reach a Dask scheduler, at the star
 
 
 class ClusterLostError(Exception):
-    """The scheduler of a cluster answers no more."""
+    """The scheduler of a cluster no longer answers."""
 
 
 class Pool(ABC):
@@ -216,7 +216,7 @@ class Dask(Pool):
             self.executor = self.client.get_executor(pure=False)
         except OSError as error:
             self.client.close()
-            raise SettingError(f"the Dask scheduler at {address} answers no more ({error}); start it again") from None
+            raise SettingError(f"the Dask scheduler at {address} no longer answers ({error}); start it again") from None
 
     def check_versions(self, address: str) -> None:
         """Raise SettingError if a worker has another goalward, which may compute something else."""

@@ -183,7 +183,7 @@ def rows_of(
 ) -> ModelRows:
     """Check columns and sort them into rows.
 
-    `is_goal` is a mask over `state_names`. `start` is a number among these, -1 for the first state but goals, or
+    `is_goal` is a mask over `state_names`. `start` is a number among these, -1 for the first non-goal state, or
     beyond them for a name that the table does not have. `place` says where a row of the table is, for messages.
     Transitions that are there twice are added up if `duplicates` says so, and refused otherwise.
     """

@@ -84,7 +84,7 @@ def policy_sweep(chain: Problem, values: Floats) -> float:
 
 @kernel
 def policy_sweeps(chain: Problem, values: Floats, enough: float, most: int) -> tuple[int, float]:
-    """Sweep over a chain until a sweep changes it by little enough; return how often that was, and the last change."""
+    """Sweep over a chain until a sweep changes it by little enough; return the number of sweeps and the last change."""
     sweeps = 1
     change = policy_sweep(chain, values)
     while sweeps < most and not change <= enough:

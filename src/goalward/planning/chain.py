@@ -81,7 +81,7 @@ class PolicyChain:
         return bellman.policy_sweep(self.rows, values)
 
     def sweep_until(self, values: Floats, enough: float, most: int) -> tuple[int, float]:
-        """Sweep until a sweep changes the values by little enough; return how often that was, and the last change."""
+        """Sweep until a sweep changes the values by little enough; return the number of sweeps and the last change."""
         if self.entries * most < MOST_WORK:
             return bellman.policy_sweeps(self.rows, values, enough, most)
         sweeps, change = 1, self.sweep(values)

@@ -61,7 +61,7 @@ class Replanner:
         return Replanner()
 
     def solve(self, model: SSP, tolerance: float = TOLERANCE) -> Planned:
-        """Solve a model; a tolerance above 1e-6 is for models of more than 128 states, which it makes faster."""
+        """Solve a model. A tolerance above 1e-6 makes this faster if the model has more than 128 states."""
         if tolerance > TOLERANCE and model.states > DENSE_STATES and model.costs.min() > 0.0:
             found = self.large.solve(model, tolerance)
             if found is not None:

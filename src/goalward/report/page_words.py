@@ -36,7 +36,7 @@ WORDS = {
 
 
 def words_html(kind: str, document: Mapping[str, Any]) -> str:
-    """Return the part of a page of this kind; empty for pages that are no replays."""
+    """Return the part of a page of this kind; empty for pages that are not replays."""
     if kind not in WORDS:
         return ""
     entries = dict(WORDS[kind])
