@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from goalward import Dirichlet, worlds
 from goalward.agents import Task
 from goalward.beliefs import bulk_gammas
-from goalward.beliefs.bulk_gammas import bulk_rows
+from goalward.beliefs.bulk_gammas import CELLS, LEFT_TAIL, bulk_rows, decline, strips
 from goalward.phases import Phase, current
 
 ROWS = 20_000
@@ -38,9 +40,39 @@ def test_marginals_are_beta(concentration: float, counts: tuple[int, ...]) -> No
         assert stats.kstest(law.cdf(small) / below, "uniform").pvalue > 1e-5
 
 
+@pytest.mark.parametrize("shape", [1e-4, 0.1, 0.95])
+def test_strips_cover_the_density(shape: float) -> None:
+    """They touch, none is lower than the density in it, its share is not higher, and the tails have room."""
+    table = strips(shape)
+    used = np.flatnonzero(np.isfinite(table.width) & (table.width > 0.0))
+    order = used[np.argsort(table.left[used])]
+    left, width = table.left[order], table.width[order]
+    np.testing.assert_allclose(left[1:], (left + width)[:-1], rtol=1e-12)
+    assert left[0] == table.leftmost
+    np.testing.assert_allclose(left[-1] + width[-1], table.rightmost, rtol=1e-12)
+    inside = left[:, np.newaxis] + width[:, np.newaxis] * np.linspace(0.0, 1.0, 21)
+    density = np.exp(shape * inside - np.exp(inside) - table.top)
+    height = table.area / width
+    assert (density <= height[:, np.newaxis] * (1.0 + 1e-12)).all()
+    assert (density >= (height * table.share[order])[:, np.newaxis] * (1.0 - 1e-12)).all()
+    assert np.exp(shape * table.leftmost - table.top) / shape <= LEFT_TAIL * table.area
+    assert np.exp(shape * table.rightmost - np.exp(table.rightmost) - table.top) <= table.area * (
+        np.exp(table.rightmost) - shape
+    )
+    mass = np.exp(special.gammaln(shape) - table.top)
+    assert 0.98 < mass / (CELLS * table.area) <= 1.0
+    assert table.share.sum() / CELLS > 0.98
+
+
+def test_the_own_exponential_function_is_right_to_the_last_two_bits() -> None:
+    for y in np.concatenate([np.linspace(0.0, 700.0, 2001), np.geomspace(1e-17, 700.0, 500)]):
+        assert decline(y) == pytest.approx(math.exp(-y), rel=2.0**-51, abs=0.0)
+    assert decline(np.inf) < 1e-300
+
+
 def test_sharpness_multiplies_the_counts() -> None:
-    drawn = rows_of((1, 3), 0.1, sharpness=0.5)
-    law = stats.beta(0.6, 1.6)
+    drawn = rows_of((1, 3), 0.1, sharpness=2.0)
+    law = stats.beta(2.1, 6.1)
     assert stats.kstest(drawn[:, 0], law.cdf).pvalue > 1e-4
 
 

@@ -1,14 +1,19 @@
 """Labels: first guesses of the values of a large model, and an order of its states, by one pass from the goal.
 
-States are closed one after the other, the cheapest first, as in Dijkstra's algorithm. A row counts as if it stayed
-where it is instead of going to a state that is still open, so with c its cost and the sums over closed states t
+States are closed one after the other, the cheapest first, as in Dijkstra's algorithm. A row counts as if states that
+are still open were somewhat farther away than the state of the row, by the share AWAY of its cost c. So with p(t) the
+probabilities of closed states t
 
-    label(s) = min over the rows of s of (c + Σ p(t) label(t)) / Σ p(t).
+    label(s) = min over the rows of s of  (c + AWAY c (1 - Σ p(t)) + Σ p(t) label(t)) / Σ p(t).
 
-Closing a state never raises a label, and what is closed is not reconsidered. Where rows are nearly deterministic, as in
-samples of a posterior that has seen little, the labels are close to the optimal values; sweeps do the rest. Since each
-closed state has a row that may lead to a state closed before it, or to the goal, sweeps in this order carry values
-away from the goal. All costs must be positive.
+What is closed is not reconsidered. Where rows are nearly deterministic, as in samples of a posterior that has seen
+little, the labels are close to the optimal values; sweeps do the rest. Since each closed state has a row that may lead
+to a state closed before it, or to the goal, sweeps in this order carry values away from the goal. All costs must be
+positive.
+
+Open states wait in buckets of labels that differ by a thousandth (Dial 1969). Shortest paths of less than a thousand
+times the least cost are found exactly. In other models a label may be below those closed before it by a thousandth or
+by AWAY c.
 """
 
 from __future__ import annotations
@@ -24,7 +29,9 @@ from goalward.model.ssp import SSP
 
 __all__ = ["Predecessors", "find_predecessors", "label_groups", "label_states"]
 
-OPEN, CLOSED = -1, -2  # places of states that are not in the heap
+AWAY = 0.75
+SHIFT = 42  # of the bits of a label, which leaves its exponent and the first ten bits of its fraction
+BUCKETS = 24 * 1024  # a thousand for each doubling of the least cost; the last one takes all that is above
 RELATIVE_WIDTH = 0.01  # of a group of labels
 HIGHEST = float(np.finfo(np.float64).max)
 LIKELY = 0.1  # probability from which a transition counts at first
@@ -71,62 +78,12 @@ def find_predecessors(indptr: Int64s, successors: Int32s, actions: int, usable: 
 
 
 @kernel
-def rise(heap: Int32s, position: Int32s, label: Floats, place: int) -> None:
-    """Move a state of the heap up to where its label belongs."""
-    state = heap[place]
-    while place > 0:
-        parent = (place - 1) >> 1
-        if not label[state] < label[heap[parent]]:
-            break
-        heap[place] = heap[parent]
-        position[heap[place]] = place
-        place = parent
-    heap[place] = state
-    position[state] = place
-
-
-@kernel
-def pop(heap: Int32s, position: Int32s, label: Floats, size: int) -> int:
-    """Take the state of the smallest label out of a heap of this size."""
-    first = heap[0]
-    state = heap[size - 1]
-    place = 0
-    while True:
-        child = 2 * place + 1
-        if child >= size - 1:
-            break
-        if child + 1 < size - 1 and label[heap[child + 1]] < label[heap[child]]:
-            child += 1
-        if not label[heap[child]] < label[state]:
-            break
-        heap[place] = heap[child]
-        position[heap[place]] = place
-        place = child
-    heap[place] = state
-    position[state] = place
-    position[first] = CLOSED
-    return int(first)
-
-
-@kernel
-def lower(state: int, found: float, heap: Int32s, position: Int32s, label: Floats, size: int) -> int:
-    """Lower the label of an open state, which enters the heap if it is not in it; return the size of the heap."""
-    label[state] = found
-    if position[state] == OPEN:
-        heap[size] = state
-        position[state] = size
-        size += 1
-    rise(heap, position, label, position[state])
-    return size
-
-
-@kernel
-def add_closed(model: ModelArrays, row: int, position: Int32s, label: Floats, sums: Floats) -> None:
+def add_closed(model: ModelArrays, row: int, closed: Bools, label: Floats, sums: Floats) -> None:
     """Add to the sums of a row what it pays on the way to closed states by unlikely transitions."""
     for entry in range(model.indptr[row], model.indptr[row + 1]):
         target = model.successors[entry]
         probability = model.probabilities[entry]
-        if probability < LIKELY and (target == label.size or position[target] == CLOSED):
+        if probability < LIKELY and (target == label.size or closed[target]):
             sums[row, 0] += probability * (0.0 if target == label.size else label[target])
             sums[row, 1] += probability
 
@@ -138,48 +95,84 @@ def label_states(model: ModelArrays, usable: Bools, predecessors: Predecessors, 
     states, actions = costs.shape
     start, origins, rows, entries = predecessors
     sums = np.empty((states * actions, 2))  # what a row pays on the way to closed states, and how likely it gets there
-    position = np.empty(states, dtype=np.int32)
-    heap = np.empty(states, dtype=np.int32)
+    closed = np.zeros(states, dtype=np.bool_)
+    # A bucket is a list of nodes. A state whose label moves to a lower bucket leaves its old node behind.
+    head = np.full(BUCKETS, -1, dtype=np.int32)
+    bucket_of = np.full(states, BUCKETS, dtype=np.int32)
+    following = np.empty(entries.size + states, dtype=np.int32)
+    waiting = np.empty(entries.size + states, dtype=np.int32)
+    nodes = 0
+    bits = label.view(np.int64)
+    label[0] = HIGHEST
+    for state in range(states):
+        for action in range(actions):
+            sums[state * actions + action, 0] = (1.0 + AWAY) * costs[state, action]
+            sums[state * actions + action, 1] = 0.0
+            label[0] = min(label[0], costs[state, action])
+    lowest = bits[0] >> SHIFT
     for state in range(states):
         label[state] = HIGHEST
-        position[state] = OPEN
-        for action in range(actions):
-            sums[state * actions + action, 0] = costs[state, action]
-            sums[state * actions + action, 1] = 0.0
     least = LIKELY
-    size = 0 * states  # a plain zero would be a type of its own
+    current = 0 * states  # a plain zero would be a type of its own
     count = 0
-    closed = states
+    newest = states
     value = 0.0
     while True:
-        for place in range(start[closed], start[closed + 1]):
-            state = 0 + origins[place]  # of 64 bits, like every state that `lower` gets
+        for place in range(start[newest], start[newest + 1]):
+            state = origins[place]
             row = rows[place]
             probability = probabilities[entries[place]]
             # A weight of zero in place of a branch that the processor could not foresee.
-            weight = probability if (probability >= least) & (position[state] != CLOSED) else 0.0
+            weight = 0.0 if (probability < least) | closed[state] else probability
             paid = sums[row, 0] + weight * value
             share = sums[row, 1] + weight
             sums[row, 0] = paid
             sums[row, 1] = share
-            if paid < label[state] * share and weight > 0.0:
-                size = lower(state, paid / share, heap, position, label, size)
-        if size == 0 and least > 0.0 and count < states:
+            away = AWAY * costs[state, row - state * actions]
+            if paid < (label[state] + away) * share and weight > 0.0:
+                label[state] = paid / share - away
+                bucket = min(max((bits[state] >> SHIFT) - lowest, current), BUCKETS - 1)
+                if bucket < bucket_of[state]:
+                    bucket_of[state] = bucket
+                    waiting[nodes] = state
+                    following[nodes] = head[bucket]
+                    head[bucket] = nodes
+                    nodes += 1
+        newest = -1
+        while newest < 0:
+            while current < BUCKETS and head[current] < 0:
+                current += 1
+            if current < BUCKETS:
+                node = head[current]
+                head[current] = following[node]
+                if not closed[waiting[node]]:
+                    newest = 0 + waiting[node]
+                continue
+            if least == 0.0 or count == states:
+                return count
             # The states that are left reach the others by unlikely transitions only.
             least = 0.0
+            current = 0
             for state in range(states):
-                if position[state] == OPEN:
-                    for row in range(state * actions, (state + 1) * actions):
-                        if usable[row]:
-                            add_closed(model, row, position, label, sums)
-                            if sums[row, 0] < label[state] * sums[row, 1]:
-                                size = lower(state, sums[row, 0] / sums[row, 1], heap, position, label, size)
-        if size == 0:
-            return count
-        closed = pop(heap, position, label, size)
-        size -= 1
-        value = label[closed]
-        order[count] = closed
+                if closed[state]:
+                    continue
+                for action in range(actions):
+                    row = state * actions + action
+                    if usable[row]:
+                        add_closed(model, row, closed, label, sums)
+                        away = AWAY * costs[state, action]
+                        if sums[row, 0] < (label[state] + away) * sums[row, 1]:
+                            label[state] = sums[row, 0] / sums[row, 1] - away
+                if label[state] < HIGHEST:
+                    bucket = min(max((bits[state] >> SHIFT) - lowest, 0), BUCKETS - 1)
+                    bucket_of[state] = bucket
+                    waiting[nodes] = state
+                    following[nodes] = head[bucket]
+                    head[bucket] = nodes
+                    nodes += 1
+        closed[newest] = True
+        value = float(label[newest])
+        order[count] = newest
         count += 1
 
 

@@ -8,8 +8,9 @@ tolerance, proved by the certificate of `bellman.certify`. Three things are kept
   of a step. Otherwise both come from the labels of the new model (`labels.py`), as do the values to start from.
 * The working memory.
 
-A round is a correction that is constant on groups of similar labels, sweeps over the rows of the policy, and a sweep
-over all rows. Where rounds do not end, or a model is not one for this planner, `goalward.solve` takes over.
+A round is a sweep over all states and, as long as that moves many of them, a correction that is constant on groups of
+similar labels and sweeps over the rows of the policy. Once few states move, sweeps over these alone do the rest
+(`active_sweeps.py`). Where rounds do not end, or a model is not one for this planner, `goalward.solve` takes over.
 """
 
 from __future__ import annotations
@@ -18,23 +19,26 @@ from typing import NamedTuple
 
 import numpy as np
 
+from goalward._jit import exercise
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.model.ssp import SSP
 from goalward.model.structure import sure_states
-from goalward.planning.bellman import HUGE
-from goalward.planning.certificate import Certifier
+from goalward.planning.active_sweeps import WORD, active_sweeps, full_sweep
+from goalward.planning.bellman import HUGE, UNIT, certify, relative_width
 from goalward.planning.chain import PolicyChain
 from goalward.planning.labels import Predecessors, find_predecessors, label_groups, label_states
 from goalward.planning.problem import Problem
-from goalward.planning.reduction import DEAD, GOAL, Reduction, write_problem
-from goalward.planning.workspace import workspace
+from goalward.planning.reduction import DEAD, GOAL, Reduction, rewrite_problem, write_problem
 
 __all__ = ["LargePlanner"]
 
 LONG_ROW = 32  # mean number of entries from which labels of every model would cost more than they save
 MOST_GROUPS = 512
 MOST_ROUNDS = 40
-POLICY_SWEEPS = 10
+ROUNDING = 16.0 * UNIT  # of the bounds that certified ratios give
+POLICY_SWEEPS, PATIENT_SWEEPS = 10, 24  # of one round: from labels, and from the values of the last plan
+FEW = 0.2  # share of the states that may move for sweeps over active states
+MOST_BACKUPS = 2  # of sweeps over active states, for each state
 CLOSE = 1.0  # the largest change of a first sweep, in costs of a step, from which the last order is kept
 LABELLED_PLANS = 15  # plans that start from labels after values of the last plan were of no use
 
@@ -53,6 +57,10 @@ class Graph(NamedTuple):
         _, _, usable = sure_states(model, model.available)
         predecessors = find_predecessors(model.indptr, model.successors, model.actions, usable, model.states)
         return cls(model.indptr, model.successors, usable, predecessors)
+
+    def is_sparse(self) -> bool:
+        """Return whether rows are so short that the few predecessors of a state can be looked at one by one."""
+        return len(self.successors) <= LONG_ROW * len(self.usable)
 
     def is_of(self, model: SSP) -> bool:
         """Return whether a model has this graph, being made of the same arrays."""
@@ -77,12 +85,23 @@ class Order(NamedTuple):
         return cls(members, place, group)
 
 
+class Layout(NamedTuple):
+    """The rows of a model in an order, and whether none of its usable rows was left out."""
+
+    order: Order
+    problem: Problem
+    longest: int
+    widest: int
+    complete: bool
+
+
 class LargePlanner:
     """Solves large models of positive costs, one after the other, to a relative tolerance."""
 
     def __init__(self) -> None:
         self.graph: Graph | None = None
         self.order: Order | None = None
+        self.layout: Layout | None = None
         self.values: Floats
         self.labelled_plans = 0  # how many of the next plans start from labels
 
@@ -90,13 +109,14 @@ class LargePlanner:
     def solve(self, model: SSP, tolerance: float) -> tuple[Floats, Int64s] | None:
         """Return values and a policy, -1 at dead ends; None if rounds did not prove the tolerance."""
         if self.graph is None or not self.graph.is_of(model):
-            self.graph, self.order, self.labelled_plans = Graph.of(model), None, 0
+            self.graph, self.order, self.layout, self.labelled_plans = Graph.of(model), None, None, 0
         found = None
-        sparse = len(model.successors) <= LONG_ROW * len(self.graph.usable)
+        sparse = self.graph.is_sparse()
         if self.labelled_plans > 0:
             self.labelled_plans -= 1
         elif self.order is not None:
-            found = self.settle(model, self.graph, self.order, self.values, tolerance, CLOSE if sparse else np.inf)
+            close = CLOSE if sparse else np.inf
+            found = self.settle(model, self.graph, self.order, self.values, tolerance, close, PATIENT_SWEEPS)
             if found is None and sparse:
                 self.labelled_plans = LABELLED_PLANS
         if found is None and (sparse or self.order is None):
@@ -112,34 +132,64 @@ class LargePlanner:
         if not len(members) or not label[members[-1]] < HUGE:
             return None
         self.order = Order.by_labels(label, members)
-        return self.settle(model, graph, self.order, label.take(members), tolerance, np.inf)
+        return self.settle(model, graph, self.order, label.take(members), tolerance, np.inf, POLICY_SWEEPS)
+
+    def lay_out(self, model: SSP, graph: Graph, order: Order) -> Layout:
+        """Write the rows of a model in an order; only their probabilities if this is the order of the last plan."""
+        last, states, rows = self.layout, len(order.members), len(graph.usable)
+        kept = last is not None and last.order is order and last.complete
+        if last is not None and kept and rewrite_problem(model.arrays, order.members, last.problem):
+            return last
+        same = last is not None and len(last.order.members) == states
+        problem = last.problem if last is not None and same else Problem.empty(states, rows, len(model.successors))
+        longest, widest = write_problem(model.arrays, graph.usable, order.place, order.members, problem)
+        complete = int(problem.first[-1]) == np.count_nonzero(graph.usable)
+        self.layout = Layout(order, problem, longest, widest, complete)
+        return self.layout
 
     def settle(
-        self, model: SSP, graph: Graph, order: Order, start: Floats, tolerance: float, close: float
+        self, model: SSP, graph: Graph, order: Order, start: Floats, tolerance: float, close: float, sweeps: int
     ) -> tuple[Floats, Int64s] | None:
         """Run rounds from some values; None if they do not prove the tolerance, or do not begin close enough."""
-        problem = workspace(Problem.empty, len(order.members), len(graph.usable), len(model.successors))
-        longest, widest = write_problem(model.arrays, graph.usable, order.place, order.members, problem)
+        _, problem, longest, widest, _ = self.lay_out(model, graph, order)
         reduction = Reduction(problem, longest, widest, order.place[:-1], order.group, None, None, None)
+        states, sparse = reduction.states, graph.is_sparse()
         chain = PolicyChain(reduction, exact=False, group=order.group)
-        certifier = Certifier(reduction, chain)
-        extended, policy = reduction.extended(), np.zeros(reduction.states, dtype=np.int64)
-        values = extended[:DEAD]
+        extended, policy = reduction.extended(), np.zeros(states, dtype=np.int64)
+        values, before, moved = extended[:DEAD], np.empty(states), np.empty(states, dtype=np.bool_)
+        active = np.empty(-(-states // WORD) * WORD, dtype=np.bool_)
         values[:] = start
-        threshold = 2.0 * tolerance  # a change of a sweep; what it leaves is some ten times smaller
-        change = chain.optimal_sweep(values, policy)
+        # Long rows average over so many states that what a change leaves is far smaller than itself.
+        enough = tolerance * (0.5 if sparse else 2.0)
+        few = FEW * states if sparse else 0.0
+        most = MOST_BACKUPS * states
+        count, change = full_sweep(problem, values, policy, before, moved, enough)
         if not change <= close:
             return None
-        for _ in range(MOST_ROUNDS):
-            chain.correct(values)
-            for _ in range(POLICY_SWEEPS):
-                if chain.sweep(values) <= max(0.05 * change, threshold):
-                    break
-            change = chain.optimal_sweep(values, policy)
-            if change <= threshold:
-                if certifier.by_ratio(extended, policy, greedy=True).width <= tolerance:
+        for number in range(MOST_ROUNDS):
+            if count <= few and active_sweeps(
+                problem, graph.predecessors, order.members, order.place, values, policy, before, moved, active, enough,
+                most,
+            ):  # fmt: skip
+                policy.fill(-1)
+                below, above = certify(problem, longest, values, policy, before, np.empty(states))
+                if relative_width(below, above) + ROUNDING <= tolerance:
                     self.values = values
                     return extended.take(reduction.place), reduction.expand_policy(model, policy)
-                threshold *= 0.3
-                chain.choose(policy)
+                enough *= 0.3
+            chain.choose(policy)
+            if number < 2 or number % 4 == 0:  # each correction disturbs states that are unlike those of their group
+                chain.correct(values)
+            for _ in range(sweeps):
+                if chain.sweep(values) <= max(0.05 * change, enough):
+                    break
+            count, change = full_sweep(problem, values, policy, before, moved, enough)
         return None
+
+
+@exercise
+def exercise_large_plans() -> None:
+    """Plan twice on a model of one state."""
+    ssp, planner = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]]), LargePlanner()
+    for _ in range(2):
+        planner.solve(ssp, 0.1)

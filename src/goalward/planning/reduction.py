@@ -34,7 +34,7 @@ from goalward.planning.order import (
 from goalward.planning.problem import Problem
 from goalward.planning.workspace import workspace
 
-__all__ = ["DEAD", "GOAL", "Reduction", "write_problem"]
+__all__ = ["DEAD", "GOAL", "Reduction", "rewrite_problem", "write_problem"]
 
 AHEAD = 6  # for how many states ahead memory is prefetched
 LARGE_PART = 1000  # states of a component; in smaller ones, sweeps do not depend on the order of states
@@ -247,3 +247,47 @@ def write_problem(
                 wide = end - begin
         first[here + 1] = rows
     return longest, widest
+
+
+@kernel
+def rewrite_problem(model: ModelArrays, members: Int32s, problem: Problem) -> bool:
+    """Write the probabilities of another model with the same graph; False if a row of it would stay where it is.
+
+    Each member must be a state of its own, and the problem must have been written with all of their usable rows.
+    """
+    indptr, successors, probabilities, costs = model
+    first, _, _, weight, to_goal, cost, origin = problem
+    states, actions = costs.shape
+    end = 0
+    for position in range(members.size):
+        near = members[min(position + AHEAD, members.size - 1)] * actions
+        prefetch(successors, indptr[near])
+        prefetch(probabilities, indptr[near])
+        prefetch(probabilities, indptr[near] + LINE)
+        member = members[position]
+        for row in range(first[position], first[position + 1]):
+            source = origin[row]
+            begin = end
+            stay = 0.0
+            goal = 0.0
+            leave = 0.0
+            for entry in range(indptr[source], indptr[source + 1]):
+                there = successors[entry]
+                probability = probabilities[entry]
+                weight[end] = probability  # overwritten by the next entry unless `end` moves on
+                if there == member:
+                    stay += probability
+                elif there == states:
+                    goal += probability
+                else:
+                    leave += probability
+                    end += 1
+            leave += goal
+            if leave == 0.0:
+                return False
+            share = 1.0 / leave
+            for entry in range(begin, end):
+                weight[entry] *= share
+            to_goal[row] = goal * share
+            cost[row] = costs[member, source - member * actions] * ((stay + leave) * share)
+    return True
