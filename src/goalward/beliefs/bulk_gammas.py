@@ -135,11 +135,13 @@ def draw_in_blocks(
         few = int(np.count_nonzero(counts[begin:end]))
         block = end - begin - few + (end - begin - few) // 16 + 64
         more = few + few // 8 + 64
-        row = draw_bulk(
-            indptr, counts, table, sharpness, row, last,
-            rng.integers(-(1 << 63), (1 << 63) - 1, block, endpoint=True),
-            rng.standard_normal(more), rng.standard_exponential(more), probabilities,
-        )  # fmt: skip
+        integers = rng.integers(-(1 << 63), (1 << 63) - 1, block, endpoint=True)
+        normals, levels = rng.standard_normal(more), rng.standard_exponential(more)
+        reached = draw_logarithms(counts, begin, end, table, sharpness, integers, normals, levels, probabilities)
+        if reached < end:
+            last = int(np.searchsorted(indptr, reached, side="right")) - 1
+        normalise_rows(indptr, row, last, probabilities)
+        row = last
         if drawing is not None:
             drawing.advance(row)
     return probabilities
@@ -184,71 +186,72 @@ def try_again(strips: Strips, cell: int, first: float, second: float) -> float:
 
 
 @kernel
-def draw_bulk(
-    indptr: Int64s, counts: Int64s, strips: Strips, sharpness: float, first: int, last: int,
-    integers: Int64s, normals: Floats, levels: Floats, probabilities: Floats,
+def draw_logarithms(
+    counts: Int64s, begin: int, end: int, strips: Strips, sharpness: float, integers: Int64s, normals: Floats,
+    levels: Floats, logarithms: Floats,
 ) -> int:  # fmt: skip
-    """Draw rows up to the last; return the row for which the random numbers did not suffice, or the last."""
+    """Draw the logarithms of gamma variates; return the entry for which random numbers did not suffice, or the end."""
     left, share, scale = strips.left, strips.share, strips.scale
     used = 0
     used_normals = 0
     count = 0
-    d = c = logarithm_d = y = 0.0
-    row = first
-    while row < last:
-        largest = -np.inf
-        entry = indptr[row]
-        while entry < indptr[row + 1]:
-            if counts[entry] == 0:
+    d = c = logarithm_d = 0.0
+    for entry in range(begin, end):
+        if counts[entry] == 0:
+            while True:
                 if used > integers.size - 3:
-                    break
+                    return entry
                 bits = integers[used]
                 cell = bits & (CELLS - 1)
                 u = uniform(bits)
                 used += 1
                 if u < share[cell]:
-                    y = left[cell] + u * scale[cell]
-                else:
-                    y = try_again(strips, cell, uniform(integers[used]), uniform(integers[used + 1]))
-                    used += 2
-                    if math.isnan(y):
-                        continue
-            else:
-                if used_normals == normals.size:
+                    logarithms[entry] = left[cell] + u * scale[cell]
                     break
-                if counts[entry] != count:
-                    count = counts[entry]
-                    d = sharpness * count + strips.shape - 1.0 / 3.0
-                    c = 1.0 / math.sqrt(9.0 * d)
-                    logarithm_d = math.log(d)
-                z = normals[used_normals]
-                level = levels[used_normals]
-                used_normals += 1
-                root = 1.0 + c * z
-                if not root > 0.0:
-                    continue
+                y = try_again(strips, cell, uniform(integers[used]), uniform(integers[used + 1]))
+                used += 2
+                if not math.isnan(y):
+                    logarithms[entry] = y
+                    break
+            continue
+        if counts[entry] != count:
+            count = counts[entry]
+            d = sharpness * count + strips.shape - 1.0 / 3.0
+            c = 1.0 / math.sqrt(9.0 * d)
+            logarithm_d = math.log(d)
+        while True:
+            if used_normals == normals.size:
+                return entry
+            z = normals[used_normals]
+            level = levels[used_normals]
+            used_normals += 1
+            root = 1.0 + c * z
+            if root > 0.0:
                 y = 3.0 * math.log(root)
-                if not 0.5 * z * z + d * (1.0 - root * root * root + y) > -level:
-                    continue
-                y += logarithm_d
-            probabilities[entry] = y
-            largest = max(largest, y)
-            entry += 1
-        if entry < indptr[row + 1]:
-            break
-        for done in range(indptr[row], entry):
-            probabilities[done] = largest - probabilities[done]
-        row += 1
-    for entry in range(indptr[first], indptr[row]):
+                if 0.5 * z * z + d * (1.0 - root * root * root + y) > -level:
+                    logarithms[entry] = logarithm_d + y
+                    break
+    return end
+
+
+@kernel
+def normalise_rows(indptr: Int64s, first: int, last: int, probabilities: Floats) -> None:
+    """Turn the logarithms of rows into probabilities."""
+    for row in range(first, last):
+        largest = -np.inf
+        for entry in range(indptr[row], indptr[row + 1]):
+            largest = max(largest, probabilities[entry])
+        for entry in range(indptr[row], indptr[row + 1]):
+            probabilities[entry] = largest - probabilities[entry]
+    for entry in range(indptr[first], indptr[last]):
         probabilities[entry] = decline(probabilities[entry])
-    for done in range(first, row):
+    for row in range(first, last):
         total = 0.0
-        for entry in range(indptr[done], indptr[done + 1]):
+        for entry in range(indptr[row], indptr[row + 1]):
             total += probabilities[entry]
         whole = 1.0 / total if total > 0.0 else 0.0  # an action that is not available has no entries
-        for entry in range(indptr[done], indptr[done + 1]):
+        for entry in range(indptr[row], indptr[row + 1]):
             probabilities[entry] = max(probabilities[entry] * whole, FLOOR)
-    return row
 
 
 @exercise
