@@ -31,7 +31,7 @@ from goalward.phases import Phase, phase
 
 __all__ = ["bulk_rows", "strips"]
 
-LONG_DRAW = 1_000_000  # entries from which on those who wait are told
+LONG_DRAW = 1_000_000  # draws of more entries show their progress
 LONG_ROW = 64
 FASTER = "; Dirichlet(support=...), Neighbourhoods() or TiedDirichlet would take hundreds of times fewer"
 CHUNK = 1 << 16  # entries that are drawn at once, at least one row of them
@@ -41,7 +41,7 @@ FRACTION = (1 << 53) - 1
 FURTHEST = 700.0  # e^(-700) is below the least probability
 STEP = math.log(2.0) / 64.0
 COARSE_STEP = math.floor(STEP * 2.0**38) / 2.0**38  # short enough for exact products with 2^17
-FINE_STEP = 2.9815858269852933e-12  # what it leaves out
+FINE_STEP = 2.9815858269852933e-12  # STEP - COARSE_STEP
 PARTS = np.array([2.0 ** (-j / 64.0) for j in range(64)])
 POWERS = np.array([2.0**-j for j in range(1024)])
 

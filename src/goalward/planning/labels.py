@@ -30,11 +30,11 @@ from goalward.model.ssp import SSP
 __all__ = ["Predecessors", "find_predecessors", "label_groups", "label_states"]
 
 AWAY = 0.75
-SHIFT = 42  # of the bits of a label, which leaves its exponent and the first ten bits of its fraction
+SHIFT = 42  # bits of a label that are dropped; its exponent and the first ten bits of its fraction stay
 BUCKETS = 24 * 1024  # a thousand for each doubling of the least cost; the last one takes all that is above
-RELATIVE_WIDTH = 0.01  # of a group of labels
+RELATIVE_WIDTH = 0.01  # the least width of a group, relative to its labels
 HIGHEST = float(np.finfo(np.float64).max)
-LIKELY = 0.1  # probability from which a transition counts at first
+LIKELY = 0.1  # less likely transitions are left out at first
 
 
 class Predecessors(NamedTuple):
@@ -113,7 +113,7 @@ def label_states(model: ModelArrays, usable: Bools, predecessors: Predecessors, 
     for state in range(states):
         label[state] = HIGHEST
     least = LIKELY
-    current = 0 * states  # a plain zero would be a type of its own
+    current = 0 * states  # a plain zero would have another type for the compiler
     count = 0
     newest = states
     value = 0.0

@@ -35,12 +35,12 @@ __all__ = ["LargePlanner"]
 LONG_ROW = 32  # mean number of entries from which labels of every model would cost more than they save
 MOST_GROUPS = 512
 MOST_ROUNDS = 40
-ROUNDING = 16.0 * UNIT  # of the bounds that certified ratios give
-POLICY_SWEEPS, PATIENT_SWEEPS = 10, 24  # of one round: from labels, and from the values of the last plan
-FEW = 0.2  # share of the states that may move for sweeps over active states
-MOST_BACKUPS = 2  # of sweeps over active states, for each state
+ROUNDING = 16.0 * UNIT  # the rounding error of the bounds that certified ratios give
+POLICY_SWEEPS, PATIENT_SWEEPS = 10, 24  # in one round that starts from labels, or from the values of the last plan
+FEW = 0.2  # if a smaller share of all states moves, only active states are swept
+MOST_BACKUPS = 2  # in sweeps over active states, on average over all states
 CLOSE = 1.0  # the largest change of a first sweep, in costs of a step, from which the last order is kept
-LABELLED_PLANS = 15  # plans that start from labels after values of the last plan were of no use
+LABELLED_PLANS = 15  # how many plans start from labels after the values of a last plan did not help
 
 
 class Graph(NamedTuple):
