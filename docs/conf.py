@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from sphinx.application import Sphinx
+from sphinx.util.inspect import TypeAliasForwardRef
 
 import goalward
 
@@ -58,6 +59,8 @@ default_role = "code"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 autodoc_type_aliases = {name: name for name in ("ArrayLike", "Bools", "Floats", "Int64s")}
+# In unions they would be shown as TypeAliasForwardRef('Floats').
+TypeAliasForwardRef.__repr__ = lambda alias: alias.name
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 python_use_unqualified_type_names = True
@@ -88,7 +91,13 @@ def list_attributes(app: Sphinx, what: str, name: str, member: object, options: 
     lines[start:] = [".. rubric:: Attributes", "", *listed[:end], *lines[start + 2 + end :]]
 
 
+def skip_fields(app: Sphinx, what: str, name: str, member: object, skip: bool, options: object) -> bool | None:
+    """Leave out the fields of named tuples, which Python calls aliases for numbers; the class describes them."""
+    return True if (getattr(member, "__doc__", None) or "").startswith("Alias for field number") else None
+
+
 def setup(app: Sphinx) -> None:
     """Enter the hooks."""
     app.connect("source-read", follow_files)
     app.connect("autodoc-process-docstring", list_attributes, priority=400)
+    app.connect("autodoc-skip-member", skip_fields)

@@ -182,9 +182,9 @@ class SSP(StatesAndActions):
     ) -> SSP:
         """Make a model from tuples (state, action, next state, probability, cost), states and actions of any name.
 
-        States and actions are numbered in order of appearance. The cost of a pair is that of its tuples, weighted by
-        their probabilities, so costs that depend on the next state enter by their mean. `initial_state` is the state
-        of the first tuple unless given.
+        States and actions are numbered in order of appearance. Tuples of the same transition are added up. The cost of
+        a pair is that of its tuples, weighted by their probabilities, so costs that depend on the next state enter by
+        their mean. `initial_state` is the state of the first tuple unless given.
         """
         table = read_transitions(transitions, goals, initial_state, normalize)
         return cls.from_rows(

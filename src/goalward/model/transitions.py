@@ -242,7 +242,7 @@ def check_duplicates(columns: Columns, rows: Int64s, place: Callable[[int], str]
         first, repeated = int(order[second]), int(order[second + 1])
         raise ShapeError(
             f"the transition{place(repeated)} is the same as the one{place(first)}, {columns.entry(first)[:3]!r};"
-            " keep one, or pass sum_duplicates=True to add them up"
+            " keep one, or pass sum_duplicates=True (--sum-duplicates) to add them up"
         )
 
 

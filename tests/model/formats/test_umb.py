@@ -379,3 +379,9 @@ def test_mutants_of_the_index(path: Path) -> None:
             except FileError:
                 refused += 1
     assert refused > 200
+
+
+def test_a_file_that_is_no_archive_is_not_called_one(tmp_path: Path) -> None:
+    (tmp_path / "text.umb").write_text("no tar\n")
+    with pytest.raises(FileError, match=r"text\.umb: holds no files; a \.umb file is a tar"):
+        SSP.load(tmp_path / "text.umb")

@@ -32,6 +32,8 @@ class Archive:
 
     def __init__(self, path: Path):
         self.members = tar_members(read_packed(path))
+        if not self.members:
+            raise FileError("holds no files; a .umb file is a tar, plain or packed with gzip or xz")
         if "index.json" not in self.members:
             raise FileError("has no member index.json; it is a tar, but not a UMB file")
         self.index = self.json("index.json")
