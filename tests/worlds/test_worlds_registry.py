@@ -220,6 +220,8 @@ def test_files_that_cannot_be_read(tmp_path):
         worlds.load(str(tmp_path / "missing.txt"))
     with pytest.raises(FileError, match="not a text file"):
         worlds.load(str(tmp_path / "bytes.txt"))
+    with pytest.raises(FileError, match=r"the ending is '\.nm'\. Let PRISM or Storm write a model of its language"):
+        worlds.load("walk.nm")
     with pytest.raises(FileError, match=r"loaded from \.npz, .*; the ending is '\.doc'"):
         worlds.load(str(tmp_path / "world.doc"))
 

@@ -234,7 +234,7 @@ SYSTEM = "transition-system"
         (
             "annotations/rewards",
             {},
-            "there are no rewards; choose with cost=... a reward structure or the cost of every",
+            r"there are no rewards; choose with cost=... \(--cost\) a reward structure or the cost of every",
         ),
         ("annotations/rewards/r-0/type", {"type": "rational-interval"}, "holds numbers of type rational-interval"),
         (

@@ -55,12 +55,20 @@ FORMATS = {
 }
 
 
+LANGUAGE_ENDINGS = (".prism", ".nm", ".pm", ".sm", ".jani")
+LANGUAGES = (
+    "Let PRISM or Storm write a model of its language to a file: prism MODEL -exportmodel model.umb -ex, or"
+    " storm --prism MODEL --buildfull --exportbuild model.umb"
+)
+
+
 def find(path: Path, does: str) -> tuple[str, Format]:
     """Return the ending of a path and its format."""
     ending = "".join(path.suffixes[-2:]) if path.suffix in (".gz", ".xz") else path.suffix
     if ending not in FORMATS:
         *first, last = FORMATS
-        raise FileError(f"{path}: a model is {does} {', '.join(first)} or {last}; the ending is {path.suffix!r}")
+        hint = f". {LANGUAGES}" if ending in LANGUAGE_ENDINGS else ""
+        raise FileError(f"{path}: a model is {does} {', '.join(first)} or {last}; the ending is {path.suffix!r}{hint}")
     return ending, FORMATS[ending]
 
 

@@ -279,7 +279,7 @@ class Explicit:
             if len(self.rewards) != 1:
                 names = ", ".join(sorted(self.rewards)[:20])
                 found = f"there are {len(self.rewards)} reward structures, {names}" if names else "there are no rewards"
-                raise CostError(f"{found}; choose with cost=... a reward structure or the cost of every step")
+                raise CostError(f"{found}; choose with cost=... (--cost) a reward structure or the cost of every step")
             return next(iter(self.rewards.values()))()
         if cost not in self.rewards:
             raise UnknownNameError("reward structure", cost, self.rewards)
