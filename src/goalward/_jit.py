@@ -34,18 +34,29 @@ import numpy as np
 import platformdirs
 from llvmlite import ir
 from numba import types
-from numba.core import event
+from numba.core import cgutils, event
 from numba.extending import intrinsic
 
 from goalward.phases import phase
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-__all__ = ["all_exercises", "cache_directory", "exercise", "kernel", "kernels", "prefetch", "source_hash", "warm_up"]
+__all__ = [
+    "all_exercises",
+    "cache_directory",
+    "exercise",
+    "interrupted",
+    "kernel",
+    "kernels",
+    "prefetch",
+    "source_hash",
+    "warm_up",
+]
 
 PACKAGE = Path(__file__).parent
 POSIX = hasattr(os, "getuid")
 UNUSED_SECONDS = 30 * 24 * 3600.0
+ASK_EVERY = 1 << 16  # steps of a kernel between two questions whether it was interrupted
 _kernels: list[Any] = []
 exercises: list[Callable[[], object]] = []
 
@@ -176,8 +187,46 @@ def _ignore(array: object, index: object) -> None:
     """Do nothing, which is all that a prefetch does to results."""
 
 
-prefetch: Callable[[Any, Any], None] = _ignore if getattr(numba.config, "DISABLE_JIT", False) else cast(Any, _prefetch)
+UNCOMPILED = bool(getattr(numba.config, "DISABLE_JIT", False))
+prefetch: Callable[[Any, Any], None] = _ignore if UNCOMPILED else cast(Any, _prefetch)
 """Ask for ``array[index]``, inside a kernel, some time before it is read: memory answers slowly out of order."""
+
+
+@intrinsic
+def _interrupted(_: Any, step: Any) -> Any:
+    """Ask Python; a signal that it has noticed is set again, so that its handler runs once the kernel has returned."""
+
+    def emit(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        bit, word = ir.IntType(1), ir.IntType(32)
+        tools = cast(Any, cgutils)
+        answer = tools.alloca_once(builder, bit)
+        builder.store(bit(0), answer)
+        often = builder.and_(arguments[0], arguments[0].type(ASK_EVERY - 1))
+        with builder.if_then(builder.icmp_unsigned("==", often, often.type(0)), likely=False):
+            occurred = tools.get_or_insert_function(builder.module, ir.FunctionType(word, []), "PyOS_InterruptOccurred")
+            with builder.if_then(builder.icmp_signed("!=", builder.call(occurred, []), word(0)), likely=False):
+                again = tools.get_or_insert_function(
+                    builder.module, ir.FunctionType(ir.VoidType(), []), "PyErr_SetInterrupt"
+                )
+                builder.call(again, [])
+                builder.store(bit(1), answer)
+        return builder.load(answer)
+
+    return types.boolean(types.int64), emit
+
+
+def _never(step: int) -> bool:
+    """Python answers signals itself between two of its steps."""
+    return False
+
+
+interrupted: Callable[[int], bool] = _never if UNCOMPILED else cast(Any, _interrupted)
+"""Return, inside a kernel, whether Ctrl-C was pressed; Python is asked at each 2^16th step, from 0 on.
+
+A kernel that may take longer than a fraction of a second asks, and returns at once with a result that promises nothing:
+KeyboardInterrupt is raised on its return. The caller carries on as after any such result, in case a handler of its own
+ignores the signal.
+"""
 
 
 def kernels() -> list[Any]:

@@ -9,9 +9,10 @@ from scipy import sparse
 from scipy.sparse import csgraph
 from test_parts import components
 
+import goalward as gw
 from goalward import SSP, worlds
 from goalward.model.structure import sure_states
-from goalward.planning.order import DEAD, LIKELY, find_components, likely_distances
+from goalward.planning.order import LIKELY, likely_distances, sort_ties
 from goalward.planning.reduction import Reduction
 from strategies import models
 
@@ -70,9 +71,10 @@ def test_likely_distances_are_those_of_the_likely_graph() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
-def test_components_come_after_what_they_lead_to(size: int) -> None:
+@pytest.mark.parametrize("free", [0.0, 0.3])
+def test_components_come_after_what_they_lead_to(size: int, free: float) -> None:
     for seed in range(5):
-        reduction = Reduction.of(components(seed, 120 // size, size, 0.3), small=0)
+        reduction = Reduction.of(components(seed, 120 // size, size, 0.3, free), small=0)
         assert reduction.parts is not None
         parts, problem = reduction.parts, reduction.problem
         assert parts[0] == 0
@@ -82,11 +84,47 @@ def test_components_come_after_what_they_lead_to(size: int) -> None:
         for state in range(reduction.states):
             begin, end = problem.start[problem.first[state]], problem.start[problem.first[state + 1]]
             assert (part[problem.target[begin:end]] <= part[state]).all()
-            assert (np.diff(reduction.distance[parts[part[state] - 1] : parts[part[state]]]) >= 0).all()
+            rows = slice(problem.first[state], problem.first[state + 1])
+            leads_on = (problem.target[begin:end] < state).any() or problem.to_goal[rows].any()
+            assert leads_on, "the initial policy needs it"
+
+
+def with_dead_end(ssp: SSP) -> SSP:
+    """Return a model with one more state, which is never left and which some rows of another action may lead to."""
+    P, states = ssp.to_dense(), ssp.states
+    kernel, costs = np.zeros((states + 1, ssp.actions + 1, states + 2)), np.zeros((states + 1, ssp.actions + 1))
+    kernel[:states, :-1, :states], kernel[:states, :-1, -1] = P[:, :, :states], P[:, :, -1]
+    kernel[:states, -1, [0, states]] = 0.5
+    kernel[states, 0, states] = 1.0
+    costs[:-1, :-1] = ssp.costs
+    return SSP.from_dense(kernel, costs, normalize=True)
+
+
+@pytest.mark.parametrize("free", [0.0, 0.3])
+def test_components_of_models_with_dead_ends(free: float) -> None:
+    """A dead end sends the model through the reduction by distance, with the same values of all other states."""
+    for seed in range(3):
+        ssp = components(seed, 60, 4, 0.3, free)
+        plain, more = gw.solve(ssp), gw.solve(with_dead_end(ssp))
+        assert more.values[-1] == np.inf
+        np.testing.assert_allclose(more.values[:-1], plain.values, rtol=2e-6, atol=1e-300)
 
 
 def test_one_component_is_not_looked_for() -> None:
-    ssp = worlds.grid_world(20, 20)
-    _, order, usable = sure_states(ssp, ssp.available)
-    place = np.full(ssp.states + 1, DEAD, dtype=np.int32)
-    assert find_components(ssp.arrays, usable, place, order, np.empty(ssp.states, dtype=np.int32)) == (0, 0)
+    assert Reduction.of(worlds.grid_world(20, 20), small=0).parts is None
+
+
+def test_ties() -> None:
+    """Of two states at one distance, that which the other leads to comes first, whatever their numbers."""
+    rng = np.random.default_rng(0)
+    depth = 40
+    names = rng.permutation(2 * depth)  # state 2 i + 1 of the drawing may lead to 2 i, both to the level below
+    kernel = np.zeros((2 * depth, 1, 2 * depth + 1))
+    for level in range(depth):
+        near = names[2 * level - 2] if level else 2 * depth
+        kernel[names[2 * level], 0, near] = 1.0
+        kernel[names[2 * level + 1], 0, [near, names[2 * level]]] = 0.5
+    ssp = SSP.from_dense(kernel, np.ones((2 * depth, 1)))
+    distance, order, _ = sure_states(ssp, ssp.available)
+    sort_ties(ssp.arrays, distance, order)
+    assert order.tolist() == names.tolist()

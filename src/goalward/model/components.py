@@ -6,14 +6,124 @@ components are an order in which each comes after whatever its values depend on.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from goalward._jit import exercise, kernel
+from goalward._jit import exercise, interrupted, kernel
 from goalward.arrays import Bools, Int32s, Int64s
 
-__all__ = ["end_components", "strong_components"]
+__all__ = ["INTERRUPTED", "Topology", "end_components", "order_by_components", "strong_components"]
 
+INTERRUPTED = -1
 SCANS = 8
+
+
+class Topology(NamedTuple):
+    """How many components there are, and how many of these no transition leaves."""
+
+    components: int
+    closed: int
+
+
+@kernel
+def order_by_components(
+    indptr: Int64s, successors: Int32s, actions: int, patience: int, place: Int32s, order: Int32s, parts: Int64s
+) -> Topology:
+    """Order all states by component, each component after those that its transitions lead to.
+
+    `order` gets the states and `place` where each stands there, -1 for the goal; component i has the states
+    ``order[parts[i] : parts[i + 1]]``. The search begins beside the goal. It gives up, and finds none, if it has
+    seen more than `patience` states before the first component is complete. There are INTERRUPTED of them on Ctrl-C.
+
+    Pearce's form of the algorithm (2016): `place` holds 0 for a state not seen yet, then the smallest number on the
+    path that it is known to lead back to, and from `done` on its place.
+    """
+    states = order.size
+    done = states + 2
+    path = np.empty(states, dtype=np.int32)
+    number = np.empty(states, dtype=np.int32)  # of each state of the path
+    at = np.empty(states, dtype=np.int64)  # the next entry of each state of the path
+    leaves = np.empty(states, dtype=np.bool_)  # whether a transition is known to lead from it to another component
+    waiting = np.empty(states, dtype=np.int32)  # states that lead back to the path
+    for state in range(states):
+        place[state] = 0
+    place[states] = done - 1
+    seen = 0
+    count = 0
+    closed = 0
+    placed = 0
+    waiters = 0
+    for beside_goal in (True, False):
+        for root in range(states):
+            if place[root] != 0:
+                continue
+            if beside_goal:
+                if count > 0:
+                    break
+                near = False
+                for row in range(root * actions, (root + 1) * actions):  # the goal comes last in a row
+                    near = near or (indptr[row] < indptr[row + 1] and successors[indptr[row + 1] - 1] == states)
+                if not near:
+                    continue
+            depth = 0
+            path[0] = root
+            while depth >= 0:
+                state = path[depth]
+                low = place[state]
+                if low == 0:
+                    if seen > patience and count == 0:
+                        return Topology(0, 0)
+                    if interrupted(seen):
+                        return Topology(INTERRUPTED, 0)
+                    seen += 1
+                    low = seen
+                    place[state] = seen
+                    number[depth] = seen
+                    at[depth] = indptr[state * actions]
+                    leaves[depth] = False
+                end = indptr[(state + 1) * actions]
+                entry = at[depth]
+                leave = leaves[depth]
+                link = 1
+                while entry < end:
+                    link = place[successors[entry]]
+                    if link == 0:
+                        break
+                    entry += 1
+                    if link > states:
+                        leave = True
+                    elif link < low:
+                        low = link
+                place[state] = low
+                if link == 0:  # this entry is looked at again when its state is done
+                    at[depth] = entry
+                    leaves[depth] = leave
+                    depth += 1
+                    path[depth] = successors[entry]
+                    continue
+                if low < number[depth]:
+                    waiting[waiters] = state
+                    waiters += 1
+                    leaves[depth - 1] |= leave
+                else:
+                    parts[count] = placed
+                    count += 1
+                    if not leave:
+                        closed += 1
+                    order[placed] = state
+                    place[state] = done + placed
+                    placed += 1
+                    while waiters > 0 and place[waiting[waiters - 1]] >= low:
+                        waiters -= 1
+                        order[placed] = waiting[waiters]
+                        place[waiting[waiters]] = done + placed
+                        placed += 1
+                depth -= 1
+    parts[count] = placed
+    for state in range(states + 1):
+        place[state] -= done
+    return Topology(count, closed)
 
 
 @kernel
@@ -23,14 +133,11 @@ def strong_components(
     actions: int,
     rows: Bools,
     wanted: Bools,
-    roots: Int32s,
-    patience: int,
     label: Int32s,
 ) -> int:
     """Give numbers to the components of the wanted states, -1 to other states; return how many there are.
 
-    The search starts at the roots, one after the other, which must hold all wanted states. It gives up, and returns 0,
-    if it has seen more than `patience` states before the first component is complete.
+    Returns INTERRUPTED on Ctrl-C.
     """
     states = wanted.size
     number = np.zeros(states, dtype=np.int32)  # order of discovery, from 1 on
@@ -44,7 +151,7 @@ def strong_components(
     seen = 0
     count = 0
     top = 0
-    for root in roots:
+    for root in range(states):
         if not wanted[root] or number[root] > 0:
             continue
         depth = 0
@@ -52,8 +159,8 @@ def strong_components(
         while depth >= 0:
             state = path[depth]
             if number[state] == 0:
-                if seen > patience and count == 0:
-                    return 0
+                if interrupted(seen):
+                    return INTERRUPTED
                 seen += 1
                 number[state] = seen
                 low[state] = seen
@@ -101,14 +208,18 @@ def strong_components(
 def end_components(indptr: Int64s, successors: Int32s, actions: int, rows: Bools, component: Int32s) -> int:
     """Give numbers to the maximal end components among the given rows by their first states; return how many there are.
 
-    `rows` keeps those inside components only. `component` is -1 for states in none.
+    `rows` keeps those inside components only. `component` is -1 for states in none. Returns INTERRUPTED on Ctrl-C.
     """
     states = component.size
     wanted = np.empty(states, dtype=np.bool_)
-    roots = np.arange(states).astype(np.int32)
     while True:
-        drop_escaping_rows(indptr, successors, actions, rows, wanted)
-        strong_components(indptr, successors, actions, rows, wanted, roots, states, component)
+        left = drop_escaping_rows(indptr, successors, actions, rows, wanted)
+        if left == 0:
+            for state in range(states):
+                component[state] = -1
+            return 0
+        if left < 0 or strong_components(indptr, successors, actions, rows, wanted, component) < 0:
+            return INTERRUPTED
         leaves = False
         for state in range(states):
             for row in range(state * actions, (state + 1) * actions):
@@ -133,17 +244,21 @@ def end_components(indptr: Int64s, successors: Int32s, actions: int, rows: Bools
 
 
 @kernel
-def drop_escaping_rows(indptr: Int64s, successors: Int32s, actions: int, rows: Bools, wanted: Bools) -> None:
+def drop_escaping_rows(indptr: Int64s, successors: Int32s, actions: int, rows: Bools, wanted: Bools) -> int:
     """Drop rows that may lead to the goal or to a state without rows; `wanted` states have rows left.
 
-    A few scans drop most of them, so that few searches for components are needed to drop the rest.
+    A few scans drop most of them, so that few searches for components are needed to drop the rest. Returns how many
+    states are wanted, or INTERRUPTED on Ctrl-C.
     """
     states = wanted.size
     for state in range(states):
         wanted[state] = True
+    remaining = states
     for scan in range(SCANS):
-        dropped = False
+        before = remaining
         for position in range(states):
+            if interrupted(position):
+                return INTERRUPTED
             state = position if scan % 2 == 0 else states - 1 - position
             if not wanted[state]:
                 continue
@@ -158,9 +273,10 @@ def drop_escaping_rows(indptr: Int64s, successors: Int32s, actions: int, rows: B
                             break
             if left == 0:
                 wanted[state] = False
-                dropped = True
-        if not dropped:
+                remaining -= 1
+        if remaining == before or remaining == 0:
             break
+    return remaining
 
 
 @exercise

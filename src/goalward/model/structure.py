@@ -23,9 +23,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from goalward._jit import exercise, kernel
+from goalward._jit import exercise, interrupted, kernel
 from goalward.arrays import Bools, Int32s, Int64s
-from goalward.model.components import end_components
+from goalward.model.components import INTERRUPTED, end_components
 from goalward.model.ssp import SSP, check_model
 
 __all__ = [
@@ -114,7 +114,9 @@ def sure_states(ssp: SSP, rows: Bools, successors: Int32s | None = None) -> tupl
     distance = np.empty(ssp.states, dtype=np.int32)
     order = np.empty(ssp.states, dtype=np.int32)
     given = ssp.successors if successors is None else successors
-    count = find_sure_states(ssp.indptr, given, ssp.actions, usable, distance, order)
+    count = INTERRUPTED
+    while count == INTERRUPTED:
+        count = find_sure_states(ssp.indptr, given, ssp.actions, usable, distance, order)
     return distance, order[:count], usable
 
 
@@ -127,7 +129,9 @@ def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int, Bools]:
     inside = rows.reshape(-1) & (ssp.costs.reshape(-1) == 0.0)
     if not inside.any():
         return component, 0, inside
-    count = end_components(ssp.indptr, ssp.successors, ssp.actions, inside, component)
+    count = INTERRUPTED
+    while count == INTERRUPTED:
+        count = end_components(ssp.indptr, ssp.successors, ssp.actions, inside, component)
     return component, count, inside
 
 
@@ -167,10 +171,10 @@ def leads_to(indptr: Int64s, successors: Int32s, usable: Bools, actions: int, st
 @kernel
 def list_predecessors(
     indptr: Int64s, successors: Int32s, actions: int, usable: Bools, start: Int64s, predecessors: Int32s
-) -> None:
+) -> bool:
     """Fill `predecessors` with those of each state y, the goal included, each once; `start` is zero before.
 
-    Afterwards those of y lie between ``start[y - 1]``, or 0, and ``start[y]``.
+    Afterwards those of y lie between ``start[y - 1]``, or 0, and ``start[y]``. Returns False on Ctrl-C.
     """
     states = start.size - 2
     last = np.empty(states + 1, dtype=np.int32)
@@ -182,6 +186,8 @@ def list_predecessors(
                 start[state + 1] += start[state]
         # The rows of a state lie side by side, so the last predecessor found tells whether this one is new.
         for state in range(states):
+            if interrupted(state):
+                return False
             for row in range(state * actions, (state + 1) * actions):
                 if usable[row]:
                     for entry in range(indptr[row], indptr[row + 1]):
@@ -193,22 +199,28 @@ def list_predecessors(
                                 start[successor] += 1
                             else:
                                 start[successor + 1] += 1
+    return True
 
 
 @kernel
 def find_sure_states(
     indptr: Int64s, successors: Int32s, actions: int, usable: Bools, distance: Int32s, order: Int32s
 ) -> int:
-    """Compute the greatest fixed point: shrink `usable`, fill `distance` and `order`, return how many are sure."""
+    """Compute the greatest fixed point: shrink `usable`, fill `distance` and `order`, return how many are sure.
+
+    Returns INTERRUPTED on Ctrl-C; what `usable` has lost by then it would have lost anyhow.
+    """
     states = distance.size
     start = np.zeros(states + 2, dtype=np.int64)
     predecessors = np.empty(successors.size, dtype=np.int32)
     alive = np.empty(states, dtype=np.bool_)
     for state in range(states):
         alive[state] = True
-    list_predecessors(indptr, successors, actions, usable, start, predecessors)
+    if not list_predecessors(indptr, successors, actions, usable, start, predecessors):
+        return INTERRUPTED
     remaining = states
     dropped_any = False
+    steps = 0
     while True:
         # Breadth-first search backwards from the goal over usable rows.
         for state in range(states):
@@ -216,6 +228,9 @@ def find_sure_states(
         count = 0
         head = -1
         while head < count:
+            steps += 1
+            if interrupted(steps):
+                return INTERRUPTED
             target = states if head < 0 else order[head]
             far = 1 if head < 0 else distance[target] + 1
             for position in range(start[target - 1] if target > 0 else 0, start[target]):
@@ -239,6 +254,9 @@ def find_sure_states(
                 tail += 1
         head = 0
         while head < tail:
+            steps += 1
+            if interrupted(steps):
+                return INTERRUPTED
             target = order[head]
             for position in range(start[target - 1] if target > 0 else 0, start[target]):
                 state = predecessors[position]

@@ -8,32 +8,43 @@ By likely steps
 
 By components
     Where the graph has many strongly connected components, those that others lead to come first. Then the values of a
-    component depend on earlier ones and on itself alone.
+    component depend on earlier ones and on itself alone. Inside a component, the distance is that to other components.
+
+Ties
+    Of states at one distance, those come first that others of them lead to, so that a sweep carries values along such
+    steps too. This matters where many steps lead from a state to others at its own distance.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from goalward._jit import kernel
+from goalward._jit import interrupted, kernel
 from goalward.arrays import Bools, Int32s, Int64s
 from goalward.model.checks import ModelArrays
-from goalward.model.components import strong_components
+from goalward.model.components import order_by_components
+from goalward.model.ssp import SSP
 
 __all__ = [
     "DEAD",
     "GOAL",
-    "find_components",
+    "all_likely",
+    "exercise_orders",
+    "find_free_states",
+    "leave_out",
     "likely_distances",
     "number_states",
+    "order_parts",
     "part_limits",
     "sort_by_component",
+    "sort_ties",
 ]
 
 GOAL = -1  # the reduced number of the goal, and of the states that reach it for nothing
 DEAD = -2  # the reduced number of dead ends
 LIKELY = 0.1
-PART = 16  # components are looked for if the first one is smaller than this part of all
+DEEP = 32  # fewer distances than that tell little about values, and ties among them even less
+SAMPLE = 256  # states that are looked at to learn whether there are ties
 
 
 @kernel
@@ -87,114 +98,297 @@ def sees_goal(model: ModelArrays, usable: Bools) -> bool:
 
 
 @kernel
+def has_likely_order(model: ModelArrays, usable: Bools, distance: Int32s) -> bool:
+    """Return whether plain distances are likely ones."""
+    for state in range(distance.size):
+        if interrupted(state):
+            return True
+        if distance[state] > 0 and not has_likely_step(model, usable, distance, state):
+            return False
+    return True
+
+
+def all_likely(model: ModelArrays) -> bool:
+    """Return whether no row of a model has a probability that is small beside the others."""
+    return bool(model.probabilities.min(initial=1.0) >= LIKELY)
+
+
 def likely_distances(model: ModelArrays, usable: Bools, distance: Int32s, order: Int32s) -> None:
     """Change plain distances and the order by them to likely ones; `order` holds the states that reach the goal."""
-    states, actions = model.costs.shape
-    same = True
-    for state in range(states):
-        if distance[state] > 0 and not has_likely_step(model, usable, distance, state):
-            same = False
-            break
-    if same or (distance[order[order.size - 1]] == 1 and not sees_goal(model, usable)):
+    if all_likely(model) or has_likely_order(model, usable, distance):
         return
-    # Predecessors of each state, the goal included; ~state where no transition of that state is likely.
-    start = np.zeros(states + 2, dtype=np.int64)
-    for position in range(order.size):
-        state = order[position]
-        for row in range(state * actions, (state + 1) * actions):
-            if usable[row]:
-                for entry in range(model.indptr[row], model.indptr[row + 1]):
-                    start[model.successors[entry] + 1] += 1
-    for state in range(states + 1):
-        start[state + 1] += start[state]
-    predecessors = np.empty(start[states + 1], dtype=np.int32)
-    for position in range(order.size):
-        state = order[position]
-        for row in range(state * actions, (state + 1) * actions):
-            if usable[row]:
-                limit = likely_limit(model, row)
-                for entry in range(model.indptr[row], model.indptr[row + 1]):
-                    target = model.successors[entry]
-                    predecessors[start[target]] = state if model.probabilities[entry] >= limit else ~state
-                    start[target] += 1
-        distance[state] = -1
-    # Each start has moved to its end: start[y - 1] is now where the predecessors of y begin.
-    waiting = np.empty(order.size, dtype=np.int32)  # states with an unlikely transition to one that was reached
-    is_waiting = np.zeros(states, dtype=np.bool_)
-    waiters = 0
-    count = 0
-    head = -1
-    while count < order.size:
-        target = states if head < 0 else order[head]
-        far = 1 if head < 0 else distance[target] + 1
-        for position in range(start[target - 1] if target > 0 else 0, start[target]):
-            state = predecessors[position]
-            if state >= 0:
-                if distance[state] < 0:
-                    distance[state] = far
-                    order[count] = state
-                    count += 1
-            elif distance[~state] < 0 and not is_waiting[~state]:
-                is_waiting[~state] = True
-                waiting[waiters] = ~state
-                waiters += 1
-        head += 1
-        if head == count:
-            for position in range(waiters):
-                state = waiting[position]
-                is_waiting[state] = False
-                if distance[state] < 0:
-                    distance[state] = far
-                    order[count] = state
-                    count += 1
-            waiters = 0
+    if distance[order[-1]] == 1 and not sees_goal(model, usable):
+        return
+    place = np.full(len(distance) + 1, GOAL, dtype=np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    while not order_parts(model, usable, False, order, np.array([0, len(order)]), place, distance):
+        pass
 
 
 @kernel
-def find_components(model: ModelArrays, usable: Bools, place: Int32s, order: Int32s, label: Int32s) -> tuple[int, int]:
-    """Label the components of the states whose place is DEAD; return how many there are, and the size of the largest.
+def order_parts(
+    model: ModelArrays, usable: Bools, likely: bool, order: Int32s, parts: Int64s, place: Int32s, distance: Int32s
+) -> bool:
+    """Order the states of each component by likely steps to the states outside of it; a single state has distance 1.
 
-    There are none if the first one seems to be large: then to know the others would help little.
+    ``place[state]`` is where a state stands in `order`; both are changed. `likely` says that all transitions are.
+    Returns False on Ctrl-C.
     """
     states, actions = model.costs.shape
-    patience = states // PART
-    wanted = np.zeros(states, dtype=np.bool_)
-    for position in range(order.size):
-        wanted[order[position]] = place[order[position]] == DEAD
-    count = strong_components(model.indptr, model.successors, actions, usable, wanted, order, patience, label)
-    if count < 2:
-        return 0, 0
-    sizes = np.zeros(count, dtype=np.int64)
-    largest = 0
-    for state in range(states):
-        if wanted[state]:
-            sizes[label[state]] += 1
-            largest = max(largest, sizes[label[state]])
-    return count, largest
+    most_states = 0
+    most_entries = 0
+    for part in range(parts.size - 1):
+        if parts[part + 1] - parts[part] > 1:
+            entries = 0
+            for position in range(parts[part], parts[part + 1]):
+                state = order[position]
+                entries += model.indptr[(state + 1) * actions] - model.indptr[state * actions]
+            most_states = max(most_states, parts[part + 1] - parts[part])
+            most_entries = max(most_entries, entries)
+    start = np.empty(most_states + 2, dtype=np.int64)
+    last = np.empty(most_states + 1, dtype=np.int32)  # the predecessor that was found last
+    predecessors = np.empty(most_entries, dtype=np.int32)
+    members = np.empty(most_states, dtype=np.int32)
+    found = np.empty(most_states, dtype=np.int32)
+    waiting = np.empty(most_states, dtype=np.int32)  # states with an unlikely transition to one that was reached
+    is_waiting = np.zeros(most_states, dtype=np.bool_)
+    steps = 0
+    for part in range(parts.size - 1):
+        begin = parts[part]
+        size = parts[part + 1] - begin
+        wide = size > states // 8  # then they are visited as they lie in memory
+        if size == 1:
+            distance[order[begin]] = 1
+            continue
+        # Predecessors of each member, and of the outside, which comes last; ~member where none of the transitions of
+        # that member is likely.
+        for member in range(size + 1):
+            start[member] = 0
+            last[member] = -1
+        start[size + 1] = 0
+        for index in range(states if wide else size):
+            steps += 1
+            if interrupted(steps):
+                return False
+            state = index if wide else order[begin + index]
+            member = place[state] - begin
+            if not 0 <= member < size:
+                continue
+            for row in range(state * actions, (state + 1) * actions):
+                if usable[row]:
+                    for entry in range(model.indptr[row], model.indptr[row + 1]):
+                        target = place[model.successors[entry]] - begin
+                        target = target if 0 <= target < size else size
+                        if last[target] != member:
+                            last[target] = member
+                            start[target + 1] += 1
+        for member in range(size + 1):
+            start[member + 1] += start[member]
+            last[member] = -1
+        for index in range(states if wide else size):
+            steps += 1
+            if interrupted(steps):
+                return False
+            state = index if wide else order[begin + index]
+            member = place[state] - begin
+            if not 0 <= member < size:
+                continue
+            for row in range(state * actions, (state + 1) * actions):
+                if usable[row]:
+                    limit = 0.0 if likely else likely_limit(model, row)
+                    for entry in range(model.indptr[row], model.indptr[row + 1]):
+                        target = place[model.successors[entry]] - begin
+                        target = target if 0 <= target < size else size
+                        if last[target] != member:
+                            last[target] = member
+                            predecessors[start[target]] = ~member
+                            start[target] += 1
+                        if model.probabilities[entry] >= limit:
+                            predecessors[start[target] - 1] = member
+        # Each start has moved to its end: start[i - 1] is now where the predecessors of member i begin.
+        for member in range(size):
+            members[member] = order[begin + member]
+            distance[members[member]] = -1
+        waiters = 0
+        count = 0
+        head = -1
+        while count < size:
+            steps += 1
+            if interrupted(steps):
+                for member in range(size):
+                    order[begin + member] = members[member]
+                return False
+            target = size if head < 0 else found[head]
+            far = 1 if head < 0 else distance[members[target]] + 1
+            for position in range(start[target - 1] if target > 0 else 0, start[target]):
+                member = predecessors[position]
+                if member >= 0:
+                    if distance[members[member]] < 0:
+                        distance[members[member]] = far
+                        found[count] = member
+                        count += 1
+                elif distance[members[~member]] < 0 and not is_waiting[~member]:
+                    is_waiting[~member] = True
+                    waiting[waiters] = ~member
+                    waiters += 1
+            head += 1
+            if head == count:
+                for position in range(waiters):
+                    member = waiting[position]
+                    is_waiting[member] = False
+                    if distance[members[member]] < 0:
+                        distance[members[member]] = far
+                        found[count] = member
+                        count += 1
+                waiters = 0
+        for position in range(size):
+            order[begin + position] = members[found[position]]
+            place[order[begin + position]] = begin + position
+        for member in range(size):
+            is_waiting[member] = False
+    return True
 
 
 @kernel
-def sort_by_component(order: Int32s, label: Int32s, count: int) -> Int32s:
-    """Return the states of each component, one after the other, each in the order given; states of none come last."""
-    start = np.zeros(count + 2, dtype=np.int64)
+def has_ties(model: ModelArrays, distance: Int32s, order: Int32s) -> bool:
+    """Return whether one of some states leads to another at the same distance."""
+    actions = model.costs.shape[1]
+    for sample in range(min(SAMPLE, order.size)):
+        state = order[sample * (order.size // min(SAMPLE, order.size))]
+        for entry in range(model.indptr[state * actions], model.indptr[(state + 1) * actions]):
+            target = model.successors[entry]
+            if target != distance.size and target != state and distance[target] == distance[state]:
+                return True
+    return False
+
+
+@kernel
+def sort_ties(model: ModelArrays, distance: Int32s, order: Int32s) -> None:
+    """Put states of one distance behind those of the same distance that they lead to, where they do not circle."""
+    if distance[order[order.size - 1]] < DEEP or not has_ties(model, distance, order):
+        return
+    states, actions = model.costs.shape
+    given = order.copy()
+    seen = np.zeros(states, dtype=np.bool_)
+    path = np.empty(order.size, dtype=np.int32)
+    at = np.empty(order.size, dtype=np.int64)
+    count = 0
+    for position in range(given.size):
+        root = given[position]
+        if seen[root]:
+            continue
+        if interrupted(position):
+            for place in range(given.size):
+                order[place] = given[place]
+            return
+        depth = 0
+        path[0] = root
+        at[0] = model.indptr[root * actions]
+        seen[root] = True
+        while depth >= 0:
+            state = path[depth]
+            entry = at[depth]
+            end = model.indptr[(state + 1) * actions]
+            descends = False
+            while entry < end and not descends:
+                target = model.successors[entry]
+                descends = target < states and not seen[target] and distance[target] == distance[state]
+                entry += 1
+            at[depth] = entry
+            if descends:
+                depth += 1
+                path[depth] = target
+                at[depth] = model.indptr[target * actions]
+                seen[target] = True
+            else:
+                order[count] = state
+                count += 1
+                depth -= 1
+
+
+@kernel
+def find_free_states(
+    model: ModelArrays, order: Int32s, parts: Int64s, place: Int32s, free_actions: Int64s, inside: Bools
+) -> tuple[int, bool]:
+    """Find the states that reach the goal for nothing, in a model ordered by components.
+
+    Such a state gets an action in `free_actions`. Free rows that stay in a component of several states are marked in
+    `inside`. Returns how many states were found, and whether rows were marked. Returns (-1, False) where a component
+    of several states might reach the goal for nothing, which takes more than one look at each row, and on Ctrl-C.
+    """
+    states, actions = model.costs.shape
+    found = 0
+    marked = False
+    for part in range(parts.size - 1):
+        begin = parts[part]
+        end = parts[part + 1]
+        for position in range(begin, end):
+            if interrupted(position):
+                return -1, False
+            state = order[position]
+            for action in range(actions):
+                row = state * actions + action
+                if model.costs[state, action] != 0.0:
+                    continue
+                stays = True
+                for_nothing = True
+                for entry in range(model.indptr[row], model.indptr[row + 1]):
+                    target = model.successors[entry]
+                    if not begin <= place[target] < end:
+                        stays = False
+                        for_nothing = for_nothing and (target == states or free_actions[target] >= 0)
+                if not stays and for_nothing:
+                    if end > begin + 1:
+                        return -1, False
+                    found += free_actions[state] < 0
+                    free_actions[state] = action
+                elif stays and end > begin + 1:
+                    inside[row] = True
+                    marked = True
+    return found, marked
+
+
+@kernel
+def leave_out(order: Int32s, parts: Int64s, place: Int32s, free_actions: Int64s) -> tuple[int, int]:
+    """Give free states the place of the goal, and close up the others; return how many states and parts are left."""
+    count = 0
+    kept = 0
+    for part in range(parts.size - 1):
+        begin = parts[part]
+        end = parts[part + 1]
+        if free_actions[order[begin]] >= 0:
+            place[order[begin]] = GOAL
+            continue
+        parts[kept] = count
+        kept += 1
+        for position in range(begin, end):
+            order[count] = order[position]
+            place[order[count]] = count
+            count += 1
+    parts[kept] = count
+    return count, kept
+
+
+@kernel
+def sort_by_component(order: Int32s, label: Int32s) -> Int32s:
+    """Return the states of each component, one after the other, each in the order given."""
+    start = np.zeros(label.size + 1, dtype=np.int64)
     for position in range(order.size):
-        component = label[order[position]]
-        start[(component if component >= 0 else count) + 1] += 1
-    for component in range(count):
+        start[label[order[position]] + 1] += 1
+    for component in range(label.size):
         start[component + 1] += start[component]
     found = np.empty(order.size, dtype=np.int32)
     for position in range(order.size):
         component = label[order[position]]
-        component = component if component >= 0 else count
         found[start[component]] = order[position]
         start[component] += 1
     return found
 
 
 @kernel
-def part_limits(head: Int32s, label: Int32s, count: int) -> Int64s:
+def part_limits(head: Int32s, label: Int32s) -> Int64s:
     """Return where the component of each state begins among reduced states, and where the last one ends."""
-    limits = np.empty(count + 1, dtype=np.int64)
+    limits = np.empty(head.size + 1, dtype=np.int64)
     parts = 0
     for state in range(head.size):
         if state == 0 or label[head[state]] != label[head[state - 1]]:
@@ -244,3 +438,20 @@ def number_states(
                 count += 1
         number += 1
     return number, count
+
+
+def exercise_orders(ssp: SSP) -> None:
+    """Run every kernel of this module once."""
+    model, rows = ssp.arrays, np.ones(ssp.states * ssp.actions, dtype=np.bool_)
+    place, order = np.arange(ssp.states + 1, dtype=np.int32), np.arange(ssp.states, dtype=np.int32)
+    part_limits(sort_by_component(order, order), order)
+    has_likely_order(model, rows, order)
+    sees_goal(model, rows)
+    parts, distance = np.array([0, ssp.states]), np.full(ssp.states, DEEP, dtype=np.int32)
+    order_by_components(
+        ssp.indptr, ssp.successors, ssp.actions, ssp.states, place, order, np.zeros(ssp.states + 1, int)
+    )
+    order_parts(model, rows, False, order, parts, place, distance)
+    sort_ties(model, distance, order)
+    find_free_states(model, order, parts, place, np.full(ssp.states, -1), rows)
+    leave_out(order, parts, place, np.full(ssp.states, -1))

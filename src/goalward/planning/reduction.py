@@ -17,19 +17,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from goalward._jit import kernel, prefetch
+from goalward._jit import interrupted, kernel, prefetch
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.model.checks import ModelArrays
+from goalward.model.components import INTERRUPTED, order_by_components
 from goalward.model.ssp import SSP
 from goalward.model.structure import sure_states, zero_cost_components
 from goalward.planning.order import (
     DEAD,
     GOAL,
-    find_components,
+    all_likely,
+    find_free_states,
+    leave_out,
     likely_distances,
     number_states,
+    order_parts,
     part_limits,
     sort_by_component,
+    sort_ties,
 )
 from goalward.planning.problem import Problem
 from goalward.planning.workspace import workspace
@@ -37,7 +42,7 @@ from goalward.planning.workspace import workspace
 __all__ = ["DEAD", "GOAL", "Reduction", "rewrite_problem", "write_problem"]
 
 AHEAD = 6  # for how many states ahead memory is prefetched
-LARGE_PART = 1000  # states of a component; in smaller ones, sweeps do not depend on the order of states
+PATIENCE = 16  # components are looked for if the first one is smaller than this part of all
 LINE = 8  # doubles in a line of cache
 
 
@@ -45,10 +50,11 @@ class Reduction(NamedTuple):
     """A reduced problem and the way back to its model; valid until the next reduction in this thread.
 
     `place` is the reduced number of each state, or GOAL, or DEAD. `distance` is the number of steps from each reduced
-    state to the goal. Component i of the graph has the states ``parts[i]..parts[i + 1]``; if `parts` is None, they were
-    not looked for. The longest usable row of the model has `longest` entries; any policy of the problem has at most
-    `widest` entries. In a model with zero costs, `loop_rows` are the rows inside zero-cost loops, if there are any, and
-    `free_actions` are the actions of states of value zero (-1 elsewhere).
+    state to the goal, or empty if components made the order. Component i of the graph has the states
+    ``parts[i]..parts[i + 1]``; if `parts` is None, they were not looked for. The longest usable row of the model has
+    `longest` entries; any policy of the problem has at most `widest` entries. In a model with zero costs, `loop_rows`
+    are the rows inside zero-cost loops, if there are any, and `free_actions` are the actions of states of value zero
+    (-1 elsewhere).
     """
 
     problem: Problem
@@ -63,22 +69,52 @@ class Reduction(NamedTuple):
     @classmethod
     def of(cls, ssp: SSP, small: int) -> Reduction:
         """Reduce a model; with more than `small` states, look for a better order than that of plain distances."""
+        parts = None
+        if ssp.states > small:
+            place, order = np.empty(ssp.states + 1, dtype=np.int32), np.empty(ssp.states, dtype=np.int32)
+            parts, closed = component_order(ssp, place, order)
+            if parts is not None and not closed:
+                found = cls.by_components(ssp, place, order, parts)
+                if found is not None:
+                    return found
+        label = None
+        if parts is not None:
+            label = np.empty(ssp.states, dtype=np.int32)
+            label[order] = np.repeat(np.arange(len(parts) - 1, dtype=np.int32), np.diff(parts))
+        return cls.by_distance(ssp, small, label)
+
+    @classmethod
+    def by_components(cls, ssp: SSP, place: Int32s, order: Int32s, parts: Int64s) -> Reduction | None:
+        """Reduce a model in which all states reach the goal; None if states of one component may circle for nothing."""
+        usable, free_actions = ssp.indptr[1:] > ssp.indptr[:-1], None
+        if not ssp.costs.min() > 0.0:
+            free_actions, inside = np.full(ssp.states, -1, dtype=np.int64), np.zeros(len(usable), dtype=np.bool_)
+            free, marked = find_free_states(ssp.arrays, order, parts, place, free_actions, inside)
+            if free < 0 or (marked and zero_cost_components(ssp, inside)[1]):
+                return None
+            if free:
+                left, count = leave_out(order, parts, place, free_actions)
+                order, parts = order[:left], parts[: count + 1]
+        distance, likely = np.empty(ssp.states, dtype=np.int32), all_likely(ssp.arrays)
+        while not order_parts(ssp.arrays, usable, likely, order, parts, place, distance):
+            pass
+        return cls.written(ssp, usable, place, order, len(order), distance[:0], parts, None, free_actions)
+
+    @classmethod
+    def by_distance(cls, ssp: SSP, small: int, label: Int32s | None) -> Reduction:
+        """Reduce any model; `label` has the component of each state, None if these do not matter."""
         distance, order, usable = sure_states(ssp, ssp.available)
         place = np.empty(ssp.states + 1, dtype=np.int32)
         place.fill(DEAD)
         place[ssp.goal] = GOAL
-        merges = not ssp.costs.min() > 0.0
         loop, loops, loop_rows, free_actions = None, 0, None, None
-        if merges:
+        if not ssp.costs.min() > 0.0:
             loop, loops, loop_rows, free_actions = free_states(ssp, usable, place)
-        label, count, largest = np.empty(0, dtype=np.int32), 0, 0
-        if len(order) > small:
-            label = np.empty(ssp.states, dtype=np.int32)
-            count, largest = find_components(ssp.arrays, usable, place, order, label)
-            if not count or largest > LARGE_PART:
-                likely_distances(ssp.arrays, usable, distance, order)
-            if count:
-                order = sort_by_component(order, label, count)
+        if label is not None:
+            order = sort_by_component(order, label)
+        elif len(order) > small:
+            likely_distances(ssp.arrays, usable, distance, order)
+            sort_ties(ssp.arrays, distance, order)
         if loop is None:
             head = order
             place[order] = np.arange(len(order), dtype=np.int32)
@@ -86,10 +122,20 @@ class Reduction(NamedTuple):
             members, head = np.empty_like(order), np.empty_like(order)
             numbers, used = number_states(order, loop, loops, place, members, head)
             order, head = members[:used], head[:numbers]
-        parts = part_limits(head, label, count) if count else None
-        problem = workspace(Problem.empty, len(head), len(usable), len(ssp.successors))
+        parts = None if label is None else part_limits(head, label)
+        return cls.written(ssp, usable, place, order, len(head), distance.take(head), parts, loop_rows, free_actions)
+
+    @classmethod
+    def written(
+        cls, ssp: SSP, usable: Bools, place: Int32s, order: Int32s, states: int, distance: Int32s,
+        parts: Int64s | None, loop_rows: Bools | None, free_actions: Int64s | None,
+    ) -> Reduction:  # fmt: skip
+        """Write the problem of so many reduced states in the order given."""
+        problem = workspace(Problem.empty, states, len(usable), len(ssp.successors))
         longest, widest = write_problem(ssp.arrays, usable, place, order, problem)
-        return cls(problem, longest, widest, place[:-1], distance.take(head), parts, loop_rows, free_actions)
+        while longest < 0:  # interrupted
+            longest, widest = write_problem(ssp.arrays, usable, place, order, problem)
+        return cls(problem, longest, widest, place[:-1], distance, parts, loop_rows, free_actions)
 
     @property
     def states(self) -> int:
@@ -119,6 +165,18 @@ class Reduction(NamedTuple):
             inside = actions_to_exits(ssp, self.loop_rows, chosen // ssp.actions)
             np.copyto(policy, inside, where=inside >= 0)
         return policy
+
+
+def component_order(ssp: SSP, place: Int32s, order: Int32s) -> tuple[Int64s | None, int]:
+    """Order the states by component; return the limits of the components, and how many are never left.
+
+    The limits are None if the first component seems to be large: then to know the others would help little.
+    """
+    parts, patience = np.empty(ssp.states + 1, dtype=np.int64), ssp.states // PATIENCE
+    count = INTERRUPTED
+    while count == INTERRUPTED:
+        count, closed = order_by_components(ssp.indptr, ssp.successors, ssp.actions, patience, place, order, parts)
+    return (parts[: count + 1], closed) if count > 1 else (None, closed)
 
 
 def free_states(ssp: SSP, usable: Bools, place: Int32s) -> tuple[Int32s, int, Bools | None, Int64s | None]:
@@ -183,7 +241,10 @@ def actions_nearer(indptr: Int64s, successors: Int32s, rows: Bools, distance: In
 def write_problem(
     model: ModelArrays, usable: Bools, place: Int32s, members: Int32s, problem: Problem
 ) -> tuple[int, int]:
-    """Write the usable rows of the members in order, without self-loops; return `longest` and `widest`."""
+    """Write the usable rows of the members in order, without self-loops; return `longest` and `widest`.
+
+    Returns (-1, -1) on Ctrl-C.
+    """
     indptr, successors, probabilities, costs = model
     first, start, target, weight, to_goal, cost, origin = problem
     actions = costs.shape[1]
@@ -196,6 +257,8 @@ def write_problem(
     start[0] = 0
     previous = -1
     for position in range(members.size):
+        if interrupted(position):
+            return -1, -1
         # Members lie all over the model; without prefetching, the processor waits for the memory of each.
         distant = members[min(position + 2 * AHEAD, members.size - 1)] * actions
         prefetch(indptr, distant)

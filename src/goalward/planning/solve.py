@@ -36,7 +36,7 @@ from goalward.phases import phase
 from goalward.planning import bellman
 from goalward.planning.certificate import Bounds, Certifier
 from goalward.planning.chain import PolicyChain
-from goalward.planning.order import part_limits, sort_by_component
+from goalward.planning.order import exercise_orders
 from goalward.planning.problem import adopt_policy, hurry, initial_policy
 from goalward.planning.reduction import DEAD, Reduction
 from goalward.planning.sweeps import MOST_DIRECT_WORK, SWEEPING, run_sweeps, solve_parts
@@ -234,6 +234,9 @@ def solve_reduced(ssp: SSP, tolerance: float, start: Solution | None) -> Solutio
         bounds, iterations = solve_parts(reduction, extended, policy, tolerance)
         if not bounds.width <= tolerance:
             method = "sweeps"
+            if reduction.parts is not None:  # sweeps over all states go better by distances
+                reduction = Reduction.by_distance(ssp, DENSE_STATES, None)
+                solve_parts(reduction, extended, policy, tolerance)
             known = None if start is None else start.values
             with phase(SWEEPING, 100, "% of the digits", "rounds"):
                 bounds, iterations = run_sweeps(reduction, extended, policy, tolerance, known)
@@ -363,8 +366,7 @@ def exercise_planning() -> None:
     policy = np.zeros(reduction.states, dtype=np.int64)
     solve_parts(reduction._replace(parts=np.arange(reduction.states + 1)), extended, policy, 0.5)
     hurry(reduction.problem, policy)
-    one = np.zeros(1, dtype=np.int32)
-    part_limits(sort_by_component(one, one, 1), one, 1)
+    exercise_orders(ssp)
     chain = PolicyChain(reduction, exact=True)
     chain.choose(policy)
     chain.group_by_value(np.ones(reduction.states))
