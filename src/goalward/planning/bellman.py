@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from goalward._jit import kernel
+from goalward._jit import interrupted, kernel
 from goalward.arrays import Floats, Int64s
 from goalward.planning.elimination import Equation, aggregate, eliminate
 from goalward.planning.problem import Problem, copy_row
@@ -42,12 +42,19 @@ TINY, HUGE = 1e-290, 1e290  # beyond these, rounding is no longer relative or su
 def optimal_sweep(problem: Problem, values: Floats, policy: Int64s, chain: Problem) -> float:
     """Sweep once over all rows, Gauss-Seidel; return the largest change, relative to the cost of the best row.
 
-    The best rows are written to `policy` and copied into its chain.
+    The best rows are written to `policy` and copied into its chain. On Ctrl-C the change is infinite, and values and
+    rows of the states that are left stay as they were.
     """
     first, start, target, weight, _, cost, _ = problem
     change = 0.0
     chain.start[0] = 0
+    stopped = False
     for state in range(values.size):
+        stopped = stopped or interrupted(state)
+        if stopped:
+            change = np.inf
+            copy_row(problem, policy[state], state, chain)
+            continue
         best = np.inf
         choice = first[state]
         for row in range(first[state], first[state + 1]):
@@ -68,10 +75,12 @@ def optimal_sweep(problem: Problem, values: Floats, policy: Int64s, chain: Probl
 
 @kernel
 def policy_sweep(chain: Problem, values: Floats) -> float:
-    """Sweep once over a chain; return the largest change, relative to the cost of the row."""
+    """Sweep once over a chain; return the largest change, relative to the cost of the row; infinity on Ctrl-C."""
     _, start, target, weight, _, cost, _ = chain
     change = 0.0
     for state in range(values.size):
+        if interrupted(state):
+            return np.inf
         total = cost[state]
         for entry in range(start[state], start[state + 1]):
             total += weight[entry] * values[target[entry]]
@@ -189,12 +198,20 @@ def certify(
     function, so the policy is proper.
 
     Where the policy has -1, the row of smallest residual is written. `low` and `high` get, for each state, by how much
-    the smallest residual may be negative and that of the policy positive, rounding included.
+    the smallest residual may be negative and that of the policy positive, rounding included. On Ctrl-C the ratios are
+    infinite, and the states that are left are taken to have any error.
     """
     first, start, target, weight, to_goal, cost, _ = problem
     below = 0.0
     above = 0.0
+    stopped = False
     for state in range(values.size):
+        stopped = stopped or interrupted(state)
+        if stopped:
+            below = above = low[state] = high[state] = np.inf
+            if policy[state] < 0:
+                policy[state] = first[state]
+            continue
         here = values[state]
         best = np.inf
         greedy = policy[state] < 0
@@ -243,7 +260,7 @@ def cover(
     on to the next row that costs something. Passes over a component raise E where it is too small; the bounds are
     proved by a pass that raises nothing, or by the first one where the component is a single state: E depends on
     earlier components only. Where the policy has -1, the row of smallest residual is written. Returns False if that
-    many passes did not suffice.
+    many passes did not suffice, and on Ctrl-C.
     """
     first, start, target, weight, to_goal, cost, _ = problem
     padding = 1.0 + (longest + 8) * UNIT
@@ -256,6 +273,7 @@ def cover(
             return False
         low[state] = 0.0
         high[state] = 0.0
+    steps = 0
     for part in range(parts.size - 1):
         begin, end = parts[part], parts[part + 1]
         proved = False
@@ -263,6 +281,9 @@ def cover(
             spare = 0.02 * share * least if number > 1 else 0.0  # so that loops need no pass for each digit
             proved = True
             for state in range(begin, end):
+                steps += 1
+                if interrupted(steps):
+                    return False
                 here = values[state]
                 best = np.inf
                 played = policy[state]

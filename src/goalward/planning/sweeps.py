@@ -107,8 +107,7 @@ def run_sweeps(
                 return bounds, rounds
             certified = rounds
             chain.choose(policy)
-            if not settled:
-                threshold = 0.1 * min(threshold, change)
+            threshold = min(threshold, change) * max(0.1, min(0.5, 0.5 * tolerance / bounds.width))
 
 
 def has_free_rows(problem: Problem) -> bool:
