@@ -50,7 +50,7 @@ class PolicyChain:
         group = self.group
         if group is None:
             by_state = np.arange(self.reduction.states, dtype=np.int32)
-            group = by_state if self.exact else distance_groups(self.reduction.distance)
+            group = by_state if self.exact else distance_groups(self.reduction.levels)
         return Equation(group, *workspace(empty_equation, int(group.max()) + 1))
 
     @property

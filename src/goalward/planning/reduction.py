@@ -142,6 +142,13 @@ class Reduction(NamedTuple):
         """The number of reduced states."""
         return len(self.problem.first) - 1
 
+    @property
+    def levels(self) -> Int32s:
+        """Numbers from 1 on that grow away from the goal: distances, or those of components if they made the order."""
+        if self.parts is None or len(self.distance) > 0:
+            return self.distance
+        return np.repeat(np.arange(1, len(self.parts), dtype=np.int32), np.diff(self.parts))
+
     def extended(self) -> Floats:
         """Allocate one number per reduced state, followed by infinity for dead ends and 0 for the goal.
 

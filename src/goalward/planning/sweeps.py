@@ -65,7 +65,7 @@ def run_sweeps(
         chain.choose(policy)
     free_rows = has_free_rows(problem)
     threshold = 2.0 * tolerance  # a change of a sweep; what it leaves is some ten times smaller
-    window = 5 + int(reduction.distance.max()) // 40  # waves over the whole depth look like a stall for that long
+    window = 5 + int(reduction.levels.max()) // 40  # waves over the whole depth look like a stall for that long
     changes = [np.inf]
     smallest = certified = propagated = harm = 0
     shallow, by_value, uncovered = chain.shallow, False, False
