@@ -64,7 +64,7 @@ LEARNING: dict[str, tuple[str, str, Callable[[], gw.SSP]]] = {
 }
 LEARNING["random-200"] = ("random, 200 dense states", next(iter(PRIORS)), lambda: dense_world(200))
 # name: (episodes, limit of CPU seconds)
-WHOLE_RUNS = {"tied-100": (2_000, 120.0), "tied-316": (200, 600.0), "dirichlet-100": (2_000, 120.0)}
+WHOLE_RUNS = {"tied-100": (2_000, 120.0), "tied-316": (200, 600.0), "dirichlet-100": (2_000, 1200.0)}
 WORLDS: dict[str, Callable[[], gw.SSP]] = {
     "3 x 4 grid": lambda: grid(3),
     "6 x 6 grid": lambda: grid(6),
@@ -204,7 +204,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="less time for each case, and no file")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of learning in each case")
-    parser.add_argument("--whole", action="store_true", help="make whole runs to their end: a quarter of an hour more")
+    parser.add_argument("--whole", action="store_true", help="make whole runs to their end: half an hour more")
     parser.add_argument("--case", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.case:

@@ -115,8 +115,8 @@ class LargePlanner:
         if self.labelled_plans > 0:
             self.labelled_plans -= 1
         elif self.order is not None:
-            close = CLOSE if sparse else np.inf
-            found = self.settle(model, self.graph, self.order, self.values, tolerance, close, PATIENT_SWEEPS)
+            close, sweeps = (CLOSE, PATIENT_SWEEPS) if sparse else (np.inf, POLICY_SWEEPS)
+            found = self.settle(model, self.graph, self.order, self.values, tolerance, close, sweeps)
             if found is None and sparse:
                 self.labelled_plans = LABELLED_PLANS
         if found is None and (sparse or self.order is None):
@@ -178,7 +178,8 @@ class LargePlanner:
                     return extended.take(reduction.place), reduction.expand_policy(model, policy)
                 enough *= 0.3
             chain.choose(policy)
-            if number < 2 or number % 4 == 0:  # each correction disturbs states that are unlike those of their group
+            # Each correction disturbs the states that are unlike others of their group; with long rows none are.
+            if not sparse or number < 2 or number % 4 == 0:
                 chain.correct(values)
             for _ in range(sweeps):
                 if chain.sweep(values) <= max(0.05 * change, enough):
