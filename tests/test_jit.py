@@ -10,6 +10,7 @@ import os
 import pkgutil
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -287,3 +288,30 @@ def test_every_process_numbers_the_exercises_alike(run_python: RunPython) -> Non
     everything = run_python(first.format(list(reversed(all_modules()))) + EXERCISES)
     assert worker == everything
     assert "exercise_neighbourhoods" in worker
+
+
+def test_kernels_notice_an_interrupt() -> None:
+    """Signals come again and again from another process; whether the kernel returns depends on no moment."""
+
+    @numba.njit  # type: ignore[misc]
+    def spin(steps: int) -> int:
+        for step in range(steps):
+            if _jit.interrupted(step):
+                return step
+        return -1
+
+    send = (
+        "import os, signal, sys, time\nwhile True:\n    os.kill(int(sys.argv[1]), signal.SIGINT)\n    time.sleep(0.01)"
+    )
+    handled: list[int] = []
+    spin(1)
+    before = signal.signal(signal.SIGINT, lambda number, frame: handled.append(number))
+    sender = subprocess.Popen([sys.executable, "-c", send, str(os.getpid())])
+    try:
+        stopped = spin(2**42)  # hours, if nothing stopped it
+    finally:
+        sender.kill()
+        sender.wait()
+        signal.signal(signal.SIGINT, before)
+    assert stopped >= 0
+    assert handled, "the signal is not lost: its handler runs after the kernel"

@@ -35,13 +35,18 @@ class NameNumbers:
         """Take the next names of each column; raise TypeError if one is not hashable."""
         if self.plain:
             found = [packed_integers(names) for names in columns]
-            if all(part is not None for part in found):
-                for part, integers in zip(self.parts, found, strict=True):
-                    part.append(integers)  # type: ignore[arg-type]
+            integers = [part for part in found if part is not None]
+            if len(integers) == len(found):
+                self.add_integers(*integers)
                 return
             self.look_up_all()
         for part, names in zip(self.parts, columns, strict=True):
             part.append(self.look_up(names))
+
+    def add_integers(self, *columns: Int64s) -> None:
+        """Take the next names of each column, all of them integers, as were those before."""
+        for part, integers in zip(self.parts, columns, strict=True):
+            part.append(integers)
 
     def columns(self) -> list[Int64s]:
         """Return the numbers of each column; `names` then has the name of each number."""
