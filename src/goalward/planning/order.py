@@ -22,21 +22,17 @@ import numpy as np
 from goalward._jit import interrupted, kernel
 from goalward.arrays import Bools, Int32s, Int64s
 from goalward.model.checks import ModelArrays
-from goalward.model.components import order_by_components
-from goalward.model.ssp import SSP
 
 __all__ = [
     "DEAD",
+    "DEEP",
     "GOAL",
     "all_likely",
-    "exercise_orders",
-    "find_free_states",
-    "leave_out",
+    "has_likely_order",
     "likely_distances",
     "number_states",
     "order_parts",
-    "part_limits",
-    "sort_by_component",
+    "sees_goal",
     "sort_ties",
 ]
 
@@ -307,98 +303,6 @@ def sort_ties(model: ModelArrays, distance: Int32s, order: Int32s) -> None:
 
 
 @kernel
-def find_free_states(
-    model: ModelArrays, order: Int32s, parts: Int64s, place: Int32s, free_actions: Int64s, inside: Bools
-) -> tuple[int, bool]:
-    """Find the states that reach the goal for nothing, in a model ordered by components.
-
-    Such a state gets an action in `free_actions`. Free rows that stay in a component of several states are marked in
-    `inside`. Returns how many states were found, and whether rows were marked. Returns (-1, False) where a component
-    of several states might reach the goal for nothing, which takes more than one look at each row, and on Ctrl-C.
-    """
-    states, actions = model.costs.shape
-    found = 0
-    marked = False
-    for part in range(parts.size - 1):
-        begin = parts[part]
-        end = parts[part + 1]
-        for position in range(begin, end):
-            if interrupted(position):
-                return -1, False
-            state = order[position]
-            for action in range(actions):
-                row = state * actions + action
-                if model.costs[state, action] != 0.0:
-                    continue
-                stays = True
-                for_nothing = True
-                for entry in range(model.indptr[row], model.indptr[row + 1]):
-                    target = model.successors[entry]
-                    if not begin <= place[target] < end:
-                        stays = False
-                        for_nothing = for_nothing and (target == states or free_actions[target] >= 0)
-                if not stays and for_nothing:
-                    if end > begin + 1:
-                        return -1, False
-                    found += free_actions[state] < 0
-                    free_actions[state] = action
-                elif stays and end > begin + 1:
-                    inside[row] = True
-                    marked = True
-    return found, marked
-
-
-@kernel
-def leave_out(order: Int32s, parts: Int64s, place: Int32s, free_actions: Int64s) -> tuple[int, int]:
-    """Give free states the place of the goal, and close up the others; return how many states and parts are left."""
-    count = 0
-    kept = 0
-    for part in range(parts.size - 1):
-        begin = parts[part]
-        end = parts[part + 1]
-        if free_actions[order[begin]] >= 0:
-            place[order[begin]] = GOAL
-            continue
-        parts[kept] = count
-        kept += 1
-        for position in range(begin, end):
-            order[count] = order[position]
-            place[order[count]] = count
-            count += 1
-    parts[kept] = count
-    return count, kept
-
-
-@kernel
-def sort_by_component(order: Int32s, label: Int32s) -> Int32s:
-    """Return the states of each component, one after the other, each in the order given."""
-    start = np.zeros(label.size + 1, dtype=np.int64)
-    for position in range(order.size):
-        start[label[order[position]] + 1] += 1
-    for component in range(label.size):
-        start[component + 1] += start[component]
-    found = np.empty(order.size, dtype=np.int32)
-    for position in range(order.size):
-        component = label[order[position]]
-        found[start[component]] = order[position]
-        start[component] += 1
-    return found
-
-
-@kernel
-def part_limits(head: Int32s, label: Int32s) -> Int64s:
-    """Return where the component of each state begins among reduced states, and where the last one ends."""
-    limits = np.empty(head.size + 1, dtype=np.int64)
-    parts = 0
-    for state in range(head.size):
-        if state == 0 or label[head[state]] != label[head[state - 1]]:
-            limits[parts] = state
-            parts += 1
-    limits[parts] = head.size
-    return limits[: parts + 1]
-
-
-@kernel
 def number_states(
     order: Int32s, loop: Int32s, loops: int, place: Int32s, members: Int32s, head: Int32s
 ) -> tuple[int, int]:
@@ -438,20 +342,3 @@ def number_states(
                 count += 1
         number += 1
     return number, count
-
-
-def exercise_orders(ssp: SSP) -> None:
-    """Run every kernel of this module once."""
-    model, rows = ssp.arrays, np.ones(ssp.states * ssp.actions, dtype=np.bool_)
-    place, order = np.arange(ssp.states + 1, dtype=np.int32), np.arange(ssp.states, dtype=np.int32)
-    part_limits(sort_by_component(order, order), order)
-    has_likely_order(model, rows, order)
-    sees_goal(model, rows)
-    parts, distance = np.array([0, ssp.states]), np.full(ssp.states, DEEP, dtype=np.int32)
-    order_by_components(
-        ssp.indptr, ssp.successors, ssp.actions, ssp.states, place, order, np.zeros(ssp.states + 1, int)
-    )
-    order_parts(model, rows, False, order, parts, place, distance)
-    sort_ties(model, distance, order)
-    find_free_states(model, order, parts, place, np.full(ssp.states, -1), rows)
-    leave_out(order, parts, place, np.full(ssp.states, -1))

@@ -23,19 +23,8 @@ from goalward.model.checks import ModelArrays
 from goalward.model.components import INTERRUPTED, order_by_components
 from goalward.model.ssp import SSP
 from goalward.model.structure import sure_states, zero_cost_components
-from goalward.planning.order import (
-    DEAD,
-    GOAL,
-    all_likely,
-    find_free_states,
-    leave_out,
-    likely_distances,
-    number_states,
-    order_parts,
-    part_limits,
-    sort_by_component,
-    sort_ties,
-)
+from goalward.planning.component_order import find_free_states, leave_out, part_limits, sort_by_component
+from goalward.planning.order import DEAD, GOAL, all_likely, likely_distances, number_states, order_parts, sort_ties
 from goalward.planning.problem import Problem
 from goalward.planning.workspace import workspace
 

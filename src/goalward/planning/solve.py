@@ -36,7 +36,7 @@ from goalward.phases import phase
 from goalward.planning import bellman
 from goalward.planning.certificate import Bounds, Certifier
 from goalward.planning.chain import PolicyChain
-from goalward.planning.order import exercise_orders
+from goalward.planning.component_order import exercise_orders
 from goalward.planning.problem import adopt_policy, hurry, initial_policy
 from goalward.planning.reduction import DEAD, Reduction
 from goalward.planning.sweeps import MOST_DIRECT_WORK, SWEEPING, run_sweeps, solve_parts
