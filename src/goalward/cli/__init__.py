@@ -10,14 +10,14 @@ import sys
 from collections.abc import Sequence
 
 # Importing a module registers its verbs; --help lists them in this order.
+from goalward.cli import agents  # noqa: F401  isort: skip
+from goalward.cli import pages  # noqa: F401  isort: skip
+from goalward.cli import worlds  # noqa: F401  isort: skip
 from goalward.cli import studies  # noqa: F401  isort: skip
 from goalward.cli import results  # noqa: F401  isort: skip
 from goalward.cli import runs  # noqa: F401  isort: skip
 from goalward.cli import paper  # noqa: F401  isort: skip
 from goalward.cli import arena  # noqa: F401  isort: skip
-from goalward.cli import worlds  # noqa: F401  isort: skip
-from goalward.cli import agents  # noqa: F401  isort: skip
-from goalward.cli import pages  # noqa: F401  isort: skip
 from goalward.cli import installation  # noqa: F401  isort: skip
 from goalward.cli.app import app
 from goalward.errors import GoalwardError
