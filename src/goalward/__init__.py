@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from goalward._arrival import register_when_loaded
+from goalward._gymnasium_arrival import register_when_loaded
 
 __version__ = "0.1.0"
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from goalward.beliefs.log_estimate import LogEstimate as LogEstimate
     from goalward.beliefs.log_estimate import learn_from as learn_from
     from goalward.beliefs.neighbourhoods import Neighbourhoods as Neighbourhoods
-    from goalward.beliefs.tied import TiedDirichlet as TiedDirichlet
+    from goalward.beliefs.tied_rows import TiedDirichlet as TiedDirichlet
     from goalward.errors import GoalwardError as GoalwardError
     from goalward.execution.runner import run as run
     from goalward.learning.learn import learn as learn
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from goalward.planning.evaluate import evaluate as evaluate
     from goalward.planning.hardness import Hardness as Hardness
     from goalward.planning.hardness import hardness as hardness
-    from goalward.planning.simulation import Simulation as Simulation
-    from goalward.planning.simulation import simulate as simulate
+    from goalward.planning.policy_episodes import Simulation as Simulation
+    from goalward.planning.policy_episodes import simulate as simulate
     from goalward.planning.solve import Solution as Solution
     from goalward.planning.solve import solve as solve
     from goalward.report.plots import plot as plot
     from goalward.report.report_page import report as report
     from goalward.report.watch_page import watch as watch
-    from goalward.results.results import Results as Results
-    from goalward.results.results import open_results as open_results
+    from goalward.results.study_results import Results as Results
+    from goalward.results.study_results import open_results as open_results
     from goalward.results.table import Table as Table
     from goalward.studies.study import Study as Study
     from goalward.worlds.environments.discretize import Discretize as Discretize
@@ -62,7 +62,7 @@ _homes = {
     "LogEstimate": "goalward.beliefs.log_estimate",
     "learn_from": "goalward.beliefs.log_estimate",
     "Neighbourhoods": "goalward.beliefs.neighbourhoods",
-    "TiedDirichlet": "goalward.beliefs.tied",
+    "TiedDirichlet": "goalward.beliefs.tied_rows",
     "GoalwardError": "goalward.errors",
     "GoalTask": "goalward.model.goal_task",
     "GridLayout": "goalward.model.layout",
@@ -77,15 +77,15 @@ _homes = {
     "learn": "goalward.learning.learn",
     "Tuning": "goalward.learning.tuning",
     "tune": "goalward.learning.tuning",
-    "Simulation": "goalward.planning.simulation",
-    "simulate": "goalward.planning.simulation",
+    "Simulation": "goalward.planning.policy_episodes",
+    "simulate": "goalward.planning.policy_episodes",
     "Solution": "goalward.planning.solve",
     "solve": "goalward.planning.solve",
     "warm_up": "goalward._jit",
     "Study": "goalward.studies.study",
     "run": "goalward.execution.runner",
-    "Results": "goalward.results.results",
-    "open_results": "goalward.results.results",
+    "Results": "goalward.results.study_results",
+    "open_results": "goalward.results.study_results",
     "Table": "goalward.results.table",
     "plot": "goalward.report.plots",
     "watch": "goalward.report.watch_page",

@@ -4,7 +4,7 @@ import os
 import sys
 
 from goalward.execution.interrupts import Interrupted, catch_signals, ignore_signals, received
-from goalward.phases import phase, speaking
+from goalward.long_work import phase, speaking
 
 
 def entry() -> None:

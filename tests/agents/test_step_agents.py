@@ -16,7 +16,7 @@ from goalward.agents.model_free import horizon, note_step
 from goalward.agents.rand_ql import gamma_variate
 from goalward.agents.svi_ssp import iota as svi_iota
 from goalward.errors import CostError, SettingError
-from goalward.model.dynamics import dynamics
+from goalward.model.next_state import dynamics
 
 GRID = worlds.grid_world()
 AGENTS = {

@@ -10,7 +10,7 @@ import pytest
 from goalward import SSP, learn, worlds
 from goalward.agents import VISSP, StepAgent, Steps, Task
 from goalward.agents.vi_ssp import C1, C2, iota
-from goalward.model.dynamics import dynamics
+from goalward.model.next_state import dynamics
 
 GRID = worlds.grid_world()
 

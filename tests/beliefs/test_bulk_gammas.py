@@ -12,7 +12,7 @@ from goalward import Dirichlet, worlds
 from goalward.agents import Task
 from goalward.beliefs import bulk_gammas
 from goalward.beliefs.bulk_gammas import CELLS, LEFT_TAIL, bulk_rows, decline, strips
-from goalward.phases import Phase, current
+from goalward.long_work import Phase, current
 
 ROWS = 20_000
 

@@ -12,8 +12,8 @@ import numpy as np
 from goalward.arrays import Floats, Int64s
 from goalward.claims.run_source import RunSource
 from goalward.execution.pools import InProcess
-from goalward.results.results import CellResults, Results
 from goalward.results.store import Store
+from goalward.results.study_results import CellResults, Results
 from goalward.studies.design import Cell, Design, StudyAgent, StudyWorld
 
 

@@ -17,7 +17,7 @@ from goalward.claims.experiments import RIVALS
 from goalward.claims.run_source import PAPER_WORLDS
 from goalward.claims.verdicts import Verdict
 from goalward.number_format import number
-from goalward.results.results import CellResults
+from goalward.results.study_results import CellResults
 
 HOLDS, FAILS, OPEN = Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN
 OURS = [9.0, 10.0, 11.0, 10.0]

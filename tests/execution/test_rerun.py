@@ -13,7 +13,7 @@ from goalward.execution.rerun import final_plan, regret_by_cause, rerun, visits
 from goalward.learning.regret import optimum
 from goalward.learning.rollout import Ended
 from goalward.report.plots import plot
-from goalward.results.results import load_results
+from goalward.results.study_results import load_results
 from goalward.studies.attachments import Attachments
 from goalward.studies.study import Study
 from goalward.worlds import grid_world
@@ -98,7 +98,7 @@ import shutil
 
 import numpy as np
 from goalward.execution.rerun import rerun
-from goalward.results.results import load_results
+from goalward.results.study_results import load_results
 from goalward.results.store import Store
 from goalward.results.summary import summarise
 store = Store.open({str(elsewhere)!r})

@@ -10,8 +10,8 @@ from goalward.execution import worker as work
 from goalward.execution.pools import InProcess, Processes, open_pool
 from goalward.execution.runner import jobs_of, run_study
 from goalward.execution.session import Session
-from goalward.results.results import load_results
 from goalward.results.store import Store
+from goalward.results.study_results import load_results
 from goalward.studies.study import Study
 
 

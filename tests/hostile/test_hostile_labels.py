@@ -16,9 +16,9 @@ import pytest
 
 from goalward import SSP
 from goalward.cli import main
-from goalward.escapes import markdown, mathtext, visible
 from goalward.report.regret_figures import regret_figure
-from goalward.results.results import open_results
+from goalward.results.study_results import open_results
+from goalward.text_escapes import markdown, mathtext, visible
 
 LABELS = [
     "$x_1$",

@@ -11,7 +11,7 @@ from goalward.arrays import Floats
 from goalward.model.task import Task
 from goalward.planning.active_sweeps import active_sweeps, full_sweep
 from goalward.planning.large_plans import Graph, Order
-from goalward.planning.problem import Problem
+from goalward.planning.reduced_problem import Problem
 from goalward.planning.reduction import rewrite_problem, write_problem
 
 GRID = worlds.grid_world(9, 9)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import goalward as gw
 from goalward import SSP
 from goalward.planning.certificate import Bounds, Certifier
-from goalward.planning.chain import PolicyChain
+from goalward.planning.policy_chain import PolicyChain
 from goalward.planning.reduction import DEAD, Reduction
 from oracles import Exact, exact_policy_values
 from strategies import models, random_model

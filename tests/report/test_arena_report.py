@@ -9,7 +9,7 @@ import pytest
 from goalward.report.arena_figure import arena_figure
 from goalward.report.arena_files import publish_arena
 from goalward.report.arena_text import arena_document, arena_markdown, arena_text
-from goalward.report.documents import json_text
+from goalward.report.json_documents import json_text
 from goalward.results.ratios import Ratios, compare_all
 from made_up_results import cell_results, study
 

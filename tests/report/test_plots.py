@@ -6,7 +6,7 @@ import pytest
 from goalward import worlds
 from goalward.errors import SettingError, UnknownNameError
 from goalward.report.plots import plot
-from goalward.results.results import open_results
+from goalward.results.study_results import open_results
 from goalward.studies.study import Study
 
 STUDY = """

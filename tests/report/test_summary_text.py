@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from goalward.report.comparison_text import comparison_text
-from goalward.report.documents import json_text
+from goalward.report.json_documents import json_text
 from goalward.report.summary_text import markdown_text, summary_document, summary_text
 from goalward.results.summary import compare, summarise
 from made_up_results import cell_results, study

@@ -2,8 +2,8 @@
 
 import pytest
 
-from goalward.escapes import markdown
 from goalward.report.tables import columns, markdown_table
+from goalward.text_escapes import markdown
 
 
 def test_columns_line_up_without_trailing_blanks():

@@ -5,7 +5,7 @@ import pytest
 
 import goalward as gw
 from goalward.report import world_text
-from goalward.report.documents import json_text
+from goalward.report.json_documents import json_text
 from goalward.worlds import grid_map, grid_world
 
 

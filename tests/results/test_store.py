@@ -12,8 +12,8 @@ from goalward.results import record
 from goalward.results import store as store_module
 from goalward.results.leftovers import find_leftovers
 from goalward.results.record import encode
-from goalward.results.results import load_results
 from goalward.results.store import MARKER, NoRun, Store
+from goalward.results.study_results import load_results
 from goalward.studies.study import Study
 
 

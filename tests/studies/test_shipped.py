@@ -8,8 +8,8 @@ import pytest
 from goalward.errors import FileError, UnknownNameError
 from goalward.execution.pools import InProcess
 from goalward.execution.runner import run_study
-from goalward.results.results import load_results
 from goalward.results.store import Store
+from goalward.results.study_results import load_results
 from goalward.results.summary import summarise
 from goalward.studies import shipped
 from goalward.studies.shipped import find_study, shipped_folder, shipped_studies

@@ -31,8 +31,8 @@ from goalward.arrays import Floats
 from goalward.beliefs.base import LARGEST_NUMBER, Prior, restored_array
 from goalward.beliefs.base import registry as priors
 from goalward.errors import PolicyError, SettingError
-from goalward.model.dynamics import Dynamics, draw_successor
 from goalward.model.goal_task import GoalTask
+from goalward.model.next_state import Dynamics, draw_successor
 from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
 from goalward.registry import MISSING, Registry, Schema, Setting
@@ -248,7 +248,7 @@ class StepAgent(Learner):
 
     It chooses one action at a time (`choose`) and learns from every step at once (`observe`, steps of length one).
     `advance` does both on a known world. Override it with a compiled kernel that draws its steps with
-    `goalward.model.dynamics.draw_successor` and decides exactly as `choose` does. It must choose available actions
+    `goalward.model.next_state.draw_successor` and decides exactly as `choose` does. It must choose available actions
     only, because a row without successors cannot be drawn from. (`learn` refuses step agents in worlds with states in
     which no action is available.)
     """

@@ -35,8 +35,8 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import Agent, Plan, Steps, Task, register
-from goalward.agents.exercises import observe_and_plan
-from goalward.agents.ties import shares
+from goalward.agents.smallest_tasks import observe_and_plan
+from goalward.agents.tie_breaking import shares
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import Counts
 from goalward.errors import ConvergenceError

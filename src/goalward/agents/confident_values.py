@@ -16,9 +16,9 @@ import math
 import numpy as np
 
 from goalward._jit import exercise, kernel
-from goalward.agents.exercises import counts_of_one_pair
 from goalward.agents.optimist import at_least_one
-from goalward.agents.ties import least
+from goalward.agents.smallest_tasks import counts_of_one_pair
+from goalward.agents.tie_breaking import least
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.counts import variance
 

@@ -42,7 +42,7 @@ from goalward.beliefs.fourier_regression import Dynamics, FourierRegression
 from goalward.beliefs.regression_kernels import update_inverse
 from goalward.errors import SettingError
 from goalward.model.box_task import BoxSteps, BoxTask, check_costs
-from goalward.planning.lattice import Lattice
+from goalward.planning.goal_task_lattice import Lattice
 from goalward.planning.solve import Solution, solve_all
 from goalward.settings import checked_integer, checked_number
 

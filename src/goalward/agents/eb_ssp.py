@@ -42,8 +42,8 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import Agent, Plan, Steps, Task, register
-from goalward.agents.exercises import counts_of_one_pair
 from goalward.agents.optimist import Optimist, at_least_one, check_fact
+from goalward.agents.smallest_tasks import counts_of_one_pair
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import Counts, mean, variance
 from goalward.settings import checked_choice

@@ -39,13 +39,13 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import Steps, Task, register
-from goalward.agents.exercises import act_and_learn
 from goalward.agents.model_free import new_cursor, take_step
 from goalward.agents.optimist import StepOptimist, check_fact
-from goalward.agents.ties import pick
+from goalward.agents.smallest_tasks import act_and_learn
+from goalward.agents.tie_breaking import pick
 from goalward.arrays import Floats, Int64s
 from goalward.errors import CostError
-from goalward.model.dynamics import Dynamics
+from goalward.model.next_state import Dynamics
 from goalward.settings import checked_number
 
 __all__ = ["FACTOR", "LCBAdvantage", "iota", "stage_horizon"]

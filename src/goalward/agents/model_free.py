@@ -26,9 +26,9 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import StepAgent, Steps, Task
-from goalward.agents.ties import checked_order
+from goalward.agents.tie_breaking import checked_order
 from goalward.arrays import Floats, Int64s
-from goalward.model.dynamics import Dynamics, draw_successor, dynamics
+from goalward.model.next_state import Dynamics, draw_successor, dynamics
 from goalward.model.ssp import SSP
 from goalward.settings import checked_number
 

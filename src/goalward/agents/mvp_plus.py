@@ -32,9 +32,9 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import Agent, Plan, Steps, Task, register
-from goalward.agents.exercises import observe_and_plan
 from goalward.agents.optimist import HorizonOptimist, at_least_one
-from goalward.agents.ties import break_ties, least
+from goalward.agents.smallest_tasks import observe_and_plan
+from goalward.agents.tie_breaking import break_ties, least
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.counts import Counts, mean, variance
 

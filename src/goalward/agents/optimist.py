@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from goalward.agents.base import Learner, StepAgent, Steps, Task
-from goalward.agents.ties import RULES, checked_order, pick, pick_all, shares
+from goalward.agents.tie_breaking import RULES, checked_order, pick, pick_all, shares
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.counts import Counts
 from goalward.errors import ConvergenceError, CostError, SettingError, StateError

@@ -28,10 +28,10 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import Steps, Task, register
-from goalward.agents.exercises import act_and_learn
 from goalward.agents.model_free import ModelFree, horizon, note_step, take_step
+from goalward.agents.smallest_tasks import act_and_learn
 from goalward.arrays import Floats, Int64s
-from goalward.model.dynamics import Dynamics
+from goalward.model.next_state import Dynamics
 from goalward.settings import checked_number
 
 __all__ = ["PSQL"]

@@ -38,11 +38,11 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import Steps, Task, register
-from goalward.agents.exercises import act_and_learn
 from goalward.agents.model_free import ModelFree, horizon, note_step, take_step
-from goalward.agents.ties import pick
+from goalward.agents.smallest_tasks import act_and_learn
+from goalward.agents.tie_breaking import pick
 from goalward.arrays import Floats, Int64s
-from goalward.model.dynamics import Dynamics
+from goalward.model.next_state import Dynamics
 from goalward.settings import checked_integer
 
 __all__ = ["RandQL", "gamma_variate"]

@@ -38,14 +38,23 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import Plan, Steps, Task, register
-from goalward.agents.exercises import act_and_plan
+from goalward.agents.compiled_stretches import (
+    DONE,
+    PLAN_OVER,
+    ROW_FULL,
+    STEPS_DONE,
+    SelfActing,
+    Stretch,
+    is_over,
+    pursue,
+)
 from goalward.agents.l1_balls import Ball, empirical, extended_value_iteration, pivot_horizon, radius, write_radii
 from goalward.agents.optimist import Optimist
-from goalward.agents.stretches import DONE, PLAN_OVER, ROW_FULL, STEPS_DONE, SelfActing, Stretch, is_over, pursue
-from goalward.agents.ties import pick
+from goalward.agents.smallest_tasks import act_and_plan
+from goalward.agents.tie_breaking import pick
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import RowCounts
-from goalward.model.dynamics import Dynamics
+from goalward.model.next_state import Dynamics
 from goalward.settings import checked_integer
 
 __all__ = ["UCSSP", "cost_offset"]

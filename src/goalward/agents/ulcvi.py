@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import Plan, Task, register
+from goalward.agents.compiled_stretches import DONE, PLAN_OVER, ROW_FULL, SelfActing, Stretch, is_over, pursue
 from goalward.agents.confident_values import (
     blend,
     constant,
@@ -53,13 +54,12 @@ from goalward.agents.confident_values import (
     upper_lower,
     value_bound,
 )  # fmt: skip
-from goalward.agents.exercises import act_and_plan
 from goalward.agents.optimist import HorizonOptimist
-from goalward.agents.stretches import DONE, PLAN_OVER, ROW_FULL, SelfActing, Stretch, is_over, pursue
-from goalward.agents.ties import break_ties
+from goalward.agents.smallest_tasks import act_and_plan
+from goalward.agents.tie_breaking import break_ties
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.beliefs.counts import RowCounts, estimate
-from goalward.model.dynamics import Dynamics
+from goalward.model.next_state import Dynamics
 
 __all__ = ["ULCVI"]
 

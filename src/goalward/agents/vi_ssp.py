@@ -29,12 +29,12 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import Steps, Task, register
-from goalward.agents.exercises import act_and_learn
 from goalward.agents.optimist import StepOptimist
-from goalward.agents.ties import pick
+from goalward.agents.smallest_tasks import act_and_learn
+from goalward.agents.tie_breaking import pick
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import enter, mean, variance
-from goalward.model.dynamics import Dynamics, draw_successor
+from goalward.model.next_state import Dynamics, draw_successor
 
 __all__ = ["C1", "C2", "VISSP", "iota"]
 

@@ -27,7 +27,7 @@ import numpy as np
 from goalward._jit import exercise, kernel
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import FLOOR
-from goalward.phases import Phase, phase
+from goalward.long_work import Phase, phase
 
 __all__ = ["bulk_rows", "strips"]
 

@@ -15,7 +15,7 @@ from goalward.claims.run_source import RunSource
 from goalward.claims.verdicts import Finding, Verdict
 from goalward.errors import UnknownNameError
 from goalward.execution.pools import open_pool
-from goalward.phases import phase
+from goalward.long_work import phase
 from goalward.results.store import Store
 
 __all__ = ["TESTS", "check_claims"]

@@ -20,8 +20,8 @@ from goalward.model.task import Task
 from goalward.number_format import number, with_range
 from goalward.planning.evaluate import evaluate
 from goalward.planning.solve import solve
-from goalward.results.results import Results
 from goalward.results.statistics import Interval, compare_pairs, mean_interval
+from goalward.results.study_results import Results
 from goalward.seeds import run_seed
 
 __all__ = [

@@ -20,10 +20,10 @@ from goalward.model.task import Task
 from goalward.number_format import number, with_range
 from goalward.results.statistics import Interval, mean_interval
 from goalward.seeds import generator, run_seed
+from goalward.theory.analysis_intervals import Intervals, cut_into_intervals
 from goalward.theory.confidence import Coverage, coverage, miss_probabilities, promise
 from goalward.theory.decomposition import Decomposition, decompose
 from goalward.theory.epochs import EpochCount, Invariants, check_invariants, count_epochs
-from goalward.theory.intervals import Intervals, cut_into_intervals
 from goalward.theory.posterior_lemma import agreement, draw_world, quantities, sample_pair
 from goalward.theory.regret_bounds import third_term_bound
 

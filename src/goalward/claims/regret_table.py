@@ -15,9 +15,9 @@ import numpy as np
 from goalward.claims.run_source import drawn_worlds
 from goalward.errors import TheoryError
 from goalward.planning.hardness import hardness
-from goalward.results.results import Results, load_results
 from goalward.results.statistics import Interval, mean_interval
 from goalward.results.store import Store
+from goalward.results.study_results import Results, load_results
 from goalward.theory.regret_bounds import theorem_1
 
 __all__ = ["RegretRow", "regret_rows", "stored_regret_rows"]

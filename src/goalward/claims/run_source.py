@@ -14,10 +14,10 @@ from goalward.errors import TheoryError
 from goalward.execution.pools import Pool
 from goalward.execution.runner import run_study
 from goalward.execution.session import Progress
+from goalward.long_work import counted, phase
 from goalward.model.ssp import SSP
-from goalward.phases import counted, phase
-from goalward.results.results import CellResults, Results, load_results
 from goalward.results.store import Store
+from goalward.results.study_results import CellResults, Results, load_results
 from goalward.studies.attachments import Attachments
 from goalward.studies.factory import make_world
 from goalward.studies.study import Study

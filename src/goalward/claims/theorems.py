@@ -30,8 +30,8 @@ from goalward.learning.learn import learn
 from goalward.model.task import Task
 from goalward.number_format import number, with_range
 from goalward.planning.hardness import hardness
-from goalward.results.results import CellResults, Results
 from goalward.results.statistics import Interval, compare_pairs, growth_along, mean_interval
+from goalward.results.study_results import CellResults, Results
 from goalward.seeds import generator, run_seed
 from goalward.theory.epochs import all_there, count_epochs
 from goalward.theory.posterior_lemma import draw_world

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from goalward import __version__
-from goalward.escapes import visible
+from goalward.text_escapes import visible
 
 if TYPE_CHECKING:
     from goalward.report.symbols import Glyphs
@@ -61,7 +61,7 @@ def say(*lines: str) -> None:
 
 def say_json(document: object) -> None:
     """Print plain data as one line of JSON."""
-    from goalward.report.documents import json_text
+    from goalward.report.json_documents import json_text
 
     say(json_text(document))
 

@@ -42,7 +42,7 @@ def arena(
     from goalward.report.progress import open_display
     from goalward.report.status_text import report_text
     from goalward.results.ratios import compare_all
-    from goalward.results.results import open_results
+    from goalward.results.study_results import open_results
     from goalward.studies.arena import REFERENCE, arena_study, without_refused
 
     study, refused = without_refused(arena_study(agent or [], quick=quick, runs=runs, episodes=episodes))

@@ -11,7 +11,7 @@ import typer
 
 from goalward.cli.app import app, say
 from goalward.cli.options import AgentSettings, Folder, GiveUpCost, Level, Settings, StudyName, World
-from goalward.phases import phase
+from goalward.long_work import phase
 
 if TYPE_CHECKING:
     from goalward.execution.single_run import SingleRun
@@ -33,7 +33,7 @@ def report(
     show: Open = False,
 ) -> None:
     """Write a page about a study: curves, tables, settings."""
-    from goalward.report.page import check_place
+    from goalward.report.html_page import check_place
     from goalward.report.report_page import report_of_folder
 
     place = check_place(out or folder / "report.html")
@@ -81,7 +81,7 @@ def watch(
     from goalward.execution.rerun import replay_of
     from goalward.execution.single_run import run_once, usual_agent
     from goalward.model.ssp import SSP
-    from goalward.report.page import check_place
+    from goalward.report.html_page import check_place
     from goalward.report.progress import open_episode_display
     from goalward.report.watch_page import run_labels
     from goalward.report.watch_page import watch as make_page
@@ -142,7 +142,7 @@ def watch(
 
 def show_if(wanted: bool, place: Path) -> None:
     """Show a page in a browser if that is wanted."""
-    from goalward.report.page import show_file
+    from goalward.report.html_page import show_file
 
     if wanted and not show_file(place):
         say("no browser was found; open the file in one")

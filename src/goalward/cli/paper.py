@@ -47,7 +47,7 @@ def reproduce(
     from goalward.report.progress import open_display
     from goalward.report.publication import publish
     from goalward.report.status_text import report_text
-    from goalward.results.results import open_results
+    from goalward.results.study_results import open_results
     from goalward.studies.study import Study
 
     if regime not in REGIMES:
@@ -114,7 +114,7 @@ def claims(
         keep_claims,
         regret_markdown,
     )
-    from goalward.report.documents import write_text
+    from goalward.report.json_documents import write_text
     from goalward.results.store import Store
 
     with keeping(f"the studies that are over are stored in {out}, and the same command goes on there"):

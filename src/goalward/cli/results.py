@@ -24,10 +24,10 @@ def summary(
     json: Json = False,
 ) -> None:
     """Print the numbers of a study: means, intervals, exponents."""
-    from goalward.report.documents import write_text
+    from goalward.report.json_documents import write_text
     from goalward.report.summary_text import markdown_text, summary_document, summary_text
-    from goalward.results.results import open_results
     from goalward.results.statistics import checked_level
+    from goalward.results.study_results import open_results
     from goalward.results.summary import summarise
 
     checked_level(level)
@@ -75,8 +75,8 @@ def plot(
     from goalward.report.figure_style import FORMATS, figure_files, save_figure
     from goalward.report.plots import checked_kind
     from goalward.report.plots import plot as draw
-    from goalward.results.results import CURVES, checked_measure, open_results
     from goalward.results.statistics import checked_level
+    from goalward.results.study_results import CURVES, checked_measure, open_results
 
     checked_kind(kind)
     if measure is not None:
@@ -105,8 +105,8 @@ def compare(
     """Compare two agents run by run."""
     from goalward.errors import SettingError
     from goalward.report.comparison_text import comparison_document, comparison_text
-    from goalward.results.results import checked_measure, named, open_results
     from goalward.results.statistics import checked_level
+    from goalward.results.study_results import checked_measure, named, open_results
     from goalward.results.summary import compare as compare_agents
 
     checked_measure(measure)

@@ -10,7 +10,7 @@ import typer
 from goalward.cli.app import app, glyphs, say, say_json, terminal_width
 from goalward.cli.model_options import Read, takes_model
 from goalward.cli.options import Json, World
-from goalward.phases import phase
+from goalward.long_work import phase
 
 __all__ = ["show", "solve"]
 

@@ -28,7 +28,7 @@ from goalward.errors import FileError, UnknownNameError
 from goalward.execution.pools import open_pool
 from goalward.files import parse_json, read_bytes, write_bytes
 from goalward.learning.learn import learn
-from goalward.phases import phase
+from goalward.long_work import phase
 from goalward.seeds import run_seed
 from goalward.settings import checked_integer
 from goalward.worlds.ssp_mountain_car import SSPMountainCar

@@ -19,9 +19,9 @@ from goalward.execution.pools import Pool, open_pool
 from goalward.execution.session import Session, Watch
 from goalward.execution.worker import Job
 from goalward.results.record import GRID_POINTS, MOST_EPISODES
-from goalward.results.results import Results, open_results
 from goalward.results.status import Failure
 from goalward.results.store import Store
+from goalward.results.study_results import Results, open_results
 from goalward.studies.design import Design
 from goalward.studies.run_spec import canonical
 from goalward.studies.study import Study

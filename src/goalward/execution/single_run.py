@@ -21,8 +21,8 @@ from goalward.model.ssp import SSP
 from goalward.seeds import run_seed
 from goalward.settings import checked_integer, read_settings
 from goalward.studies.agent_files import is_reference, load_class, read_agent_file
-from goalward.studies.designer import blaming
 from goalward.studies.factory import with_give_up
+from goalward.studies.spec_to_design import blaming
 
 __all__ = ["SingleRun", "finite_world", "run_once", "usual_agent"]
 

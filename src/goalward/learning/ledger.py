@@ -8,7 +8,7 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import Steps
-from goalward.agents.stretches import Ended
+from goalward.agents.compiled_stretches import Ended
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.learning.run import Epochs
 

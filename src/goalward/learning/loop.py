@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from goalward.agents.base import Agent, Plan, StepAgent
+from goalward.agents.compiled_stretches import SelfActing
 from goalward.agents.continuous_base import ContinuousAgent
-from goalward.agents.stretches import SelfActing
 from goalward.errors import PolicyError
 from goalward.learning.continuous_stepwise import BoxStage
 from goalward.learning.ledger import Ledger
@@ -23,9 +23,9 @@ from goalward.learning.replay import Observer, Recorder
 from goalward.learning.rollout import Ended, Rollout
 from goalward.learning.run import Run
 from goalward.learning.stepwise import Stepwise
+from goalward.long_work import phase
 from goalward.model.box_task import BoxSteps
 from goalward.model.ssp import SSP
-from goalward.phases import phase
 
 __all__ = ["AnyAgent", "Loop", "Watch"]
 

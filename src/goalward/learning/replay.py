@@ -23,7 +23,7 @@ import numpy as np
 
 from goalward.agents.base import Learner, Plan, StepAgent, Steps, Task
 from goalward.agents.optimist import Optimist
-from goalward.agents.ties import shares as tied_shares
+from goalward.agents.tie_breaking import shares as tied_shares
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.beliefs.dirichlet import DirichletBelief
 from goalward.learning.rollout import Ended

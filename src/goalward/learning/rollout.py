@@ -33,10 +33,10 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.agents.base import NEVER, Plan, StepAgent, Steps
-from goalward.agents.stretches import Ended, SelfActing, Stretch
+from goalward.agents.compiled_stretches import Ended, SelfActing, Stretch
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.errors import PolicyError
-from goalward.model.dynamics import draw_action, draw_successor, dynamics
+from goalward.model.next_state import draw_action, draw_successor, dynamics
 from goalward.model.ssp import SSP
 from goalward.seeds import generator
 from goalward.worlds.ssp_mountain_car import drive, place

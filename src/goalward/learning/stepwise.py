@@ -7,7 +7,7 @@ or, if it may not, it ends the run with an error. `truncated` breaks the episode
 it led to, never as a visit to the goal, and the environment is reset.
 
 A plan means here exactly what it means in `rollout`. An environment that draws one uniform number for each step from
-the generator that ``reset(seed=...)`` made, and takes the successor as `goalward.model.dynamics.draw_successor` does,
+the generator that ``reset(seed=...)`` made, and takes the successor as `goalward.model.next_state.draw_successor` does,
 gives the same trajectory bit for bit.
 """
 
@@ -21,7 +21,7 @@ from goalward.agents.base import NEVER, Plan, StepAgent, Steps, Task
 from goalward.errors import CostError, EndlessRunError, PolicyError, SettingError
 from goalward.learning.environment_survey import Reading
 from goalward.learning.rollout import BLOCK, Ended, Luck, prepare_policy, visit_limits
-from goalward.model.dynamics import draw_action
+from goalward.model.next_state import draw_action
 from goalward.worlds.spaces import StateNumbers
 from goalward.worlds.step_rules import CostRule, GoalRule, Outcome, name_of
 

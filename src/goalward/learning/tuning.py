@@ -20,8 +20,8 @@ from goalward.agents.base import Learner, registry
 from goalward.arrays import Floats
 from goalward.errors import ConvergenceError, SettingError
 from goalward.learning.learn import learn
+from goalward.long_work import phase, speaking
 from goalward.model.ssp import SSP
-from goalward.phases import phase, speaking
 from goalward.seeds import run_seed
 
 __all__ = ["Tuning", "tune"]

@@ -13,8 +13,8 @@ import numpy as np
 from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.model.ssp import SSP
-from goalward.planning.labels import Predecessors, find_predecessors
-from goalward.planning.problem import Problem
+from goalward.planning.goal_labels import Predecessors, find_predecessors
+from goalward.planning.reduced_problem import Problem
 
 __all__ = ["WORD", "active_sweeps", "full_sweep"]
 

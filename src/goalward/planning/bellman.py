@@ -16,7 +16,7 @@ import numpy as np
 from goalward._jit import interrupted, kernel
 from goalward.arrays import Floats, Int64s
 from goalward.planning.elimination import Equation, aggregate, eliminate
-from goalward.planning.problem import Problem, copy_row
+from goalward.planning.reduced_problem import Problem, copy_row
 
 __all__ = [
     "HUGE",

@@ -30,7 +30,7 @@ import numpy as np
 
 from goalward.arrays import Floats, Int64s
 from goalward.planning import bellman
-from goalward.planning.chain import REPEATS, PolicyChain
+from goalward.planning.policy_chain import REPEATS, PolicyChain
 from goalward.planning.reduction import DEAD, GOAL, Reduction
 from goalward.planning.workspace import workspace
 

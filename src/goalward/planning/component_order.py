@@ -1,7 +1,7 @@
 """A reduced problem in the order of its components: where they begin, and which states need no number.
 
 States that reach the goal for nothing take the place of the goal, and the others close up. The order itself is that of
-`order.py`.
+`state_order.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from goalward.arrays import Bools, Int32s, Int64s
 from goalward.model.checks import ModelArrays
 from goalward.model.components import order_by_components
 from goalward.model.ssp import SSP
-from goalward.planning.order import DEEP, GOAL, has_likely_order, order_parts, sees_goal, sort_ties
+from goalward.planning.state_order import DEEP, GOAL, has_likely_order, order_parts, sees_goal, sort_ties
 
 __all__ = ["exercise_orders", "find_free_states", "leave_out", "part_limits", "sort_by_component"]
 
@@ -111,7 +111,7 @@ def part_limits(head: Int32s, label: Int32s) -> Int64s:
 
 
 def exercise_orders(ssp: SSP) -> None:
-    """Run every kernel of this module and of `order.py` once."""
+    """Run every kernel of this module and of `state_order.py` once."""
     model, rows = ssp.arrays, np.ones(ssp.states * ssp.actions, dtype=np.bool_)
     place, order = np.arange(ssp.states + 1, dtype=np.int32), np.arange(ssp.states, dtype=np.int32)
     part_limits(sort_by_component(order, order), order)

@@ -5,7 +5,7 @@ tolerance, proved by the certificate of `bellman.certify`. Three things are kept
 
 * The graph. Which states reach the goal surely and which transitions lead to a state does not depend on probabilities.
 * The order of the states and their groups, if the first sweep from the last values changes them by less than the cost
-  of a step. Otherwise both come from the labels of the new model (`labels.py`), as do the values to start from.
+  of a step. Otherwise both come from the labels of the new model (`goal_labels.py`), as do the values to start from.
 * The working memory.
 
 A round is a sweep over all states and, as long as that moves many of them, a correction that is constant on groups of
@@ -25,9 +25,9 @@ from goalward.model.ssp import SSP
 from goalward.model.structure import sure_states
 from goalward.planning.active_sweeps import WORD, active_sweeps, full_sweep
 from goalward.planning.bellman import HUGE, UNIT, certify, relative_width
-from goalward.planning.chain import PolicyChain
-from goalward.planning.labels import Predecessors, find_predecessors, label_groups, label_states
-from goalward.planning.problem import Problem
+from goalward.planning.goal_labels import Predecessors, find_predecessors, label_groups, label_states
+from goalward.planning.policy_chain import PolicyChain
+from goalward.planning.reduced_problem import Problem
 from goalward.planning.reduction import DEAD, GOAL, Reduction, rewrite_problem, write_problem
 
 __all__ = ["LargePlanner"]

@@ -7,8 +7,8 @@ The reduction of an SSP keeps its values and leaves arithmetic that is safe and 
 2. Every zero-cost loop becomes one state, with all the rows that leave it.
 3. Self-loops are divided out: a row that stays with probability q costs c / (1 - q) and goes on with p / (1 - q). The
    mass that leaves is added up, never taken as a difference, so tiny goal probabilities keep all their digits.
-4. States are numbered in order of their distance to the goal, large models by likely steps and components (`order.py`).
-   Sweeps in that order carry values away from the goal.
+4. States are numbered in order of their distance to the goal, large models by likely steps and components
+   (`state_order.py`). Sweeps in that order carry values away from the goal.
 """
 
 from __future__ import annotations
@@ -24,8 +24,16 @@ from goalward.model.components import INTERRUPTED, order_by_components
 from goalward.model.ssp import SSP
 from goalward.model.structure import sure_states, zero_cost_components
 from goalward.planning.component_order import find_free_states, leave_out, part_limits, sort_by_component
-from goalward.planning.order import DEAD, GOAL, all_likely, likely_distances, number_states, order_parts, sort_ties
-from goalward.planning.problem import Problem
+from goalward.planning.reduced_problem import Problem
+from goalward.planning.state_order import (
+    DEAD,
+    GOAL,
+    all_likely,
+    likely_distances,
+    number_states,
+    order_parts,
+    sort_ties,
+)
 from goalward.planning.workspace import workspace
 
 __all__ = ["DEAD", "GOAL", "Reduction", "rewrite_problem", "write_problem"]

@@ -26,7 +26,7 @@ from goalward.model.ssp import SSP
 from goalward.planning.bellman import certify, policy_iteration, relative_width
 from goalward.planning.elimination import Equation
 from goalward.planning.large_plans import LargePlanner
-from goalward.planning.problem import Problem
+from goalward.planning.reduced_problem import Problem
 from goalward.planning.solve import DENSE_STATES, Solution, solve
 
 __all__ = ["TOLERANCE", "Planned", "Replanner"]

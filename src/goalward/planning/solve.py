@@ -7,9 +7,9 @@ Method
     The model is reduced (`reduction.py`): dead ends get infinity, zero-cost loops become single states, self-loops are
     divided out, states are put in order of their distance to the goal. Problems of up to 128 states are solved by
     policy iteration with subtraction-free elimination. Larger ones component by component where there are several
-    (`parts.py`), and else by rounds of sweeps and corrections, with direct solves where sweeps stall (`sweeps.py`).
-    Policy iteration and sweeps start from an earlier solution if given. What sweeps cannot prove, because loops cost
-    next to nothing beside the values, goes to policy iteration, which comes to the values from above.
+    (`component_sweeps.py`), and else by rounds of sweeps and corrections, with direct solves where sweeps stall
+    (`sweeps.py`). Policy iteration and sweeps start from an earlier solution if given. What sweeps cannot prove,
+    because loops cost next to nothing beside the values, goes to policy iteration, which comes down to the values.
 
 Stopping rule
     A sweep's residual proves nothing about the error. The answer ends with two-sided bounds (`certificate.py`):
@@ -29,15 +29,15 @@ from goalward._jit import exercise
 from goalward.arrays import Floats, Int64s
 from goalward.errors import PolicyError, PrecisionError, SettingError, UnreachableGoalError
 from goalward.html_tables import facts_html, table_html
+from goalward.long_work import phase
 from goalward.model.ssp import SSP, check_model
 from goalward.model.structure import sure_states
 from goalward.number_format import number
-from goalward.phases import phase
 from goalward.planning import bellman
 from goalward.planning.certificate import Bounds, Certifier
-from goalward.planning.chain import PolicyChain
 from goalward.planning.component_order import exercise_orders
-from goalward.planning.problem import adopt_policy, hurry, initial_policy
+from goalward.planning.policy_chain import PolicyChain
+from goalward.planning.reduced_problem import adopt_policy, hurry, initial_policy
 from goalward.planning.reduction import DEAD, Reduction
 from goalward.planning.sweeps import MOST_DIRECT_WORK, SWEEPING, run_sweeps, solve_parts
 

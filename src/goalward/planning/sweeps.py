@@ -4,7 +4,7 @@ A round is one correction of the values, up to twelve Gauss-Seidel sweeps over t
 rows. The correction is constant on groups of equal distance to the goal: it carries at once what sweeps carry one state
 at a time. Where rounds stall, a Krylov solve under the policy takes its place. Where sweeps spend their time on the
 values of one policy and its matrix does not fill, a sparse LU takes over: policy iteration. Problems of many components
-are first swept component by component (`parts.py`).
+are first swept component by component (`component_sweeps.py`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from operator import attrgetter
 import numpy as np
 
 from goalward.arrays import Floats, Int64s
-from goalward.phases import advance
+from goalward.long_work import advance
 from goalward.planning.certificate import Bounds, Certifier, trivial_bounds
-from goalward.planning.chain import MOST_WORK, POLICY_SWEEPS, PolicyChain
-from goalward.planning.parts import Progress, sweep_parts
-from goalward.planning.problem import Problem, hurry, initial_policy
+from goalward.planning.component_sweeps import Progress, sweep_parts
+from goalward.planning.policy_chain import MOST_WORK, POLICY_SWEEPS, PolicyChain
+from goalward.planning.reduced_problem import Problem, hurry, initial_policy
 from goalward.planning.reduction import DEAD, Reduction
 
 __all__ = ["MOST_DIRECT_WORK", "SWEEPING", "run_sweeps", "solve_parts"]

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from goalward.report.page import Page
+    from goalward.report.html_page import Page
 
 
 class CallablePackage(ModuleType):

@@ -9,13 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 
-from goalward.escapes import mathtext
 from goalward.number_format import number
 from goalward.report.arena_text import cell_text
 from goalward.report.figure_style import caveat_handles, new_figure
 from goalward.report.symbols import marked
 from goalward.results.ratios import Overall, Ratio, Ratios
 from goalward.results.statistics import Interval
+from goalward.text_escapes import mathtext
 
 __all__ = ["arena_figure"]
 

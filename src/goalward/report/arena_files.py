@@ -6,8 +6,8 @@ from pathlib import Path
 
 from goalward.report.arena_figure import arena_figure
 from goalward.report.arena_text import arena_markdown
-from goalward.report.documents import write_text
 from goalward.report.figure_style import figure_files, save_figure
+from goalward.report.json_documents import write_text
 from goalward.results.ratios import Ratios
 
 __all__ = ["publish_arena"]

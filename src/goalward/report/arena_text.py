@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from goalward.escapes import markdown
 from goalward.number_format import number
 from goalward.report.symbols import marked
 from goalward.report.tables import Rows, columns, markdown_table
 from goalward.results.ratios import Overall, Ratio, Ratios
 from goalward.results.statistics import Interval
+from goalward.text_escapes import markdown
 
 __all__ = ["arena_document", "arena_markdown", "arena_text", "cell_text"]
 

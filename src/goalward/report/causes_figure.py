@@ -10,9 +10,9 @@ from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from goalward.escapes import mathtext
 from goalward.report.agent_styles import COLOURS
 from goalward.report.figure_style import caveat_handles, finish_axes, new_figure
+from goalward.text_escapes import mathtext
 
 __all__ = ["causes_figure"]
 

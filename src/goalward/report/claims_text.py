@@ -13,11 +13,11 @@ from typing import Any
 from goalward.claims.regret_table import RegretRow
 from goalward.claims.verdicts import Finding, Verdict
 from goalward.errors import FileError
-from goalward.escapes import markdown, visible
 from goalward.files import parse_json, read_bytes
 from goalward.number_format import number, with_range
-from goalward.report.documents import json_text, write_text
+from goalward.report.json_documents import json_text, write_text
 from goalward.report.tables import Rows, markdown_table
+from goalward.text_escapes import markdown, visible
 
 __all__ = ["claims_document", "claims_markdown", "claims_text", "keep_claims", "read_claims", "regret_markdown"]
 

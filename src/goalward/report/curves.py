@@ -11,8 +11,8 @@ import math
 import numpy as np
 
 from goalward.arrays import Floats
-from goalward.results.results import CellResults, Results
 from goalward.results.statistics import quantile
+from goalward.results.study_results import CellResults, Results
 
 __all__ = ["band", "regime_of", "runs_text"]
 

@@ -17,9 +17,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
 from goalward.errors import SettingError
-from goalward.escapes import mathtext
 from goalward.files import replacing
-from goalward.report.documents import writing
+from goalward.report.json_documents import writing
+from goalward.text_escapes import mathtext
 
 __all__ = [
     "FORMATS", "add_legend", "caveat_handles", "figure_files", "finish_axes", "grouped_ticks", "new_figure",

@@ -22,12 +22,12 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from goalward.arrays import Floats, Int32s, Int64s
-from goalward.escapes import mathtext
 from goalward.model.layout import GridLayout
 from goalward.model.ssp import SSP
 from goalward.number_format import number
 from goalward.report.grid_text import MAYBE, NEVER, ground_meanings, has_walls, layout_of, maybe_states
 from goalward.report.symbols import UNICODE, action_marks
+from goalward.text_escapes import mathtext
 
 __all__ = ["GridPanel", "action_shares", "grid_figure", "ink_colours", "legend_entries"]
 

@@ -20,7 +20,7 @@ from goalward.arrays import Floats
 from goalward.learning.replay import Recorder, Replay
 from goalward.model.ssp import SSP
 from goalward.report.agent_styles import agent_styles
-from goalward.report.page import Page
+from goalward.report.html_page import Page
 from goalward.report.page_data import Block, script_json
 from goalward.report.replay_data import agent_document, watch_document
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from goalward.execution.single_run import finite_world, run_once
-from goalward.phases import hushed
+from goalward.long_work import hushed
 from goalward.report.live_server import LiveRecorder, LiveServer
 from goalward.report.watch_page import run_labels
 

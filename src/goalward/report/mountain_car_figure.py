@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from goalward.execution.mountain_car_runs import PUBLISHED, CarRun
 from goalward.report.agent_styles import agent_styles
-from goalward.report.documents import write_text
 from goalward.report.figure_style import figure_files, finish_axes, grouped_ticks, new_figure, save_figure
+from goalward.report.json_documents import write_text
 from goalward.report.tables import Rows, columns, markdown_table
 
 __all__ = ["car_figure", "car_table", "publish_car"]

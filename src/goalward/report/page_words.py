@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from goalward import agents
-from goalward.escapes import visible
 from goalward.model.give_up import GIVE_UP
 from goalward.registry import summary
 from goalward.report.symbols import UNICODE
+from goalward.text_escapes import visible
 
 __all__ = ["words_html"]
 

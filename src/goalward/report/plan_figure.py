@@ -7,12 +7,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from goalward.arrays import Int64s
-from goalward.escapes import mathtext
 from goalward.execution.rerun import Final
 from goalward.model.ssp import SSP
 from goalward.number_format import short_count
 from goalward.report.grid_figure import GridPanel, action_shares, ink_colours, legend_entries
 from goalward.report.grid_text import layout_of
+from goalward.text_escapes import mathtext
 
 __all__ = ["plan_figure"]
 

@@ -6,12 +6,12 @@ from matplotlib.figure import Figure
 
 from goalward.errors import SettingError, UnknownNameError
 from goalward.execution.rerun import final_plan, regret_by_cause, rerun, visits
-from goalward.phases import phase
+from goalward.long_work import phase
 from goalward.report.causes_figure import causes_figure
 from goalward.report.plan_figure import plan_figure
 from goalward.report.regret_figures import growth_figure, regret_figure
 from goalward.report.symbols import cause_name, marked
-from goalward.results.results import Results, world_name
+from goalward.results.study_results import Results, world_name
 from goalward.results.summary import sweep_rows
 from goalward.studies.design import Cell
 from goalward.studies.factory import make_world

@@ -14,10 +14,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, T
 from rich.progress import Progress as Bars
 from rich.text import Text
 
-from goalward.escapes import visible
 from goalward.execution.session import Progress
+from goalward.long_work import current, hushed, phase
 from goalward.number_format import duration, number
-from goalward.phases import current, hushed, phase
+from goalward.text_escapes import visible
 
 __all__ = ["open_display", "open_episode_display"]
 

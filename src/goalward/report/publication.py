@@ -8,13 +8,13 @@ from pathlib import Path
 from goalward import __version__
 from goalward.errors import FileError
 from goalward.files import read_text
-from goalward.report.documents import write_text
 from goalward.report.figure_style import figure_files, save_figure
+from goalward.report.json_documents import write_text
 from goalward.report.paper_values import published_table
 from goalward.report.regret_figures import regret_figure
 from goalward.report.summary_text import markdown_text, summary_text
 from goalward.report.tables import columns
-from goalward.results.results import Results
+from goalward.results.study_results import Results
 from goalward.results.summary import summarise
 
 __all__ = ["publish"]

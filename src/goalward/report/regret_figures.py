@@ -17,14 +17,14 @@ from matplotlib.lines import Line2D
 
 from goalward.arrays import Floats
 from goalward.errors import SettingError
-from goalward.escapes import mathtext
 from goalward.report.agent_styles import LineStyle, agent_styles
 from goalward.report.curves import band, regime_of, runs_text
 from goalward.report.figure_style import add_legend, caveat_handles, finish_axes, grouped_ticks, new_figure
 from goalward.report.symbols import marked
-from goalward.results.results import CellResults, Results
 from goalward.results.statistics import mean_interval
+from goalward.results.study_results import CellResults, Results
 from goalward.results.summary import SweepRow
+from goalward.text_escapes import mathtext
 
 __all__ = ["growth_figure", "regret_figure"]
 

@@ -11,16 +11,16 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from goalward.errors import SettingError
-from goalward.escapes import mathtext
 from goalward.files import replacing
 from goalward.learning.replay import Replay
+from goalward.long_work import counted
 from goalward.model.ssp import SSP
-from goalward.phases import counted
 from goalward.planning.solve import solve_all
-from goalward.report.documents import writing
 from goalward.report.grid_figure import GridPanel, ink_colours
 from goalward.report.grid_text import layout_of
+from goalward.report.json_documents import writing
 from goalward.report.run_figure import frame_plan
+from goalward.text_escapes import mathtext
 
 __all__ = ["check_animation", "save_animation"]
 

@@ -9,12 +9,12 @@ from typing import Any
 from goalward import __version__
 from goalward.errors import FileError, SettingError
 from goalward.report.claims_text import read_claims
-from goalward.report.page import Page
+from goalward.report.html_page import Page
 from goalward.report.page_data import Block
 from goalward.report.study_data import shares_of, study_document
-from goalward.results.results import Results, load_results
 from goalward.results.statistics import checked_level
 from goalward.results.store import Store
+from goalward.results.study_results import Results, load_results
 
 __all__ = ["report", "report_of_folder"]
 

@@ -7,7 +7,6 @@ from matplotlib.figure import Figure
 
 from goalward.arrays import Int64s
 from goalward.errors import SettingError
-from goalward.escapes import mathtext
 from goalward.execution.rerun import Final
 from goalward.learning.replay import Frame, Replay
 from goalward.learning.run import Run
@@ -15,6 +14,7 @@ from goalward.model.ssp import SSP
 from goalward.report.agent_styles import agent_styles
 from goalward.report.figure_style import finish_axes, grouped_ticks, new_figure
 from goalward.report.plan_figure import plan_figure
+from goalward.text_escapes import mathtext
 
 __all__ = ["frame_plan", "run_figure"]
 

@@ -9,8 +9,8 @@ from typing import Any
 from goalward.execution.runner import Report
 from goalward.number_format import duration
 from goalward.report.tables import Rows, columns
-from goalward.results.results import world_name
 from goalward.results.status import Failure, Status
+from goalward.results.study_results import world_name
 
 __all__ = ["leftovers_text", "report_document", "report_text", "status_document", "status_text"]
 

@@ -18,8 +18,8 @@ from goalward.report.page_data import Block
 from goalward.report.summary_text import measured
 from goalward.report.symbols import CAUSES
 from goalward.results.record import StoredRun
-from goalward.results.results import MEASURES, CellResults, Results, world_name
 from goalward.results.store import NoRun, Store
+from goalward.results.study_results import MEASURES, CellResults, Results, world_name
 from goalward.results.summary import Row, Summary, summarise
 
 __all__ = ["shares_of", "study_document"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from goalward.escapes import markdown
 from goalward.number_format import number, with_margin
 from goalward.report.tables import Rows, columns, markdown_table
 from goalward.results.summary import Row, Summary
+from goalward.text_escapes import markdown
 
 __all__ = ["markdown_text", "measured", "summary_document", "summary_text"]
 

@@ -11,7 +11,7 @@ from goalward.errors import SettingError
 from goalward.execution.rerun import kept_run, replay_of
 from goalward.learning.run import Run
 from goalward.model.ssp import SSP
-from goalward.report.page import Page
+from goalward.report.html_page import Page
 from goalward.report.page_data import Block
 from goalward.report.plane_data import plane_document
 from goalward.report.replay_data import watch_document

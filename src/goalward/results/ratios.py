@@ -25,8 +25,8 @@ import numpy as np
 
 from goalward.arrays import Floats
 from goalward.errors import UnknownNameError
-from goalward.results.results import CellResults, Results, world_name
 from goalward.results.statistics import Interval, quantile
+from goalward.results.study_results import CellResults, Results, world_name
 from goalward.results.table import Table
 
 __all__ = ["Overall", "Ratio", "Ratios", "compare_all", "ratio_interval"]

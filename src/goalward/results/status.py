@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goalward.results.leftovers import find_leftovers
-from goalward.results.results import Results, load_results, world_name
 from goalward.results.store import Store
+from goalward.results.study_results import Results, load_results, world_name
 
 __all__ = ["Failure", "Status", "check_leftovers", "check_studies"]
 

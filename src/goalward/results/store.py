@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 from goalward import files
 from goalward.errors import FileError, UnknownNameError
-from goalward.phases import counted
+from goalward.long_work import counted
 from goalward.results.record import StoredRun, decode
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import Design

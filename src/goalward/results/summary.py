@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from goalward.arrays import Floats
-from goalward.results.results import MEASURES, CellResults, Results, world_name
 from goalward.results.statistics import (
     FEW_RUNS,
     Comparison,
@@ -20,6 +19,7 @@ from goalward.results.statistics import (
     growth_along,
     mean_interval,
 )
+from goalward.results.study_results import MEASURES, CellResults, Results, world_name
 from goalward.results.table import Table
 
 __all__ = ["Row", "Summary", "SweepRow", "compare", "notes_on_pairs", "summarise", "sweep_rows"]

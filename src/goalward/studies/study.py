@@ -22,10 +22,10 @@ from goalward.model.ssp import SSP
 from goalward.model.task import Task
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import Design
-from goalward.studies.designer import Designer, blaming, located
 from goalward.studies.factory import make_agent, make_world
 from goalward.studies.run_spec import RunSpec
 from goalward.studies.shipped import find_study
+from goalward.studies.spec_to_design import Designer, blaming, located
 from goalward.studies.study_spec import Source, StudySpec, load_spec, validated
 from goalward.studies.toml_lines import Place
 

@@ -7,8 +7,8 @@ from typing import Any
 import tomli_w
 
 from goalward.studies.design import Cell
-from goalward.studies.designer import is_file
 from goalward.studies.run_spec import canonical
+from goalward.studies.spec_to_design import is_file
 from goalward.studies.study import Study
 
 __all__ = ["full_text"]

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from goalward.arrays import Floats
+from goalward.long_work import phase
 from goalward.model.goal_task import GoalTask
 from goalward.model.ssp import SSP
-from goalward.phases import phase
 from goalward.registry import VERSION, Builder, Registry, version
 from goalward.settings import check_memory
 

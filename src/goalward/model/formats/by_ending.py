@@ -3,7 +3,7 @@
 ==================================  ============================================  =================================
 ending                              format                                        options of reading
 ==================================  ============================================  =================================
-``.npz``, ``.json``                 goalward's own (`model/files.py`)             start
+``.npz``, ``.json``                 goalward's own (`model/model_files.py`)             start
 ``.csv``, ``.parquet``              tables of transitions                         goal, start, normalize,
                                                                                   sum_duplicates, prior
 ``.umb``                            Unified Markov Binary: PRISM, Storm, Modest   goal, start, cost, normalize
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from goalward.errors import FileError, GoalwardError, SettingError, StateError, UnknownNameError
 from goalward.files import check_regular
-from goalward.model import files
+from goalward.model import model_files
 
 if TYPE_CHECKING:
     from goalward.model.ssp import SSP
@@ -39,7 +39,7 @@ class Format(NamedTuple):
     options: tuple[str, ...]
 
 
-OWN = Format("goalward.model.files", ("start",))
+OWN = Format("goalward.model.model_files", ("start",))
 UMB = Format("goalward.model.formats.umb", ("goal", "start", "cost", "normalize"))
 DRN = Format("goalward.model.formats.drn", UMB.options)
 TABLE = Format("goalward.model.formats.tables", ("goal", "start", "normalize", "sum_duplicates", "prior"))
@@ -82,7 +82,7 @@ def read(path: Path, **options: Any) -> dict[str, Any]:
             raise SettingError(f"{path}: {name} cannot be chosen for a {ending} file, only {allowed}; leave it out")
     check_regular(path)
     if format is OWN:
-        fields = files.read(path)
+        fields = model_files.read(path)
         if "start" in given:
             fields["initial_state"] = find_state(fields["state_names"], len(fields["costs"]), given["start"])
         return fields
@@ -97,7 +97,7 @@ def write(ssp: SSP, path: Path) -> None:
     """Write a model in the format of a path's ending."""
     _, format = find(path, "saved as")
     if format is OWN:
-        files.write(ssp, path)
+        model_files.write(ssp, path)
         return
     try:
         importlib.import_module(format.module).write(path, ssp)

@@ -4,7 +4,7 @@ Observations are the states 0..S-1 and the goal S, actions are 0..A-1. A step's 
 `terminated` on entering the goal, or a state from which no path leads to the goal; ``info["goal"]`` says which, and
 ``info["cost"]`` what the step cost. Nothing is ever truncated here.
 
-One uniform number is drawn for each step and read as `goalward.model.dynamics` does, so a run of `learn` in the
+One uniform number is drawn for each step and read as `goalward.model.next_state` does, so a run of `learn` in the
 environment is the run in the model, step for step.
 
 An action that is not available leaves the state as it is, at the largest cost of the model; where there are such
@@ -22,7 +22,7 @@ from gymnasium import spaces
 
 from goalward.arrays import Bytes
 from goalward.errors import PolicyError, SettingError
-from goalward.model.dynamics import dynamics
+from goalward.model.next_state import dynamics
 from goalward.model.ssp import SSP
 from goalward.model.structure import can_reach_goal
 from goalward.settings import checked_choice

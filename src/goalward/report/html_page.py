@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from goalward.errors import SettingError
-from goalward.escapes import visible
 from goalward.files import write_bytes
 from goalward.report.page_data import Block, script_json
 from goalward.report.page_words import words_html
+from goalward.text_escapes import visible
 
 __all__ = ["Page", "check_place", "show_file"]
 

@@ -11,7 +11,7 @@ from goalward import SSP, Dirichlet, worlds
 from goalward.arrays import Floats, Int32s
 from goalward.model.structure import sure_states
 from goalward.model.task import Task
-from goalward.planning.labels import AWAY, find_predecessors, label_groups, label_states
+from goalward.planning.goal_labels import AWAY, find_predecessors, label_groups, label_states
 
 
 def labels_of(ssp: SSP) -> tuple[Floats, Int32s]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from goalward._jit import kernel
 from goalward.arrays import Floats, Int64s
-from goalward.planning.problem import Problem, initial_policy
+from goalward.planning.reduced_problem import Problem, initial_policy
 
 __all__ = ["Progress", "sweep_parts"]
 

@@ -2,7 +2,7 @@
 
 import io
 
-from goalward.phases import FIRST_SECONDS, SECONDS_BETWEEN, Phase, Speaker, advance, counted, current, hushed, phase
+from goalward.long_work import FIRST_SECONDS, SECONDS_BETWEEN, Phase, Speaker, advance, counted, current, hushed, phase
 
 
 def test_phases_nest_and_end() -> None:

@@ -19,8 +19,8 @@ import numpy as np
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.html_tables import facts_html, table_html
+from goalward.long_work import counted
 from goalward.number_format import with_margin
-from goalward.phases import counted
 from goalward.results.record import MOST_EPISODES, recorded
 from goalward.results.store import NoRun, Store
 from goalward.results.table import Table

@@ -8,8 +8,8 @@ import pytest
 from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.execution.rerun import rerun
 from goalward.results import record
-from goalward.results import results as results_module
-from goalward.results.results import checked_measure, curve_points, load_results, named
+from goalward.results import study_results as results_module
+from goalward.results.study_results import checked_measure, curve_points, load_results, named
 from goalward.studies.study import Study
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from goalward.agents.base import Agent, StepAgent
-from goalward.agents.stretches import SelfActing, Stretch
+from goalward.agents.compiled_stretches import SelfActing, Stretch
 from goalward.beliefs.counts import Counts
-from goalward.model.dynamics import dynamics
+from goalward.model.next_state import dynamics
 from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
 

@@ -12,8 +12,8 @@ from test_parts import components
 import goalward as gw
 from goalward import SSP, worlds
 from goalward.model.structure import sure_states
-from goalward.planning.order import LIKELY, likely_distances, sort_ties
 from goalward.planning.reduction import Reduction
+from goalward.planning.state_order import LIKELY, likely_distances, sort_ties
 from strategies import models
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import PolicyError
-from goalward.model.dynamics import draw_action, draw_successor, dynamics
+from goalward.model.next_state import draw_action, draw_successor, dynamics
 from goalward.model.ssp import SSP, check_model
 from goalward.model.structure import sure_states
 from goalward.planning.evaluate import markov_chain, policy_weights

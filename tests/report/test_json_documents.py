@@ -6,7 +6,7 @@ import math
 import pytest
 
 from goalward.errors import FileError
-from goalward.report.documents import json_text, write_text
+from goalward.report.json_documents import json_text, write_text
 
 
 def test_json_has_null_for_what_it_cannot_hold():

@@ -9,7 +9,7 @@ from scipy import stats
 from goalward import agents, worlds
 from goalward.agents import Task
 from goalward.agents.optimist import Optimist
-from goalward.agents.ties import break_ties, checked_order, pick, pick_all, shares
+from goalward.agents.tie_breaking import break_ties, checked_order, pick, pick_all, shares
 from goalward.errors import SettingError
 
 Q = np.array([[1.0, 1.0 + 1e-12, 2.0, 1.0], [0.0, 1e-12, 0.0, 5.0], [3.0, 2.0, 1.0, np.inf]])

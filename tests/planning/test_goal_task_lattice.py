@@ -9,7 +9,7 @@ from scipy.interpolate import RegularGridInterpolator
 from goalward import SSP
 from goalward.errors import SettingError
 from goalward.model.box_task import BoxTask, box_task
-from goalward.planning.lattice import Lattice
+from goalward.planning.goal_task_lattice import Lattice
 from goalward.planning.solve import solve_all
 
 

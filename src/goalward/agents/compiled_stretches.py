@@ -20,7 +20,7 @@ from goalward._jit import exercise, kernel
 from goalward.agents.base import Agent
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.counts import Counts, RowCounts, enter
-from goalward.model.dynamics import Dynamics, draw_action, draw_successor, dynamics
+from goalward.model.next_state import Dynamics, draw_action, draw_successor, dynamics
 from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
 

@@ -7,7 +7,7 @@ import pytest
 
 from goalward import SSP, agents, learn, worlds
 from goalward.agents import Agent, Plan
-from goalward.agents.stretches import SelfActing
+from goalward.agents.compiled_stretches import SelfActing
 from goalward.agents.uc_ssp import UCSSP
 from goalward.errors import ConvergenceError
 from goalward.learning.rollout import BLOCK, Ended

@@ -12,7 +12,7 @@ from goalward._jit import kernel
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.planning import bellman
 from goalward.planning.elimination import Equation, add_correction, aggregate, eliminate
-from goalward.planning.problem import Problem, copy_policy
+from goalward.planning.reduced_problem import Problem, copy_policy
 from goalward.planning.reduction import Reduction
 from goalward.planning.workspace import workspace
 

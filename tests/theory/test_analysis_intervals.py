@@ -14,8 +14,8 @@ from goalward import SSP, learn
 from goalward.agents import PSRL
 from goalward.errors import SettingError, TheoryError
 from goalward.learning.run import Run
+from goalward.theory.analysis_intervals import Cause, cut_into_intervals, known_threshold, sufficient_alpha
 from goalward.theory.confidence import rate
-from goalward.theory.intervals import Cause, cut_into_intervals, known_threshold, sufficient_alpha
 
 # Small enough for pairs to become known within 200 episodes.
 ALPHA = 0.01

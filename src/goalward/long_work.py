@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TextIO, TypeVar
 
-from goalward.escapes import visible
 from goalward.number_format import duration
+from goalward.text_escapes import visible
 
 __all__ = ["Phase", "Speaker", "advance", "counted", "current", "hushed", "phase", "speaking"]
 

@@ -8,8 +8,8 @@ from scipy import sparse
 
 import goalward as gw
 from goalward import SSP, worlds
-from goalward.planning.chain import LU_LEVELS, LU_STATE, VALUE_GROUPS, PolicyChain, value_groups
-from goalward.planning.problem import hurry, initial_policy
+from goalward.planning.policy_chain import LU_LEVELS, LU_STATE, VALUE_GROUPS, PolicyChain, value_groups
+from goalward.planning.reduced_problem import hurry, initial_policy
 from goalward.planning.reduction import Reduction
 from strategies import random_model
 
