@@ -59,7 +59,7 @@ from goalward.settings import checked_integer
 
 __all__ = ["UCSSP", "cost_offset"]
 
-TIES_USED_UP, UNSETTLED = 3, 4  # why the compiled loop returns to Python, beside the reasons of `stretches`
+TIES_USED_UP, UNSETTLED = 3, 4  # why the compiled loop returns to Python, beside the reasons of `compiled_stretches`
 TIES = 1024  # for how many plans the numbers that break ties are drawn at once
 # Places in the progress of the compiled loop: the variables of the pseudo-code, the steps taken of H, and so on.
 TIME, EPISODE, FAILED, AT_GOAL, EPOCH, LARGEST, CAPPED, TAKEN, HORIZON, TIES_USED = range(10)

@@ -63,7 +63,8 @@ from goalward.model.next_state import Dynamics
 
 __all__ = ["ULCVI"]
 
-UNDECIDED = 3  # why the compiled loop returns to Python, beside the reasons of `stretches`: ties differ between steps
+# Why the compiled loop returns to Python, beside the reasons of `compiled_stretches`: ties differ between steps.
+UNDECIDED = 3
 # Places in the progress of the compiled loop: m, the step of the plan, how it is played, and what `upper_lower` found.
 INTERVAL, STEP, PLAYED, DISTINCT, SEVERAL = range(5)
 NOTHING, ACTIONS, ACTIONS_BY_STEP, CHANCES = range(4)
