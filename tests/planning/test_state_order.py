@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from scipy import sparse
 from scipy.sparse import csgraph
-from test_parts import components
+from test_component_sweeps import components
 
 import goalward as gw
 from goalward import SSP, worlds
