@@ -107,7 +107,8 @@ def run_sweeps(
                 return bounds, rounds
             certified = rounds
             chain.choose(policy)
-            threshold = min(threshold, change) * max(0.1, min(0.5, 0.5 * tolerance / bounds.width))
+            if not settled:
+                threshold = min(threshold, change) * max(0.1, min(0.5, 0.5 * tolerance / bounds.width))
 
 
 def has_free_rows(problem: Problem) -> bool:
