@@ -33,7 +33,7 @@ HOUSE = [
     {"claims"},
     {"report"},
     {"cli"},
-    {"__main__", "_gymnasium_arrival"},
+    {"__main__", "_gymnasium_registration"},
 ]
 FLOOR = {part: floor for floor, parts in enumerate(HOUSE) for part in parts}
 SOURCES = sorted(PACKAGE.rglob("*.py"))
@@ -122,7 +122,7 @@ def test_imports_point_one_way(module: str) -> None:
 
 def test_the_root_imports_nothing_on_its_own() -> None:
     """But for what enters the worlds in Gymnasium's registry, which loads nothing by itself."""
-    assert [name for name, _ in imports("goalward")] == ["goalward._gymnasium_arrival"]
+    assert [name for name, _ in imports("goalward")] == ["goalward._gymnasium_registration"]
 
 
 def test_no_module_waits_for_itself() -> None:

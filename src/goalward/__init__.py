@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from goalward._gymnasium_arrival import register_when_loaded
+from goalward._gymnasium_registration import register_when_loaded
 
 __version__ = "0.1.0"
 

@@ -10,7 +10,7 @@ import pytest
 
 import goalward as gw
 from goalward.errors import CostError, ModelError, SettingError, ShapeError, StateError, UnknownNameError
-from goalward.worlds.step_rules import Outcome
+from goalward.worlds.goal_and_cost_rules import Outcome
 
 
 def table_values(env: Any, restart: float | None = None) -> np.ndarray:

@@ -1,7 +1,7 @@
 """What an agent is told of an environment before its first step, and how the steps are read.
 
 A model says all there is to know. Other environments say how many states and actions they have, and rules say what
-their rewards mean (`goalward.worlds.step_rules`). The costs that the agent is told come from, in this order,
+their rewards mean (`goalward.worlds.goal_and_cost_rules`). The costs that the agent is told come from, in this order,
 
 * the `task` that was given: every cost paid must then be the one that it states;
 * the table of transitions, where the environment shows one; the agent is told the mean cost of each pair from it and
@@ -28,9 +28,9 @@ from goalward.model.checks import checked_costs, checked_state
 from goalward.model.ssp import SSP
 from goalward.model.task import Task
 from goalward.settings import checked_number
+from goalward.worlds.goal_and_cost_rules import CostRule, GoalRule, cost_rule, goal_rule, known_goal
 from goalward.worlds.gymnasium import has_table, mean_costs, start_states, table_model
 from goalward.worlds.spaces import StateNumbers, action_space, check_environment
-from goalward.worlds.step_rules import CostRule, GoalRule, cost_rule, goal_rule, known_goal
 
 __all__ = ["Reading", "model_of", "read_model_environment", "survey", "told_by"]
 

@@ -32,8 +32,8 @@ from goalward.model.goal_task import GoalTask
 from goalward.model.ssp import SSP, check_model
 from goalward.seeds import checked_seed, generator, streams
 from goalward.settings import checked_integer
+from goalward.worlds.goal_and_cost_rules import Outcome
 from goalward.worlds.ssp_mountain_car import SSPMountainCar
-from goalward.worlds.step_rules import Outcome
 
 __all__ = ["learn"]
 
@@ -81,7 +81,7 @@ def learn(
         a model, an episode that ends away from the goal is a restart at this cost.
     goal, cost
         What the steps of an environment mean: which of them reach the goal, and what they cost. See
-        `goalward.worlds.step_rules`.
+        `goalward.worlds.goal_and_cost_rules`.
     task
         What the agent is told of an environment without a model, if the environment does not say it itself.
     resume

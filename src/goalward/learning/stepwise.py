@@ -1,7 +1,7 @@
 """The same acting, step by step through a Gymnasium-style environment.
 
 An environment has ``reset(seed=...) -> (state, info)`` and ``step(action) -> (state, reward, terminated, truncated,
-info)``. Rules say what the reward means and which steps reach the goal (`goalward.worlds.step_rules`). An episode that
+info)``. Rules say what the reward means and which steps reach the goal (`worlds/goal_and_cost_rules.py`). An episode that
 ends away from the goal is never learnt as one that reached it: it leads to a state in which the agent can only give up,
 or, if it may not, it ends the run with an error. `truncated` breaks the episode off: the step is learnt with the state
 it led to, never as a visit to the goal, and the environment is reset.
@@ -22,8 +22,8 @@ from goalward.errors import CostError, EndlessRunError, PolicyError, SettingErro
 from goalward.learning.environment_survey import Reading
 from goalward.learning.rollout import BLOCK, Ended, Luck, prepare_policy, visit_limits
 from goalward.model.next_state import draw_action
+from goalward.worlds.goal_and_cost_rules import CostRule, GoalRule, Outcome, name_of
 from goalward.worlds.spaces import StateNumbers
-from goalward.worlds.step_rules import CostRule, GoalRule, Outcome, name_of
 
 __all__ = ["PATIENCE", "Environment", "Stepwise"]
 

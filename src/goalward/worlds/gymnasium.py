@@ -3,7 +3,7 @@
 FrozenLake, CliffWalking, Taxi and environments like them hold a table ``env.unwrapped.P[s][a]``, a list of
 ``(probability, next state, reward, terminated)``. `from_gymnasium` makes an `SSP` of it:
 
-* A step that reaches the goal, by the rule of `goalward.worlds.step_rules`, leads to the goal of the model. States that
+* A step that reaches the goal, by the rule of `goal_and_cost_rules.py`, leads to the goal of the model. States that
   are entered in no other way are merged into it; the others keep their order.
 * A step that ends the episode elsewhere leads to a dead end: a state in which nothing can be done.
 * The cost of a pair is the mean cost of its outcomes.
@@ -27,8 +27,8 @@ from goalward.errors import ModelError, SettingError, ShapeError, StateError
 from goalward.model.layout import GridLayout
 from goalward.model.ssp import SSP
 from goalward.settings import checked_number
+from goalward.worlds.goal_and_cost_rules import CostRule, GoalRule, Outcome, cost_rule, goal_rule, name_of
 from goalward.worlds.spaces import StateNumbers, action_space
-from goalward.worlds.step_rules import CostRule, GoalRule, Outcome, cost_rule, goal_rule, name_of
 
 __all__ = ["from_gymnasium", "has_table", "mean_costs", "start_states", "table_model", "to_gymnasium"]
 

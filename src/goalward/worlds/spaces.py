@@ -16,7 +16,7 @@ import numpy as np
 from goalward.arrays import Floats
 from goalward.errors import SettingError, StateError
 from goalward.settings import checked_integer
-from goalward.worlds.step_rules import name_of
+from goalward.worlds.goal_and_cost_rules import name_of
 
 __all__ = ["StateNumbers", "action_space", "check_environment", "equal_cuts"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from gymnasium import spaces
 
 from goalward.errors import SettingError, StateError
+from goalward.worlds.goal_and_cost_rules import name_of
 from goalward.worlds.spaces import equal_cuts
-from goalward.worlds.step_rules import name_of
 
 __all__ = ["Discretize"]
 
