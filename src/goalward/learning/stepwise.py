@@ -1,7 +1,7 @@
 """The same acting, step by step through a Gymnasium-style environment.
 
 An environment has ``reset(seed=...) -> (state, info)`` and ``step(action) -> (state, reward, terminated, truncated,
-info)``. Rules say what the reward means and which steps reach the goal (`worlds/goal_and_cost_rules.py`). An episode that
+info)``. Rules say what the reward means and which steps reach the goal (`goal_and_cost_rules.py`). An episode that
 ends away from the goal is never learnt as one that reached it: it leads to a state in which the agent can only give up,
 or, if it may not, it ends the run with an error. `truncated` breaks the episode off: the step is learnt with the state
 it led to, never as a visit to the goal, and the environment is reset.
