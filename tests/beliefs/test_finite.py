@@ -139,5 +139,9 @@ def test_state() -> None:
     copy = again.belief(Task.of(FAIR, 1))
     copy.restore(belief.to_state())
     np.testing.assert_array_equal(copy.weights, belief.weights)
-    with pytest.raises(ValueError, match="3 numbers"):
-        copy.restore({"log_weights": np.full(3, -np.inf)})
+    for forged in ([0.0, 0.0], [0.0, np.nan, -1.0], np.full(3, -np.inf), [0.0, 1e308, 0.0], [-50.0, -60.0, -70.0]):
+        with pytest.raises(ValueError, match="log_weights must be"):
+            copy.restore({"log_weights": np.array(forged)})
+    impossible = FinitePrior(MODELS, [0.0, 1.0, 1.0]).belief(Task.of(FAIR, 1))
+    with pytest.raises(ValueError, match="-inf for models of weight 0"):
+        impossible.restore({"log_weights": np.zeros(3)})

@@ -193,6 +193,11 @@ def test_what_is_restored_is_what_was_saved() -> None:
     again.restore(belief.to_state())
     one, other = (each.sample(np.random.default_rng(1)) for each in (belief, again))
     np.testing.assert_allclose(one.weights, other.weights, rtol=1e-9)
-    for name, value in (("length", 0.31), ("actions", belief.actions + 5), ("states", belief.states * np.nan)):
+    for name, value in (
+        ("changes", belief.changes * 1e300),
+        ("length", 0.31),
+        ("actions", belief.actions + 5),
+        ("states", belief.states * np.nan),
+    ):
         with pytest.raises(ValueError, match=r"must|not one that"):
             again.restore(belief.to_state() | {name: value})

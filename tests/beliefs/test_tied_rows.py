@@ -207,3 +207,5 @@ def test_state() -> None:
     assert copy.sample(np.random.default_rng(1)) == belief.sample(np.random.default_rng(1))
     with pytest.raises(ValueError, match="counts must have shape"):
         copy.restore({"counts": belief.counts[1:]})
+    with pytest.raises(SettingError, match="sweeps is 2147483648"):
+        TiedDirichlet.from_state(prior.to_state() | {"sweeps": 2**31})

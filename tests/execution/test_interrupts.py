@@ -30,6 +30,22 @@ def send(number):
     os.kill(os.getpid(), number)
 
 
+def test_a_signal_waits_for_the_end_of_what_is_undivided():
+    interrupts.catch_signals()
+    done = []
+
+    def step():
+        with interrupts.undivided():
+            send(signal.SIGTERM)
+            done.append(interrupts.received())
+
+    with pytest.raises(Interrupted) as raised:
+        step()
+    assert (raised.value.number, done) == (signal.SIGTERM, [signal.SIGTERM])
+    with interrupts.undivided():  # it is raised once
+        pass
+
+
 @pytest.mark.parametrize(
     ("number", "code", "said"),
     [(signal.SIGINT, 130, "interrupted (SIGINT)"), (signal.SIGTERM, 143, "terminated (SIGTERM)")],

@@ -7,7 +7,7 @@ import pytest
 from scipy.interpolate import RegularGridInterpolator
 
 from goalward import SSP
-from goalward.errors import SettingError
+from goalward.errors import SettingError, StateError
 from goalward.model.box_task import BoxTask, box_task
 from goalward.planning.goal_task_lattice import Lattice
 from goalward.planning.solve import solve_all
@@ -27,6 +27,15 @@ def test_interpolation_is_that_of_scipy() -> None:
     expected = RegularGridInterpolator(axes, table)(points)
     expected[lattice.task.goal(points)] = 0.0
     np.testing.assert_allclose(lattice.interpolate(points, values), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_a_model_that_leads_nowhere_is_refused(wrong: float) -> None:
+    lattice = Lattice(square(periodic=[True, False]), [5, 7])
+    successors = np.zeros((lattice.states, 2, 1, 2))
+    successors[3, 1, 0, 0] = wrong
+    with pytest.raises(StateError, match="not finite"):
+        lattice.model(successors, np.ones((lattice.states, 2)), 10.0)
 
 
 def test_points_outside_the_box_are_moved_to_its_surface() -> None:

@@ -184,8 +184,12 @@ class FiniteBelief(Belief):
     def restore(self, state: dict[str, Any]) -> None:
         """Take up what `to_state` gave."""
         given = np.asarray(state["log_weights"], dtype=np.float64)
-        if given.shape != self.log_weights.shape or np.isnan(given).any() or not np.isfinite(given.max()):
-            raise ValueError(f"log_weights must be {len(self.models)} numbers, one of them finite")
+        if given.shape != self.log_weights.shape or np.isnan(given).any():
+            raise ValueError(f"log_weights must be {len(self.models)} numbers")
+        if not self.log_prior.max() <= given.max() <= 0.0:
+            raise ValueError("log_weights must be at most 0, the largest of them 0 or that of the prior")
+        if (given[np.isneginf(self.log_prior)] > -np.inf).any():
+            raise ValueError("log_weights must be -inf for models of weight 0")
         self.log_weights = given.copy()
 
     def __repr__(self) -> str:

@@ -61,6 +61,7 @@ FIRST_LENGTH, FIRST_RATIO = 0.7, 10.0
 SHAPE, SCALE = 1.0, 1e-6
 """a_0 and b_0: before anything is seen, the noise is about a thousandth of the box."""
 FIRST_CHOICE, GROWTH = 20, 1.5
+LARGEST_CHANGE = 1e6  # of a state in one step, in units of the box; more is not what was seen in it
 CHUNK = 4096
 
 
@@ -214,6 +215,8 @@ class FourierRegression:
         self.states = checked("states", state, (count, m), np.float64)
         self.changes = checked("changes", state, (count, m), np.float64)
         self.actions = checked("actions", state, (count,), np.int64)
+        if count and not np.abs(self.changes).max() <= LARGEST_CHANGE:
+            raise ValueError(f"changes must be at most {LARGEST_CHANGE:g} times the box")
         if count and not 0 <= self.actions.min() <= self.actions.max() < self.task.actions:
             raise ValueError(f"actions must be 0..{self.task.actions - 1}")
         if state["length"] not in LENGTHS or state["ratio"] not in RATIOS or not 0 <= state["chosen_at"] <= count:

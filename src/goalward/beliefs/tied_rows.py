@@ -52,6 +52,7 @@ from goalward.settings import checked_integer, checked_number
 __all__ = ["TiedBelief", "TiedDirichlet"]
 
 CHAINS = 2000
+MOST_SWEEPS = 10_000
 TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -88,7 +89,7 @@ class TiedDirichlet(Prior):
         S, A, _ = self.outcomes.shape
         self.groups = np.zeros((S, A), dtype=np.int64) if groups is None else whole("groups", groups, 2)
         self.concentration = checked_number("concentration", concentration, open=True, note=", such as 0.1")
-        self.sweeps = checked_integer("sweeps", sweeps, 1)
+        self.sweeps = checked_integer("sweeps", sweeps, 1, MOST_SWEEPS)
         if self.groups.shape != (S, A) or (self.groups < 0).any():
             raise ShapeError(f"groups has shape {self.groups.shape}; it must be ({S}, {A}), with entries from 0")
         missing = self.outcomes == -1

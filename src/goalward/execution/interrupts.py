@@ -17,10 +17,13 @@ from typing import Any
 
 __all__ = [
     "Interrupted", "catch_signals", "check_interrupt", "ignore_signals", "keeping", "received", "stop_requests",
+    "undivided",
 ]  # fmt: skip
 
 MOST_SIGNALS = 3
 _received: list[int] = []
+_undivided: list[bool] = []
+_put_off: list[int] = []
 
 
 class Interrupted(BaseException):
@@ -49,8 +52,11 @@ def receive(number: int, frame: object) -> None:
     _received.append(number)
     if len(_received) >= MOST_SIGNALS:
         os._exit(128 + number)
-    if len(_received) == 1:
+    if len(_received) > 1:
+        return
+    if not _undivided:
         raise Interrupted(number)
+    _put_off.append(number)
 
 
 def set_handlers(handler: Any) -> dict[int, Any]:
@@ -91,6 +97,18 @@ def check_interrupt() -> None:
     """Raise `Interrupted` if a signal has come."""
     if _received:
         raise Interrupted(_received[0])
+
+
+@contextmanager
+def undivided() -> Iterator[None]:
+    """Put a signal off to the end of a block, which must not be left half done."""
+    _undivided.append(True)
+    try:
+        yield
+    finally:
+        _undivided.pop()
+    if _put_off:
+        raise Interrupted(_put_off.pop())
 
 
 @contextmanager

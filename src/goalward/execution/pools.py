@@ -24,6 +24,7 @@ from typing import Any
 
 from goalward.errors import SettingError
 from goalward.execution import worker
+from goalward.execution.interrupts import undivided
 from goalward.execution.thread_limits import use_one_thread
 
 __all__ = ["ClusterLostError", "Dask", "InProcess", "Pool", "Processes", "cores", "open_pool"]
@@ -117,14 +118,20 @@ class Processes(Pool):
         # Not fork: a forked copy of a process with threads can hang. The fork server imports goalward once for all.
         kind = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
         self.context: Any = multiprocessing.get_context(kind)
-        self.executor = self.begin()
+        self.begin()
 
-    def begin(self) -> ProcessPoolExecutor:
-        """Start an executor."""
+    def begin(self) -> None:
+        """Start an executor and its workers."""
         use_one_thread()
         if self.context.get_start_method() == "forkserver":
             start_server()
-        return ProcessPoolExecutor(self.workers, mp_context=self.context, initializer=prepare_worker)
+        self.executor = ProcessPoolExecutor(self.workers, mp_context=self.context, initializer=prepare_worker)
+        try:
+            with undivided():  # nobody would know a worker that is half started, and could kill it
+                self.executor.submit(int)
+        except BaseException:
+            self.stop()
+            raise
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Hand out a piece of work."""
@@ -143,7 +150,7 @@ class Processes(Pool):
     def restart(self) -> None:
         """Start a fresh executor."""
         self.stop()
-        self.executor = self.begin()
+        self.begin()
 
     def close(self) -> None:
         """Wait for the workers to leave."""
@@ -196,9 +203,9 @@ class Dask(Pool):
         except ImportError:
             raise SettingError("Dask is not installed; pip install 'goalward[dask]'") from None
         check_address(address)
-        for name in ("client", "core", "utils", "comm"):
+        for name in ("distributed.client", "distributed.core", "distributed.utils", "distributed.comm", "tornado"):
             # They would print tracebacks when the scheduler is lost, which goalward says itself in one line.
-            logging.getLogger(f"distributed.{name}").setLevel(logging.CRITICAL)
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
             self.client: Any = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:

@@ -29,7 +29,7 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.errors import SettingError
+from goalward.errors import SettingError, StateError
 from goalward.model.box_task import BoxTask, box_task
 from goalward.model.ssp import SSP
 
@@ -107,6 +107,8 @@ class Lattice:
             The cost of the extra action.
         """
         S, A, q, m = successors.shape
+        if not np.isfinite(successors).all():
+            raise StateError("the model leads to states that are not finite; the changes of the state are too large")
         flat = self.task.folded(successors.reshape(-1, m))
         most = min(q << m, S + 1)
         indptr = np.zeros(S * (A + 1) + 1, dtype=np.int64)
