@@ -75,7 +75,7 @@ def test_the_slider_moves_the_policy(visit, path, runs):
 
 def test_the_address_restores_the_view(visit, path):
     page = visit(path)
-    page.locator("input[type=range]").fill("20")
+    page.locator("input[type=range]").fill("19")
     page.click("button[data-value=gap]")
     page.click(f"{CELLS.format(1)}[data-state='6']")
     wait_until(page, "location.hash.includes('layer=gap') && location.hash.includes('cell=')")
@@ -86,11 +86,31 @@ def test_the_address_restores_the_view(visit, path):
     assert again.inner_text("#cell h2") == page.inner_text("#cell h2") == "State: row 1, column 2"
     # Another link to the page that is open.
     again.evaluate("location.hash = 'epoch=5&layer=value'")
-    wait_until(again, "document.querySelector('.epoch-label').textContent.startsWith('epoch 6 ')")
+    wait_until(again, "document.querySelector('.epoch-label').textContent.startsWith('epoch 5 ')")
+    again.keyboard.press("End")
+    wait_until(again, "location.hash === '#epoch=end'")
+    assert visit(path, "epoch=end").inner_text(".epoch-label").startswith("end")
+
+
+def test_space_plays_after_a_click_on_a_button(visit, path):
+    page = visit(path)
+    page.click("button[data-value=visits]")
+    page.keyboard.press(" ")
+    assert page.get_attribute("button.play", "aria-label") == "pause"
+    page.keyboard.press(" ")
+    assert page.get_attribute("button.play", "aria-label") == "play"
+    # A control that the keyboard has reached keeps the key.
+    page.focus("button[data-value=gap]")
+    page.keyboard.press(" ")
+    assert page.get_attribute("button[data-value=gap]", "aria-pressed") == "true"
+    page.focus(".words summary")
+    page.keyboard.press(" ")
+    assert page.locator(".words dl").is_visible()
+    assert page.get_attribute("button.play", "aria-label") == "play"
 
 
 def test_layers_show_what_was_recorded(visit, path, runs):
-    page = visit(path, "epoch=30&layer=visits")
+    page = visit(path, "epoch=31&layer=visits")
     frame = runs[0].replay.frames[30]
     counts = np.zeros((GRID.states, GRID.actions), dtype=int)
     for each in runs[0].replay.frames[:30]:
@@ -131,7 +151,7 @@ def planned(page, agent=0):
 
 
 def test_planning_anew_gives_the_values_of_the_planner(visit, path, runs):
-    page = visit(path, "epoch=40&cell=1,2&model=truth")
+    page = visit(path, "epoch=41&cell=1,2&model=truth")
     page.click("button.strong")
     assert planned(page) == pytest.approx(gw.solve(GRID, 1e-10).values, rel=1e-9)
     # The model of each agent's plan, as far as 32 bits keep it.
@@ -214,6 +234,18 @@ def test_a_theme_in_the_address_colours_names_and_curves_alike(visit, path):
     assert page.get_attribute("section.agent svg.swatch line >> nth=0", "stroke") == curve
 
 
+def test_another_theme_keeps_the_look_of_each_agent(visit, runs, tmp_path):
+    """One label is contained in the other."""
+    page = visit(gw.watch(*runs, labels=["psrl", "not psrl"]).save(tmp_path / "page.html"), "cell=1,2&theme=light")
+    swatches = "all => all.map((each) => [each.parentNode.textContent, each.outerHTML])"
+    light = page.eval_on_selector_all("svg.swatch", swatches)
+    page.click("text=theme: light")
+    dark = page.eval_on_selector_all("svg.swatch", swatches)
+    assert dark == visit(tmp_path / "page.html", "cell=1,2&theme=dark").eval_on_selector_all("svg.swatch", swatches)
+    assert dark != light
+    assert len(set(map(tuple, dark))) == 2
+
+
 def test_worlds_without_a_grid(visit, tmp_path):
     river = gw.worlds.make("river-swim")
     run = gw.learn(agents.PSRL(), river, 10)
@@ -224,6 +256,20 @@ def test_worlds_without_a_grid(visit, tmp_path):
     page = visit(gw.watch(gw.learn(agents.Uniform(), large, 2)).save(tmp_path / "list.html"))
     assert page.locator(".list-map .cell").count() == 80
     assert "estimates no costs" in page.inner_text(".notes")
+
+
+def test_layers_of_a_world_with_many_pairs(visit, tmp_path):
+    """Browsers refuse calls with more than about 120,000 arguments."""
+    S, A = 33_000, 4
+    rows = np.arange(S * A + 1)
+    successors = np.repeat(np.arange(1, S + 1), A).astype(np.int64)
+    successors[: S * (A - 1)] = S
+    chain = gw.SSP.from_rows(rows, successors, np.ones(S * A), np.ones((S, A)))
+    page = visit(gw.watch(gw.learn(agents.Uniform(), chain, 1)).save(tmp_path / "large.html"))
+    for layer in ("gap", "error", "visits"):
+        page.click(f"button[data-value={layer}]")
+        assert page.inner_text(".scale .what").startswith(layer)
+        assert page.inner_text(".scale .ends") != ""
 
 
 HOSTILE = [

@@ -264,9 +264,16 @@ export class Chart {
 // A short piece of an agent's line, with its marker.
 export function swatch(style) {
   const colour = agentColour(style);
-  return svg("svg", { class: "swatch", viewBox: "0 0 28 12", width: 28, height: 12, "aria-hidden": "true" },
+  const node = svg("svg", { class: "swatch", viewBox: "0 0 28 12", width: 28, height: 12, "aria-hidden": "true" },
     svg("line", { x1: 0, x2: 28, y1: 6, y2: 6, stroke: colour, "stroke-width": 2.2, "stroke-dasharray": style.dashes.map((dash) => 1.8 * dash).join(" ") || null }),
     svg("path", { d: markerPath(style.marker, 4), transform: "translate(14 6)", fill: colour }));
+  node.agentStyle = style;
+  return node;
+}
+
+// Paints all swatches in the colours of the current theme.
+export function repaintSwatches() {
+  document.querySelectorAll("svg.swatch").forEach((each) => each.replaceWith(swatch(each.agentStyle)));
 }
 
 export function nearest(sorted, value) {

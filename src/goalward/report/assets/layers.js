@@ -1,5 +1,6 @@
 // The layers of a map: what each of them shows, its number in a state, and its scale.
 import { amountColour, signColour } from "./colours.js";
+import { largest } from "./numbers.js";
 import { linearScale, logScale } from "./scale_bar.js";
 
 export const LAYERS = {
@@ -35,16 +36,16 @@ export function amountIn(layer, world, replay, plan, state) {
 // The scale of a layer is the same for both agents and for all epochs.
 export function layerScale(layer, world, replays) {
   const { truth, states } = world;
-  const finite = (values) => [...(values ?? [])].filter(Number.isFinite);
-  const optimal = finite(truth?.values);
-  const best = Math.max(...optimal, 1e-9);
-  const values = optimal.length ? 2 * best : Math.max(1e-9, ...replays.map((replay) => Math.max(...finite(replay.frames.values), 0)));
+  const ofReplays = (array, least) => largest(replays.map((replay) => largest(array(replay), least)), least);
+  const known = truth?.values.some(Number.isFinite);
+  const best = largest(truth?.values, 1e-9);
+  const values = known ? 2 * best : ofReplays((replay) => replay.frames.values, 1e-9);
   if (layer === "error") {
-    const high = optimal.length ? best : values;
+    const high = known ? best : values;
     return { ...linearScale(high, signColour, true), low: -high };
   }
-  if (layer === "visits") return logScale(Math.max(2, ...replays.map((replay) => Math.max(...replay.total))), amountColour);
-  if (layer === "gap") return linearScale(truth ? Math.max(...finite(truth.gaps), 1e-9) : 1, amountColour, false);
+  if (layer === "visits") return logScale(ofReplays((replay) => replay.total, 2), amountColour);
+  if (layer === "gap") return linearScale(truth ? largest(truth.gaps, 1e-9) : 1, amountColour, false);
   if (layer !== "uncertainty") return linearScale(values, amountColour, true);
   let most = 1e-9;
   for (const replay of replays) {

@@ -32,6 +32,13 @@ export function shortCount(count) {
   return `${(count / 1e6).toFixed(1)}M`;
 }
 
+// The largest finite number, at least `least`. Math.max(...values) fails with more values than a call may have arguments.
+export function largest(values, least) {
+  let found = least;
+  for (const value of values ?? []) if (value > found && Number.isFinite(value)) found = value;
+  return found;
+}
+
 // Three to seven round numbers between two ends.
 export function roundTicks(low, high, wanted = 5) {
   if (!(high > low)) return [low];

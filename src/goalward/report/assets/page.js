@@ -32,6 +32,8 @@ export class Page {
     read();
     this.address.listen(read);
     addEventListener("keydown", (event) => this.key(event));
+    // After a click with the mouse (which has a detail) a button gives the focus back, so that space plays again.
+    addEventListener("click", (event) => event.detail && document.activeElement.closest("button")?.blur());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint());
   }
 
@@ -120,13 +122,6 @@ export class AgentsPage extends Page {
       else requestAnimationFrame(tick);
     };
     requestAnimationFrame(tick);
-  }
-
-  repaintSwatches() {
-    document.querySelectorAll("svg.swatch").forEach((each) => {
-      const agent = this.agents.find((one) => each.parentNode.textContent.includes(one.label));
-      if (agent) each.replaceWith(swatch(agent.style));
-    });
   }
 }
 

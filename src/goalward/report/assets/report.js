@@ -2,7 +2,7 @@
 import { choices, el, svg, table, toggle } from "./elements.js";
 import { number, whole } from "./numbers.js";
 import { agentColour } from "./colours.js";
-import { Chart, swatch } from "./chart.js";
+import { Chart, repaintSwatches, swatch } from "./chart.js";
 import { Page, showPage } from "./page.js";
 
 const COLUMNS = ["agent", "runs", "regret", "median", "gap regret", "exponent", "steps", "seconds"];
@@ -146,11 +146,7 @@ class ReportPage extends Page {
   }
 
   repaint() {
-    this.legend.forEach((button, place) => button.querySelector("svg").replaceWith(swatch(this.agents[place].style)));
-    document.querySelectorAll("td .named").forEach((each) => {
-      const agent = this.agents.find((one) => one.label === each.textContent);
-      if (agent) each.querySelector("svg").replaceWith(swatch(agent.style));
-    });
+    repaintSwatches();
     this.draw();
   }
 

@@ -2,7 +2,7 @@
 import { choices, el, svg } from "./elements.js";
 import { cellNumber, number, shortCount, whole } from "./numbers.js";
 import { inflate, resolve } from "./page_data.js";
-import { Chart, nearest } from "./chart.js";
+import { Chart, nearest, repaintSwatches } from "./chart.js";
 import { AgentsPage, moveButton, showPage } from "./page.js";
 import { Replay } from "./replay.js";
 import { placesOf } from "./places.js";
@@ -22,7 +22,7 @@ class WatchPage extends AgentsPage {
     this.places = placesOf(this.world);
     this.maps = [];
     this.begin({
-      epoch: 0, lead: 0, layer: this.replays.some((replay) => replay.frames.values) ? "value" : "visits", cell: "", action: "",
+      epoch: 1, lead: 0, layer: this.replays.some((replay) => replay.frames.values) ? "value" : "visits", cell: "", action: "",
       regret: "gap_regret", axes: this.apart() ? "log" : "linear", walls: "", costs: "", model: "plan", speed: "5",
     });
     if (data.live) this.listenToServer();
@@ -159,13 +159,13 @@ class WatchPage extends AgentsPage {
     this.drawEvents();
     this.showWalls();
     this.maps.forEach((map) => map.choose(this.chosen));
-    this.go(this.frameOf(Number(view.epoch) || 0));
+    this.go(view.epoch === "end" ? this.lead.last : this.frameOf(Number(view.epoch) || 1));
     this.setLayer(view.layer);
   }
 
-  // The address has epochs; a page may hold fewer frames.
+  // The address has epochs, counted from 1; a page may hold fewer frames.
   frameOf(epoch) {
-    return nearest(this.lead.frames.epoch, epoch);
+    return nearest(this.lead.frames.epoch, epoch - 1);
   }
 
   // A cell is "row,column" on a grid, or the number of a state.
@@ -223,7 +223,7 @@ class WatchPage extends AgentsPage {
     const atEnd = lead.frame === lead.last;
     this.label.textContent = atEnd ? `end · ${whole(lead.epochs)} ${lead.hasPlans ? "epochs" : "looks"}` : `${lead.hasPlans ? "epoch" : "look"} ${whole(epoch[lead.frame] + 1)} of ${whole(lead.epochs)}`;
     this.slider.setAttribute("aria-valuetext", this.label.textContent);
-    this.address.set({ epoch: epoch[lead.frame] });
+    this.address.set({ epoch: atEnd ? "end" : epoch[lead.frame] + 1 });
     if (this.whatIf.plans) this.whatIf.replan();
     this.paint();
     const now = start_episode[lead.frame];
@@ -254,7 +254,7 @@ class WatchPage extends AgentsPage {
   repaint() {
     this.maps.forEach((map) => map.shown.fill(""));
     this.drawRegret();
-    this.repaintSwatches();
+    repaintSwatches();
     this.cellView.charted = null;
     this.go(this.lead.frame);
   }
@@ -384,7 +384,7 @@ class WatchPage extends AgentsPage {
     const far = event.shiftKey ? 10 : 1;
     const faster = (by) => this.setSpeed(SPEEDS[Math.min(Math.max(SPEEDS.indexOf(this.view.speed) + by, 0), SPEEDS.length - 1)]);
     const acts = {
-      " ": () => event.target.tagName !== "BUTTON" && this.play(!this.playing), ArrowLeft: () => this.go(this.lead.frame - far), ArrowRight: () => this.go(this.lead.frame + far),
+      " ": () => !event.target.closest("button, summary") && this.play(!this.playing), ArrowLeft: () => this.go(this.lead.frame - far), ArrowRight: () => this.go(this.lead.frame + far),
       Home: () => this.go(0), End: () => this.go(this.lead.last), "+": () => faster(1), "-": () => faster(-1), "?": () => this.toggleHelp(),
       Escape: () => this.pick(null), l: () => this.leadChoice && this.setLead(String((Number(this.view.lead) + 1) % this.replays.length)),
     };

@@ -1,8 +1,8 @@
 // The page of `goalward watch` for goal tasks with continuous states: one or two agents, episode by episode.
 import { choices, el } from "./elements.js";
-import { number, whole } from "./numbers.js";
+import { largest, number, whole } from "./numbers.js";
 import { amountColour } from "./colours.js";
-import { Chart } from "./chart.js";
+import { Chart, repaintSwatches } from "./chart.js";
 import { AgentsPage, moveButton, showPage } from "./page.js";
 import { ScaleBar, linearScale, logScale } from "./scale_bar.js";
 import { Plane } from "./plane.js";
@@ -69,7 +69,7 @@ class PlanesPage extends AgentsPage {
   constructor(data) {
     super(data);
     this.tracks = data.agents.map((agent) => new Track(agent, data.task.low.length));
-    const far = this.tracks.map(({ steps }) => Math.max(...steps) / Math.min(...steps));
+    const far = this.tracks.map(({ steps }) => largest(steps, 1) / Math.max(steps.reduce((one, other) => Math.min(one, other), Infinity), 1));
     this.planes = [];
     this.begin({ episode: 1, step: "end", layer: this.tracks.some((track) => track.values) ? "value" : "visits", plane: 0, axes: Math.max(...far) > 12 ? "log" : "linear", speed: "30" });
   }
@@ -104,7 +104,7 @@ class PlanesPage extends AgentsPage {
     const notes = [];
     if (!track.values) notes.push(`The plans of ${track.label} carry no values to draw.`);
     else if (track.values.every > 1) notes.push(`The values of ${track.label} are on this page for one of ${whole(track.values.every)} epochs; those of the last one before are shown.`);
-    const every = Math.max(...track.path.every);
+    const every = largest(track.path.every, 1);
     if (every > 1) notes.push(`Of long episodes of ${track.label}, the page has one of up to ${whole(every)} steps.`);
     if (track === this.tracks.at(-1) && this.data.task.low.length > 2) notes.push("A plane shows two of the coordinates: values are means over the others, and the goal is where some point with these two lies in it.");
     return notes;
@@ -208,7 +208,7 @@ class PlanesPage extends AgentsPage {
   repaint() {
     this.drawChart();
     this.draw();
-    this.repaintSwatches();
+    repaintSwatches();
   }
 
   drawChart() {
