@@ -178,6 +178,38 @@ def test_planning_anew_gives_the_values_of_the_planner(visit, path, runs):
     wait_until(page, "location.hash.includes('walls=6')")
 
 
+def test_planning_anew_without_the_model_of_the_epoch(visit, tmp_path):
+    """A large world has models of few epochs: the mean of the posterior takes their place, or nothing is drawn."""
+    rooms = gw.worlds.make("four-rooms")
+    rivals = (agents.find(name).from_settings({}, rooms, 2) for name in ("psrl", "vi-ssp"))
+    runs = [gw.learn(agent, rooms, 2, keep_replay=True) for agent in rivals]
+    page = visit(gw.watch(*runs).save(tmp_path / "page.html"), "epoch=4&cell=1,1&model=plan")
+    assert page.evaluate("window.goalward.replays.map((replay) => replay.plannedModel())") == [None, None]
+    page.click("button.strong")
+    belief = gw.Dirichlet(0.1).belief(runs[0].agent.task)
+    for each in runs[0].replay.frames[:3]:
+        np.add.at(belief.counts, each.seen, each.times)
+    expected = gw.solve(belief.mean(), 1e-10)
+    assert planned(page) == pytest.approx(expected.values, rel=1e-9)
+    assert actions_on(page) == page.evaluate("Array.from(window.goalward.whatIf.plans[0].policy, String)")
+    assert "expected model" in page.inner_text("section.agent:nth-of-type(1) .why")
+    # The rival keeps no posterior: what it plays is not what planning anew would give.
+    assert {*actions_on(page, 2), *texts_on(page, 2)} == {""}
+    assert "no model" in page.inner_text("section.agent:nth-of-type(2) .why")
+    page.click("button[data-value=value]")
+    assert "" not in actions_on(page, 2)
+    assert "model" not in page.inner_text("section.agent:nth-of-type(2) .why")
+
+
+def test_large_worlds_have_no_layer_of_new_plans(visit, tmp_path):
+    large = gw.worlds.make("sparse-mdp", states=600)
+    page = visit(gw.watch(gw.learn(agents.Uniform(), large, 1)).save(tmp_path / "page.html"), "layer=replanned")
+    assert page.locator("button[data-value=replanned]").count() == 0
+    assert page.inner_text(".scale .what").startswith("value")
+    page.keyboard.press("6")
+    assert page.inner_text(".scale .what").startswith("value")
+
+
 def test_the_page_explains_its_words(visit, path):
     page = visit(path)
     words = page.locator(".words dl")

@@ -21,6 +21,7 @@ class WatchPage extends AgentsPage {
     this.replays = data.agents.map((agent) => new Replay(agent, this.world));
     this.places = placesOf(this.world);
     this.maps = [];
+    this.layerNames = Object.keys(LAYERS).filter((name) => name !== "replanned" || this.world.canPlan);
     this.begin({
       epoch: 1, lead: 0, layer: this.replays.some((replay) => replay.frames.values) ? "value" : "visits", cell: "", action: "",
       regret: "gap_regret", axes: this.apart() ? "log" : "linear", walls: "", costs: "", model: "plan", speed: "5",
@@ -65,7 +66,7 @@ class WatchPage extends AgentsPage {
 
   buildHelp() {
     const keys = [["space", "play or pause"], ["← →", "one epoch back or on"], ["shift + ← →", "ten epochs"], ["home, end", "first or last"],
-      ["1 – 6", "layers"], ["+ −", "faster or slower"], ["l", "step by the other agent's epochs"], ["esc", "close the cell"], ["tab, arrows", "walk over a map that has the focus"]];
+      [`1 – ${this.layerNames.length}`, "layers"], ["+ −", "faster or slower"], ["l", "step by the other agent's epochs"], ["esc", "close the cell"], ["tab, arrows", "walk over a map that has the focus"]];
     this.help = el("dl", { class: "keys", hidden: true }, keys.map(([key, what]) => [el("dt", {}, key), el("dd", {}, what)]));
     return this.help;
   }
@@ -85,7 +86,7 @@ class WatchPage extends AgentsPage {
     this.label = el("output", { class: "epoch-label" });
     this.leadChoice = this.replays.length > 1
       ? choices("step by the epochs of", this.replays.map((replay, place) => [String(place), replay.label]), (lead) => this.setLead(lead)) : null;
-    this.layers = choices("layer", Object.entries(LAYERS).map(([name, [text, title]]) => [name, text, title]), (layer) => this.setLayer(layer));
+    this.layers = choices("layer", this.layerNames.map((name) => [name, ...LAYERS[name]]), (layer) => this.setLayer(layer));
     return el("div", { class: "controls" },
       el("div", { class: "time" },
         moveButton("first", "first epoch", () => this.go(0)), moveButton("back", "one epoch back", step(-1)), this.playControl(),
@@ -149,7 +150,7 @@ class WatchPage extends AgentsPage {
   readView() {
     const { view } = this;
     this.whatIf.read(view);
-    if (!(view.layer in LAYERS)) view.layer = "value";
+    if (!this.layerNames.includes(view.layer)) view.layer = "value";
     if (!SPEEDS.includes(view.speed)) view.speed = "5";
     this.speed.value = view.speed;
     this.leadChoice?.show(String(view.lead));
@@ -312,8 +313,8 @@ class WatchPage extends AgentsPage {
       const edges = [];
       for (let state = 0; state < states; state += 1) {
         let [played, tied] = [[], []];
-        if (replanned) {
-          if (replanned.policy[state] >= 0) played = [replanned.policy[state]];
+        if (layer === "replanned") {
+          if (replanned?.policy[state] >= 0) played = [replanned.policy[state]];
         } else {
           for (let action = 0; action < actions; action += 1) {
             const pair = state * actions + action;
@@ -335,6 +336,7 @@ class WatchPage extends AgentsPage {
       }
       map.drawEdges(edges);
       this.caption(replay, this.captions[place]);
+      if (layer === "replanned") this.captions[place].why.textContent += ` ${this.whatIf.noteOf(replay)}`;
     });
   }
 
@@ -388,7 +390,7 @@ class WatchPage extends AgentsPage {
       Home: () => this.go(0), End: () => this.go(this.lead.last), "+": () => faster(1), "-": () => faster(-1), "?": () => this.toggleHelp(),
       Escape: () => this.pick(null), l: () => this.leadChoice && this.setLead(String((Number(this.view.lead) + 1) % this.replays.length)),
     };
-    const layer = Object.keys(LAYERS)[Number(event.key) - 1];
+    const layer = this.layerNames[Number(event.key) - 1];
     const act = acts[event.key] ?? (layer ? () => this.setLayer(layer) : null);
     if (!act || act() === false) return;
     event.preventDefault();

@@ -3,6 +3,11 @@ import { choices, el, toggle } from "./elements.js";
 import { number } from "./numbers.js";
 import { edited, plan } from "./planner.js";
 
+const MODELS = [
+  ["plan", "the model of the plan", "the model that each agent planned with in this epoch"], ["mean", "the expected model", "the mean of the posterior"],
+  ["truth", "the true world"],
+];
+
 export class WhatIf {
   // The page has the view, the world, the replays and the chosen state, and draws what changes.
   constructor(page) {
@@ -10,7 +15,7 @@ export class WhatIf {
     this.plans = null;
     this.costInput = el("input", { type: "number", min: 0, step: "any", "aria-label": "cost of every action here", onchange: () => this.changeCost() });
     this.wallButton = toggle("wall", () => this.toggleWall(), "the way into this state becomes staying where one is");
-    this.modelChoice = choices("plan with", [["plan", "the model of the plan", "the model that each agent planned with in this epoch"], ["mean", "the expected model", "the mean of the posterior"], ["truth", "the true world"]], (model) => {
+    this.modelChoice = choices("plan with", MODELS, (model) => {
       page.address.set({ model });
       this.replan();
       page.paint();
@@ -25,7 +30,8 @@ export class WhatIf {
   }
 
   // Walls and costs as the address has them: "3,7" and "3:2.5,7:0".
-  read({ walls, costs }) {
+  read({ walls, costs, model }) {
+    if (!MODELS.some(([name]) => name === model)) this.page.view.model = "plan";
     const { states, start } = this.page.world;
     const isState = (state) => Number.isInteger(state) && state >= 0 && state < states;
     this.walls = new Set(walls.split(",").filter((part) => part !== "").map(Number).filter((state) => isState(state) && state !== start));
@@ -73,24 +79,29 @@ export class WhatIf {
   replan() {
     const { world, replays, view } = this.page;
     if (!world.canPlan) return;
-    const missing = [];
     this.plans = replays.map((replay) => {
       const model = this.modelOf(replay);
-      if (!model) {
-        missing.push(replay.label);
-        return null;
-      }
-      return plan(edited(model, world, this.walls, this.costs), this.walls);
+      return model && plan(edited(model, world, this.walls, this.costs), this.walls);
     });
-    const found = replays.map((replay, place) => this.plans[place] && `${replay.label}: ${number(this.plans[place].values[world.start], 5)} from the start`).filter(Boolean);
-    const why = view.model === "mean" ? "the page has no posterior of" : "the page has no model of this epoch of";
-    this.text.textContent = [...found, ...(missing.length ? [`${why} ${missing.join(" and ")}`] : [])].join(" · ");
+    this.text.textContent = replays.map((replay, place) => {
+      const cost = this.plans[place] ? `${number(this.plans[place].values[world.start], 5)} from the start. ` : "";
+      return `${replay.label}: ${cost}${this.noteOf(replay)}`;
+    }).join(" · ");
     this.modelChoice.show(view.model);
   }
 
+  // The mean of the posterior takes the place of the model of a plan that the page does not have.
   modelOf(replay) {
     const { world, view } = this.page;
-    if (view.model === "truth") return world.truth && { ...world.truth, costs: world.costs };
-    return view.model === "mean" ? replay.belief && replay.expectedModel() : replay.plannedModel();
+    if (view.model === "truth") return { ...world.truth, costs: world.costs };
+    return (view.model === "plan" && replay.plannedModel()) || (replay.belief && replay.expectedModel());
+  }
+
+  // Says so if the chosen model of an agent is not on the page; empty if it is.
+  noteOf(replay) {
+    const { model } = this.page.view;
+    if (model === "truth" || (model === "plan" ? replay.plannedModel() : replay.belief)) return "";
+    if (!replay.belief) return `Not planned anew: the page has no ${model === "plan" ? "model of this epoch" : "posterior of this agent"}.`;
+    return "Planned anew with the expected model: the page does not have the model of this epoch.";
   }
 }
