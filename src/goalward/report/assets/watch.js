@@ -21,6 +21,8 @@ class WatchPage extends AgentsPage {
     this.replays = data.agents.map((agent) => new Replay(agent, this.world));
     this.places = placesOf(this.world);
     this.maps = [];
+    // Of an unfinished run the last frame is what happens now.
+    this.unfinished = this.streaming = data.live;
     this.layerNames = Object.keys(LAYERS).filter((name) => name !== "replanned" || this.world.canPlan);
     this.begin({
       epoch: 1, lead: 0, layer: this.replays.some((replay) => replay.frames.values) ? "value" : "visits", cell: "", action: "",
@@ -90,7 +92,7 @@ class WatchPage extends AgentsPage {
     return el("div", { class: "controls" },
       el("div", { class: "time" },
         moveButton("first", "first epoch", () => this.go(0)), moveButton("back", "one epoch back", step(-1)), this.playControl(),
-        moveButton("on", "one epoch on", step(1)), moveButton("last", "end of the run", () => this.go(this.lead.last)),
+        moveButton("on", "one epoch on", step(1)), moveButton("last", this.unfinished ? "newest epoch" : "end of the run", () => this.go(this.lead.last)),
         this.slider, this.label),
       el("div", { class: "options" }, el("span", { class: "caption" }, "show"), this.layers, el("span", { class: "space" }),
         this.leadChoice ? [el("span", { class: "caption" }, "step by"), this.leadChoice] : null, this.speedControl(SPEEDS, "epochs")));
@@ -222,7 +224,7 @@ class WatchPage extends AgentsPage {
     }
     this.slider.value = lead.frame;
     const atEnd = lead.frame === lead.last;
-    this.label.textContent = atEnd ? `end · ${whole(lead.epochs)} ${lead.hasPlans ? "epochs" : "looks"}` : `${lead.hasPlans ? "epoch" : "look"} ${whole(epoch[lead.frame] + 1)} of ${whole(lead.epochs)}`;
+    this.label.textContent = atEnd ? `${this.unfinished ? "now" : "end"} · ${whole(lead.epochs)} ${lead.hasPlans ? "epochs" : "looks"}` : `${lead.hasPlans ? "epoch" : "look"} ${whole(epoch[lead.frame] + 1)} of ${whole(lead.epochs)}`;
     this.slider.setAttribute("aria-valuetext", this.label.textContent);
     this.address.set({ epoch: atEnd ? "end" : epoch[lead.frame] + 1 });
     if (this.whatIf.plans) this.whatIf.replan();
@@ -273,10 +275,10 @@ class WatchPage extends AgentsPage {
   }
 
   drawEvents() {
-    const events = this.lead.events();
+    const events = this.lead.events(this.unfinished);
     this.eventTitle.textContent = this.replays.length > 1 ? `Events of ${this.lead.label}` : "Events";
     const line = ([frame, text]) => el("li", {}, el("button", { type: "button", "data-frame": frame, onclick: () => this.go(frame) },
-      el("span", { class: "when" }, frame === this.lead.last ? "end" : `${whole(this.lead.frames.epoch[frame] + 1)}`), el("span", {}, text)));
+      el("span", { class: "when" }, frame === this.lead.last ? (this.unfinished ? "now" : "end") : `${whole(this.lead.frames.epoch[frame] + 1)}`), el("span", {}, text)));
     const { milestones, changes } = events;
     this.eventList.replaceChildren(...milestones.map(line),
       changes.length ? el("li", { class: "divider" }, `${changes.length} changes of the plan at the start`) : el("li", { class: "divider" }, "the plan at the start never changes"),
@@ -344,8 +346,8 @@ class WatchPage extends AgentsPage {
     const { frames, frame } = replay;
     const name = replay.hasPlans ? "epoch" : "look";
     if (frame === replay.last) {
-      now.textContent = `end of the run: ${whole(frames.start_episode[frame])} episodes, ${whole(frames.start_step[frame])} steps`;
-      why.textContent = replay.hasPlans ? "The plan shown is the last one." : "";
+      now.textContent = `${this.unfinished ? "so far" : "end of the run"}: ${whole(frames.start_episode[frame])} episodes, ${whole(frames.start_step[frame])} steps`;
+      why.textContent = replay.hasPlans ? `The plan shown is the ${this.unfinished ? "current" : "last"} one.` : "";
       return;
     }
     const first = frames.start_episode[frame] + 1;
@@ -411,7 +413,6 @@ class WatchPage extends AgentsPage {
   }
 
   listenToServer() {
-    this.streaming = true;
     // Whoever opens the page late sees what happens now, unless the address asks for something else.
     if (!location.hash) this.go(this.lead.last);
     const source = new EventSource("events");
@@ -420,13 +421,15 @@ class WatchPage extends AgentsPage {
       this.take(message.place, resolve(message.agent, await inflate(message.block)));
     });
     source.addEventListener("end", () => {
-      this.streaming = false;
+      this.unfinished = this.streaming = false;
       this.status.textContent = "the run is over";
       source.close();
+      this.drawEvents();
+      this.go(this.lead.frame);
     });
     source.onerror = () => {
       this.streaming = false;
-      this.status.textContent = "the server has ended";
+      this.status.textContent = "disconnected";
       source.close();
     };
   }
