@@ -5,16 +5,19 @@ from __future__ import annotations
 import http.client
 import os
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
 import goalward as gw
 from browsing import wait_until
 from goalward.cli import main
-from goalward.report.live_server import LiveRecorder, LiveServer
+from goalward.report.live_server import MOST_STREAMS, LiveRecorder, LiveServer
 
 GRID = gw.worlds.grid_world()
 EPISODES = 40
@@ -76,10 +79,16 @@ def test_the_page_follows_the_run(visit, live):
     assert page.inner_text(".live") == "live"
     assert page.inner_text("h1").startswith("<b>psrl")
     wait_until(page, "window.goalward.replays[0].epochs === 12")
-    assert page.inner_text(".epoch-label") != ""
     wait_until(page, "window.goalward.lead.last > 1 && window.goalward.lead.frame === window.goalward.lead.last")
+    # The newest epoch is not the end of the run while the run goes on.
+    assert page.inner_text(".epoch-label") == "now · 12 epochs"
+    assert "so far" in page.inner_text(".agent .now")
+    assert "end of the run" not in page.inner_text("#page")
     run = finish()
     wait_until(page, "document.querySelector('.live').textContent === 'the run is over'")
+    wait_until(page, f"document.querySelector('.epoch-label').textContent === 'end · {len(run.epochs)} epochs'")
+    assert page.inner_text(".agent .now").startswith(f"end of the run: {EPISODES} episodes")
+    assert "end of the run" in page.inner_text(".events")
     assert page.evaluate("window.goalward.replays[0].epochs") == len(run.epochs)
     ends = page.eval_on_selector_all(".regret .curve", "all => all.map((curve) => Number(curve.dataset.last))")
     assert ends == pytest.approx([run.gap_regret[-1]])
@@ -97,15 +106,63 @@ def test_other_hosts_and_sites_are_refused(live):
         {"Host": here, "Origin": "http://evil.example"},
         {"Host": here, "Origin": "null"},
         {"Host": here, "Origin": f"https://{here}"},
+        {"Host": here, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+        {"Host": here, "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"},
+        {"Host": here, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
     ):
         for path in ("/", "/events"):
             status, _, body = asked(server, path, **headers)
             assert status in (400, 403), headers
             assert b"psrl" not in body
+    # A link may lead here: the site that it is on cannot read the page.
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert asked(server, **link)[0] == 200
+    assert asked(server, "/events", **link)[0] == 403
     assert asked(server, "/etc/passwd")[0] == 404
     assert server.http.server_address[0] == "127.0.0.1"
     found = asked(server)[1]
     assert (found["Cache-Control"], found["X-Content-Type-Options"]) == ("no-store", "nosniff")
+
+
+def test_readers_who_leave_early_are_no_error(live, capsys):
+    server, _ = live
+    threads = threading.active_count()
+    for sent in (b"", b"GET / HTTP/1.1\r\n", f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode()):
+        with socket.create_connection(("127.0.0.1", server.port)) as reader:
+            reader.sendall(sent)
+            # Closed at once, the connection is reset: what the server writes has no reader.
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    assert asked(server)[0] == 200
+    wait_for(lambda: threading.active_count() == threads)
+    assert capsys.readouterr().err == ""
+
+
+def test_streams_are_limited(live):
+    server, _ = live
+    readers = []
+    for _ in range(MOST_STREAMS):
+        reader = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+        reader.request("GET", "/events")
+        answer = reader.getresponse()
+        assert answer.status == 200
+        readers.append((reader, answer))
+    assert asked(server, "/events")[0] == 503
+    assert asked(server)[0] == 200
+    # A reader who has left is noticed although the run has no news.
+    readers[0][1].close()
+    readers[0][0].close()
+    wait_for(lambda: asked(server, "/events")[0] == 200)
+    for reader, answer in readers:
+        answer.close()
+        reader.close()
+
+
+def wait_for(condition):
+    for _ in range(200):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it never came true")
 
 
 def test_the_verb_serves_until_it_is_interrupted():

@@ -1,9 +1,10 @@
 """A run watched while it goes on: a server on this machine that streams it to the page.
 
-The server listens on the loopback address and a free port. It answers requests for this very address only: a request
-that names another host, or that comes from the page of another site, is refused, so that no other site can read the run
-through the reader's browser. The page gets the state of the runs when it is opened and news several times a second, as
-server-sent events.
+The server listens on the loopback address and a free port. It refuses requests that name another host and requests that
+the page of another site makes: they have another origin, or the browser marks them as cross-site (Sec-Fetch-Site). A
+link from another site may open the page, because that site cannot read it. Browsers that mark nothing (before 2023) may
+get an answer to a request for an image or a script of another site; they do not let that site read it either. The page
+gets the state of the runs when it is opened and news several times a second, as server-sent events.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -28,6 +30,10 @@ __all__ = ["LiveRecorder", "LiveServer"]
 
 ADDRESS = "127.0.0.1"
 SECONDS_BETWEEN_NEWS = 0.3
+MOST_STREAMS = 16
+"""How many pages may follow the runs at once; each needs a thread and prepares its own news."""
+SECONDS_TO_WAIT = 30.0
+"""How long a reader may take to send a request or to read the answer."""
 SHARE_OF_TIME = 0.2
 """Preparing the news takes at most this share of the time, so that runs with much to tell are not held up."""
 
@@ -91,6 +97,7 @@ class LiveServer:
         self.seed, self.episodes = seed, episodes
         self.over = threading.Event()
         self.closing = threading.Event()
+        self.streams = threading.BoundedSemaphore(MOST_STREAMS)
         server = self
 
         class Handler(RequestHandler):
@@ -144,16 +151,23 @@ class RequestHandler(BaseHTTPRequestHandler):
     live: LiveServer
     server_version = "goalward"
     sys_version = ""
+    timeout = SECONDS_TO_WAIT
+
+    def handle(self) -> None:
+        """Answer; a reader who leaves early is no error."""
+        with suppress(ConnectionError, TimeoutError):
+            super().handle()
 
     def log_message(self, *_: Any) -> None:
         """Keep quiet: the terminal belongs to the run."""
 
     def refused(self) -> bool:
-        """Refuse a request that is meant for another host or comes from another site."""
+        """Refuse a request that is meant for another host or comes from the page of another site."""
         hosts = self.live.hosts()
-        origin = self.headers.get("Origin")
-        sites = {f"http://{host}" for host in hosts}
-        if self.headers.get("Host") in hosts and (origin is None or origin in sites):
+        own = {None, *(f"http://{host}" for host in hosts)}
+        is_link = self.path == "/" and self.headers.get("Sec-Fetch-Dest") == "document"
+        own_site = self.headers.get("Sec-Fetch-Site") in (None, "none", "same-origin") or is_link
+        if self.headers.get("Host") in hosts and self.headers.get("Origin") in own and own_site:
             return False
         self.send_error(HTTPStatus.FORBIDDEN, "This server answers its own page only")
         return True
@@ -169,7 +183,13 @@ class RequestHandler(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(content)
         elif self.path == "/events":
-            self.stream()
+            if not self.live.streams.acquire(blocking=False):
+                self.send_error(HTTPStatus.SERVICE_UNAVAILABLE, f"{MOST_STREAMS} pages follow the runs already")
+                return
+            try:
+                self.stream()
+            finally:
+                self.live.streams.release()
         else:
             self.send_error(HTTPStatus.NOT_FOUND, "There is only one page here")
 
@@ -186,21 +206,20 @@ class RequestHandler(BaseHTTPRequestHandler):
         self.begin_answer("text/event-stream")
         self.end_headers()
         live, told = self.live, [-1] * len(self.live.recorders)
-        try:
-            while not live.closing.is_set():
-                # Asked before the news are taken, so that the last news are complete.
-                over = live.over.is_set()
-                began = time.monotonic()
-                for place, recorder in enumerate(live.recorders.values()):
-                    if recorder.total_steps != told[place]:
-                        told[place] = recorder.total_steps
-                        self.send("agent", live.news(place))
-                if over:
-                    self.send("end", "{}")
-                    return
-                live.closing.wait(max(SECONDS_BETWEEN_NEWS, (time.monotonic() - began) / SHARE_OF_TIME))
-        except OSError:
-            return  # the reader has left
+        while not live.closing.is_set():
+            # Asked before the news are taken, so that the last news are complete.
+            over = live.over.is_set()
+            began = time.monotonic()
+            # A comment, which pages ignore: writing it shows whether the reader is still there.
+            self.wfile.write(b":\n\n")
+            for place, recorder in enumerate(live.recorders.values()):
+                if recorder.total_steps != told[place]:
+                    told[place] = recorder.total_steps
+                    self.send("agent", live.news(place))
+            if over:
+                self.send("end", "{}")
+                return
+            live.closing.wait(max(SECONDS_BETWEEN_NEWS, (time.monotonic() - began) / SHARE_OF_TIME))
 
     def send(self, kind: str, data: str) -> None:
         """Send one event."""
