@@ -5,7 +5,7 @@ from goalward import SSP, GridLayout
 from goalward.errors import ShapeError
 from goalward.model.layout import state_label
 from goalward.report.grid_text import grid_text
-from goalward.report.symbols import ASCII, action_marks
+from goalward.report.symbols import ASCII, UNICODE, action_marks
 from goalward.worlds import grid_map, grid_world, random_mdp_v0
 
 WALLED = grid_map("S.#.\n..#.\n.G##")
@@ -112,3 +112,12 @@ def test_cells_from_which_the_goal_is_reached_maybe_are_marked():
         "S x G",
         "S start   G goal   ? goal maybe, not surely   x goal never",
     ]
+
+
+def test_the_legend_explains_giving_up():
+    world = grid_map("S.G\n.O.", success=1.0).with_give_up(20.0)
+    values, giving_up = np.ones(world.states), np.full(world.states, world.give_up)
+    for width in (100, 6):
+        for glyphs, mark in ((UNICODE, "↺"), (ASCII, "@")):
+            assert f"{mark} give up" in grid_text(world, values, giving_up, width=width, glyphs=glyphs)
+        assert "give up" not in grid_text(world, values, np.zeros(world.states, dtype=int), width=width)

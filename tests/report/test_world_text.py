@@ -93,3 +93,11 @@ def test_long_lists_of_states_are_cut():
     world = grid_world()
     assert world_text.counted_states(world, np.arange(5)).endswith("column 3; ...")
     assert world_text.counted_states(world, np.arange(0)) == "none"
+
+
+def test_the_price_of_giving_up_is_a_fact_of_its_own():
+    pits = grid_map("S.G\n.O.", success=1.0)
+    facts = dict(world_text.model_facts(pits.with_give_up(20.0)))
+    assert facts["costs"] == "1"
+    assert facts["giving up"] == "20, back to the start"
+    assert "giving up" not in dict(world_text.model_facts(pits))

@@ -99,6 +99,8 @@ def test_show_says_what_the_characters_mean(tmp_path) -> None:
     other = world.with_costs(np.arange(20.0).reshape(5, 4)).with_initial_state(2)
     assert ground_text(other).splitlines()[:3] == [".~S", ".OG", "wind 0 0 1"]
     assert "~ a step costs 4 to 7" in ground_text(other)
+    # The price of giving up is not that of a step, and a pit stays one.
+    assert ground_text(world.with_give_up(20.0)) == ground_text(world)
     world.save(tmp_path / "map.json")
     assert SSP.load(tmp_path / "map.json").layout == world.layout
     assert ground_text(gw.worlds.grid_world()) is None

@@ -6,13 +6,17 @@ import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import ShapeError
+from goalward.model.give_up import GIVE_UP
 from goalward.model.layout import GridLayout
 from goalward.model.ssp import SSP
 from goalward.model.structure import can_reach_goal
 from goalward.number_format import number
 from goalward.report.symbols import UNICODE, Glyphs, action_marks
 
-__all__ = ["MAYBE", "NEVER", "grid_text", "ground_meanings", "ground_text", "has_walls", "layout_of", "maybe_states"]
+__all__ = [
+    "MAYBE", "NEVER", "cost_range", "grid_text", "ground_meanings", "ground_text", "has_walls", "layout_of",
+    "maybe_states", "step_costs",
+]  # fmt: skip
 
 MOST_ROWS = 100
 MAYBE, NEVER = "goal maybe, not surely", "goal never"
@@ -56,13 +60,14 @@ def grid_text(
     marks = [*action_marks(ssp, glyphs), " "]
     maybe = maybe_states(ssp, values)
     actions = ["?" if possible else marks[action] for action, possible in zip(policy, maybe, strict=True)]
+    gives_up = f"   {marks[ssp.give_up]} {GIVE_UP}" if ssp.give_up is not None and ssp.give_up in policy else ""
     cells = boxed_cells(ssp, layout, values, actions, glyphs)
     for padding in (" ", ""):
         if layout.columns * (len(cells[0][0]) + 2 * len(padding) + 1) + 1 <= width:
-            return f"{draw_boxes(cells, padding, glyphs)}\n{boxed_legend(layout, values, maybe, glyphs)}"
+            return f"{draw_boxes(cells, padding, glyphs)}\n{boxed_legend(layout, values, maybe, glyphs)}{gives_up}"
     bare = bare_cells(ssp, layout, actions, glyphs)
     gap = " " if 2 * layout.columns - 1 <= width else ""
-    return "\n".join([*(gap.join(row) for row in bare), bare_legend(layout, policy, maybe, glyphs)])
+    return "\n".join([*(gap.join(row) for row in bare), bare_legend(layout, policy, maybe, glyphs) + gives_up])
 
 
 def maybe_states(ssp: SSP, values: Floats) -> Bools:
@@ -93,12 +98,22 @@ def ground_meanings(ssp: SSP) -> dict[str, str]:
         return {}
     marks = [layout.ground[cell] for cell in layout.cells]
     meanings = {}
+    costs = step_costs(ssp)
     for mark in sorted({*marks}):
-        costs = ssp.costs[[other == mark for other in marks]]
-        real = np.unique(costs[np.isfinite(costs)])
-        span = " to ".join(number(cost, 5) for cost in real[[0, -1][: len(real)]])
-        meanings[mark] = f"a step costs {span}" if len(real) else "pit"
+        span = cost_range(costs[[other == mark for other in marks]])
+        meanings[mark] = f"a step costs {span}" if span else "pit"
     return meanings
+
+
+def step_costs(ssp: SSP) -> Floats:
+    """Return the costs of all actions but giving up."""
+    return np.delete(ssp.costs, [] if ssp.give_up is None else [ssp.give_up], axis=1)
+
+
+def cost_range(costs: Floats) -> str:
+    """Return the smallest and the largest of the finite costs as text; empty if there is none."""
+    real = np.unique(costs[np.isfinite(costs)])
+    return " to ".join(number(cost, 5) for cost in real[[0, -1][: len(real)]])
 
 
 def arrange(layout: GridLayout, states: list[str], goal: str, wall: str) -> Cells:

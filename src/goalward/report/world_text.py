@@ -15,6 +15,7 @@ from goalward.number_format import number
 from goalward.planning.goal_first import GoalFirstSolution
 from goalward.planning.hardness import Hardness
 from goalward.planning.solve import Solution
+from goalward.report.grid_text import cost_range, step_costs
 from goalward.report.tables import Rows, columns
 
 __all__ = [
@@ -29,15 +30,16 @@ __all__ = [
 
 def model_facts(ssp: SSP) -> Rows:
     """Return the size, the costs and the start of a model."""
-    real = ssp.costs[ssp.available]
     missing = np.count_nonzero(~ssp.available)
+    price = None if ssp.give_up is None else cost_range(ssp.costs[:, ssp.give_up])
+    giving_up = [("giving up", f"{price}, back to the start")] if price else []
     names = f": {', '.join(ssp.action_names)}" if ssp.action_names else ""
-    span = number(real.min(), 5) + ("" if real.min() == real.max() else f" to {number(real.max(), 5)}")
     return [
         ("states", f"{ssp.states:,} and the goal"),
         ("actions", f"{ssp.actions}{names}" + (f" ({missing:,} pairs not available)" if missing else "")),
         ("transitions", f"{len(ssp.successors):,}"),
-        ("costs", span),
+        ("costs", cost_range(step_costs(ssp))),
+        *giving_up,
         ("start", state_label(ssp, ssp.initial_state)),
         ("digest", ssp.digest[:16]),
     ]
