@@ -89,6 +89,35 @@ def test_toggles_change_what_is_drawn(visit, path):
     assert set(curves(page, 1)) == {"psrl", "uc-ssp"}
 
 
+def without_regret(cell):
+    """Return a cell of a world whose optimal cost is not known: it has steps only."""
+    unknown = {measure: np.full_like(curve, np.nan) for measure, curve in cell.curves.items() if measure != "steps"}
+    finals = {measure: curve[:, -1] for measure, curve in unknown.items()}
+    return replace(cell, curves=unknown | {"steps": cell.curves["steps"]}, finals=finals, paid=finals)
+
+
+def test_worlds_without_regret_show_their_steps(visit, tmp_path):
+    page = visit(gw.report(study(without_regret(cell_results("car", "psrl", 1.0)))).save(tmp_path / "car.html"))
+    assert curves(page, 1) == {"psrl": 3.0}
+    assert page.get_attribute(".world .line", "d") != ""
+    assert "steps" in page.text_content(".world .axes")
+    assert page.locator("button[data-value=regret]").count() == 0
+    # Beside a world that has regret, the chart says why it is empty.
+    both = study(cell_results("grid", "psrl", 1.0), without_regret(cell_results("car", "psrl", 1.0)))
+    page = visit(gw.report(both).save(tmp_path / "both.html"))
+    assert curves(page, 1) == {"psrl": 250.0}
+    assert "not known" in page.text_content(".world:nth-of-type(2) .empty")
+    page.click("button[data-value=steps]")
+    assert (curves(page, 1), curves(page, 2)) == ({"psrl": 3.0}, {"psrl": 3.0})
+    assert page.locator(".world .empty").count() == 0
+    wait_until(page, "location.hash === '#measure=steps'")
+
+
+def test_a_chart_without_a_finished_episode_says_so(visit, tmp_path):
+    page = visit(gw.report(study(cell_results("grid", "psrl", 1.0, cut=0))).save(tmp_path / "page.html"))
+    assert page.text_content(".world .empty") == "no episode was finished by all runs"
+
+
 def test_values_appear_under_the_pointer(visit, path):
     page = visit(path)
     box = page.locator(".world:nth-of-type(1) .chart").bounding_box()

@@ -19,7 +19,7 @@ from goalward.report.summary_text import measured
 from goalward.report.symbols import CAUSES
 from goalward.results.record import StoredRun
 from goalward.results.store import NoRun, Store
-from goalward.results.study_results import MEASURES, CellResults, Results, world_name
+from goalward.results.study_results import CURVES, CellResults, Results, world_name
 from goalward.results.summary import Row, Summary, summarise
 
 __all__ = ["shares_of", "study_document"]
@@ -53,6 +53,7 @@ def study_document(block: Block, results: Results, level: float, share: float = 
             {
                 "name": world,
                 "episodes": max(cell.cell.episodes for cell in cells),
+                "hasRegret": has_regret(cells),
                 "cells": [cell_document(block, cell, level, points, curves) for cell in cells],
                 "rows": [summary_cells(row) for row in summary.rows if row.world == world],
             }
@@ -73,6 +74,12 @@ def study_document(block: Block, results: Results, level: float, share: float = 
         "curvesOfEachCell": curves,
         "summaryTitle": title(summary),
     }
+
+
+def has_regret(cells: Sequence[CellResults]) -> bool:
+    """Return whether regret can be measured in the world of these cells: not if its optimal cost is not known."""
+    finished = [cell for cell in cells if cell.episodes_done.any()]
+    return not finished or any(not np.isnan(cell.curves["regret"]).all() for cell in finished)
 
 
 def title(summary: Summary) -> str:
@@ -109,7 +116,7 @@ def cell_document(block: Block, cell: CellResults, level: float, most: int, curv
     """Return the curves of one agent in one world: means with bands, and some single runs."""
     kept = spread(len(cell.points), most)
     drawn = {}
-    for measure in MEASURES:
+    for measure in CURVES:
         points, mean, reach = band(cell, measure, level)
         places = kept[kept < len(points)]
         if len(points) and (not len(places) or places[-1] != len(points) - 1):

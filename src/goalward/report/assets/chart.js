@@ -49,7 +49,7 @@ export class Chart {
     for (const each of series) drawn.append(...this.drawBand(each));
     for (const each of series) drawn.append(this.drawLine(each));
     this.root.append(drawn);
-    if (!series.length || !(this.high > this.low)) {
+    if (this.blank) {
       this.root.append(svg("text", { class: "empty", x: width / 2, y: height / 2, "text-anchor": "middle" },
         this.content.empty ?? "nothing to draw"));
     }
@@ -80,6 +80,7 @@ export class Chart {
       if (each.low && !this.log) take(each.low);
       for (const run of each.runs ?? []) take(run);
     }
+    this.blank = !(high >= low);
     if (this.log) {
       first = Number.isFinite(first) ? Math.max(first, 1) : 1;
       if (last <= first) last = 10 * first;

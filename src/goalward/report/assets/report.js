@@ -17,11 +17,19 @@ const TERMS = [
 ];
 const RUN_COLUMNS = ["world", "agent", "run", "seed", "world setting", "state", "episodes", "steps", "seconds", "regret", "gap regret", "key"];
 
+const MEASURES = [
+  ["regret", "realised regret", TERMS[0][1]], ["gap_regret", "gap regret", TERMS[2][1]], ["steps", "steps", "the number of steps of each episode"],
+];
+const AXIS_NAMES = { regret: "regret", gap_regret: "gap regret", steps: "steps of the episode" };
+
 class ReportPage extends Page {
   constructor(data) {
     super(data);
     this.charts = [];
-    this.begin({ measure: "regret", axes: "linear", band: "1", runs: "0", hide: "", only: "" });
+    // Without any optimal cost there is no regret to choose.
+    const hasRegret = data.studies.some((study) => study.worlds.some((world) => world.hasRegret));
+    this.choosable = MEASURES.filter(([name]) => name === "steps" || hasRegret);
+    this.begin({ measure: this.choosable[0][0], axes: "linear", band: "1", runs: "0", hide: "", only: "" });
   }
 
   get hidden() {
@@ -44,7 +52,7 @@ class ReportPage extends Page {
   }
 
   buildControls() {
-    this.measures = choices("regret", [["regret", "realised regret", TERMS[0][1]], ["gap_regret", "gap regret", TERMS[2][1]]], (measure) => this.change({ measure }));
+    this.measures = choices("measure", this.choosable, (measure) => this.change({ measure }));
     this.axes = choices("axes", [["linear", "linear"], ["log", "log"]], (axes) => this.change({ axes }));
     this.band = toggle("intervals", () => this.change({ band: this.view.band === "1" ? "0" : "1" }), "bands of pointwise intervals");
     this.runs = toggle("single runs", () => this.change({ runs: this.view.runs === "1" ? "0" : "1" }));
@@ -71,7 +79,7 @@ class ReportPage extends Page {
   }
 
   buildWorld(study, world) {
-    const chart = new Chart({ label: `regret in ${world.name}`, xLabel: "episode", yLabel: "regret", height: 320 });
+    const chart = new Chart({ label: `curves in ${world.name}`, xLabel: "episode", yLabel: "regret", height: 320 });
     this.charts.push({ chart, study, world });
     const note = [study.runs, `${number(100 * study.level)} % intervals`, study.regime].filter(Boolean).join(", ");
     return el("section", { class: "card world" }, el("div", { class: "card-head" }, el("h2", {}, world.name)), chart.host, el("p", { class: "small" }, note),
@@ -139,6 +147,15 @@ class ReportPage extends Page {
     this.draw();
   }
 
+  get measure() {
+    return (this.choosable.find(([name]) => name === this.view.measure) ?? this.choosable[0])[0];
+  }
+
+  nextMeasure() {
+    const names = this.choosable.map(([name]) => name);
+    this.change({ measure: names[(names.indexOf(this.measure) + 1) % names.length] });
+  }
+
   toggleAgent(label) {
     const { hidden } = this;
     if (!hidden.delete(label)) hidden.add(label);
@@ -152,7 +169,7 @@ class ReportPage extends Page {
 
   draw() {
     const { view, hidden } = this;
-    const measure = view.measure === "gap_regret" ? "gap_regret" : "regret";
+    const { measure } = this;
     const axes = view.axes === "log" ? "log" : "linear";
     this.measures.show(measure);
     this.axes.show(axes);
@@ -163,11 +180,17 @@ class ReportPage extends Page {
       const styles = new Map(study.agents.map((agent) => [agent.label, agent.style]));
       const shown = world.cells.filter((cell) => !hidden.has(cell.agent) && cell.stored);
       chart.draw({
-        axes, last: world.episodes, yLabel: measure === "regret" ? "regret" : "gap regret",
-        empty: world.cells.some((cell) => cell.stored) ? "all agents are switched off" : "no runs are stored yet",
+        axes, last: world.episodes, yLabel: AXIS_NAMES[measure],
+        empty: this.whyEmpty(world, shown, measure),
         series: shown.map((cell) => this.series(cell, styles.get(cell.agent), measure, axes)),
       });
     }
+  }
+
+  whyEmpty(world, shown, measure) {
+    if (!world.cells.some((cell) => cell.stored)) return "no runs are stored yet";
+    if (!shown.length) return "all agents are switched off";
+    return measure === "steps" || world.hasRegret ? "no episode was finished by all runs" : "the optimal cost is not known here: there is no regret";
   }
 
   series(cell, style, measure, axes) {
@@ -185,7 +208,7 @@ class ReportPage extends Page {
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || ["INPUT", "SELECT"].includes(event.target.tagName)) return;
     const acts = {
-      g: () => this.change({ measure: this.view.measure === "regret" ? "gap_regret" : "regret" }),
+      g: () => this.nextMeasure(),
       l: () => this.change({ axes: this.view.axes === "log" ? "linear" : "log" }),
       b: () => this.band.click(), r: () => this.runs.click(),
     };
