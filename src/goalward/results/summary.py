@@ -25,8 +25,6 @@ from goalward.results.table import Table
 __all__ = ["Row", "Summary", "SweepRow", "compare", "notes_on_pairs", "summarise", "sweep_rows"]
 
 MOST_NOTES = 8
-ROUNDING = 1e-9
-"""Gaps per episode as small as this are rounding of the planner."""
 
 
 @dataclass(frozen=True)
@@ -122,19 +120,11 @@ def row_of(results: Results, cell: CellResults, level: float, interval: Callable
         median(finals["regret"]),
         interval(finals["gap_regret"], level),
         median(finals["gap_regret"]),
-        exponent_of(cell, level),
+        growth_along(cell.points.astype(np.float64), cell.curves["gap_regret"][complete], level),
         float(cell.total_steps[complete].mean()) if complete.any() else np.nan,
         float(cell.seconds[complete].mean()) if complete.any() else np.nan,
         cell.caveat,
     )
-
-
-def exponent_of(cell: CellResults, level: float) -> Interval:
-    """Return the growth exponent of the gap regret; NaN where the regret is mere rounding."""
-    curves = cell.curves["gap_regret"][cell.complete]
-    if len(curves) and curves[:, -1].mean() <= ROUNDING * cell.cell.episodes:
-        return Interval(np.nan, np.nan, np.nan, len(curves))
-    return growth_along(cell.points.astype(np.float64), curves, level)
 
 
 def median(samples: Floats) -> float:
