@@ -66,9 +66,10 @@ def optimum(ssp: SSP) -> Optimum:
     Q = ssp.costs + (kernel @ values / mass).reshape(S, A)
     V = np.broadcast_to(solution.values[:, np.newaxis], (S, A))
     finite = np.isfinite(Q) & np.isfinite(V)
-    Q, V = Q[finite], V[finite]
     gaps = np.full((S, A), np.inf)
-    gaps[finite] = np.where(Q - V <= min(solution.width, TOLERANCE) * (Q + V), 0.0, Q - V)
+    difference = Q[finite] - V[finite]
+    error = min(solution.width, TOLERANCE) * (Q[finite] + V[finite])
+    gaps[finite] = np.where(difference > error, difference, 0.0)
     gaps.flags.writeable = False
     return Optimum(float(solution.values[ssp.initial_state]), gaps)
 
