@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from goalward.errors import SettingError
 from goalward.report.comparison_text import comparison_text
 from goalward.report.json_documents import json_text
 from goalward.report.summary_text import markdown_text, summary_document, summary_text
@@ -93,3 +94,10 @@ def test_names_cannot_break_a_markdown_table():
     text = markdown_text(summarise(study(cell_results("a|b", "*bold*", 1.0))))
     assert r"## a\|b" in text
     assert r"| \*bold\* |" in text
+
+
+def test_a_level_that_is_no_number_is_refused(results):
+    """Also where no interval is computed, because each cell has one run."""
+    for found in (results, study(cell_results("one", "a", 1.0, runs=1))):
+        with pytest.raises(SettingError, match="level is 'x'"):
+            found.summary(level="x")

@@ -33,6 +33,7 @@ from scipy.special import stdtrit
 
 from goalward.arrays import Floats
 from goalward.errors import SettingError
+from goalward.settings import checked_number
 
 __all__ = [
     "FEW_RUNS", "Comparison", "Interval", "bootstrap_interval", "checked_level", "compare_pairs", "growth_across",
@@ -79,10 +80,8 @@ class Comparison:
 
 
 def checked_level(level: float) -> float:
-    """Return a confidence level; raise SettingError if it is outside the open interval from 0 to 1."""
-    if not 0.0 < level < 1.0:
-        raise SettingError(f"level is {level!r}; it must lie between 0 and 1, such as 0.95")
-    return level
+    """Return a confidence level; raise SettingError if it is not a number between 0 and 1."""
+    return checked_number("level", level, high=1.0, open=True, note=", such as 0.95")
 
 
 def mean_interval(samples: Floats, level: float = 0.95) -> Interval:

@@ -14,6 +14,7 @@ from goalward.results.statistics import (
     Comparison,
     Interval,
     bootstrap_interval,
+    checked_level,
     compare_pairs,
     growth_across,
     growth_along,
@@ -99,6 +100,7 @@ class Summary:
 
 def summarise(results: Results, level: float = 0.95, bootstrap: bool = False) -> Summary:
     """Return the numbers of a study, with t-intervals or bootstrap intervals."""
+    checked_level(level)
     interval = bootstrap_interval if bootstrap else mean_interval
     rows = [row_of(results, cell, level, interval) for cell in results.cells]
     method = "bootstrap" if bootstrap else "t"
