@@ -95,6 +95,8 @@ def draw_panel(
     if not panel.lines:
         some = any(len(cell.runs) for cell in cells)
         say_empty(panel, "no episode that all runs finished" if some else "no runs yet")
+    elif all(np.isnan(np.asarray(line.get_ydata())).all() for line in panel.lines):
+        say_empty(panel, "V* is not known: no regret")
     longest = max(cell.cell.episodes for cell in cells)
     if axes == "log":
         panel.set_xscale("log")
