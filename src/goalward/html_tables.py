@@ -6,7 +6,7 @@ Every text is escaped here; nothing in them is markup.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from goalward.text_escapes import visible
 
@@ -35,9 +35,9 @@ def facts_html(title: str, facts: Iterable[tuple[str, object]], *more: str) -> s
     return f'<div><b>{markup(title)}</b><table style="margin:4px 0">{rows}</table>{"".join(more)}</div>'
 
 
-def table_html(headings: Sequence[str], rows: Iterable[Sequence[object]], right: str = "") -> str:
-    """Return a table; `right` holds the digits of the columns to align at the right."""
-    sides = ["right" if str(place) in right else "left" for place in range(len(headings))]
+def table_html(headings: Sequence[str], rows: Iterable[Sequence[object]], right: Collection[int] = ()) -> str:
+    """Return a table; the columns numbered in `right`, from 0, are aligned at the right."""
+    sides = ["right" if place in right else "left" for place in range(len(headings))]
 
     def line(tag: str, cells: Sequence[object]) -> str:
         texts = (f'<{tag} style="{CELL}{side}">{markup(cell)}</{tag}>' for cell, side in zip(cells, sides, strict=True))

@@ -43,8 +43,10 @@ def test_table_json_and_markdown_agree(tmp_path: Path, call: Call) -> None:
     assert bounds.read_text().splitlines()[4].startswith("| 2 | 2 | 60 |")
 
 
-def test_a_folder_without_runs_of_the_theorem(tmp_path: Path, call: Call) -> None:
+def test_bounds_without_runs_of_the_theorem_are_refused_before_the_work(tmp_path: Path, call: Call) -> None:
     given = ["claims", "--quick", "--only", "withheld", "--workers", "1", "--out", tmp_path / "results"]
     code, _, error = call(*given, "--bounds", tmp_path / "bounds.md")
     assert code == 2
-    assert "goalward claims --only theorem-1 makes them" in error
+    assert "testing: withheld" not in error
+    assert "--only theorem-1" in error
+    assert not (tmp_path / "results").exists()

@@ -282,7 +282,7 @@ def test_the_doctor_finds_what_is_wrong(run, monkeypatch):
         (["plot", "nowhere"], "nowhere: No such folder"),
         (["plot", "nowhere", "--kind", "gird"], "no kind of plot is called 'gird'; did you mean 'grid'?"),
         (["plot", "nowhere", "--measure", "cost"], "measure is 'cost'; it must be one of regret, gap_regret"),
-        (["compare", "nowhere", "a", "b", "--level", "2"], "level is 2.0; it must lie between 0 and 1"),
+        (["compare", "nowhere", "a", "b", "--level", "2"], "level is 2.0; it must be a number between 0 and 1"),
         (["reproduce", "--regime", "theoretical"], "no regime is called 'theoretical'; did you mean 'theory'?"),
         (["list", "agent"], "no list is called 'agent'; did you mean 'agents'?"),
     ],

@@ -1,12 +1,16 @@
 """Figures of studies are checked by what they are made of; how they look was judged by eye."""
 
+import math
+
 import numpy as np
 import pytest
 
 from goalward.errors import SettingError
 from goalward.report.regret_figures import band, growth_figure, regret_figure
 from goalward.results.statistics import mean_interval
-from goalward.results.summary import sweep_rows
+from goalward.results.study_results import open_results
+from goalward.results.summary import summarise, sweep_rows
+from goalward.studies.study import Study
 from made_up_results import cell_results, study
 
 
@@ -155,3 +159,17 @@ def test_logarithmic_axes_have_the_gap_regret():
     assert regret_figure(results, axes="log").axes[0].get_ylabel() == "sum of optimality gaps"
     assert regret_figure(results).axes[0].get_ylabel() == "regret"
     assert regret_figure(results, "regret", "log").axes[0].get_ylabel() == "regret"
+
+
+def test_an_optimal_agent_has_no_regret_in_tables_and_on_logarithmic_axes(folder, run_here):
+    """Rounding errors of the planner are no regret: they would stretch the axis down to 1e-14."""
+    agents = [{"agent": "psrl"}, {"agent": "optimal"}]
+    content = {"name": "own", "runs": 2, "episodes": 50, "worlds": [{"world": "random-mdp-v1"}], "agents": agents}
+    _, store = run_here(Study.from_dict(content))
+    results = open_results(store.folder)
+    _, optimal = summarise(results).rows
+    assert (optimal.gap_regret.value, optimal.gap_regret.half_width) == (0.0, 0.0)
+    assert math.isnan(optimal.exponent.value)
+    (panel,) = regret_figure(results, axes="log").axes
+    assert panel.get_ylim()[0] > 1e-3
+    assert [text.get_text() for text in panel.texts] == ["zero throughout: optimal"]

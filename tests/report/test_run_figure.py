@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -48,6 +50,14 @@ def test_other_worlds_show_the_regret():
     run = learnt("psrl", river)
     axes = run_figure(river, run, run.replay, "title").axes[0]
     assert [line.get_ydata()[-1] for line in axes.lines] == [run.regret[-1], run.gap_regret[-1]]
+
+
+def test_the_axes_of_a_curve_start_at_zero():
+    """Also where the first episode cost far more than the others."""
+    run = dataclasses.replace(learnt("psrl", gw.worlds.make("river-swim")), gaps=np.r_[500.0, np.ones(29)])
+    run = dataclasses.replace(run, costs=run.optimal_value + run.gaps)
+    axes = run_figure(run.world, run, run.replay, "title").axes[0]
+    assert (axes.get_xlim()[0], axes.get_ylim()[0]) == (0.0, 0.0)
 
 
 def test_an_animation(tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from goalward.errors import SettingError
 from goalward.report.comparison_text import comparison_text
 from goalward.report.json_documents import json_text
 from goalward.report.summary_text import markdown_text, summary_document, summary_text
@@ -71,10 +72,10 @@ def test_the_document_is_strict_json(results):
     assert json.loads(text)["rows"][3]["regret"] is None
 
 
-def test_no_exponent_of_rounding():
-    tiny = study(cell_results("one", "a", 0.0, runs=1))
-    tiny.cells[0].curves["gap_regret"][:] = 1e-13 * np.arange(1, 101)
-    assert math.isnan(summarise(tiny).rows[0].exponent.value)
+def test_regret_that_is_zero_for_a_while_has_no_exponent():
+    late = study(cell_results("one", "a", 0.0, runs=2))
+    late.cells[0].curves["gap_regret"][:, :60] = 0.0
+    assert math.isnan(summarise(late).rows[0].exponent.value)
 
 
 def test_infinite_regret_is_shown_without_intervals():
@@ -93,3 +94,10 @@ def test_names_cannot_break_a_markdown_table():
     text = markdown_text(summarise(study(cell_results("a|b", "*bold*", 1.0))))
     assert r"## a\|b" in text
     assert r"| \*bold\* |" in text
+
+
+def test_a_level_that_is_no_number_is_refused(results):
+    """Also where no interval is computed, because each cell has one run."""
+    for found in (results, study(cell_results("one", "a", 1.0, runs=1))):
+        with pytest.raises(SettingError, match="level is 'x'"):
+            found.summary(level="x")

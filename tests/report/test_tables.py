@@ -7,8 +7,15 @@ from goalward.text_escapes import markdown
 
 
 def test_columns_line_up_without_trailing_blanks():
-    text = columns([("a", "1", "x"), ("long", "23", "")], right="1")
+    text = columns([("a", "1", "x"), ("long", "23", "")], right=[1])
     assert text == "  a       1   x\n  long   23"
+
+
+def test_only_the_named_columns_are_aligned_at_the_right():
+    """Columns 1 and 2 stay at the left although 12 is written with their digits."""
+    rows = [tuple("abcdefghijklm"), ("xx",) * 13]
+    assert markdown_table(rows, right=[12]).splitlines()[1] == "| " + "--- | " * 12 + "---: |"
+    assert columns(rows, right=[12], indent="").splitlines()[0] == "    ".join("abcdefghijkl") + "     m"
 
 
 def test_rows_of_different_lengths_are_a_mistake():
@@ -17,7 +24,7 @@ def test_rows_of_different_lengths_are_a_mistake():
 
 
 def test_markdown_aligns_numbers_at_the_right():
-    rows = markdown_table([("name", "count"), ("a", "1")], right="1").splitlines()
+    rows = markdown_table([("name", "count"), ("a", "1")], right=[1]).splitlines()
     assert rows == ["| name | count |", "| --- | ---: |", "| a | 1 |"]
 
 

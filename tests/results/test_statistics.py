@@ -183,9 +183,9 @@ def test_growth_across_a_sweep_is_a_regression():
     assert math.isnan(growth_across(sizes, -finals).value)
 
 
-@pytest.mark.parametrize("level", [0.0, 1.0, 95.0, math.nan])
+@pytest.mark.parametrize("level", [0.0, 1.0, 95.0, math.nan, "x", True, None])
 def test_levels_outside_their_range(level):
-    with pytest.raises(SettingError, match=r"it must lie between 0 and 1, such as 0.95"):
+    with pytest.raises(SettingError, match=r"it must be a number between 0 and 1, both excluded, such as 0.95"):
         checked_level(level)
 
 

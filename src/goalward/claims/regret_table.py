@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from goalward.results.store import Store
 from goalward.results.study_results import Results, load_results
 from goalward.theory.regret_bounds import theorem_1
 
-__all__ = ["RegretRow", "regret_rows", "stored_regret_rows"]
+__all__ = ["RegretRow", "has_theorem_runs", "regret_rows", "stored_regret_rows"]
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,19 @@ class RegretRow:
         return self.regret.value / (self.main + self.lower_order)
 
 
+def theorem_studies(store: Store) -> list[str]:
+    """Return the names of the studies of a results folder that test Theorem 1."""
+    return [name for name in store.studies() if "claims-theorem" in name]
+
+
+def has_theorem_runs(folder: Path) -> bool:
+    """Return whether a test of Theorem 1 left runs in a folder, which need not exist."""
+    return folder.is_dir() and any(folder.iterdir()) and bool(theorem_studies(Store.open(folder)))
+
+
 def stored_regret_rows(store: Store) -> list[RegretRow]:
     """Return the rows of the longest runs that a test of Theorem 1 left in a results folder."""
-    designs = [store.design(name) for name in store.studies() if "claims-theorem" in name]
+    designs = [store.design(name) for name in theorem_studies(store)]
     if not designs:
         raise TheoryError(f"{store.folder}: no runs of Theorem 1; goalward claims --only theorem-1 makes them")
     design = max(designs, key=lambda each: each.cells[0].episodes)

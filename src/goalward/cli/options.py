@@ -46,7 +46,6 @@ Measure = Annotated[
     str,
     typer.Option(
         help="regret: costs paid minus the optimal cost. gap_regret: the sum of optimality gaps, which varies less."
-        " plot also draws steps: those of each episode."
     ),
 ]
 MarkdownFile = Annotated[

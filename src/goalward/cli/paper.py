@@ -105,7 +105,7 @@ def claims(
 ) -> None:
     """Test the claims of the paper and print a verdict on each."""
     from goalward.claims.catalogue import check_claims
-    from goalward.claims.regret_table import stored_regret_rows
+    from goalward.claims.regret_table import has_theorem_runs, stored_regret_rows
     from goalward.execution.interrupts import keeping
     from goalward.report.claims_text import (
         claims_document,
@@ -117,6 +117,8 @@ def claims(
     from goalward.report.json_documents import write_text
     from goalward.results.store import Store
 
+    if bounds is not None and only and "theorem-1" not in only and not has_theorem_runs(out):
+        raise SettingError(f"--bounds needs the runs of Theorem 1, and {out} has none; add --only theorem-1")
     with keeping(f"the studies that are over are stored in {out}, and the same command goes on there"):
         found = check_claims(
             out, quick=quick, only=only, workers=workers, watch=lambda name: typer.echo(f"testing: {name}", err=True)

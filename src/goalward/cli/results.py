@@ -63,11 +63,13 @@ def plot(
     ] = None,
     measure: Annotated[
         str | None,
-        typer.Option(help="regret or gap_regret.  [default: regret, or gap_regret on logarithmic axes]"),
+        typer.Option(help="regret, gap_regret or steps (of each episode).  [default: regret; on log axes gap_regret]"),
     ] = None,
     axes: Annotated[str, typer.Option(help="linear or log.")] = "linear",
     level: Level = 0.95,
-    agent: Annotated[str | None, typer.Option(help="For a grid: which agent. The default is the last.")] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="For a grid: which agent. The default is the learner with the least regret.")
+    ] = None,
     world: Annotated[str | None, typer.Option(help="For a grid: which world. The default is the first grid.")] = None,
     number: Annotated[int, typer.Option("--run", min=0, help="For causes and grids: which run.")] = 0,
 ) -> None:

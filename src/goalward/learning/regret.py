@@ -10,6 +10,12 @@ Gap regret after k episodes
 
 V* is that of the true model with the true costs, to a relative 1e-10 where double precision allows, to
 1e-6 in any case.
+
+Rounding
+    The planner proves V* to a relative width w (`Solution.width`, rounding included), so a computed gap differs from
+    the true one by at most w (Q*(s, a) + V*(s)). A gap within this error may be zero, and counts as zero; otherwise the
+    errors of the optimal actions would add up over the episodes and look like regret. Gaps above 1e-10 of Q* + V*
+    always count: the proof is rougher than this only where costs are far apart, and there small gaps are real.
 """
 
 from __future__ import annotations
@@ -58,10 +64,12 @@ def optimum(ssp: SSP) -> Optimum:
     kernel = sparse.csr_array((ssp.probabilities, ssp.successors, ssp.indptr), shape=(S * A, S + 1))
     mass = np.where(ssp.available.ravel(), kernel @ np.ones(S + 1), 1.0)
     Q = ssp.costs + (kernel @ values / mass).reshape(S, A)
+    V = np.broadcast_to(solution.values[:, np.newaxis], (S, A))
+    finite = np.isfinite(Q) & np.isfinite(V)
     gaps = np.full((S, A), np.inf)
-    finite = np.isfinite(solution.values)
-    # The optimal action's gap is zero up to rounding; below zero it would be noise.
-    gaps[finite] = np.maximum(Q[finite] - solution.values[finite, np.newaxis], 0.0)
+    difference = Q[finite] - V[finite]
+    error = min(solution.width, TOLERANCE) * (Q[finite] + V[finite])
+    gaps[finite] = np.where(difference > error, difference, 0.0)
     gaps.flags.writeable = False
     return Optimum(float(solution.values[ssp.initial_state]), gaps)
 

@@ -124,7 +124,7 @@ class Solution:
         ]
         rest = ssp.states - len(rows)
         more = f"{rest:,} more states" if rest else ""
-        return facts_html("Solution", facts, table_html(("state", "value", "action"), rows, right="1"), more)
+        return facts_html("Solution", facts, table_html(("state", "value", "action"), rows, right=[1]), more)
 
     def __repr__(self) -> str:
         finite = np.isfinite(self.values)

@@ -16,7 +16,7 @@ from goalward.text_escapes import markdown
 __all__ = ["arena_document", "arena_markdown", "arena_text", "cell_text"]
 
 HEADINGS = ("agent", "geometric mean", "worst", "in", "95th percentile", "cut off", "failed", "refused", "CPU")
-NUMBERS = "1245678"
+NUMBERS = (1, 2, 4, 5, 6, 7, 8)
 MOST_REASONS = 12
 
 
@@ -41,8 +41,7 @@ def arena_markdown(ratios: Ratios, name: str) -> str:
     for world in worlds_of(ratios):
         cells = [ratios.find(world, agent) for agent in ratios.agents]
         rows.append((markdown(world), *(markdown(cell_text(cell, with_ends)) for cell in cells)))
-    right = "".join(map(str, range(1, min(len(rows[0]), 10))))
-    parts.append(f"## World by world\n\n{markdown_table(rows, right)}")
+    parts.append(f"## World by world\n\n{markdown_table(rows, right=range(1, len(rows[0])))}")
     parts.append("\n".join(f"* {markdown(note)}" for note in notes_on(ratios)))
     return "\n\n".join(part for part in parts if part) + "\n"
 

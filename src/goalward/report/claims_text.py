@@ -96,4 +96,4 @@ def regret_markdown(rows: Sequence[RegretRow]) -> str:
         if row.main is not None and row.lower_order is not None:
             terms = (f"{row.main:.2g}", f"{row.lower_order:.2g}", f"{row.ratio:.1e}")
         table.append((str(row.S), str(row.A), f"{row.K:,}", number(row.B_star), with_range(row.regret), *terms))
-    return markdown_table(table, right="01234567") + "\n"
+    return markdown_table(table, right=range(8)) + "\n"

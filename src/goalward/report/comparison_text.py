@@ -24,7 +24,7 @@ def comparison_text(first: str, second: str, measure: str, found: Mapping[str, C
     head = f"{what} of {first} minus that of {second}, run by run: mean with {100 * level:g} % t-interval"
     foot = "p-values: two-sided permutation test of the paired differences"
     notes = [f"* {note}" for note in notes_on_pairs(found)]
-    return "\n".join([head, columns(rows, right="1234"), foot, *notes])
+    return "\n".join([head, columns(rows, right=[1, 2, 3, 4]), foot, *notes])
 
 
 def comparison_document(

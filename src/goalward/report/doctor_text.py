@@ -15,7 +15,7 @@ def doctor_text(facts: list[tuple[str, str]], checks: list[Check]) -> str:
     parts = [columns(facts, indent="")]
     if checks:
         rows = [("ok" if check.passed else "FAILED", f"{check.seconds:.1f} s", check.name) for check in checks]
-        parts.append(columns(rows, right="1", indent=""))
+        parts.append(columns(rows, right=[1], indent=""))
         parts += [f"{check.name}: {check.reason}" for check in checks if not check.passed]
         passed = all(check.passed for check in checks)
         parts.append("all is well" if passed else "something is wrong; goalward --debug doctor may say more")

@@ -65,7 +65,12 @@ def caveat_handles(caveats: Mapping[str, str]) -> list[Line2D]:
 
 def grouped_ticks() -> FuncFormatter:
     """Return a formatter that groups thousands."""
-    return FuncFormatter(lambda value, _: f"{value:,.6g}" if abs(value) < 1 else f"{value:,.0f}")
+    return FuncFormatter(grouped)
+
+
+def grouped(value: float, _: int | None = None) -> str:
+    """Write the number at a tick; a function of the module, so that figures can be pickled."""
+    return f"{value:,.10g}"
 
 
 def figure_files(path: Path) -> list[Path]:

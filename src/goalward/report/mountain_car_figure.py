@@ -72,7 +72,7 @@ def car_table(runs: Sequence[CarRun]) -> str:
     """Write what the episodes cost, and which runs their limit ended."""
     notes = [f"{run.label}, run {run.number}: {run.truncation}" for run in runs if run.truncation]
     parts = [
-        columns(rows_of(runs), right="1234567"),
+        columns(rows_of(runs), right=range(1, 8)),
         "published for PSRL-SSP: from about 3,000 to about 250 an episode",
     ]
     return "\n\n".join([*parts, *(["\n".join(notes)] if notes else [])])
@@ -83,5 +83,5 @@ def publish_car(runs: Sequence[CarRun], folder: Path) -> str:
     files = figure_files(folder / "mountain-car")
     save_figure(car_figure(runs), files)
     table = folder / "mountain-car.md"
-    write_text(table, markdown_table(rows_of(runs), right="1234567") + "\n")
+    write_text(table, markdown_table(rows_of(runs), right=range(1, 8)) + "\n")
     return "\n\n".join([car_table(runs), "\n".join(str(path) for path in (*files, table))])

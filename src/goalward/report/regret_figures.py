@@ -95,6 +95,8 @@ def draw_panel(
     if not panel.lines:
         some = any(len(cell.runs) for cell in cells)
         say_empty(panel, "no episode that all runs finished" if some else "no runs yet")
+    elif all(np.isnan(np.asarray(line.get_ydata())).all() for line in panel.lines):
+        say_empty(panel, "V* is not known: no regret")
     longest = max(cell.cell.episodes for cell in cells)
     if axes == "log":
         panel.set_xscale("log")
@@ -103,6 +105,7 @@ def draw_panel(
         if len(means):  # an empty logarithmic axis has no limits
             panel.set_yscale("log", nonpositive="mask")
             panel.set_ylim(bottom=0.5 * means.min())
+            say_zero(panel, [cell.cell.agent.label for cell in cells if is_zero(cell.curves[measure])])
         panel.set_xlim(right=1.05 * longest)
     else:
         panel.set_xlim(0, 1.02 * longest)
@@ -113,6 +116,17 @@ def draw_panel(
 
 def say_empty(panel: Axes, message: str) -> None:
     panel.text(0.5, 0.5, message, transform=panel.transAxes, ha="center", va="center", color="#444444")
+
+
+def is_zero(curves: Floats) -> bool:
+    """Whether all runs have a regret of zero throughout; such a line is not on logarithmic axes."""
+    return bool(len(curves)) and not np.nan_to_num(curves).any()
+
+
+def say_zero(panel: Axes, agents: list[str]) -> None:
+    if agents:
+        message = mathtext(f"zero throughout: {', '.join(agents)}")
+        panel.text(0.98, 0.02, message, transform=panel.transAxes, ha="right", va="bottom", fontsize=9, color="#444444")
 
 
 def log_start(points: Floats) -> float:

@@ -1,12 +1,13 @@
-"""One run as a figure: on a grid its last plan and its visits, elsewhere its regret."""
+"""One run as a figure: on a grid its last plan and its visits, elsewhere its regret or its costs."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from goalward.arrays import Int64s
-from goalward.errors import SettingError
 from goalward.execution.rerun import Final
 from goalward.learning.replay import Frame, Replay
 from goalward.learning.run import Run
@@ -16,7 +17,7 @@ from goalward.report.figure_style import finish_axes, grouped_ticks, new_figure
 from goalward.report.plan_figure import plan_figure
 from goalward.text_escapes import mathtext
 
-__all__ = ["frame_plan", "run_figure"]
+__all__ = ["curve_figure", "frame_plan", "run_figure"]
 
 
 def run_figure(world: SSP, run: Run, replay: Replay, title: str) -> Figure:
@@ -44,17 +45,25 @@ def visits_of(replay: Replay) -> Int64s:
 
 
 def curve_figure(run: Run, title: str) -> Figure:
-    """Draw both regrets of a run along its episodes."""
-    if np.isnan(run.optimal_value):
-        raise SettingError("the true model is not known, so there is no regret to draw, and no grid either")
+    """Draw both regrets of a run along its episodes; without a model, the costs of the episodes and their average."""
     style = agent_styles([(run.agent.name, run.agent.name)])[run.agent.name]
+    thin: dict[str, Any] = {"color": style.colour, "linewidth": 0.9, "alpha": 0.55}
+    thick: dict[str, Any] = {"color": style.colour, "linewidth": 2.0}
     figure = new_figure(6.4, 4.0)
     axes = figure.subplots()
     episodes = np.arange(1, len(run.costs) + 1)
-    axes.plot(episodes, run.regret, color=style.colour, linewidth=0.9, alpha=0.55, label="realised regret")
-    axes.plot(episodes, run.gap_regret, color=style.colour, linewidth=2.0, label="gap regret")
+    if run.has_model:
+        axes.plot(episodes, run.regret, label="realised regret", **thin)
+        axes.plot(episodes, run.gap_regret, label="gap regret", **thick)
+        axes.set_ylabel("regret, one run")
+    else:
+        axes.plot(episodes, run.costs, label="cost of the episode", **thin)
+        axes.plot(episodes, np.cumsum(run.costs) / episodes, label="average so far", **thick)
+        axes.set_ylabel("cost, one run")
     axes.set_xlabel("episode")
-    axes.set_ylabel("regret, one run")
+    axes.set_xlim(left=0.0)
+    if axes.dataLim.ymin >= 0.0:
+        axes.set_ylim(bottom=0.0)
     axes.xaxis.set_major_formatter(grouped_ticks())
     axes.yaxis.set_major_formatter(grouped_ticks())
     axes.set_title(mathtext(title))

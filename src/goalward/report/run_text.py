@@ -64,7 +64,7 @@ def run_table(run: Run, seconds: float) -> str:
         outside = [CAUSES[flag] for flag in Ended if flag & run.ended and flag is not Ended.EPISODES]
         why = f"{' and '.join(outside)} ended the run" if outside else "the environment cut the others off"
         facts.append(("truncated", f"{reached:,} of {run.episodes:,} episodes reached the goal; {why}"))
-    return columns(rows, right="".join(map(str, range(len(heading))))) + "\n\n" + columns(facts)
+    return columns(rows, right=range(len(heading))) + "\n\n" + columns(facts)
 
 
 def run_document(run: Run, seconds: float) -> dict[str, Any]:

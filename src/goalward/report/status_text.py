@@ -28,7 +28,7 @@ def status_text(status: Status) -> str:
     stored, size = results.count()
     failed = sum(len(cell.failed) for cell in results.cells)
     to_go = size - stored - failed
-    lines = [columns(rows, right="2345"), "", f"{stored:,} of {size:,} runs stored and sound"]
+    lines = [columns(rows, right=[2, 3, 4, 5]), "", f"{stored:,} of {size:,} runs stored and sound"]
     again = [f"makes the other {to_go:,}"] * bool(to_go) + [f"tries the {failed:,} that failed again"] * bool(failed)
     lines[-1] += f"; goalward run {' and '.join(again)}" if again else ": complete"
     if status.failures:
@@ -104,7 +104,7 @@ def failures_text(failures: Sequence[Failure]) -> str:
         shown = error if len(error) <= LONGEST_ERROR else f"{error[:LONGEST_ERROR]}..."
         rows.append((each.world, each.agent, str(each.run), shown, each.path.name))
     count = f"{len(failures):,} run{'s' * (len(failures) != 1)} failed"
-    lines = [f"{count}; their tracebacks are in {failures[0].path.parent}", columns(rows, right="2")]
+    lines = [f"{count}; their tracebacks are in {failures[0].path.parent}", columns(rows, right=[2])]
     if len(failures) > MOST_LINES:
         lines.append(f"  and {len(failures) - MOST_LINES:,} more; goalward status --json lists all")
     return "\n".join(lines)

@@ -24,7 +24,7 @@ def listing_text(runs: Sequence[ListedRun]) -> str:
         regret = "" if final is None else number(final, 6)
         rows.append((each.key[:SHOWN], each.design.name, each.cell.world.label, each.cell.agent.label,
                      f"{each.cell.episodes:,}", str(each.run), each.state, regret))  # fmt: skip
-    return columns(rows, right="457")
+    return columns(rows, right=[4, 5, 7])
 
 
 def listing_document(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:

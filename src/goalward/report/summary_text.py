@@ -12,7 +12,7 @@ from goalward.text_escapes import markdown
 __all__ = ["markdown_text", "measured", "summary_document", "summary_text"]
 
 HEADINGS = ("agent", "regret", "median", "gap regret", "exponent", "steps", "seconds")
-NUMBERS = "123456"
+NUMBERS = range(1, 7)
 SWEEP_HEADINGS = ("world", "agent", "setting", "exponent")
 
 

@@ -134,8 +134,7 @@ def solution_table(ssp: SSP, solution: Solution, tolerance: float, limit: int) -
         name = (state_label(ssp, state),) if labelled else ()
         chance = () if chances is None else (number(chances[state], digits, zeros=True),)
         rows.append((str(state), *name, *numbers, *chance, ssp.action_name(int(solution.policy[state]))))
-    right = ("0234" if labelled else "0123") + ("" if chances is None else "5" if labelled else "4")
-    return columns(rows, right=right)
+    return columns(rows, right=[0, *range(1 + labelled, len(rows[0]) - 1)])
 
 
 def digits_of(tolerance: float) -> int:

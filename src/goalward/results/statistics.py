@@ -2,18 +2,18 @@
 
 Mean with t-interval
     For n runs with mean m and standard deviation s: m +- t_{n-1} s / sqrt(n), t_{n-1} the quantile of Student's t.
-    Exact for normal runs, good for the mean of ten that are not too skewed.
+    Exact for normal runs; for ten skewed runs it contains the true mean less often than its level says.
 
 Bootstrap interval (BCa)
     The quantiles of the means of resampled runs, at levels corrected for bias and for skewness (Efron 1987), by
-    `scipy.stats.bootstrap`. For runs that are skewed.
+    `scipy.stats.bootstrap`. Its ends follow the skewness of the runs, but from ten runs it is too short as well.
 
 Paired comparison
-    Run r of two agents has the same world and the same luck, so their differences are compared: their mean with
-    t-interval, and the permutation test. If the agents were alike, every difference could as well have the other sign:
-    the p-value is the share of sign patterns whose |mean| is at least the one observed. All 2^n patterns up to n = 16,
-    otherwise 100,000 random ones, the observed one counted among them. (`scipy.stats.permutation_test` gives the same
-    and takes thirty times as long.)
+    Run r of two agents has the same world and the same random transitions, so their differences are compared: their
+    mean with t-interval, and the permutation test. If the agents were alike, every difference could as well have the
+    other sign: the p-value is the share of sign patterns whose |mean| is at least the one observed. All 2^n patterns up
+    to n = 16, otherwise 100,000 random ones, the observed one counted among them. (`scipy.stats.permutation_test` gives
+    the same and takes thirty times as long.)
 
 Growth exponent
     The slope of log(mean regret after k episodes) on log k by least squares, at points evenly spread in log k over the
@@ -33,6 +33,7 @@ from scipy.special import stdtrit
 
 from goalward.arrays import Floats
 from goalward.errors import SettingError
+from goalward.settings import checked_number
 
 __all__ = [
     "FEW_RUNS", "Comparison", "Interval", "bootstrap_interval", "checked_level", "compare_pairs", "growth_across",
@@ -79,10 +80,8 @@ class Comparison:
 
 
 def checked_level(level: float) -> float:
-    """Return a confidence level; raise SettingError if it is outside the open interval from 0 to 1."""
-    if not 0.0 < level < 1.0:
-        raise SettingError(f"level is {level!r}; it must lie between 0 and 1, such as 0.95")
-    return level
+    """Return a confidence level; raise SettingError if it is not a number between 0 and 1."""
+    return checked_number("level", level, high=1.0, open=True, note=", such as 0.95")
 
 
 def mean_interval(samples: Floats, level: float = 0.95) -> Interval:

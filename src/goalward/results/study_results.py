@@ -157,7 +157,7 @@ class Results:
             for row in summarise(self).rows
         ]  # fmt: skip
         headings = ("world", "agent", "complete runs", "regret", "gap regret")
-        table = table_html(headings, rows, right="234")
+        table = table_html(headings, rows, right=[2, 3, 4])
         facts = [("runs", f"{stored:,} of {planned:,} stored")]
         hint = "means with 95 % intervals; <code>goalward.report(results)</code> shows the page"
         return facts_html(f"Results of {self.design.name}", facts, table, hint)

@@ -14,6 +14,7 @@ from goalward.results.statistics import (
     Comparison,
     Interval,
     bootstrap_interval,
+    checked_level,
     compare_pairs,
     growth_across,
     growth_along,
@@ -25,8 +26,6 @@ from goalward.results.table import Table
 __all__ = ["Row", "Summary", "SweepRow", "compare", "notes_on_pairs", "summarise", "sweep_rows"]
 
 MOST_NOTES = 8
-ROUNDING = 1e-9
-"""Gaps per episode as small as this are rounding of the planner."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +100,7 @@ class Summary:
 
 def summarise(results: Results, level: float = 0.95, bootstrap: bool = False) -> Summary:
     """Return the numbers of a study, with t-intervals or bootstrap intervals."""
+    checked_level(level)
     interval = bootstrap_interval if bootstrap else mean_interval
     rows = [row_of(results, cell, level, interval) for cell in results.cells]
     method = "bootstrap" if bootstrap else "t"
@@ -122,19 +122,11 @@ def row_of(results: Results, cell: CellResults, level: float, interval: Callable
         median(finals["regret"]),
         interval(finals["gap_regret"], level),
         median(finals["gap_regret"]),
-        exponent_of(cell, level),
+        growth_along(cell.points.astype(np.float64), cell.curves["gap_regret"][complete], level),
         float(cell.total_steps[complete].mean()) if complete.any() else np.nan,
         float(cell.seconds[complete].mean()) if complete.any() else np.nan,
         cell.caveat,
     )
-
-
-def exponent_of(cell: CellResults, level: float) -> Interval:
-    """Return the growth exponent of the gap regret; NaN where the regret is mere rounding."""
-    curves = cell.curves["gap_regret"][cell.complete]
-    if len(curves) and curves[:, -1].mean() <= ROUNDING * cell.cell.episodes:
-        return Interval(np.nan, np.nan, np.nan, len(curves))
-    return growth_along(cell.points.astype(np.float64), curves, level)
 
 
 def median(samples: Floats) -> float:

@@ -140,7 +140,7 @@ class Study:
         design = self.design
         facts = [("about", design.description or "-"), ("runs", f"{design.size:,}, {design.runs:,} of each cell")]
         rows = [(cell.world.label, cell.agent.label, f"{cell.episodes:,}") for cell in design.cells]
-        return facts_html(f"Study {design.name}", facts, table_html(("world", "agent", "episodes"), rows, right="2"))
+        return facts_html(f"Study {design.name}", facts, table_html(("world", "agent", "episodes"), rows, right=[2]))
 
     def __repr__(self) -> str:
         design = self.design
