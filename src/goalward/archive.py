@@ -23,6 +23,9 @@ __all__ = ["check_header", "damaged", "read", "write"]
 
 Arrays = dict[str, NDArray[Any]]
 
+LARGEST = 1 << 32
+"""How many bytes the content of an archive may have: a small file can unpack to far more than the memory."""
+
 
 def write(path: Path, format: str, version: int, tree: dict[str, Any]) -> None:
     """Write a tree whole, or leave what was there untouched."""
@@ -30,6 +33,9 @@ def write(path: Path, format: str, version: int, tree: dict[str, Any]) -> None:
     values = split(tree, "", arrays)
     header = {"format": format, "version": version, "values": values, "checksum": checksum(values, arrays)}
     contents: dict[str, Any] = {"header": np.array(json.dumps(header)), **arrays}
+    size = sum(array.nbytes for array in contents.values())
+    if size > LARGEST:
+        raise FileError(f"{path}: cannot be written (it has {size:,} bytes; the most that is read is {LARGEST:,})")
     try:
         with replacing(path) as file:
             np.savez_compressed(file, **contents)
@@ -65,8 +71,13 @@ def read_parts(path: Path) -> tuple[dict[str, Any], Arrays]:
     with file:
         try:
             with np.load(file, allow_pickle=False) as archive:
+                size = sum(member.file_size for member in archive.zip.infolist())
+                if size > LARGEST:
+                    raise FileError(f"{path}: would unpack to {size:,} bytes; the most that is read is {LARGEST:,}")
                 header = json.loads(str(archive["header"]))
                 return header, {name: archive[name] for name in archive.files if name != "header"}
+        except FileError:
+            raise
         # The readers of damaged archives raise a dozen types, zlib.error and tokenize.TokenError among them.
         except Exception as error:
             raise damaged(path, error) from None

@@ -278,6 +278,46 @@ def test_actions_that_are_not_available() -> None:
         belief.restore(made(seen).to_state())
 
 
+def abyss() -> SSP:
+    """A leap that may end in an abyss, from which one can only give up."""
+    rows = [("edge", "go", "far side", 0.5, 1.0), ("edge", "go", "abyss", 0.5, 1.0), ("abyss", "go", "abyss", 1.0, 1.0)]
+    return SSP.from_transitions(rows, goals=["far side"]).with_give_up(10.0)
+
+
+def test_giving_up_is_known() -> None:
+    world = abyss()
+    belief = Neighbourhoods().belief(Task.of(world, 1))
+    for model in (belief.mean(), *(belief.sample(np.random.default_rng(seed)) for seed in range(20))):
+        np.testing.assert_array_equal(model.to_dense()[:, 1], world.to_dense()[:, 1])
+        assert SSP.from_rows(*model.arrays, give_up=1).give_up == 1
+    assert not gw.learn(PSRL(Neighbourhoods()), world, 20, seed=1, max_steps=20_000).truncated
+
+
+def test_giving_up_says_nothing_about_other_actions() -> None:
+    task = Task.of(abyss(), 1)
+    steps = Steps(*(np.array(column) for column in ([0, 1, 1, 1], [0, 0, 1, 1], [1.0, 1.0, 10.0, 10.0], [1, 1, 0, 0])))
+    one, other = Neighbourhoods().belief(task), Neighbourhoods().belief(task)
+    one.update(steps)
+    other.update(steps.part(0, 2))
+    assert one.sample(np.random.default_rng(3)) == other.sample(np.random.default_rng(3))
+    again = Neighbourhoods().belief(task)
+    again.restore(one.to_state())
+    assert again.sample(np.random.default_rng(4)) == one.sample(np.random.default_rng(4))
+
+
+def test_states_in_which_one_can_only_give_up() -> None:
+    """However often the abyss was seen to lead to itself, the goal is reached from the start."""
+    task = Task.of(abyss(), 1)
+    belief = Neighbourhoods().belief(task)
+    many = np.ones(10**6, dtype=np.int64)
+    belief.update(Steps(many, many - 1, np.ones(10**6), many))
+    assert len(structure(belief.sample(np.random.default_rng(0))).dead_ends) == 0
+    costs = task.costs.copy()
+    costs[1, 0] = np.inf
+    model = Neighbourhoods().belief(Task(costs, 0, 1, 1)).sample(np.random.default_rng(0))
+    assert model.available.tolist() == [[True, False], [False, True]]
+
+
 def test_states_without_a_way_to_the_goal_are_named() -> None:
     costs = np.ones((3, 2))
     costs[2] = np.inf

@@ -8,7 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from goalward import TiedDirichlet, agents, learn, worlds
+from goalward import SSP, TiedDirichlet, agents, learn, worlds
+from goalward.agents import PSRL
 from goalward.errors import BeliefError, SettingError, ShapeError, UnreachableGoalError
 from goalward.model.task import Steps, Task
 
@@ -146,15 +147,58 @@ def test_groups_are_apart() -> None:
     np.testing.assert_allclose(belief.marginals(1, 0).mean, [0.5, 0.5], rtol=1e-12)
 
 
-@pytest.mark.parametrize("world", [worlds.grid_world(), worlds.grid_map(success=0.7)])
-def test_slip_describes_the_grid(world) -> None:  # type: ignore[no-untyped-def]
+WINDY = """
+    wind = 0 1 -1 2
+    S...
+    ....
+    .#.O
+    ...G
+"""
+
+
+@pytest.mark.parametrize(
+    ("world", "success"),
+    [
+        (worlds.grid_world(), 0.85),
+        (worlds.grid_map(success=0.7), 0.7),
+        (worlds.grid_map(WINDY.replace("O", "."), success=0.7), 0.7),
+        (worlds.grid_map(WINDY, success=0.7).with_give_up(20.0), 0.7),
+    ],
+)
+def test_slip_describes_the_grid(world: SSP, success: float) -> None:
     """With the true slip the tied rows are the world's."""
     belief = TiedDirichlet.slip(world).belief(Task.of(world, 1))
-    success = 0.7 if world.states > 11 else 0.85
     phi = np.array([success] + [(1.0 - success) / 3.0] * 3)
     np.testing.assert_array_equal(belief.indptr, world.indptr)
     np.testing.assert_array_equal(belief.successors, world.successors)
     np.testing.assert_allclose((belief.masks @ phi)[belief.cells], world.probabilities, rtol=1e-12)
+
+
+def test_a_windy_grid_is_learnt_with_the_slip_prior() -> None:
+    world = worlds.windy_grid()
+    assert not learn(PSRL(TiedDirichlet.slip(world)), world, 20, seed=1, max_steps=20_000).truncated
+
+
+def test_steps_that_no_slip_explains_are_refused_at_once() -> None:
+    with pytest.raises(SettingError, match=r"\(state 3, action 3\) can lead to state 13, which no slip explains"):
+        TiedDirichlet.slip(worlds.windy_grid(gusts=0.1))
+
+
+def test_giving_up_is_known() -> None:
+    world = worlds.grid_map(WINDY, success=0.7)
+    known = world.with_give_up(20.0)
+    prior = TiedDirichlet.slip(world)  # it may come without the action
+    belief = prior.belief(Task.of(known, 1))
+    assert belief.sample(np.random.default_rng(0)) == TiedDirichlet.slip(known).belief(Task.of(known, 1)).sample(
+        np.random.default_rng(0)
+    )
+    fresh = belief.marginals(5, 0).mean
+    many = np.full(1000, 5)
+    belief.update(Steps(many, np.full(1000, known.give_up), np.full(1000, 20.0), np.zeros(1000, dtype=np.int64)))
+    np.testing.assert_array_equal(belief.marginals(5, 0).mean, fresh)
+    for model in (belief.mean(), belief.sample(np.random.default_rng(1))):
+        np.testing.assert_allclose(model.to_dense()[:, 4], known.to_dense()[:, 4], rtol=1e-12)
+    assert not learn(PSRL(prior), world, 20, seed=1, give_up_cost=20.0, max_steps=20_000).truncated
 
 
 def test_every_cell_teaches_every_other() -> None:

@@ -1,12 +1,14 @@
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goalward import SSP, GridLayout, solve, structure
-from goalward.errors import ModelError, SettingError, UnreachableGoalError
+from goalward import SSP, GridLayout, learn, solve, structure
+from goalward.agents import PSRL
+from goalward.errors import ModelError, SettingError, ShapeError, UnreachableGoalError
 from goalward.model.give_up import GIVE_UP
 from strategies import models
 
@@ -27,10 +29,9 @@ def test_the_rows_are_those_of_a_model_that_is_checked(ssp: SSP, cost: float) ->
     P[:, :A] = ssp.to_dense()
     P[np.arange(S) != ssp.initial_state, A, ssp.initial_state] = 1.0
     costs = np.column_stack([np.where(ssp.available, ssp.costs, 0.0), np.full(S, cost)])
-    expected = SSP.from_dense(P, costs, ssp.initial_state)
+    rows = SSP.from_dense(P, costs, ssp.initial_state)
     found = ssp.with_give_up(cost)
-    assert found == expected
-    assert found.digest == expected.digest
+    assert found == SSP.from_rows(*rows.arrays, rows.initial_state, give_up=A)
 
 
 @given(models(costs=("unit", "ties", "real"), tiny=False))
@@ -75,3 +76,61 @@ def test_giving_up_comes_once_and_last() -> None:
 def test_a_goal_that_no_path_reaches_stays_out_of_reach() -> None:
     with pytest.raises(UnreachableGoalError):
         solve(leap(0.5).with_initial_state(1).with_give_up(1.0))
+
+
+ENDINGS = [".npz", ".json", ".csv", ".parquet", ".umb", ".drn", ".drn.gz"]
+
+
+def late_climb() -> SSP:
+    """Return a model in which one action is met only after giving up, when the states are read in order."""
+    rows = [("edge", "leap", "far side", 0.5, 1.0), ("edge", "leap", "ledge", 0.5, 1.0)]
+    rows += [("ledge", "wait", "ledge", 1.0, 1.0), ("crest", "climb", "edge", 1.0, 1.0)]
+    return SSP.from_transitions(rows, goals=["far side"], initial_state="edge").with_give_up(10.0)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_saved_model_still_knows_what_giving_up_does(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"model{ending}"
+    late_climb().save(path)
+    back = SSP.load(path)
+    assert back.give_up == back.actions - 1
+    assert back.action_name(back.actions - 1) == GIVE_UP
+    assert solve(back).values[back.initial_state] == solve(late_climb()).values[0]
+    with pytest.raises(SettingError, match="one can give up already"):
+        back.with_give_up(1.0)
+
+
+def test_a_reloaded_model_gives_the_same_run(tmp_path: Path) -> None:
+    ssp = leap(0.5).with_give_up(2.0)
+    for ending in (".npz", ".json"):
+        ssp.save(tmp_path / f"model{ending}")
+        back = SSP.load(tmp_path / f"model{ending}")
+        assert back == ssp
+        assert np.array_equal(learn(PSRL(), back, 30, 1).costs, learn(PSRL(), ssp, 30, 1).costs)
+
+
+def test_an_action_that_is_not_known_to_give_up_makes_another_model(tmp_path: Path) -> None:
+    """The agent has to learn what that action does, so the same seed gives another run."""
+    known = leap(0.5).with_give_up(2.0)
+    unknown = SSP.from_rows(*known.arrays, action_names=known.action_names)
+    assert unknown != known
+    assert unknown.digest != known.digest
+    for ending in (".npz", ".json"):
+        unknown.save(tmp_path / f"model{ending}")
+        assert SSP.load(tmp_path / f"model{ending}").give_up is None
+
+
+def test_an_action_of_that_name_that_leads_elsewhere_is_an_ordinary_one() -> None:
+    steps = {"state": ["a", "b", "b"], "action": ["go", "go", GIVE_UP], "next_state": ["b", "goal", "goal"]}
+    ssp = SSP.from_table({**steps, "probability": [1.0] * 3, "cost": [1.0] * 3})
+    assert ssp.give_up is None
+    assert ssp.with_give_up(1.0).give_up == 2
+
+
+@pytest.mark.parametrize("action", [0, 2, -1, True, "go"])
+def test_giving_up_is_the_last_action_and_leads_to_the_start(action: object) -> None:
+    known = leap(0.5).with_give_up(2.0)
+    with pytest.raises(ShapeError, match="give_up is"):
+        SSP.from_rows(*known.arrays, give_up=action)  # type: ignore[arg-type]
+    with pytest.raises(ShapeError, match="give_up is"):
+        SSP.from_rows(*known.arrays, initial_state=1, give_up=1)

@@ -309,3 +309,17 @@ def test_what_is_no_archive_brings_no_advice_to_unpickle(content: bytes, tmp_pat
     path.write_bytes(content)
     with pytest.raises(FileError, match=r"damaged, or not a file of goalward's \(it is not an \.npz archive\); save"):
         SSP.load(path)
+
+
+def test_an_archive_that_would_unpack_to_gigabytes_is_refused(tmp_path: Path) -> None:
+    """The sizes in the directory of the archive are forged; making such a file would take long."""
+    path = tmp_path / "model.npz"
+    named().save(path)
+    content = bytearray(path.read_bytes())
+    at = content.find(b"PK\1\2")
+    while at >= 0:
+        content[at + 24 : at + 28] = b"\xf0\xff\xff\xff"
+        at = content.find(b"PK\1\2", at + 1)
+    path.write_bytes(bytes(content))
+    with pytest.raises(FileError, match=r"model\.npz: would unpack to .* bytes; the most that is read is"):
+        SSP.load(path)

@@ -7,7 +7,7 @@ from matplotlib.quiver import Quiver
 from goalward import SSP
 from goalward.errors import ShapeError
 from goalward.report.grid_figure import grid_figure, ink_colours, tick_step
-from goalward.worlds import grid_map, grid_world, random_mdp_v0
+from goalward.worlds import grid_map, grid_world, random_mdp_v0, windy_grid
 
 
 def draw(world, value=2.0, action=1):
@@ -73,6 +73,13 @@ def test_ground_with_a_price_of_its_own_is_ruled():
         hatch: [path.vertices[:4].mean(axis=0).tolist() for path in each.get_paths()] for hatch, each in ruled.items()
     }
     assert sorted(places.values()) == [[[1.0, 0.0], [1.0, 1.0]], [[2.0, 0.0]]]
+
+
+def test_the_wind_stands_beside_the_number_of_its_column():
+    labels = [label.get_text() for label in draw(windy_grid()).axes[0].get_xticklabels()]
+    assert labels == ["0", "1", "2", "3 ↑1", "4 ↑1", "5 ↑1", "6 ↑2", "7 ↑2", "8 ↑1", "9"]
+    falling = draw(grid_map("wind = -1 0\nS.\n.G"))
+    assert falling.axes[0].get_xticklabels()[0].get_text() == "0 ↓1"
 
 
 def test_actions_that_are_no_directions_are_written():

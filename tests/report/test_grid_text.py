@@ -6,7 +6,7 @@ from goalward.errors import ShapeError
 from goalward.model.layout import state_label
 from goalward.report.grid_text import grid_text
 from goalward.report.symbols import ASCII, UNICODE, action_marks
-from goalward.worlds import grid_map, grid_world, random_mdp_v0
+from goalward.worlds import grid_map, grid_world, random_mdp_v0, windy_grid
 
 WALLED = grid_map("S.#.\n..#.\n.G##")
 VALUES = np.array([3.5, 2.66, np.inf, 2.4, 12.0, np.inf, 1.25])
@@ -50,6 +50,13 @@ def test_bare_arrows_where_boxes_do_not_fit():
 def test_nothing_where_nothing_fits(rows, columns, width):
     world = grid_world(rows, columns)
     assert grid_text(world, np.ones(world.states), np.zeros(world.states, dtype=np.int64), width=width) is None
+
+
+@pytest.mark.parametrize("width", [120, 40])
+def test_the_wind_of_the_columns_is_below(width):
+    world = windy_grid()
+    picture = grid_text(world, np.ones(world.states), np.zeros(world.states, dtype=np.int64), width=width)
+    assert picture.splitlines()[-1] == "wind of the columns, in cells upwards: 0 0 0 1 1 1 2 2 1 0"
 
 
 def test_legend_names_only_what_is_there():

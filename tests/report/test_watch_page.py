@@ -409,3 +409,12 @@ def test_the_verb(tmp_path, capsys, monkeypatch):
             main(["watch", "grid-world", "--episodes", "2", *arguments])
         assert done.value.code == 2
         assert message in capsys.readouterr().err
+
+
+def test_the_wind_is_drawn_in_its_cells(visit, tmp_path):
+    world = gw.worlds.windy_grid()
+    run = gw.learn(agents.PSRL(gw.TiedDirichlet.slip(world)), world, 5, 0, keep_replay=True)
+    page = visit(gw.watch(run, world="windy-grid").save(tmp_path / "watch.html"))
+    shown = page.eval_on_selector_all(".cell .wind", "signs => signs.map((sign) => sign.textContent)")
+    # Seven rows, four columns of force 1 and two of force 2; the goal lies in one of the latter.
+    assert sorted(shown) == ["↑1"] * 28 + ["↑2"] * 13

@@ -135,6 +135,10 @@ def test_what_is_missing_is_said() -> None:
         decompose(learn(PosteriorMean(), world, 5, keep_plans=True, keep_steps=True), world)
     with pytest.raises(TheoryError, match="the world is not the one of the run"):
         decompose(recorded("grid"), worlds.random_mdp_v0())
+    with pytest.raises(TheoryError, match="the world is not the one of the run"):
+        decompose(recorded("grid"), worlds.grid_world(success=0.5))  # costs and start are the same
+    with pytest.raises(TheoryError, match="sharpness 4"):
+        decompose(learn(PSRL(sharpness=4.0), world, 5, keep_plans=True, keep_steps=True), world)
 
 
 def test_only_runs_from_scratch_count() -> None:

@@ -118,5 +118,7 @@ def test_bad_input() -> None:
         agreement(np.ones((1, 1)), np.ones((1, 1)), ["x"])
     with pytest.raises(TheoryError, match="draws no models"):
         sample_pair(PosteriorMean(Dirichlet(1.0)), COSTS, 1, 5, 0, WANTED)
+    with pytest.raises(TheoryError, match="sharpness 4"):
+        sample_pair(PSRL(Dirichlet(1.0), sharpness=4.0), COSTS, 1, 5, 0, WANTED)
     with pytest.raises(SettingError, match="epoch"):
         sample_pair(PSRL(), COSTS, 0, 5, 0, WANTED)

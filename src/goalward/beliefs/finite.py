@@ -86,7 +86,7 @@ class FinitePrior(Prior):
 
     def to_state(self) -> dict[str, Any]:
         """Return all of the prior as names with plain data and arrays."""
-        names = ("indptr", "successors", "probabilities", "costs", "initial_state")
+        names = ("indptr", "successors", "probabilities", "costs", "initial_state", "give_up")
         models = {str(i): {name: getattr(model, name) for name in names} for i, model in enumerate(self.models)}
         return {"kind": self.kind, "models": models, "weights": self.weights}
 

@@ -3,7 +3,7 @@
 Given the sizes k and l, a successor seen c times in a row has the mean (1 + c)/(l + N). The other l - k0 members of the
 row are uniform among the k - k0 of the neighbourhood that the row has not shown, and share (l - k0)/(l + N). What the
 state has never shown lies in the neighbourhood with probability (k - K0)/(n - K0). The expectation over sizes is a sum
-over k and l, in logarithms, in the notation of `neighbourhood_sizes`.
+over k and l, in logarithms, in the notation of `neighbourhood_evidence`.
 """
 
 from __future__ import annotations

@@ -3,18 +3,19 @@
 Prior
     n = S + 1 successors, the goal among them. Two unknown laws of sizes are shared by the whole world: h1, of the sizes
     of neighbourhoods, and h2, of the sizes of rows. All pairs of laws have the same weight
-    (`neighbourhood_sizes.laws`).
+    (`neighbourhood_laws.laws`).
 
         each state:    k_s from h1 on 1..n;  B_s a uniform subset of size k_s of the successors
         each action:   l from h2 on 1..k_s;  R_sa a uniform subset of size l of B_s
                        theta(. | s, a) is Dirichlet(1, ..., 1) on R_sa
 
-    All of this is conditioned on the event that the goal can be reached from every state.
+    All of this is conditioned on the event that the goal can be reached from every state. Where giving up leads is
+    known; it is no part of a neighbourhood, but counts as a way.
 
 Posterior
     Given l, the probability of what was seen in a row depends on R_sa only through l, so sums over subsets are ratios
-    of binomial coefficients; `neighbourhood_sizes` has the formulas. Draw the pair of laws, the sizes, the subsets that
-    contain what was seen; repeat all of it until the goal can be reached from every state; then draw the rows from
+    of binomial coefficients; `neighbourhood_evidence` has the formulas. Draw the pair of laws, the sizes, the subsets
+    that contain what was seen; repeat all of it until the goal can be reached from every state; then draw the rows from
     Dirichlet(1 + counts). This is exact.
 
 Cost
@@ -41,7 +42,7 @@ from goalward.beliefs.neighbourhood_laws import laws
 from goalward.beliefs.neighbourhood_mean import expected_rows
 from goalward.beliefs.neighbourhood_sets import draw_sets, sort_rows, unreached
 from goalward.beliefs.neighbourhood_sizes import draw_sizes
-from goalward.beliefs.supports import all_rows
+from goalward.beliefs.supports import all_rows, give_up_rows
 from goalward.errors import UnreachableGoalError
 from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
@@ -96,8 +97,10 @@ class NeighbourhoodsBelief(Belief):
     def __init__(self, task: Task):
         self.task, self.counts = task, Counts(task)
         self.n = task.states + 1
-        self.available: Bools = task.available.reshape(-1).copy()
-        self.laws = laws(self.n, int(np.count_nonzero(self.available)))
+        self.learnt: Bools = task.available.copy()  # the pairs whose rows are unknown
+        if task.give_up is not None:
+            self.learnt[:, task.give_up] = False
+        self.laws = laws(self.n, int(np.count_nonzero(self.learnt)))
         self.forget()
 
     def forget(self) -> None:
@@ -113,7 +116,10 @@ class NeighbourhoodsBelief(Belief):
         )
 
     def update(self, steps: Steps) -> None:
-        """Count the steps."""
+        """Count the steps; where giving up leads is known."""
+        if self.task.give_up is not None:
+            unknown = steps.actions != self.task.give_up
+            steps = Steps(*(column[unknown] for column in steps))
         done, end = 0, len(steps.states)
         while done < end:
             done = observe(self.task.actions, steps, done, self.counts.rows, self.memory)
@@ -138,8 +144,12 @@ class NeighbourhoodsBelief(Belief):
 
         That condition ties all rows together, so the expectation under it has no closed form.
         """
-        indptr, successors = all_rows(self.task)
-        return self.task.model(indptr, successors, self.mean_rows()[self.available].ravel())
+        indptr, successors, _ = give_up_rows(self.task, *all_rows(self.task), self.task.costs.shape)
+        rows = self.mean_rows()
+        if self.task.give_up is not None:
+            rows[self.task.give_up :: self.task.actions, self.task.initial_state] = 1.0
+        pairs = np.repeat(np.arange(len(rows)), np.diff(indptr))
+        return self.task.model(indptr, successors, rows[pairs, successors])
 
     def mean_rows(self) -> Floats:
         """Return the expected rows as an array ``[S A, n]``."""
@@ -166,14 +176,16 @@ class NeighbourhoodsBelief(Belief):
         lost = np.zeros(n - 1, dtype=np.int64)
         for _ in range(DRAWS):
             entries, choices = draw_sizes(
-                rng.random(n + len(lengths)), posterior, A, n, self.available, self.laws, rows, self.memory,
+                rng.random(n + len(lengths)), posterior, A, n, self.learnt.ravel(), self.laws, rows, self.memory,
                 neighbourhood, lengths,
             )  # fmt: skip
-            successors, leading = np.empty(entries, dtype=np.int32), np.empty(entries, dtype=np.int32)
+            successors = np.empty(entries, dtype=np.int32)
             draw_sets(rng.random(choices), A, n, neighbourhood, lengths, rows, indptr, successors)
+            indptr, successors, _ = give_up_rows(self.task, indptr, successors, self.task.costs.shape)
+            leading = np.empty(len(successors), dtype=np.int32)
             state = unreached(A, indptr, successors, start, leading)
             if state < 0:
-                counts = np.empty(entries, dtype=np.int64)
+                counts = np.empty(len(successors), dtype=np.int64)
                 sort_rows(start, leading, indptr, rows, successors, counts)
                 return indptr, successors, counts
             lost[state] += 1
@@ -189,10 +201,10 @@ class NeighbourhoodsBelief(Belief):
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what `to_state` returned; raises ValueError where it does not fit."""
         self.counts.restore(state)
-        wrong = (self.counts.visits > 0) & ~self.task.available
+        wrong = (self.counts.visits > 0) & ~self.learnt
         if wrong.any():
             row = np.argwhere(wrong)[0]
-            raise ValueError(f"(state {row[0]}, action {row[1]}) has visits, but is not available")
+            raise ValueError(f"(state {row[0]}, action {row[1]}) has visits, but is not available, or known")
         self.forget()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:

@@ -25,6 +25,7 @@ Posterior
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -44,6 +45,8 @@ from goalward.beliefs.base import (
 )
 from goalward.errors import SettingError, ShapeError
 from goalward.model.checks import number_array
+from goalward.model.grid_steps import DIRECTIONS, WALL, neighbours
+from goalward.model.layout import GridLayout
 from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
 from goalward.seeds import generator
@@ -104,25 +107,39 @@ class TiedDirichlet(Prior):
     @classmethod
     def slip(cls, world: SSP, concentration: float = 0.1, sweeps: int = 50) -> TiedDirichlet:
         """Return the prior of a grid on which one slips the same way everywhere: ahead, right, back or left of it."""
-        if world.layout is None or world.action_names is None or set(world.action_names) != set(TURNS):
+        directions = (world.action_names or ())[: world.give_up]
+        if world.layout is None or set(directions) != set(TURNS):
             raise SettingError(
                 f"the world needs a layout and the actions {', '.join(TURNS)}; others can give outcomes themselves"
             )
-        return cls(slips(world), None, concentration, sweeps)
+        outcomes = slips(world, world.layout, directions)
+        check_outcomes(world, outcomes)
+        return cls(outcomes, None, concentration, sweeps)
 
     def belief(self, task: Task) -> TiedBelief:
-        """Start a belief about the shared distributions."""
-        if self.outcomes.shape[:2] != task.costs.shape or ((self.outcomes[:, :, 0] >= 0) != task.available).any():
+        """Start a belief about the shared distributions; outcomes may come without those of giving up, known anyway."""
+        prior = self if task.give_up is None else self.with_give_up(task, task.give_up)
+        if prior.outcomes.shape[:2] != task.costs.shape or ((prior.outcomes[:, :, 0] >= 0) != task.available).any():
             raise ShapeError(
                 f"outcomes describes {self.outcomes.shape[0]} states and {self.outcomes.shape[1]} actions; they and the"
                 f" available actions must be the task's, which has {task.states} and {task.actions}"
             )
-        belief = TiedBelief(task, self)
+        belief = TiedBelief(task, prior)
         weights = np.ones(belief.masks.shape[1]) / belief.masks.shape[1]
         check_reachable(
             task.model(belief.indptr, belief.successors, (belief.masks @ weights)[belief.cells]), "the prior"
         )
         return belief
+
+    def with_give_up(self, task: Task, give_up: int) -> TiedDirichlet:
+        """Return the prior in which every outcome of giving up leads to the start, so that it is known."""
+        S, A, m = self.outcomes.shape
+        if (S, min(A, give_up)) != (task.states, give_up):
+            return self
+        known = np.where(task.available[:, give_up], task.initial_state, -1)
+        outcomes = np.dstack([np.column_stack([self.outcomes[:, :give_up, j], known]) for j in range(m)])
+        groups = np.column_stack([self.groups[:, :give_up], np.zeros(S, dtype=np.int64)])
+        return TiedDirichlet(outcomes, groups, self.concentration, self.sweeps)
 
     def settings(self) -> dict[str, Any]:
         """Return what distinguishes this prior from others, as plain data; its tables by their digest."""
@@ -218,7 +235,7 @@ class TiedBelief(CountedBelief):
             # Given the splits the probability of a cell is a beta variate; the rest is the spread between chains.
             alpha = self.chains(generator(group), group, CHAINS)
             totals = alpha.sum(axis=1, keepdims=True)
-            means = alpha @ self.masks[cells].T / totals
+            means = np.minimum(alpha @ self.masks[cells].T / totals, 1.0)
             within = means * (1.0 - means) / (totals + 1.0)
             mean[cells], variance[cells] = means.mean(axis=0), within.mean(axis=0) + means.var(axis=0)
         return mean, variance
@@ -227,8 +244,9 @@ class TiedBelief(CountedBelief):
         """Return Dirichlet parameters at the ends of Gibbs chains, one row each; one row if none are needed."""
         cells = np.flatnonzero((self.cell_groups == group) & (self.counts > 0))
         told = self.masks[cells].sum(axis=1) == 1
+        says_nothing = self.masks[cells].all(axis=1)
         alpha = self.concentration + self.counts[cells[told]] @ self.masks[cells[told]]
-        sets = cells[~told]
+        sets = cells[~told & ~says_nothing]
         if not len(sets):
             return np.asarray(alpha)[np.newaxis]
         splits = np.zeros((count, self.masks.shape[1]))
@@ -296,25 +314,33 @@ def normalized(logarithms: Floats) -> Floats:
 
 # Each direction and what lies to the right of it.
 TURNS = {"up": "right", "right": "down", "down": "left", "left": "up"}
-MOVES = {"up": (-1, 0), "right": (0, 1), "down": (1, 0), "left": (0, -1)}
 
 
-def slips(world: SSP) -> Int64s:
-    """Return the outcomes of a slippery grid: ahead, right, back, left of the action's direction."""
-    assert world.layout is not None
-    assert world.action_names is not None
-    rows, columns = world.layout.rows, world.layout.columns
-    number = np.full((rows, columns), -1)
-    number.flat[world.layout.cells] = np.arange(world.states)
-    number.flat[world.layout.goals] = world.goal
-    row, column = np.divmod(world.layout.cells, columns)
-    reached = {}
-    for name, (down, right) in MOVES.items():
-        there = number[np.clip(row + down, 0, rows - 1), np.clip(column + right, 0, columns - 1)]
-        reached[name] = np.where(there < 0, np.arange(world.states), there)
-    outcomes = np.empty((world.states, world.actions, 4), dtype=np.int64)
-    for action, name in enumerate(world.action_names):
+def slips(world: SSP, layout: GridLayout, directions: Sequence[str]) -> Int64s:
+    """Return the outcomes of a slippery grid: ahead, right, back, left of the action's direction, with the wind."""
+    number = np.full((layout.rows, layout.columns), WALL, dtype=np.int32)
+    number.flat[layout.cells] = np.arange(world.states)
+    number.flat[layout.goals] = world.goal
+    reached = neighbours(number, layout.cells.astype(np.intp), layout.wind)
+    outcomes = np.empty((world.states, len(directions), 4), dtype=np.int64)
+    for action, name in enumerate(directions):
         for turn in range(4):
-            outcomes[:, action, turn] = reached[name]
+            outcomes[:, action, turn] = reached[:, DIRECTIONS.index(name)]
             name = TURNS[name]
+    outcomes[~world.available[:, : len(directions)]] = -1
     return outcomes
+
+
+def check_outcomes(world: SSP, outcomes: Int64s) -> None:
+    """Raise SettingError if the world has a transition that is none of the outcomes."""
+    states, actions = np.divmod(np.repeat(np.arange(world.available.size), np.diff(world.indptr)), world.actions)
+    known = actions < outcomes.shape[1]
+    states, actions, successors = states[known], actions[known], world.successors[known]
+    strange = (outcomes[states, actions] != successors[:, np.newaxis]).all(axis=1)
+    if strange.any():
+        first = int(np.argmax(strange))
+        reached = "the goal" if successors[first] == world.goal else f"state {successors[first]}"
+        raise SettingError(
+            f"(state {states[first]}, action {actions[first]}) can lead to {reached}, which no slip explains: a step to"
+            " a neighbouring cell, shifted by the wind of the column; give the outcomes with TiedDirichlet(outcomes)"
+        )

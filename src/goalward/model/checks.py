@@ -234,6 +234,23 @@ def checked_names(kind: str, names: Iterable[str] | None, count: int) -> tuple[s
     return given
 
 
+def checked_give_up(rows: ModelArrays, initial_state: int, give_up: object) -> int | None:
+    """Return the action that gives up; raise ShapeError unless it is the last and leads to the start from elsewhere."""
+    if give_up is None:
+        return None
+    S, A = len(rows.costs), int(rows.costs.shape[1])
+    first, end = rows.indptr[:-1].reshape(S, A)[:, -1], rows.indptr[1:].reshape(S, A)[:, -1]
+    leads_back = np.array_equal(end - first, np.arange(S) != initial_state) and bool(
+        (rows.successors[first[end > first]] == initial_state).all()
+    )
+    if isinstance(give_up, bool) or give_up != A - 1 or not leads_back:
+        raise ShapeError(
+            f"give_up is {give_up!r:.40}; it must be the last action, {A - 1}, which must lead to the start, state"
+            f" {initial_state}, with probability 1 from every other state"
+        )
+    return A - 1
+
+
 def checked_labels(
     shape: tuple[int, ...],
     initial_state: int,

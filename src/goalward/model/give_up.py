@@ -18,14 +18,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
 
-from goalward.errors import SettingError
+from goalward.errors import ModelError, SettingError
 from goalward.settings import checked_number
 
 if TYPE_CHECKING:
     from goalward.model.ssp import SSP
 
-__all__ = ["GIVE_UP", "with_give_up"]
+__all__ = ["GIVE_UP", "recognise_give_up", "with_give_up"]
 
 GIVE_UP = "give up"
 
@@ -52,3 +53,31 @@ def with_give_up(ssp: SSP, cost: float) -> SSP:
         action_names=(*names, GIVE_UP),
         give_up=A,
     )
+
+
+def recognise_give_up(ssp: SSP) -> SSP:
+    """Return a model from a format without a field for it with its action "give up" marked as such, as the last one.
+
+    The action must be the only one of its name (DRN writes ``give_up``) and lead to the start from every other state;
+    otherwise the model stays as it is.
+    """
+    names = [name.replace("_", " ") for name in ssp.action_names or ()]
+    if names.count(GIVE_UP) != 1:
+        return ssp
+    S, A = ssp.costs.shape
+    order = sorted(range(A), key=lambda action: names[action] == GIVE_UP)
+    kernel = sparse.csr_array((ssp.probabilities, ssp.successors, ssp.indptr), shape=(S * A, S + 1))
+    rows = kernel[(np.arange(S)[:, np.newaxis] * A + order).ravel()]
+    try:
+        return type(ssp).from_rows(
+            rows.indptr,
+            rows.indices,
+            rows.data,
+            ssp.costs[:, order],
+            ssp.initial_state,
+            state_names=ssp.state_names,
+            action_names=[*(ssp.action_name(action) for action in order[:-1]), GIVE_UP],
+            give_up=A - 1,
+        )
+    except ModelError:
+        return ssp

@@ -27,11 +27,12 @@ __all__ = ["read", "write"]
 FORMAT, PLAIN, VERSION = "goalward-ssp", 1, 2
 ARRAYS = ("indptr", "successors", "probabilities", "costs")
 FIELDS = (*ARRAYS, "initial_state", "state_names", "action_names", "layout")
+OPTIONAL = ("give_up",)
 
 
 def write(ssp: SSP, path: Path) -> None:
     """Write a model: an archive if the path ends in ``.npz``, otherwise JSON."""
-    fields = {name: getattr(ssp, name) for name in FIELDS}
+    fields = {name: getattr(ssp, name) for name in FIELDS + OPTIONAL}
     fields["layout"] = None if ssp.layout is None else layout_fields(ssp.layout)
     if path.suffix == ".npz":
         archive.write(path, FORMAT, VERSION, fields)
@@ -52,7 +53,7 @@ def read(path: Path) -> dict[str, Any]:
     missing = [name for name in FIELDS if name not in fields]
     if missing:
         raise FileError(f"{path}: damaged, {missing[0]!r} is missing; save it again")
-    model = {name: fields[name] for name in FIELDS}
+    model = {name: fields[name] for name in FIELDS + OPTIONAL if name in fields}
     if model["layout"] is not None:
         model["layout"] = read_layout(path, model["layout"])
     return model

@@ -12,7 +12,8 @@ Representation
     A row whose entries sum to 1 within 1e-9 is accepted as it is and read as the distribution proportional to its
     entries, which makes every statement about the model exact.
 
-Equality, `hash` and `digest` go by this mathematical content; names and layout are labels and do not take part.
+Equality, `hash` and `digest` compare this mathematical content and `give_up`, which agents know; names and layout are
+labels and do not take part.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from goalward.model import checks, dense
 from goalward.model.checks import ModelArrays, StatesAndActions
 from goalward.model.formats import by_ending
 from goalward.model.formats.explicit import Name
-from goalward.model.give_up import with_give_up
+from goalward.model.give_up import recognise_give_up, with_give_up
 from goalward.model.layout import GridLayout
 from goalward.model.successors import GOAL, reachable_transitions
 from goalward.model.transitions import Transition, read_transitions
@@ -125,16 +126,17 @@ class SSP(StatesAndActions):
         state_names: Sequence[str] | None = None,
         action_names: Sequence[str] | None = None,
         layout: GridLayout | None = None,
+        give_up: int | None = None,
     ) -> SSP:
         """Make a model from compressed rows: row ``s * A + a``, successor S is the goal.
 
         Equal successors of one row are added up and zeros dropped. `costs[S, A]` says how many states and actions
-        there are. `normalize` rescales rows that do not sum to one.
+        there are. `normalize` rescales rows that do not sum to one. `give_up` is the last action if agents know that it
+        leads back to the start; `with_give_up` adds such an action.
         """
         rows = checks.canonical_rows(indptr, successors, probabilities, costs, normalize=normalize)
-        return cls._trusted(
-            *rows, *checks.checked_labels(rows.costs.shape, initial_state, state_names, action_names, layout)
-        )
+        labels = checks.checked_labels(rows.costs.shape, initial_state, state_names, action_names, layout)
+        return cls._trusted(*rows, *labels, checks.checked_give_up(rows, labels[0], give_up))
 
     @classmethod
     def from_dense(
@@ -233,7 +235,7 @@ class SSP(StatesAndActions):
         """
         from goalward.model.formats.tables import read
 
-        return cls.from_rows(**read(table, **options))
+        return recognise_give_up(cls.from_rows(**read(table, **options)))
 
     def to_table(self) -> Any:
         """Return the transitions as a pyarrow table; those of the initial state come first."""
@@ -266,9 +268,10 @@ class SSP(StatesAndActions):
         options = {"goal": goal, "start": start, "cost": cost, "normalize": normalize}
         fields = by_ending.read(Path(path), **options, sum_duplicates=sum_duplicates, prior=prior)
         try:
-            return cls.from_rows(**fields)
+            ssp = cls.from_rows(**fields)
         except (ModelError, TypeError) as error:
             raise FileError(f"{path}: what it holds is not a model: {error}") from None
+        return ssp if "give_up" in fields else recognise_give_up(ssp)
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file.
@@ -358,7 +361,8 @@ class SSP(StatesAndActions):
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the mathematical content: the same on every machine, another for every other model."""
-        content = hashlib.sha256(f"goalward-ssp {self.states} {self.actions} {self.initial_state}".encode())
+        give_up = "" if self.give_up is None else f" {self.give_up}"
+        content = hashlib.sha256(f"goalward-ssp {self.states} {self.actions} {self.initial_state}{give_up}".encode())
         for array in self.arrays:
             content.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
         return content.hexdigest()
@@ -367,7 +371,7 @@ class SSP(StatesAndActions):
         if not isinstance(other, SSP):
             return NotImplemented
         return self is other or (
-            self.initial_state == other.initial_state
+            (self.initial_state, self.give_up) == (other.initial_state, other.give_up)
             and np.array_equal(self.costs, other.costs)
             and np.array_equal(self.indptr, other.indptr)
             and np.array_equal(self.successors, other.successors)

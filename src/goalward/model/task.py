@@ -56,11 +56,11 @@ class Task(StatesAndActions):
         return mask
 
     def is_like(self, other: object) -> bool:
-        """Return whether another task has the same states, actions, costs and start."""
+        """Return whether another task has the same states, actions, costs, start and action to give up."""
         return (
             isinstance(other, Task)
             and np.array_equal(self.costs, other.costs)
-            and self.initial_state == other.initial_state
+            and (self.initial_state, self.give_up) == (other.initial_state, other.give_up)
         )
 
     def model(self, indptr: Int64s, successors: Int32s, probabilities: Floats) -> SSP:

@@ -216,9 +216,10 @@ class GridPanel:
 def draw_frame(axes: Axes, layout: GridLayout, title: str, lines: bool) -> None:
     """Name the axes, number some rows and columns, and rule lines between the cells if asked to."""
     axes.set_title(mathtext(title, kept=" \n"))
-    axes.set_xlabel("column")
+    axes.set_xlabel("column" if layout.wind is None else "column and its wind")
     axes.set_ylabel("row")
-    axes.set_xticks(np.arange(0, layout.columns, tick_step(layout.columns)))
+    columns = range(0, layout.columns, tick_step(layout.columns))
+    axes.set_xticks(columns, [column_label(layout, column) for column in columns])
     axes.set_yticks(np.arange(0, layout.rows, tick_step(layout.rows)))
     axes.tick_params(length=0)
     if lines:
@@ -226,6 +227,12 @@ def draw_frame(axes: Axes, layout: GridLayout, title: str, lines: bool) -> None:
         axes.set_yticks(np.arange(layout.rows + 1) - 0.5, minor=True)
         axes.grid(which="minor", color="#dddddd", linewidth=0.8)
         axes.tick_params(which="minor", length=0)
+
+
+def column_label(layout: GridLayout, column: int) -> str:
+    """Return the number of a column, and how far its wind carries if it has any."""
+    force = 0 if layout.wind is None else layout.wind[column]
+    return f"{column} {'↑' if force > 0 else '↓'}{abs(force)}" if force else str(column)
 
 
 def tick_step(count: int) -> int:

@@ -64,10 +64,14 @@ def grid_text(
     cells = boxed_cells(ssp, layout, values, actions, glyphs)
     for padding in (" ", ""):
         if layout.columns * (len(cells[0][0]) + 2 * len(padding) + 1) + 1 <= width:
-            return f"{draw_boxes(cells, padding, glyphs)}\n{boxed_legend(layout, values, maybe, glyphs)}{gives_up}"
+            legend = boxed_legend(layout, values, maybe, glyphs) + gives_up
+            return "
+".join([draw_boxes(cells, padding, glyphs), legend, *wind_text(layout)])
     bare = bare_cells(ssp, layout, actions, glyphs)
     gap = " " if 2 * layout.columns - 1 <= width else ""
-    return "\n".join([*(gap.join(row) for row in bare), bare_legend(layout, policy, maybe, glyphs) + gives_up])
+    legend = bare_legend(layout, policy, maybe, glyphs) + gives_up
+    return "
+".join([*(gap.join(row) for row in bare), legend, *wind_text(layout)])
 
 
 def maybe_states(ssp: SSP, values: Floats) -> Bools:
@@ -85,8 +89,6 @@ def ground_text(ssp: SSP, width: int = 100) -> str | None:
     shown = ["." if mark == "S" else mark for mark in marks]
     shown[ssp.initial_state] = "S"
     lines = ["".join(row) for row in arrange(layout, shown, "G", "#")]
-    if layout.wind is not None:
-        lines.append(f"wind {' '.join(map(str, layout.wind))}")
     lines += [f"{mark} {meaning}" for mark, meaning in ground_meanings(ssp).items()]
     return "\n".join(lines)
 
@@ -169,6 +171,11 @@ def bare_legend(layout: GridLayout, policy: Int64s, maybe: Bools, glyphs: Glyphs
     if ((policy < 0) & ~maybe).any():
         entries.append(f"x {NEVER}")
     return "   ".join(entries)
+
+
+def wind_text(layout: GridLayout) -> list[str]:
+    """Return the line that names the wind; none if there is no wind."""
+    return [] if layout.wind is None else [f"wind of the columns, in cells upwards: {' '.join(map(str, layout.wind))}"]
 
 
 def has_walls(layout: GridLayout) -> bool:

@@ -101,6 +101,7 @@ def world_document(block: Block, world: SSP) -> dict[str, Any]:
             "columns": layout.columns,
             "cells": layout.cells.tolist(),
             "goals": layout.goals.tolist(),
+            "wind": layout.wind,
         },
         "truth": {
             "indptr": block.put(world.indptr, "u4"),

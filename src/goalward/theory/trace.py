@@ -101,13 +101,19 @@ def check_posterior(run: Run) -> None:
         )
     if isinstance(agent, PosteriorMean):
         raise TheoryError(f"{agent.name} plans with the mean of its posterior and draws no models from it; use psrl")
+    if agent.sharpness != 1.0:
+        raise TheoryError(
+            f"{agent.name} with sharpness {agent.sharpness:g} does not draw from its posterior, as the lemmas assume;"
+            " use sharpness=1"
+        )
 
 
 def check_world(run: Run, world: SSP) -> None:
     """Raise TheoryError if a run did not learn in this world."""
     task = run.agent.task
-    if not np.array_equal(task.costs, world.costs) or task.initial_state != world.initial_state:
-        raise TheoryError("the world is not the one of the run: costs, available actions or the start differ")
+    fits = np.array_equal(task.costs, world.costs) and task.initial_state == world.initial_state
+    if not fits or (run.world is not None and run.world.digest != world.digest):
+        raise TheoryError("the world is not the one of the run; pass run.world, the model in which the agent learnt")
 
 
 def check_finite(values: Floats, epoch: Int64s, states: Int64s, next_states: Int64s) -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.errors import SettingError
 from goalward.model.fewer_actions import keep_rows
+from goalward.model.grid_steps import DIRECTIONS, WALL, neighbours
 from goalward.model.layout import GridLayout
 from goalward.model.ssp import SSP
 from goalward.settings import check_memory, checked_integer, checked_number
@@ -22,8 +22,6 @@ from goalward.worlds.map_text import GOAL, PIT, START, Drawing, read_drawing
 
 __all__ = ["DIRECTIONS", "check_size", "grid_map", "grid_world"]
 
-DIRECTIONS = ("left", "right", "up", "down")
-WALL = -1
 # States are built in pieces of this size, so that the temporaries stay small beside the model.
 PIECE = 1 << 15
 BYTES_PER_CELL = 260.0
@@ -201,36 +199,6 @@ def grid_ssp(number: Int32s, initial_state: int, success: float, wind: Sequence[
     layout = GridLayout(rows, columns, cells, np.flatnonzero(number == S))
     # The rows are canonical as built: sorted, merged, free of zeros. The tests hold them to SSP.from_dense.
     return SSP._trusted(indptr, successors, probabilities, np.ones((S, 4)), initial_state, None, DIRECTIONS, layout)
-
-
-def neighbours(number: Int32s, cells: NDArray[np.intp], wind: Sequence[int] | None = None) -> Int32s:
-    """Return ``reached[cell, direction]``, the state in which a step from the cell ends.
-
-    Wind adds to how far a step goes down, or up; one goes sideways first, then cell by cell to a wall or the edge.
-    """
-    columns = number.shape[1]
-    row, column = np.divmod(cells, columns)
-    reached = np.empty((len(cells), 4), dtype=np.int32)
-    for direction, (down, right) in enumerate(((0, -1), (0, 1), (-1, 0), (1, 0))):
-        if wind is None:
-            to_row, to_column = moved(number, row, column, down, right)
-        else:
-            to_row, to_column = moved(number, row, column, 0, right)
-            fall = down - np.array(wind)[column]
-            for step in range(int(np.abs(fall).max(initial=0))):
-                to_row, _ = moved(number, to_row, to_column, np.where(np.abs(fall) > step, np.sign(fall), 0), 0)
-        reached[:, direction] = number[to_row, to_column]
-    return reached
-
-
-def moved(
-    number: Int32s, row: NDArray[np.intp], column: NDArray[np.intp], down: int | NDArray[np.intp], right: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return where one step leads: nowhere at a wall or the edge."""
-    to_row = np.clip(row + down, 0, number.shape[0] - 1)
-    to_column = np.clip(column + right, 0, number.shape[1] - 1)
-    wall = number[to_row, to_column] == WALL
-    return np.where(wall, row, to_row), np.where(wall, column, to_column)
 
 
 def slippery_rows(reached: Int32s, weights: Floats) -> tuple[Int64s, Int32s, Floats]:

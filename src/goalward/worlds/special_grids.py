@@ -215,6 +215,6 @@ def windy_grid(gusts: float = 0.0) -> SSP:
                     there = min(max(row + down - wind, 0), 6), min(max(column + right, 0), 9)
                     P[state, action, number[there]] += chance
     places = np.array([row * 10 + column for row, column in cells])
-    layout = GridLayout(7, 10, places, np.array([goal[0] * 10 + goal[1]]))
+    layout = GridLayout(7, 10, places, np.array([goal[0] * 10 + goal[1]]), wind=WIND)
     start = number[3, 0]
     return SSP.from_dense(P, np.ones((len(cells), 4)), start, action_names=DIRECTIONS, layout=layout)

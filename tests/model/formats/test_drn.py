@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -165,3 +166,21 @@ def test_mutants(path: Path, seed: int) -> None:
     refused, read = check_mutants(path, TEXT.encode(), seed, 1000, cost="price")
     assert refused > 300
     assert read > 100
+
+
+def test_a_small_file_of_many_empty_lines_takes_little_memory(path: Path) -> None:
+    packed = path.with_suffix(".drn.gz")
+    packed.write_bytes(gzip.compress(b"\n" * (1 << 24)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileError, match="has no line @model"):
+            SSP.load(packed)
+        assert tracemalloc.get_traced_memory()[1] < 3 << 24
+    finally:
+        tracemalloc.stop()
+
+
+def test_empty_lines_count_as_lines(path: Path) -> None:
+    path.write_text("\n \n\n" + TEXT.replace("state 1", "\n\nstate 7"))
+    with pytest.raises(FileError, match="line 28: state '7' is out of order"):
+        SSP.load(path)

@@ -125,7 +125,9 @@ def from_parquet(path: Path) -> Any:
             if file.metadata.num_rows > MOST_ROWS:
                 raise FileError(f"has {file.metadata.num_rows:,} rows; no more than {MOST_ROWS:,} are read")
             names = file.schema_arrow.names
-            return checked_columns(file.read(columns=[name for name in names if name in NAMES + NUMBERS]), names)
+            table = file.read(columns=[name for name in names if name in NAMES + NUMBERS])
+            table.validate(full=True)  # reading does not notice names that are not UTF-8
+            return checked_columns(table, names)
     except OSError as error:
         raise FileError(f"{error.strerror or first_line(error)}") from None
     except (FileError, ModelError):

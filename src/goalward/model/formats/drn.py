@@ -46,6 +46,7 @@ __all__ = ["read", "write"]
 
 LABEL = re.compile(r'"([^"]+)"|([^\s"]+)')
 FRACTION = re.compile(r"(-?[0-9]{1,300})\s*/\s*([0-9]{1,300})")
+SPACE = re.compile(rb"\s*")
 LARGEST = (1 << 31) - 2  # states are numbered with 32 bits in a model
 NO_LABEL = "__NOLABEL__"
 REFUSED = {
@@ -63,18 +64,16 @@ def read(path: Path, **options: Any) -> dict[str, Any]:
         if len(members) != 1:
             raise FileError(f"is an archive of {len(members)} files; it must hold one")
         content = bytearray(members[0])
-    try:
-        return Parser(content.decode("utf-8")).model().rows(**options)
-    except UnicodeDecodeError as error:
-        raise FileError(f"byte {error.start} is not UTF-8; a .drn file is text") from None
+    return Parser(content).model().rows(**options)
 
 
 class Parser:
-    """Reads a file line by line and keeps the place for messages."""
+    """Reads a file line by line, so that memory goes with what it says, and keeps the place for messages."""
 
-    def __init__(self, text: str):
-        self.lines = text.split("\n")
-        self.at = 0
+    def __init__(self, content: bytearray):
+        self.content = content
+        self.position = 0
+        self.at = 0  # the number of the line that was read last
         self.header: dict[str, str] = {}
         self.placeholders: dict[str, float] = {}
         self.state_choices: list[int] = []
@@ -92,10 +91,22 @@ class Parser:
 
     def next_line(self) -> str | None:
         """Return the next line without spaces around it; None at the end."""
-        if self.at == len(self.lines):
+        start = self.position
+        if start == len(self.content):
             return None
+        end = self.content.find(b"\n", start)
+        end, self.position = (end, end + 1) if end >= 0 else (len(self.content), len(self.content))
         self.at += 1
-        return self.lines[self.at - 1].strip()
+        try:
+            return self.content[start:end].decode("utf-8").strip()
+        except UnicodeDecodeError as error:
+            raise FileError(f"byte {start + error.start} is not UTF-8; a .drn file is text") from None
+
+    def skip_empty_lines(self) -> None:
+        """Move to the next line that is not empty, fast however many empty ones there are."""
+        start, end = self.position, SPACE.match(self.content, self.position).end()  # type: ignore[union-attr]
+        self.at += self.content.count(b"\n", start, end)
+        self.position = end
 
     def model(self) -> Explicit:
         """Read the whole file."""
@@ -126,6 +137,7 @@ class Parser:
             if line is None:
                 raise FileError("has no line @model; it is not a DRN file, or not complete")
             if not line or line.startswith("//"):
+                self.skip_empty_lines()
                 continue
             name, colon, value = line.partition(":")
             if name in self.header:
@@ -148,7 +160,7 @@ class Parser:
 
     def read_placeholders(self) -> None:
         self.header["@placeholders"] = ""
-        while self.at < len(self.lines) and not self.lines[self.at].startswith("@"):
+        while self.position < len(self.content) and not self.content.startswith(b"@", self.position):
             name, colon, value = (self.next_line() or "").partition(":")
             if colon:
                 self.placeholders[name.strip()] = self.number(value.strip())
@@ -165,7 +177,9 @@ class Parser:
                 first_of_state = False
             elif line.startswith("//[") and first_of_state and line.endswith("]"):
                 self.names[len(self.state_choices) - 1] = " ".join(line[3:-1].split())
-            elif line and not line.startswith("//"):
+            elif not line:
+                self.skip_empty_lines()
+            elif not line.startswith("//"):
                 if first_of_state:  # the one choice of a state need not be named
                     self.choice_line("0")
                     first_of_state = False

@@ -156,7 +156,9 @@ def to_table(ssp: SSP) -> Any:
     owner = np.repeat(np.arange(ssp.states + 1), np.diff(model.state_choices))
     choice = np.repeat(np.arange(len(owner)), np.diff(model.choice_branches))
     start = owner[choice] == ssp.initial_state
-    order = np.concatenate([np.flatnonzero(start), np.flatnonzero(~start & (owner[choice] < ssp.states))])
+    # The goal's own transition is written only if no other row would name the goal.
+    last = ssp.states if (ssp.successors == ssp.goal).any() else ssp.states + 1
+    order = np.concatenate([np.flatnonzero(start), np.flatnonzero(~start & (owner[choice] < last))])
     choice = choice[order]
 
     def named(codes: Int64s, names: Sequence[str]) -> Any:
@@ -165,7 +167,7 @@ def to_table(ssp: SSP) -> Any:
 
     return pa.table(
         {
-            "state": named(owner[choice], states),
+            "state": named(owner[choice], [*states, goal]),
             "action": named(model.actions[choice], actions),
             "next_state": named(model.targets[order], [*states, goal]),
             "probability": model.probabilities[order],

@@ -5,7 +5,7 @@ const MOST_IN_GRAPH = 60;
 export function placesOf(world) {
   const { layout, states } = world;
   if (layout) {
-    const at = (cell) => ({ x: cell % layout.columns, y: Math.floor(cell / layout.columns) });
+    const at = (cell) => ({ x: cell % layout.columns, y: Math.floor(cell / layout.columns), wind: layout.wind ? layout.wind[cell % layout.columns] : 0 });
     const taken = new Set([...layout.cells, ...layout.goals]);
     const walls = [];
     for (let cell = 0; cell < layout.rows * layout.columns; cell += 1) if (!taken.has(cell)) walls.push(at(cell));

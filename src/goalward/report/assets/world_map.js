@@ -66,11 +66,16 @@ class DrawnMap {
     const ground = this.shape(spot, "state");
     const title = svg("title", {}, name);
     const group = svg("g", { class: "cell", "data-state": state, onclick: () => pick(state) }, title, ground);
-    const cell = { group, ground, title, name, arrows: null, text: null, marks: null };
+    const cell = { group, ground, title, name, arrows: null, text: null, marks: null, wind: null };
     const x = (spot.x + 0.5) * UNIT;
     if (this.hasText) {
       cell.text = svg("text", { class: "number", x, y: (spot.y + 0.36) * UNIT });
       group.append(cell.text);
+    }
+    if (this.hasText && spot.wind) {
+      const force = `${spot.wind > 0 ? "↑" : "↓"}${Math.abs(spot.wind)}`;
+      cell.wind = svg("text", { class: "wind", x: (spot.x + 0.81) * UNIT, y: (spot.y + 0.92) * UNIT }, force);
+      group.append(cell.wind);
     }
     if (this.hasActions && this.arrows) {
       const y = (spot.y + (this.hasText ? 0.68 : 0.5)) * UNIT;
@@ -99,6 +104,7 @@ class DrawnMap {
       cell.text.textContent = text;
       cell.text.setAttribute("fill", ink);
     }
+    if (cell.wind) cell.wind.setAttribute("fill", ink);
     cell.group.dataset.text = text;
     cell.group.dataset.actions = played.join(" ");
     if (cell.arrows) this.paintArrows(cell, played, tied, ink);
