@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 import goalward as gw
 from goalward.agents import PSRL, Task
-from goalward.errors import CostError, EndlessRunError, SettingError, UnknownNameError, UnreachableGoalError
+from goalward.errors import CostError, EndlessRunError, SettingError, StateError, UnknownNameError, UnreachableGoalError
 from goalward.learning import stepwise
 
 
@@ -206,25 +206,108 @@ class TestCosts:
             gw.learn(PSRL(), gw.worlds.grid_world(), 3, cost=1.0)
 
 
+class Room(gymnasium.Env):
+    """A 5 x 5 room, from corner to corner by four moves; the space says how the row and the column are observed."""
+
+    def __init__(self, space: spaces.Space):
+        self.observation_space, self.action_space = space, spaces.Discrete(4)
+
+    def observed(self) -> Any:
+        row, column = self.place
+        if isinstance(self.observation_space, spaces.MultiBinary):
+            return np.array([row >> 2, row >> 1 & 1, row & 1, column >> 2, column >> 1 & 1, column & 1], dtype=np.int8)
+        if isinstance(self.observation_space, spaces.Dict):
+            return {"column": column, "row": np.array([row])}
+        if isinstance(self.observation_space, spaces.Tuple):
+            return row, column + 1
+        return np.array([row, column]) + self.observation_space.start
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.place = 0, 0
+        return self.observed(), {}
+
+    def step(self, action: Any) -> Any:
+        down, right = [(-1, 0), (1, 0), (0, -1), (0, 1)][action]
+        row, column = self.place
+        self.place = min(max(row + down, 0), 4), min(max(column + right, 0), 4)
+        return self.observed(), -1.0, self.place == (4, 4), False, {}
+
+
+ROOMS = {
+    "multi-discrete": (spaces.MultiDiscrete([5, 5]), lambda row, column: 5 * row + column),
+    "multi-discrete from 3": (spaces.MultiDiscrete([5, 6], start=[3, 7]), lambda row, column: 6 * row + column),
+    "multi-binary": (spaces.MultiBinary(6), lambda row, column: 8 * row + column),
+    "tuple": (
+        spaces.Tuple([spaces.Discrete(5), spaces.Discrete(5, start=1)]),
+        lambda row, column: 5 * row + column,
+    ),
+    "dict": (
+        spaces.Dict({"row": spaces.MultiDiscrete([5]), "column": spaces.Discrete(5)}),
+        lambda row, column: 5 * column + row,
+    ),
+}
+
+
 class TestSpaces:
-    """States are numbers, or get numbers as they appear."""
+    """The number of a state depends on the observation and its space alone."""
+
+    @pytest.mark.parametrize("kind", ROOMS)
+    def test_numbers_of_structured_observations(self, kind: str) -> None:
+        space, number = ROOMS[kind]
+        run = gw.learn(PSRL(), Room(space), 3, goal="terminated", keep_steps=True)
+        assert run.agent.task.initial_state == 0
+        row = column = 0
+        for state, action, _, successor in zip(*(array.tolist() for array in run.trajectory), strict=True):
+            assert state == number(row, column)
+            down, right = [(-1, 0), (1, 0), (0, -1), (0, 1)][action]
+            row, column = min(max(row + down, 0), 4), min(max(column + right, 0), 4)
+            if (row, column) == (4, 4):
+                assert successor == run.agent.task.goal
+                row = column = 0
+
+    @pytest.mark.parametrize("saved", [False, True])
+    @pytest.mark.parametrize("kind", ["multi-discrete", "dict"])
+    def test_a_resumed_agent_knows_the_states_again(self, kind: str, saved: bool, tmp_path: Any) -> None:
+        space, _ = ROOMS[kind]
+        run = gw.learn(PSRL(), Room(space), 200, seed=1, goal="terminated")
+        agent = run.agent
+        if saved:
+            gw.agents.save(agent, tmp_path / "agent.npz")
+            agent = gw.agents.load(tmp_path / "agent.npz")
+        assert run.costs[-10:].mean() < 12.0
+        again = gw.learn(agent, Room(space), 20, seed=2, goal="terminated", resume=True)
+        assert again.costs.mean() < 12.0
 
     @pytest.mark.parametrize(
-        "space",
+        ("space", "observed"),
         [
-            spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)]),
-            spaces.MultiDiscrete([2, 2]),
-            spaces.Dict({"a": spaces.Discrete(2), "b": spaces.Discrete(2)}),
+            (spaces.MultiDiscrete([2, 2]), np.array([2, 0])),
+            (spaces.MultiDiscrete([2, 2]), np.array([0, -1])),
+            (spaces.MultiDiscrete([2, 2]), np.array([0.5, 0.0])),
+            (spaces.MultiDiscrete([2, 2]), np.array([0, 1, 0])),
+            (spaces.MultiBinary(2), np.array([0, 2])),
+            (spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)]), (0, 2)),
+            (spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)]), (0,)),
+            (spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)]), 1),
+            (spaces.Dict({"a": spaces.Discrete(2), "b": spaces.Discrete(2)}), {"a": 0, "b": 7}),
+            (spaces.Dict({"a": spaces.Discrete(2), "b": spaces.Discrete(2)}), {"a": 0}),
+            (spaces.Dict({"a": spaces.Discrete(2), "b": spaces.Discrete(2)}), {"a": 0, "b": 0, "c": 0}),
+            (spaces.Dict({"a": spaces.Discrete(2), "b": spaces.Discrete(2)}), None),
+            (spaces.Discrete(4), 0.7),
+            (spaces.Discrete(4), 4),
+            (spaces.Discrete(4), float("inf")),
+            (spaces.Discrete(4), "1"),
+            (spaces.Discrete(4, start=10), 0),
         ],
-        ids=["tuple", "multi-discrete", "dict"],
+        ids=str,
     )
-    def test_states_that_are_discovered(self, space: spaces.Space) -> None:
-        run = gw.learn(PSRL(), Walk(space), 30, goal="terminated", keep_steps=True)
-        assert run.agent.task.states == 4
-        assert run.costs[-1] == 3.0
-        # 0, 1, 2 in the order in which the walk first gets there; the last state of the space is the goal's.
-        seen = run.trajectory.states
-        assert [int(state) for state in dict.fromkeys(seen.tolist())] == [0, 1, 2]
+    def test_observations_outside_the_space(self, space: spaces.Space, observed: Any) -> None:
+        first = 10 if isinstance(space, spaces.Discrete) and space.start else 0
+        env = Walk(space, first=first)
+        env.step = lambda action: (observed, -1.0, False, False, {})  # type: ignore[method-assign]
+        with pytest.raises(StateError, match=r"Walk returned the observation .* must be in its observation space"):
+            gw.learn(PSRL(), env, 3, goal="terminated")
 
     def test_numbers_that_start_elsewhere(self) -> None:
         run = gw.learn(PSRL(), Walk(first=10), 30, goal="terminated", keep_steps=True)

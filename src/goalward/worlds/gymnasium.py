@@ -200,7 +200,7 @@ class Table:
                 f"{name} shows no table of transitions (env.unwrapped.P); learn through its steps: gw.learn(agent, env)"
             )
         numbers, actions = StateNumbers(bare), action_space(bare)
-        if numbers.count is None or numbers.seen is not None or actions is None:
+        if type(numbers.space).__name__ != "Discrete" or numbers.count is None or actions is None:
             raise SettingError(f"{name} has a table but no Discrete spaces; its states and actions must be numbers")
         entries: list[tuple[float, Outcome]] = []
         for state in range(numbers.count):
