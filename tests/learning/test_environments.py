@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
 import goalward as gw
 from goalward.agents import PSRL, Task
@@ -49,29 +50,30 @@ class TestFrozenLake:
     """Falling into a hole ends an episode and is not the goal."""
 
     def test_it_is_refused_before_the_first_step(self) -> None:
-        class Watched(gymnasium.Wrapper):
-            steps = 0
+        steps = 0
 
-            def step(self, action: Any) -> Any:
-                self.steps += 1
-                return super().step(action)
+        def counted(action: Any) -> Any:
+            nonlocal steps
+            steps += 1
 
-        slippery = Watched(gymnasium.make("FrozenLake-v1"))
+        slippery = gymnasium.make("FrozenLake-v1")
+        slippery.unwrapped.step = counted
         with pytest.raises(UnreachableGoalError, match=r"no policy reaches the goal surely .* let the agent give up"):
             gw.learn(PSRL(), slippery, 10)
-        dry = Watched(gymnasium.make("FrozenLake-v1", is_slippery=False))
+        dry = gymnasium.make("FrozenLake-v1", is_slippery=False)
+        dry.unwrapped.step = counted
         with pytest.raises(
             EndlessRunError,
             match=r"get to row 1, column 1; .* and 1 more, .* let the agent give up",
         ):
-            gw.learn(PSRL(), dry, 10, max_steps=100)
-        assert slippery.steps == dry.steps == 0
+            gw.learn(PSRL(), dry, 10)
+        assert steps == 0
 
     @pytest.mark.parametrize("told", [False, True])
     def test_learning_with_restarts(self, told: bool) -> None:
-        """It learns to reach the goal; every arrival is a real one, counted by a wrapper."""
+        """It learns to reach the goal; every arrival is a real one, counted below all wrappers."""
 
-        class Counted(gymnasium.Wrapper):
+        class Counted(FrozenLakeEnv):
             goals = holes = 0
 
             def step(self, action: Any) -> Any:
@@ -80,9 +82,10 @@ class TestFrozenLake:
                 self.holes += terminated and reward == 0.0
                 return state, reward, terminated, truncated, info
 
-        env = Counted(gymnasium.make("FrozenLake-v1", is_slippery=False))
+        env = Counted(is_slippery=False)
         task = Task(np.ones((16, 4)), 0, 1) if told else None
-        run = gw.learn(PSRL(), env, 60, seed=2, give_up_cost=10.0, task=task, keep_steps=True)
+        rules: dict[str, Any] = {"goal": 1.0, "cost": "penalty", "give_up_cost": 10.0}
+        run = gw.learn(PSRL(), env, 60, seed=2, task=task, keep_steps=True, **rules)
         assert run.reached.all()
         assert env.goals == 60
         assert env.holes > 0
@@ -137,6 +140,122 @@ class TestOtherTables:
         run = gw.learn(gw.agents.make("uniform"), gymnasium.make("Taxi-v4"), 3, give_up_cost=50.0, max_steps=300)
         assert run.agent.task.give_up is None
         assert run.agent.task.costs.shape == (501, 7)
+
+
+class Charge(gymnasium.Wrapper):
+    """CliffWalking in which every step into row 2 costs 30."""
+
+    def step(self, action: Any) -> Any:
+        state, reward, terminated, truncated, info = super().step(action)
+        return state, -30.0 if state // 12 == 2 else reward, terminated, truncated, info
+
+
+class Cells(gymnasium.ObservationWrapper):
+    """The states of a grid observed as rows and columns."""
+
+    def __init__(self, env: gymnasium.Env, columns: int, kind: type = np.array):
+        super().__init__(env)
+        self.columns, self.kind = columns, kind
+        rows = int(env.observation_space.n) // columns
+        self.observation_space = spaces.MultiDiscrete([rows, columns])
+        if kind is tuple:
+            self.observation_space = spaces.Tuple([spaces.Discrete(rows), spaces.Discrete(columns)])
+
+    def observation(self, observation: Any) -> Any:
+        return self.kind(divmod(int(observation), self.columns))
+
+
+class ThreeMoves(gymnasium.ActionWrapper):
+    """FrozenLake without moving up."""
+
+    def __init__(self, env: gymnasium.Env):
+        super().__init__(env)
+        self.action_space = spaces.Discrete(3)
+
+    def action(self, action: Any) -> Any:
+        return action
+
+
+def cliff_costs(row_2: float) -> np.ndarray:
+    """What each move of CliffWalking costs, read off its table, if a step into row 2 costs this much."""
+    table = gymnasium.make("CliffWalking-v1").unwrapped.P
+    steps = [[table[state][action][0] for action in range(4)] for state in range(48)]
+    return np.array([[row_2 if y // 12 == 2 else -r for _, y, r, _ in row] for row in steps], dtype=float)
+
+
+class TestWrappers:
+    """What `step` of the outermost wrapper returns is what is learnt."""
+
+    def test_rewards(self) -> None:
+        env = Charge(gymnasium.make("CliffWalking-v1"))
+        run = gw.learn(PSRL(), env, 250, goal="terminated", task=Task(cliff_costs(30.0), 36, 1))
+        # Up, up, eleven steps along row 1, down, down: 30 + 1 + 11 + 30 + 1.
+        assert np.median(run.costs[-50:]) == 73.0
+        with pytest.raises(CostError, match=r"the agent was told 1, .* the wrapper Charge .*; pass task=Task"):
+            gw.learn(PSRL(), env, 10, goal="terminated")
+
+    def test_observations_of_the_cliff(self) -> None:
+        env = Cells(gymnasium.make("CliffWalking-v1"), 12)
+        with pytest.raises(CostError, match="the wrapper Cells"):
+            gw.learn(PSRL(), env, 250)
+        run = gw.learn(PSRL(), env, 250, task=Task(cliff_costs(1.0), 36, 1), keep_steps=True)
+        assert run.trajectory.states[0] == 36
+        assert np.median(run.costs[-50:]) == 13.0
+        counted = gw.learn(PSRL(), env, 5, cost=1.0)
+        assert counted.agent.task.initial_state == 36
+
+    @pytest.mark.parametrize("kind", [np.array, tuple])
+    def test_observations_of_the_lake(self, kind: Any) -> None:
+        env = Cells(gymnasium.make("FrozenLake-v1", is_slippery=False), 4, kind)
+        run = gw.learn(PSRL(), env, 150, seed=2, give_up_cost=10.0)
+        assert run.reached.all()
+        assert np.median(run.costs[-20:]) == 6.0
+
+    def test_renumbered_states(self) -> None:
+        """The lake counted backwards: the goal is state 0."""
+        lake = gymnasium.make("FrozenLake-v1", is_slippery=False)
+        env = gymnasium.wrappers.TransformObservation(lake, lambda state: 15 - state, lake.observation_space)
+        run = gw.learn(PSRL(), env, 150, seed=2, give_up_cost=10.0, keep_steps=True)
+        assert run.trajectory.states[0] == 15
+        assert run.reached.all()
+        assert np.median(run.costs[-20:]) == 6.0
+
+    def test_actions(self) -> None:
+        env = ThreeMoves(gymnasium.make("FrozenLake-v1", is_slippery=False))
+        run = gw.learn(PSRL(), env, 150, seed=2, give_up_cost=10.0)
+        assert run.agent.task.actions == 4  # three moves, and giving up
+        assert np.median(run.costs[-20:]) == 6.0
+
+    def test_ends(self) -> None:
+        """A wrapper may end episodes itself, so the known rule for goals does not hold."""
+
+        class Fall(gymnasium.Wrapper):
+            def step(self, action: Any) -> Any:
+                state, reward, terminated, truncated, info = super().step(action)
+                return state, -1.0, terminated or reward == -100, truncated, info
+
+        env = Fall(gymnasium.make("CliffWalking-v1"))
+        with pytest.raises(SettingError, match=r"which endings of CliffWalking-v1 are the goal"):
+            gw.learn(PSRL(), env, 10)
+        run = gw.learn(PSRL(), env, 250, goal=lambda outcome: outcome.next_state == 47, give_up_cost=20.0)
+        assert np.median(run.costs[-50:]) == 13.0
+
+    def test_the_model_below_a_wrapper_is_not_that_of_the_steps(self) -> None:
+        env = gymnasium.make("goalward/GridWorld-v0", rows=2)
+        assert gw.learn(PSRL(), env, 5).has_model
+        dear = gymnasium.wrappers.TransformReward(env, lambda reward: 3.0 * reward)
+        run = gw.learn(PSRL(), dear, 5, task=Task(np.full((8, 4), 3.0), 0, 1))
+        assert not run.has_model
+        assert run.costs.tolist() == (3.0 * run.steps).tolist()
+
+    def test_wrappers_that_pass_everything_on(self) -> None:
+        class Log(gymnasium.Wrapper):
+            def render(self) -> None: ...
+
+        env = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.make("CliffWalking-v1", max_episode_steps=10_000))
+        run = gw.learn(PSRL(), Log(env), 250, seed=0)
+        bare = gw.learn(PSRL(), gymnasium.make("CliffWalking-v1").unwrapped, 250, seed=0)
+        assert run.costs.tolist() == bare.costs.tolist()
 
 
 class TestGoals:

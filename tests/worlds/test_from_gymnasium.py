@@ -167,5 +167,16 @@ def test_a_fickle_passenger_is_in_no_table() -> None:
         gw.from_gymnasium(gymnasium.make("Taxi-v4", fickle_passenger=True))
 
 
+@pytest.mark.parametrize("id", ["CliffWalking-v1", "goalward/GridWorld-v0"])
+def test_a_wrapper_that_may_change_steps_is_refused(id: str) -> None:
+    env = gymnasium.make(id)
+    with pytest.raises(
+        SettingError, match=r"wrapper TransformReward .* pass env\.unwrapped .* gw\.learn\(agent, env\)"
+    ):
+        gw.from_gymnasium(gymnasium.wrappers.TransformReward(env, lambda reward: 2.0 * reward))
+    passive = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.wrappers.TimeLimit(env, 10))
+    assert gw.from_gymnasium(passive) == gw.from_gymnasium(env.unwrapped)
+
+
 def test_an_environment_made_from_a_model_gives_it_back() -> None:
     assert gw.from_gymnasium("goalward/GridWorld-v0") == gw.worlds.grid_world()

@@ -24,6 +24,7 @@ from goalward.learning.rollout import BLOCK, Ended, Luck, prepare_policy, visit_
 from goalward.model.next_state import draw_action
 from goalward.worlds.goal_and_cost_rules import CostRule, GoalRule, Outcome, name_of
 from goalward.worlds.spaces import StateNumbers
+from goalward.worlds.wrappers import changing_wrapper
 
 __all__ = ["PATIENCE", "Environment", "Stepwise"]
 
@@ -211,8 +212,11 @@ class Stepwise:
 
     def refuse_cost(self, action: int, cost: float, told: float) -> None:
         """Raise CostError: what was paid is not what the agent was told."""
+        wrapper = changing_wrapper(self.environment)
+        hidden = hasattr(getattr(self.environment, "unwrapped", None), "P") and wrapper is not None
+        why = f", because the wrapper {wrapper} may change what the table of transitions says" if hidden else ""
         raise CostError(
-            f"action {action} in state {self.observed!r} cost {cost:g}, and the agent was told {told:g}; pass"
+            f"action {action} in state {self.observed!r} cost {cost:g}, and the agent was told {told:g}{why}; pass"
             " task=Task(costs, initial_state, episodes) with the true costs, or cost=1.0 to count steps"
         )
 

@@ -25,6 +25,7 @@ import numpy as np
 
 from goalward.errors import CostError, SettingError, UnknownNameError
 from goalward.settings import checked_number
+from goalward.worlds.wrappers import changing_wrapper, keeps_endings
 
 __all__ = ["CostRule", "GoalRule", "Outcome", "cost_rule", "goal_rule", "known_goal", "name_of"]
 
@@ -130,8 +131,10 @@ def known_goal(environment: Any) -> GoalRule | None:
     name = type(bare).__name__
     if name == "FrozenLakeEnv":
         goals = {cell for cell, letter in enumerate(np.asarray(bare.desc).ravel().tolist()) if letter == b"G"}
+        if changing_wrapper(environment):  # observations may be no cells: look where the agent really is
+            return GoalRule(predicate=lambda outcome: int(bare.s) in goals)
         return GoalRule(predicate=lambda outcome: outcome.next_state in goals)
-    if name in ("CliffWalkingEnv", "TaxiEnv", "MountainCarEnv", "AcrobotEnv"):
+    if name in ("CliffWalkingEnv", "TaxiEnv", "MountainCarEnv", "AcrobotEnv") and keeps_endings(environment):
         return GoalRule()
     if hasattr(bare, "ssp"):
         return GoalRule(predicate=lambda outcome: outcome.terminated and outcome.info.get("goal", True))
