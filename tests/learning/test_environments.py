@@ -69,6 +69,20 @@ class TestFrozenLake:
             gw.learn(PSRL(), dry, 10)
         assert steps == 0
 
+    @pytest.mark.parametrize("agent", ["psrl", "q-learning", "uniform"])
+    @pytest.mark.parametrize("wrapped", [False, True])
+    def test_a_run_with_a_limit_ends_in_a_hole(self, agent: str, wrapped: bool) -> None:
+        env = gymnasium.make("FrozenLake-v1", is_slippery=False)
+        if wrapped:
+            env = ThreeMoves(env)
+        run = gw.learn(gw.agents.make(agent), env, 10_000, max_steps=5_000, keep_steps=True)
+        assert run.truncation == "a dead end ended the run"
+        assert not run.reached[-1]
+        assert run.trajectory.next_states[-1] in (5, 7, 11, 12)
+        assert not np.isin(run.trajectory.states, (5, 7, 11, 12)).any()
+        short = gw.learn(gw.agents.make(agent), env, 10_000, max_steps=2)
+        assert short.truncation == "max_steps ended the run"
+
     @pytest.mark.parametrize("told", [False, True])
     def test_learning_with_restarts(self, told: bool) -> None:
         """It learns to reach the goal; every arrival is a real one, counted below all wrappers."""

@@ -96,6 +96,7 @@ def survey(
     goal: Any,
     cost: Any,
     give_up_cost: float | None,
+    limited: bool,
 ) -> tuple[Task, Reading]:
     """Return what an agent is told of an environment without a model, and how its steps are read."""
     check_environment(environment)
@@ -116,7 +117,7 @@ def survey(
     pays = cost_rule("reward" if task is not None and cost is None and known_goal(environment) is None else cost)
     table = has_table(environment)
     if table and give_up_cost is None:
-        check_end(table_model(environment, rule, pays), agent, limited=False)
+        check_end(table_model(environment, rule, pays), agent, limited)
     if task is None:
         known = 1.0 if pays.fixed is None else pays.fixed
         costs = mean_costs(environment, pays) if table else np.full(shape, known)
