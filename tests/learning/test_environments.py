@@ -310,6 +310,10 @@ class TestGoals:
         env.step = lambda action: (0, -1.0, False, False, {})  # type: ignore[method-assign]
         with pytest.raises(EndlessRunError, match=r"Walk has not reached the goal in .* steps; .* pass another rule"):
             gw.learn(gw.agents.make("uniform"), env, 3, goal=never)
+        limited = gymnasium.wrappers.TimeLimit(env, 100)
+        with pytest.raises(EndlessRunError, match=r"Walk has not reached the goal in"):
+            gw.learn(gw.agents.make("uniform"), limited, 1_000, goal=never)
+        assert gw.learn(gw.agents.make("uniform"), limited, 100, goal=never).steps.tolist() == [100] * 100
         run = gw.learn(gw.agents.make("uniform"), env, 3, goal=never, max_steps=30_000)
         assert run.truncation == "max_steps ended the run"
         assert stepwise.PATIENCE == 1_000_000

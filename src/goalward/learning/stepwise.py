@@ -137,7 +137,7 @@ class Stepwise:
         steps = as_steps(happened)
         if self.patience is not None:
             self.patience -= len(happened)
-            if self.cut or (steps.next_states == self.task.goal).any():
+            if (steps.next_states == self.task.goal).any():
                 self.patience = None
             elif self.patience <= 0:
                 raise EndlessRunError(
