@@ -331,7 +331,9 @@ class TestCosts:
     def test_another_cost_than_was_told(self) -> None:
         with pytest.raises(CostError, match=r"action \d in state 0 cost 7, and the agent was told 1; pass task="):
             gw.learn(PSRL(), Walk(reward=-7.0), 20, goal="terminated")
-        with pytest.raises(CostError, match=r"gave the reward 2, a cost of -2; costs must be finite and not negative"):
+        with pytest.raises(
+            CostError, match=r"gave the reward 2\.0, a cost of -2; costs must be finite and not negative"
+        ):
             gw.learn(PSRL(), Walk(reward=2.0), 20, goal="terminated", cost="reward")
         with pytest.raises(CostError, match="gave the reward nan"):
             gw.learn(PSRL(), Walk(reward=np.nan), 20, goal="terminated")
@@ -478,11 +480,59 @@ class TestSpaces:
         with pytest.raises(SettingError, match="the task has 3 actions, the environment 2"):
             gw.learn(PSRL(), Walk(), 3, goal="terminated", task=Task(np.ones((4, 3)), 0, 1))
 
-    def test_an_environment_in_the_old_manner(self) -> None:
+
+class TestSteps:
+    """What `reset` and `step` return, and errors of their own."""
+
+    @pytest.mark.parametrize("told", [None, Task(np.ones((4, 2)), 0, 1)])
+    @pytest.mark.parametrize(
+        "reset",
+        [
+            lambda: (0, {}),  # and no seed
+            lambda seed=None: 0,
+            lambda seed=None: np.array([0, 1]),
+            lambda seed=None: (0, 0),
+            lambda seed=None: (0, {}, {}),
+            lambda seed=None: None,
+        ],
+    )
+    def test_a_reset_in_the_old_manner(self, reset: Any, told: Task | None) -> None:
         env = Walk()
-        env.reset = lambda: 0  # type: ignore[method-assign, assignment]
-        with pytest.raises(SettingError, match=r"Walk\.reset failed: .*; reset\(seed=\.\.\.\) must return"):
+        env.reset = reset  # type: ignore[method-assign]
+        with pytest.raises(SettingError, match=r"Walk\.reset .*reset\(seed=\.\.\.\) must return \(observation, info\)"):
+            gw.learn(PSRL(), env, 3, goal="terminated", task=told)
+
+    @pytest.mark.parametrize("result", [(1, -1.0, False, {}), (1, -1.0), None, 1])
+    def test_a_step_in_the_old_manner(self, result: Any) -> None:
+        env = Walk()
+        env.step = lambda action: result  # type: ignore[method-assign]
+        with pytest.raises(
+            SettingError, match=r"Walk\.step returned .*\(observation, reward, terminated, truncated, info"
+        ):
+            gw.learn(PSRL(), env, 3, goal="terminated")
+
+    @pytest.mark.parametrize("reward", [None, "much", [1.0, 2.0]])
+    @pytest.mark.parametrize("goal", ["terminated", 1.0])
+    def test_a_reward_that_is_no_number(self, reward: Any, goal: Any) -> None:
+        env = Walk(reward=reward)
+        with pytest.raises(CostError, match=r"action \d in state 0 gave the reward .*; it must be a number"):
+            gw.learn(PSRL(), env, 3, goal=goal, give_up_cost=1.0)
+
+    def test_a_reward_that_nobody_reads(self) -> None:
+        env = Walk(reward=None)  # type: ignore[arg-type]
+        assert gw.learn(PSRL(), env, 30, goal="terminated", cost=1.0).costs[-1] == 3.0
+
+    @pytest.mark.parametrize("error", [ValueError, TypeError, KeyError, IndexError])
+    @pytest.mark.parametrize("method", ["reset", "step"])
+    def test_errors_of_the_environment_are_its_own(self, method: str, error: type[Exception]) -> None:
+        def broken(*_: Any, **__: Any) -> Any:
+            raise error("the sensor is off")
+
+        env = Walk()
+        setattr(env, method, broken)
+        with pytest.raises(error, match="the sensor is off") as raised:
             gw.learn(PSRL(), env, 3, goal="terminated", task=Task(np.ones((4, 2)), 0, 1))
+        assert raised.type is error
 
 
 class TestRun:

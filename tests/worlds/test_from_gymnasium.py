@@ -127,7 +127,7 @@ class TestRules:
         assert gw.solve(gw.from_gymnasium(Corridor(), goal=5.0, cost=2.0)).values[0] == 6.0
         doubled = gw.from_gymnasium(Corridor(), goal=5.0, cost=lambda outcome: 2.0 * abs(outcome.reward))
         assert gw.solve(doubled).values[0] == 18.0
-        with pytest.raises(CostError, match=r"action 0 in state 2 gave the reward 5, a cost of -5; .* pass cost=1\.0"):
+        with pytest.raises(CostError, match=r"action 0 in state 2 gave the reward 5\.0, .* pass cost=1\.0"):
             gw.from_gymnasium(Corridor(), goal=5.0, cost="reward")
 
     def test_a_function_sees_the_whole_step(self) -> None:

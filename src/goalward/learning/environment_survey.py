@@ -30,7 +30,7 @@ from goalward.model.task import Task
 from goalward.settings import checked_number
 from goalward.worlds.goal_and_cost_rules import CostRule, GoalRule, cost_rule, goal_rule, known_goal
 from goalward.worlds.gymnasium import has_table, mean_costs, start_states, table_model
-from goalward.worlds.spaces import StateNumbers, action_space, check_environment
+from goalward.worlds.spaces import StateNumbers, action_space, check_environment, first_observation
 from goalward.worlds.wrappers import changing_wrapper
 
 __all__ = ["Reading", "model_of", "read_model_environment", "survey", "told_by"]
@@ -141,7 +141,7 @@ def first_state(environment: Any, numbers: StateNumbers, states: int) -> int:
     starts = start_states(environment)
     if starts is not None:
         return int(np.argmax(starts))
-    return numbers.read(environment.reset(seed=0)[0], states)
+    return numbers.read(first_observation(environment, seed=0), states)
 
 
 def has_one_start(environment: Any) -> bool:

@@ -23,7 +23,7 @@ from goalward.learning.environment_survey import Reading
 from goalward.learning.rollout import BLOCK, Ended, Luck, prepare_policy, visit_limits
 from goalward.model.next_state import draw_action
 from goalward.worlds.goal_and_cost_rules import CostRule, GoalRule, Outcome, name_of
-from goalward.worlds.spaces import StateNumbers
+from goalward.worlds.spaces import StateNumbers, first_observation
 from goalward.worlds.wrappers import changing_wrapper
 
 __all__ = ["PATIENCE", "Environment", "Stepwise"]
@@ -171,11 +171,17 @@ class Stepwise:
             self.state = self.restart()
             return state, action, told, self.state
         named = action + reading.first_action
-        observed, reward, terminated, truncated, info = self.environment.step(named)
+        result = self.environment.step(named)
+        try:
+            observed, reward, terminated, truncated, info = result
+        except (TypeError, ValueError):
+            raise SettingError(
+                f"{name_of(self.environment)}.step returned {result!r:.80}; it must return (observation, reward,"
+                " terminated, truncated, info)"
+            ) from None
         goal, pays = reading.goal, reading.cost
-        if goal.predicate is None and pays.fixed is not None:
-            cost = pays.fixed
-            reached = terminated if goal.threshold is None else reward >= goal.threshold
+        if goal.predicate is None and goal.threshold is None and pays.fixed is not None:
+            cost, reached = pays.fixed, terminated
         else:
             outcome = Outcome(self.observed, named, observed, reward, terminated, info)
             cost, reached = pays.cost(outcome), goal.reached(outcome)
@@ -197,12 +203,7 @@ class Stepwise:
 
     def restart(self, **seed: int) -> int:
         """Reset the environment; return the state in which it starts."""
-        try:
-            self.observed = self.environment.reset(**seed)[0]
-        except (TypeError, ValueError, IndexError, KeyError) as error:
-            raise SettingError(
-                f"{name_of(self.environment)}.reset failed: {error}; reset(seed=...) must return (state, info)"
-            ) from error
+        self.observed = first_observation(self.environment, **seed)
         return self.reading.numbers.read(self.observed, self.states)
 
     def ended_elsewhere(self, action: int, observed: Any, reward: Any) -> int:

@@ -30,7 +30,7 @@ from goalward.model.layout import GridLayout
 from goalward.model.ssp import SSP
 from goalward.settings import checked_number
 from goalward.worlds.goal_and_cost_rules import CostRule, GoalRule, Outcome, cost_rule, goal_rule, name_of
-from goalward.worlds.spaces import StateNumbers, action_space
+from goalward.worlds.spaces import StateNumbers, action_space, first_observation
 from goalward.worlds.wrappers import changing_wrapper
 
 __all__ = ["from_gymnasium", "has_table", "mean_costs", "start_states", "table_model", "to_gymnasium"]
@@ -244,7 +244,7 @@ class Table:
         if given is not None and given.shape == (self.states,) and given.sum() > 0.0:
             return np.asarray(given / given.sum())
         found = np.zeros(self.states)
-        found[StateNumbers(environment).read(environment.reset(seed=0)[0], self.states)] = 1.0
+        found[StateNumbers(environment).read(first_observation(environment, seed=0), self.states)] = 1.0
         return found
 
 

@@ -9,7 +9,8 @@ refused: `Discretize` makes `Box` observations finite.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from goalward.errors import SettingError, StateError
 from goalward.settings import checked_integer
 from goalward.worlds.goal_and_cost_rules import name_of
 
-__all__ = ["StateNumbers", "action_space", "check_environment", "equal_cuts"]
+__all__ = ["StateNumbers", "action_space", "check_environment", "equal_cuts", "first_observation"]
 
 MOST_STATES = 1_000_000
 """More combinations than this are no states that tabular agents could learn."""
@@ -37,6 +38,24 @@ def check_environment(environment: Any) -> None:
         )
     if hasattr(environment, "num_envs"):
         raise SettingError(f"{name_of(environment)} is a vector of environments; pass a single one")
+
+
+def first_observation(environment: Any, **seed: int) -> Any:
+    """Reset an environment; return what it observes. Errors of its own are passed on."""
+    try:
+        result = environment.reset(**seed)
+    except TypeError as error:
+        if not re.search("unexpected keyword argument '(seed|options)'", str(error)):
+            raise
+        raise SettingError(
+            f"{name_of(environment)}.reset failed: {error}; reset(seed=...) must return (observation, info)"
+        ) from error
+    if not isinstance(result, tuple | list) or len(result) != 2 or not isinstance(result[1], Mapping):
+        raise SettingError(
+            f"{name_of(environment)}.reset returned {result!r:.80}; reset(seed=...) must return (observation, info),"
+            " where info is a dictionary"
+        )
+    return result[0]
 
 
 def action_space(environment: Any) -> tuple[int, int] | None:
