@@ -37,6 +37,29 @@ def test_a_dead_end_that_can_be_reached_is_refused() -> None:
     assert learn(agents.make("uniform"), pit(), 10, max_steps=1000).truncated
 
 
+def test_only_advice_that_helps_is_given() -> None:
+    """From a dead end without actions no step can be made, so a limit of steps is no remedy there."""
+    world = worlds.make("grid-map", text="S.G\n.O.", success=1.0)
+    with pytest.raises(EndlessRunError, match=r"--give-up-cost 20$"):
+        learn(PSRL(), world, 10)
+    assert not learn(PSRL(), world, 10, give_up_cost=20.0).truncated
+
+
+@pytest.mark.parametrize("agent", ["psrl", "opsrl", "expectile"])
+def test_a_sample_without_a_sure_way_is_not_the_world(agent: str) -> None:
+    """The world has a sure way; a prior that lets every action lead to the pit draws models without one."""
+    world = worlds.make("grid-map", text="S.G\n.O.", success=1.0)
+    dense = agents.make(agent, prior=gw.Dirichlet(0.1))
+    with pytest.raises(UnreachableGoalError, match=r"the agent plans with .*give_up_cost=.*support=world"):
+        learn(dense, world, 10, max_steps=1000)
+    assert learn(dense, world, 10, give_up_cost=20.0).reached.all()
+
+
+def test_a_prior_that_knows_the_possible_transitions_draws_sure_ways() -> None:
+    world = worlds.make("grid-map", text="S.G\n.O.", success=1.0)
+    assert learn(PSRL(gw.Dirichlet(0.1, support=world)), world, 10, max_steps=1000).reached.all()
+
+
 def test_dead_ends_of_a_map_are_named_by_their_places() -> None:
     world = worlds.make("grid-map", text="S.G\n.O.", success=1.0)
     with pytest.raises(EndlessRunError, match="one can get to row 1, column 1, from which"):

@@ -188,7 +188,7 @@ class TestEnvironments:
             learn(PSRL(), self.Bare(), 10)
 
     def test_strange_state(self) -> None:
-        with pytest.raises(StateError, match=r"gave state 7; .* 0\.\.1"):
+        with pytest.raises(StateError, match=r"returned the observation 7, .* 0\.\.1"):
             learn(PSRL(), self.Bare((0, 7, 5)), 10, task=Task(np.ones((2, 1)), 0, 10))
 
 

@@ -127,7 +127,7 @@ class TestRules:
         assert gw.solve(gw.from_gymnasium(Corridor(), goal=5.0, cost=2.0)).values[0] == 6.0
         doubled = gw.from_gymnasium(Corridor(), goal=5.0, cost=lambda outcome: 2.0 * abs(outcome.reward))
         assert gw.solve(doubled).values[0] == 18.0
-        with pytest.raises(CostError, match=r"action 0 in state 2 gave the reward 5, a cost of -5; .* pass cost=1\.0"):
+        with pytest.raises(CostError, match=r"action 0 in state 2 gave the reward 5\.0, .* pass cost=1\.0"):
             gw.from_gymnasium(Corridor(), goal=5.0, cost="reward")
 
     def test_a_function_sees_the_whole_step(self) -> None:
@@ -165,6 +165,17 @@ def test_bad_input(env: Any, options: dict[str, Any], error: type[Exception], me
 def test_a_fickle_passenger_is_in_no_table() -> None:
     with pytest.raises(SettingError, match="leaves its fickle passenger out; learn through its steps"):
         gw.from_gymnasium(gymnasium.make("Taxi-v4", fickle_passenger=True))
+
+
+@pytest.mark.parametrize("id", ["CliffWalking-v1", "goalward/GridWorld-v0"])
+def test_a_wrapper_that_may_change_steps_is_refused(id: str) -> None:
+    env = gymnasium.make(id)
+    with pytest.raises(
+        SettingError, match=r"wrapper TransformReward .* pass env\.unwrapped .* gw\.learn\(agent, env\)"
+    ):
+        gw.from_gymnasium(gymnasium.wrappers.TransformReward(env, lambda reward: 2.0 * reward))
+    passive = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.wrappers.TimeLimit(env, 10))
+    assert gw.from_gymnasium(passive) == gw.from_gymnasium(env.unwrapped)
 
 
 def test_an_environment_made_from_a_model_gives_it_back() -> None:

@@ -5,7 +5,7 @@ In a loop that costs nothing a learner may stay because nothing tells it to leav
 be reached from the start, unless
 
 * the agent may give up (``give_up_cost``, see `goalward.model.give_up`), which leaves no dead ends;
-* the run has a limit (``max_steps``), and says that it was truncated;
+* the run has a limit (``max_steps``), and says that it was truncated; it ends earlier where no action is available;
 * the loop is free, and the agent surely leaves such loops (`Learner.leaves_free_loops`).
 """
 
@@ -43,9 +43,11 @@ def check_end(ssp: SSP, agent: Learner, limited: bool) -> None:
 def check_dead_ends(ssp: SSP, dead: Bools) -> None:
     reached = np.flatnonzero(dead & reached_from(state_graph(ssp), ssp.initial_state))
     if len(reached):
+        # Without actions the run would end on the first visit, however many steps are allowed.
+        limit = f", or {LIMIT_IT}" if ssp.available[reached].any(axis=1).all() else ""
         raise EndlessRunError(
             f"the run might never end: from the start one can get to {named(ssp, reached)}, from which no policy"
-            f" reaches the goal surely; {LET_IT_GIVE_UP}, or {LIMIT_IT}"
+            f" reaches the goal surely; {LET_IT_GIVE_UP}{limit}"
         )
 
 

@@ -4,8 +4,8 @@ A model says all there is to know. Other environments say how many states and ac
 their rewards mean (`goalward.worlds.goal_and_cost_rules`). The costs that the agent is told come from, in this order,
 
 * the `task` that was given: every cost paid must then be the one that it states;
-* the table of transitions, where the environment shows one; the agent is told the mean cost of each pair from it and
-  nothing else;
+* the table of transitions, where the environment shows one and no wrapper may change its steps; the agent is told the
+  mean cost of each pair from it and nothing else;
 * the rule for costs: the fixed cost if it has one, 1 otherwise, and every cost paid must be that.
 
 With ``give_up_cost`` the agent has one more action, the last one: it resets the environment, at that cost. An episode
@@ -30,7 +30,8 @@ from goalward.model.task import Task
 from goalward.settings import checked_number
 from goalward.worlds.goal_and_cost_rules import CostRule, GoalRule, cost_rule, goal_rule, known_goal
 from goalward.worlds.gymnasium import has_table, mean_costs, start_states, table_model
-from goalward.worlds.spaces import StateNumbers, action_space, check_environment
+from goalward.worlds.spaces import StateNumbers, action_space, check_environment, first_observation
+from goalward.worlds.wrappers import changing_wrapper
 
 __all__ = ["Reading", "model_of", "read_model_environment", "survey", "told_by"]
 
@@ -95,6 +96,7 @@ def survey(
     goal: Any,
     cost: Any,
     give_up_cost: float | None,
+    limited: bool,
 ) -> tuple[Task, Reading]:
     """Return what an agent is told of an environment without a model, and how its steps are read."""
     check_environment(environment)
@@ -115,7 +117,7 @@ def survey(
     pays = cost_rule("reward" if task is not None and cost is None and known_goal(environment) is None else cost)
     table = has_table(environment)
     if table and give_up_cost is None:
-        check_end(table_model(environment, rule, pays), agent, limited=False)
+        check_end(table_model(environment, rule, pays), agent, limited)
     if task is None:
         known = 1.0 if pays.fixed is None else pays.fixed
         costs = mean_costs(environment, pays) if table else np.full(shape, known)
@@ -139,7 +141,7 @@ def first_state(environment: Any, numbers: StateNumbers, states: int) -> int:
     starts = start_states(environment)
     if starts is not None:
         return int(np.argmax(starts))
-    return numbers.read(environment.reset(seed=0)[0], states)
+    return numbers.read(first_observation(environment, seed=0), states)
 
 
 def has_one_start(environment: Any) -> bool:
@@ -160,6 +162,6 @@ def with_restarts(task: Task, cost: float, known_start: bool) -> Task:
 
 
 def model_of(world: Any) -> SSP | None:
-    """Return the model that an environment carries."""
-    found = getattr(getattr(world, "unwrapped", world), "ssp", None)
-    return found if isinstance(found, SSP) else None
+    """Return the model that an environment carries, unless a wrapper may change what its steps return."""
+    model = getattr(getattr(world, "unwrapped", world), "ssp", None)
+    return model if isinstance(model, SSP) and not changing_wrapper(world) else None

@@ -74,7 +74,7 @@ def learn(
     seed
         Decides every random draw. Agents run with the same seed face the same luck.
     max_steps
-        End the run after this many steps, even in the middle of an episode.
+        End the run after this many steps, even in the middle of an episode, or where no further step can be made.
     give_up_cost
         Let the agent give up: one more action, the last one, leads from every state to the start at this cost (see
         `SSP.with_give_up`). Regret is measured against the best policy that may give up too. In an environment without
@@ -100,7 +100,7 @@ def learn(
     EndlessRunError
         If the run might never end: a dead end can be reached from the start, or a loop costs nothing. See
         `goalward.learning.endless` for what to do. Also if an environment ends an episode away from the goal and the
-        agent may not give up.
+        agent may not give up, unless `max_steps` limits the run.
     UnreachableGoalError
         If no policy reaches the goal surely from the start.
     """
@@ -122,7 +122,7 @@ def learn(
     if isinstance(world, SSPMountainCar):
         told = world.task(episodes)
     elif model is None:
-        told, reading = survey(world, given, episodes, task, goal, cost, give_up_cost)
+        told, reading = survey(world, given, episodes, task, goal, cost, give_up_cost, max_steps is not None)
     else:
         told = tell(model, task, episodes)
         check_end(model, given, limited=max_steps is not None)

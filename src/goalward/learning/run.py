@@ -23,7 +23,7 @@ __all__ = ["Epoch", "Epochs", "Run"]
 TRUNCATIONS = {
     Ended.MAX_STEPS: "max_steps ended the run",
     Ended.STOPPED: "watch ended the run",
-    Ended.DEAD_END: "no action was available",
+    Ended.DEAD_END: "a dead end ended the run",
 }
 
 

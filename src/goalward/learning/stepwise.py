@@ -2,9 +2,9 @@
 
 An environment has ``reset(seed=...) -> (state, info)`` and ``step(action) -> (state, reward, terminated, truncated,
 info)``. Rules say what the reward means and which steps reach the goal (`goal_and_cost_rules.py`). An episode that
-ends away from the goal is never learnt as one that reached it: it leads to a state in which the agent can only give up,
-or, if it may not, it ends the run with an error. `truncated` breaks the episode off: the step is learnt with the state
-it led to, never as a visit to the goal, and the environment is reset.
+ends away from the goal is never learnt as one that reached it: it leads to a state in which the agent can only give up.
+If it may not, the run ends there, with an error unless the run has a limit of steps. `truncated` breaks the episode
+off: the step is learnt with the state it led to, never as a visit to the goal, and the environment is reset.
 
 A plan means here exactly what it means in `rollout`. An environment that draws one uniform number for each step from
 the generator that ``reset(seed=...)`` made, and takes the successor as `goalward.model.next_state.draw_successor` does,
@@ -23,7 +23,8 @@ from goalward.learning.environment_survey import Reading
 from goalward.learning.rollout import BLOCK, Ended, Luck, prepare_policy, visit_limits
 from goalward.model.next_state import draw_action
 from goalward.worlds.goal_and_cost_rules import CostRule, GoalRule, Outcome, name_of
-from goalward.worlds.spaces import StateNumbers
+from goalward.worlds.spaces import StateNumbers, first_observation
+from goalward.worlds.wrappers import changing_wrapper
 
 __all__ = ["PATIENCE", "Environment", "Stepwise"]
 
@@ -44,7 +45,10 @@ class Environment(Protocol):
 
 
 class Stepwise:
-    """An environment in which plans are followed; `state` is where the agent is."""
+    """An environment in which plans are followed; `state` is where the agent is.
+
+    `patience` is the number of steps without a goal after which the run is an error; None if the run has a limit.
+    """
 
     def __init__(
         self,
@@ -59,7 +63,8 @@ class Stepwise:
         self.reading = reading or Reading(StateNumbers(environment), GoalRule(), CostRule())
         self.acting = Luck(acting)
         self.cut = False
-        self.patience = patience
+        self.patience, self.limited = patience, patience is None
+        self.stuck = False  # the environment ended an episode away from the goal, and the agent may not give up
         self.never = np.full(task.costs.shape, NEVER)
         # Lists, because single entries of arrays are slow to read.
         self.costs: list[float] = task.costs.ravel().tolist()
@@ -91,7 +96,7 @@ class Stepwise:
         A, goal = self.task.actions, self.task.goal
         while not ended and not self.cut and len(happened) < room:
             state = self.state
-            if self.idle[state]:
+            if self.stuck or self.idle[state]:
                 ended = int(Ended.DEAD_END)
                 break
             action = self.choose()
@@ -120,18 +125,19 @@ class Stepwise:
         """Let an agent choose and learn step by step for a while."""
         happened: Happened = []
         self.cut = False
-        while episodes and not self.cut and len(happened) < min(steps, BLOCK):
+        while episodes and not self.cut and not self.stuck and len(happened) < min(steps, BLOCK):
             happened.append(self.play(self.checked(agent.choose(self.state, self.acting.draw()))))
             agent.observe(as_steps(happened[-1:]))
             episodes -= happened[-1][3] == self.task.goal
-        return self.finished(happened), 0 if episodes else int(Ended.EPISODES)
+        ended = Ended.DEAD_END if self.stuck else 0 if episodes else Ended.EPISODES
+        return self.finished(happened), int(ended)
 
     def finished(self, happened: Happened) -> Steps:
         """Return what happened as arrays; raises EndlessRunError if the goal has not been seen for far too long."""
         steps = as_steps(happened)
         if self.patience is not None:
             self.patience -= len(happened)
-            if self.cut or (steps.next_states == self.task.goal).any():
+            if (steps.next_states == self.task.goal).any():
                 self.patience = None
             elif self.patience <= 0:
                 raise EndlessRunError(
@@ -165,11 +171,17 @@ class Stepwise:
             self.state = self.restart()
             return state, action, told, self.state
         named = action + reading.first_action
-        observed, reward, terminated, truncated, info = self.environment.step(named)
+        result = self.environment.step(named)
+        try:
+            observed, reward, terminated, truncated, info = result
+        except (TypeError, ValueError):
+            raise SettingError(
+                f"{name_of(self.environment)}.step returned {result!r:.80}; it must return (observation, reward,"
+                " terminated, truncated, info)"
+            ) from None
         goal, pays = reading.goal, reading.cost
-        if goal.predicate is None and pays.fixed is not None:
-            cost = pays.fixed
-            reached = terminated if goal.threshold is None else reward >= goal.threshold
+        if goal.predicate is None and goal.threshold is None and pays.fixed is not None:
+            cost, reached = pays.fixed, terminated
         else:
             outcome = Outcome(self.observed, named, observed, reward, terminated, info)
             cost, reached = pays.cost(outcome), goal.reached(outcome)
@@ -177,7 +189,7 @@ class Stepwise:
         if reached:
             successor = self.task.goal
         elif terminated and not reading.goes_on:
-            successor = self.lost(named, reward)
+            successor = self.ended_elsewhere(named, observed, reward)
         else:
             successor = reading.numbers.read(observed, self.states)
         if reading.known_costs and cost != told and not abs(cost - told) <= 1e-9 * told:
@@ -191,17 +203,15 @@ class Stepwise:
 
     def restart(self, **seed: int) -> int:
         """Reset the environment; return the state in which it starts."""
-        try:
-            self.observed = self.environment.reset(**seed)[0]
-        except (TypeError, ValueError, IndexError, KeyError) as error:
-            raise SettingError(
-                f"{name_of(self.environment)}.reset failed: {error}; reset(seed=...) must return (state, info)"
-            ) from error
+        self.observed = first_observation(self.environment, **seed)
         return self.reading.numbers.read(self.observed, self.states)
 
-    def lost(self, action: int, reward: Any) -> int:
-        """Return the state that stands for the end of an episode away from the goal."""
+    def ended_elsewhere(self, action: int, observed: Any, reward: Any) -> int:
+        """Return the state to which the end of an episode away from the goal leads."""
         if self.reading.ended is None:
+            if self.limited:
+                self.stuck = True
+                return self.reading.numbers.read(observed, self.states)
             raise EndlessRunError(
                 f"{name_of(self.environment)} ended an episode away from the goal: action {action} in state"
                 f" {self.observed!r}, reward {reward}; the goal is {self.reading.goal}. Pass give_up_cost=..., which"
@@ -211,8 +221,11 @@ class Stepwise:
 
     def refuse_cost(self, action: int, cost: float, told: float) -> None:
         """Raise CostError: what was paid is not what the agent was told."""
+        wrapper = changing_wrapper(self.environment)
+        hidden = hasattr(getattr(self.environment, "unwrapped", None), "P") and wrapper is not None
+        why = f", because the wrapper {wrapper} may change what the table of transitions says" if hidden else ""
         raise CostError(
-            f"action {action} in state {self.observed!r} cost {cost:g}, and the agent was told {told:g}; pass"
+            f"action {action} in state {self.observed!r} cost {cost:g}, and the agent was told {told:g}{why}; pass"
             " task=Task(costs, initial_state, episodes) with the true costs, or cost=1.0 to count steps"
         )
 

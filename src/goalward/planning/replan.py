@@ -20,7 +20,7 @@ import numpy as np
 
 from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Floats, Int64s
-from goalward.errors import PrecisionError
+from goalward.errors import PrecisionError, UnreachableGoalError
 from goalward.model.checks import ModelArrays
 from goalward.model.ssp import SSP
 from goalward.planning.bellman import certify, policy_iteration, relative_width
@@ -98,6 +98,13 @@ class Replanner:
             solution = solve(model, TOLERANCE, self.previous)
         except PrecisionError as error:
             solution = error.solution
+        except UnreachableGoalError:
+            raise UnreachableGoalError(
+                "in the model that the agent plans with no policy reaches the goal almost surely; a prior that lets"
+                " actions lead to states without a way out draws such models: let the agent give up"
+                " (give_up_cost=20, or --give-up-cost 20), or rule such transitions out, as Dirichlet(support=world)"
+                " does"
+            ) from None
         policy, self.support = solution.policy, None
         if model.states <= DENSE_STATES and model.costs.min() > 0.0 and policy.min() >= 0:
             self.support, self.problem = model.arrays, unreduced(model.arrays)

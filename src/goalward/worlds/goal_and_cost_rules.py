@@ -25,6 +25,7 @@ import numpy as np
 
 from goalward.errors import CostError, SettingError, UnknownNameError
 from goalward.settings import checked_number
+from goalward.worlds.wrappers import changing_wrapper, keeps_endings
 
 __all__ = ["CostRule", "GoalRule", "Outcome", "cost_rule", "goal_rule", "known_goal", "name_of"]
 
@@ -42,6 +43,17 @@ class Outcome(NamedTuple):
     terminated: bool
     info: Mapping[str, Any]
 
+    @property
+    def gain(self) -> float:
+        """The reward; raises CostError if it is no number."""
+        try:
+            return float(self.reward)
+        except (TypeError, ValueError):
+            raise CostError(
+                f"action {self.action} in state {self.state} gave the reward {self.reward!r}; it must be a number, or"
+                " pass rules that do not need it: goal='terminated' and cost=1.0"
+            ) from None
+
 
 class GoalRule(NamedTuple):
     """Which steps reach the goal: those of a reward, those that a function names, or else all that end an episode."""
@@ -52,7 +64,7 @@ class GoalRule(NamedTuple):
     def reached(self, outcome: Outcome) -> bool:
         """Return whether a step reached the goal."""
         if self.threshold is not None:
-            return float(outcome.reward) >= self.threshold
+            return outcome.gain >= self.threshold
         return bool(outcome.terminated if self.predicate is None else self.predicate(outcome))
 
     def __str__(self) -> str:
@@ -78,12 +90,12 @@ class CostRule(NamedTuple):
             except (TypeError, ValueError):
                 raise CostError(f"the function given as cost returned no number for {outcome}") from None
         else:
-            paid = -float(outcome.reward)
+            paid = -outcome.gain
             if self.sparse and paid <= 0.0:
                 paid = 1.0
         if not 0.0 <= paid < np.inf:
             raise CostError(
-                f"action {outcome.action} in state {outcome.state} gave the reward {outcome.reward:g}, a cost of"
+                f"action {outcome.action} in state {outcome.state} gave the reward {outcome.reward}, a cost of"
                 f" {paid:g}; costs must be finite and not negative: pass cost=1.0 to count steps, cost={PENALTY!r} to"
                 " count steps where rewards are not negative, or a function of the outcome"
             )
@@ -130,8 +142,10 @@ def known_goal(environment: Any) -> GoalRule | None:
     name = type(bare).__name__
     if name == "FrozenLakeEnv":
         goals = {cell for cell, letter in enumerate(np.asarray(bare.desc).ravel().tolist()) if letter == b"G"}
+        if changing_wrapper(environment):  # observations may be no cells: look where the agent really is
+            return GoalRule(predicate=lambda outcome: int(bare.s) in goals)
         return GoalRule(predicate=lambda outcome: outcome.next_state in goals)
-    if name in ("CliffWalkingEnv", "TaxiEnv", "MountainCarEnv", "AcrobotEnv"):
+    if name in ("CliffWalkingEnv", "TaxiEnv", "MountainCarEnv", "AcrobotEnv") and keeps_endings(environment):
         return GoalRule()
     if hasattr(bare, "ssp"):
         return GoalRule(predicate=lambda outcome: outcome.terminated and outcome.info.get("goal", True))

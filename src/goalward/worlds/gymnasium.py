@@ -12,6 +12,8 @@ FrozenLake, CliffWalking, Taxi and environments like them hold a table ``env.unw
 
 State i of the model is state i of the environment as long as the goals are its last states; if not, `state_names` hold
 the numbers of the environment.
+
+The table describes the bare environment. It is not used if a wrapper may change what its steps return (`wrappers.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from goalward.model.layout import GridLayout
 from goalward.model.ssp import SSP
 from goalward.settings import checked_number
 from goalward.worlds.goal_and_cost_rules import CostRule, GoalRule, Outcome, cost_rule, goal_rule, name_of
-from goalward.worlds.spaces import StateNumbers, action_space
+from goalward.worlds.spaces import StateNumbers, action_space, first_observation
+from goalward.worlds.wrappers import changing_wrapper
 
 __all__ = ["from_gymnasium", "has_table", "mean_costs", "start_states", "table_model", "to_gymnasium"]
 
@@ -46,7 +49,7 @@ def from_gymnasium(env: Any, *, goal: Any = None, cost: Any = None, dead_end: An
     Parameters
     ----------
     env
-        An environment, or its id, such as "FrozenLake-v1".
+        An environment, or its id, such as "FrozenLake-v1". Wrappers that may change its steps are refused.
     goal
         Which steps reach the goal: "terminated" for all that end an episode, the least reward at the goal, or a
         function of an `Outcome`. FrozenLake, CliffWalking and Taxi need none.
@@ -67,6 +70,7 @@ def from_gymnasium(env: Any, *, goal: Any = None, cost: Any = None, dead_end: An
     array([ 5,  7, 11, 12])
     """
     environment = made(env)
+    check_wrappers(environment)
     ssp = getattr(environment.unwrapped, "ssp", None)
     if isinstance(ssp, SSP):
         return ssp
@@ -101,10 +105,21 @@ def made(env: Any) -> Any:
         raise SettingError(f"there is no environment {env!r}: {error}") from None
 
 
+def check_wrappers(environment: Any) -> None:
+    """Raise SettingError if a wrapper may change the steps of an environment that shows a table or a model."""
+    wrapper, bare = changing_wrapper(environment), environment.unwrapped
+    if wrapper is not None and (hasattr(bare, "P") or hasattr(bare, "ssp")):
+        raise SettingError(
+            f"the wrapper {wrapper} may change what the steps of {name_of(environment)} return, and the model is that"
+            " of the environment below it; pass env.unwrapped to leave all wrappers out, or learn through the steps:"
+            " gw.learn(agent, env)"
+        )
+
+
 def has_table(environment: Any) -> bool:
-    """Return whether an environment shows its table of transitions."""
+    """Return whether an environment shows its table of transitions, and no wrapper may change what it says."""
     bare = getattr(environment, "unwrapped", environment)
-    return hasattr(bare, "P") and not getattr(bare, "fickle_passenger", False)
+    return hasattr(bare, "P") and not getattr(bare, "fickle_passenger", False) and not changing_wrapper(environment)
 
 
 def mean_costs(environment: Any, cost: CostRule) -> Floats:
@@ -121,7 +136,7 @@ def start_states(environment: Any) -> Floats | None:
     """Return the probability of each first state, None if the environment does not say."""
     bare = getattr(environment, "unwrapped", environment)
     given = getattr(bare, "initial_state_distrib", None)
-    return None if given is None else np.asarray(given, dtype=np.float64)
+    return None if given is None or changing_wrapper(environment) else np.asarray(given, dtype=np.float64)
 
 
 def table_model(environment: Any, goal: GoalRule, cost: CostRule, dead_end: Any = None) -> SSP:
@@ -200,7 +215,7 @@ class Table:
                 f"{name} shows no table of transitions (env.unwrapped.P); learn through its steps: gw.learn(agent, env)"
             )
         numbers, actions = StateNumbers(bare), action_space(bare)
-        if numbers.count is None or numbers.seen is not None or actions is None:
+        if type(numbers.space).__name__ != "Discrete" or numbers.count is None or actions is None:
             raise SettingError(f"{name} has a table but no Discrete spaces; its states and actions must be numbers")
         entries: list[tuple[float, Outcome]] = []
         for state in range(numbers.count):
@@ -229,7 +244,7 @@ class Table:
         if given is not None and given.shape == (self.states,) and given.sum() > 0.0:
             return np.asarray(given / given.sum())
         found = np.zeros(self.states)
-        found[StateNumbers(environment).read(environment.reset(seed=0)[0], self.states)] = 1.0
+        found[StateNumbers(environment).read(first_observation(environment, seed=0), self.states)] = 1.0
         return found
 
 

@@ -2,7 +2,7 @@
 
 const ENDED = [
   [1, "visits"], [2, "visits"], [4, "the goal had been reached as often as this plan may"], [8, "the plan had all its steps"], [16, "the run was over"], [32, "the step limit of the run was reached"],
-  [64, "the run was interrupted"], [128, "no action was available"], [256, "the environment cut the episode off"],
+  [64, "the run was interrupted"], [128, "a dead end ended the run"], [256, "the environment cut the episode off"],
 ];
 
 export class Replay {
