@@ -164,7 +164,7 @@ class PSRL(Agent):
             enough = task.states**2 * task.actions
             caveats.append(f"cost floor {floor:.3g}: Theorem 2 needs at least S² A = {enough} episodes")
         elif floor > task.costs[task.available].max(initial=0.0):
-            caveats.append(f"cost floor {floor:.3g}, above every cost: plans minimise the number of steps, not the cost")
+            caveats.append(f"cost floor {floor:.3g}, above every cost: plans minimise the steps, not the cost")
         return caveats
 
 
