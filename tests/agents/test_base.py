@@ -11,6 +11,7 @@ import pytest
 
 from goalward import SSP, agents, archive, learn, worlds
 from goalward.agents import PSRL, Agent, Learner, Optimal, StepAgent, Steps, Task, Uniform
+from goalward.agents.base import registry
 from goalward.errors import FileError, PolicyError, SettingError, UnknownNameError
 
 WORLD = worlds.grid_world(2, 2)
@@ -54,6 +55,52 @@ class TestRestore:
         archive.write(path, "goalward-agent", 1, tree)
         with pytest.raises(FileError, match="cannot be made again"):
             agents.load(path)
+
+
+@dataclass(eq=False)
+class Moody(Uniform):
+    """An agent whose numbers fall, change their type and become infinite."""
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        super().begin(task, rng)
+        self.mood, self.total, self.patience, self.last = 1.0, 0, np.float64(3.0), 7
+        self.values, self.best = np.zeros(task.costs.shape), np.zeros(task.states, dtype=np.int64)
+
+    def observe(self, steps: Steps) -> None:
+        self.mood -= 0.5 * len(steps.states)
+        self.total += float(steps.costs.sum())  # type: ignore[assignment]
+        self.patience -= np.float64(1.0)
+        self.last = None  # type: ignore[assignment]
+        self.values[0], self.values[1] = -np.inf, np.nan
+        self.best -= 1
+
+
+def test_an_agent_of_a_user_gets_back_whatever_it_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "find", lambda name: Moody)
+    run = learn(Moody(), WORLD, 5)
+    agents.save(run.agent, tmp_path / "agent.npz")
+    loaded = agents.load(tmp_path / "agent.npz")
+    np.testing.assert_equal(loaded.to_state(), run.agent.to_state())
+    resumed = learn(loaded, WORLD, 5, 1, resume=True, keep_steps=True)
+    assert resumed.trajectory is not None
+    assert loaded.to_state()["mood"] == 1.0 - 0.5 * run.total_steps
+
+
+@pytest.mark.parametrize("name", ["psql", "q-learning", "rand-ql"])
+@pytest.mark.parametrize("cost", [1e17, 1e300])
+def test_estimates_of_huge_costs_are_restored(name: str, cost: float, tmp_path: Path) -> None:
+    world = WORLD.with_costs(np.full_like(WORLD.costs, cost))
+    run = learn(agents.make(name), world, 5)
+    agents.save(run.agent, tmp_path / "agent.npz")
+    np.testing.assert_equal(agents.load(tmp_path / "agent.npz").to_state(), run.agent.to_state())
+
+
+@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf, 1e300])
+def test_estimates_out_of_reach_are_refused(value: float) -> None:
+    agent = agents.make("q-learning")
+    agent.begin(Task.of(WORLD, 10), np.random.default_rng(0))
+    with pytest.raises(ValueError, match="Q must hold numbers"):
+        agent.restore(agent.to_state() | {"Q": np.full(WORLD.costs.shape, value)})
 
 
 def test_what_cannot_be_saved_is_named(tmp_path: Path) -> None:

@@ -17,8 +17,17 @@ from goalward.learning.run import Run
 
 WORLD = worlds.grid_world(2, 3)
 OTHER = worlds.random_mdp_v0()
+GIVE_UP = WORLD.with_give_up(0.5)
 EPISODES = 25
 LIMIT = 20_000
+
+
+def unavailable_actions() -> SSP:
+    """Return a random model in which some actions are unavailable, one in each state but one."""
+    rng = np.random.default_rng(0)
+    P, costs = rng.dirichlet(np.ones(6), size=(5, 3)), rng.uniform(0.1, 1.0, (5, 3))
+    P[[0, 1, 3, 4], [1, 2, 0, 1]] = 0.0
+    return SSP.from_dense(P, costs)
 
 
 def run_of(name: str, world: SSP, seed: int = 0, **options: object) -> Run:
@@ -73,9 +82,14 @@ class TestEveryAgent:
         assert agent.name == name
         assert set(agent.given) == set(agent.needs)
 
-    @pytest.mark.parametrize("world", [WORLD, OTHER])
+    @pytest.mark.parametrize(
+        "world", [WORLD, OTHER, unavailable_actions(), GIVE_UP], ids=["grid", "random", "unavailable", "give-up"]
+    )
     def test_save_and_load(self, name: str, world: SSP, tmp_path: Path) -> None:
-        """In the second world rows have more successors than the counts have room for at first."""
+        """A loaded agent resumes with the same bits as the agent that was saved.
+
+        In the random world rows have more successors than the counts have room for at first.
+        """
         run = run_of(name, world)
         agents.save(run.agent, tmp_path / "agent.npz")
         loaded = agents.load(tmp_path / "agent.npz")

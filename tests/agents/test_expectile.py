@@ -96,6 +96,28 @@ def test_plans_are_fixed_points(prior) -> None:
     np.testing.assert_allclose(model.to_dense().sum(axis=2), 1.0, rtol=1e-9)
 
 
+def trap() -> SSP:
+    """Return a world with a slow and safe way to the goal, and a fast one with a dead end."""
+    steps = [("start", "walk", "middle", 0.5, 1.0), ("start", "walk", "start", 0.5, 1.0)]
+    steps += [("middle", "walk", "goal", 0.5, 1.0), ("middle", "walk", "start", 0.5, 1.0)]
+    steps += [("start", "jump", "goal", 0.9, 1.0), ("start", "jump", "pit", 0.1, 1.0), ("pit", "walk", "pit", 1.0, 1.0)]
+    return SSP.from_transitions(steps, goals=["goal"])
+
+
+def test_dead_ends() -> None:
+    """Planning again from the values of a plan, with the same samples, gives the same values; it used to hang."""
+    world = trap()
+    prior = Dirichlet(0.1, support=world)
+    agent = Expectile(prior)
+    agent.begin(Task.of(world, 100), np.random.default_rng(0))
+    agent.visits[:] = 3
+    agent.belief = FromList(2 * drawn(world, 8, 1, prior))
+    (_, first), (_, second) = agent.optimistic(), agent.optimistic()
+    np.testing.assert_allclose(first.values, second.values, rtol=1e-5)
+    assert np.isinf(first.values).sum() == 1
+    assert len(learn(Expectile(prior), world, 30, max_steps=5_000).costs) == 30
+
+
 class FromList:
     """A belief whose samples are given."""
 

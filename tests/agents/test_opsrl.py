@@ -7,9 +7,10 @@ import pytest
 from scipy import stats
 
 import goalward as gw
-from goalward import SSP, Dirichlet, learn, worlds
+from goalward import SSP, Dirichlet, FinitePrior, Neighbourhoods, learn, worlds
 from goalward.agents import OPSRL, PSRL
 from goalward.agents.opsrl import side_by_side
+from goalward.beliefs.base import Prior
 from goalward.errors import SettingError
 from goalward.model.task import Steps, Task
 
@@ -17,15 +18,16 @@ GRID = worlds.grid_world()
 PRIOR = Dirichlet(0.001, goal=1.0)
 
 
-def samples(world: SSP, count: int) -> list[SSP]:
+def samples(world: SSP, count: int, prior: Prior | None = None) -> list[SSP]:
     rng = np.random.default_rng(2)
-    belief = Dirichlet(0.5, support=world).belief(Task.of(world, 1))
+    belief = (prior or Dirichlet(0.5, support=world)).belief(Task.of(world, 1))
     return [belief.sample(rng) for _ in range(count)]
 
 
 @pytest.mark.parametrize("world", [GRID, worlds.make("maze")])
-def test_models_side_by_side_keep_their_rows(world: SSP) -> None:
-    models = samples(world, 3)
+@pytest.mark.parametrize("prior", [None, Neighbourhoods()], ids=["one support", "several supports"])
+def test_models_side_by_side_keep_their_rows(world: SSP, prior: Neighbourhoods | None) -> None:
+    models = samples(world, 3, prior)
     joint = side_by_side(models)
     assert joint.actions == 3 * world.actions
     for state in range(0, world.states, 3):
@@ -59,6 +61,15 @@ def test_plans_of_several_draws() -> None:
     assert {plan.model for plan in run.plans} == {None}
     assert max(int(plan.policy.max()) for plan in run.plans) < GRID.actions
     assert learn(OPSRL(draws=4), GRID, 500, seed=0).gap_regret[-1] < 0.05 * 500 * 36.05
+
+
+@pytest.mark.parametrize(
+    "prior", [Neighbourhoods(), FinitePrior([worlds.grid_world(success=p) for p in (0.6, 0.85, 1.0)])], ids=repr
+)
+def test_priors_whose_samples_differ_in_their_support(prior: Prior) -> None:
+    """Without slips rows have fewer successors."""
+    run = learn(OPSRL(prior=prior, draws=2), GRID, 60, seed=0)
+    assert run.costs[-20:].mean() < 1.2 * run.optimal_value + 3.0
 
 
 def test_the_prior_of_the_goal() -> None:

@@ -142,6 +142,16 @@ class TestPerturbedCosts:
         run = learn(PSRL(perturb_costs=True), self.world, 1000, seed=0)
         assert run.notes == {"cost_floor": cost_floor(Task.of(self.world, 1000))}
 
+    def test_caveats(self) -> None:
+        """S² A is 18: with fewer episodes epsilon is above 1, and Theorem 2 does not hold."""
+        few = learn(PSRL(perturb_costs=True), self.world, 17, seed=0)
+        assert "Theorem 2 needs at least S² A = 18 episodes" in str(few.notes["caveat"])
+        above = learn(PSRL(perturb_costs=0.6, sharpness=2.0), self.world, 50, seed=0)
+        assert "above every cost" in str(above.notes["caveat"])
+        assert "sharpness" in str(above.notes["caveat"])
+        for covered in (PSRL(perturb_costs=True), PSRL(perturb_costs=0.4)):
+            assert "caveat" not in learn(covered, self.world, 60, seed=0).notes
+
     def test_planning_and_paying(self) -> None:
         run = learn(PSRL(perturb_costs=0.25), self.world, 50, seed=0, keep_plans=True, keep_steps=True)
         assert run.plans is not None

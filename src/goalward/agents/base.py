@@ -18,6 +18,7 @@ attributes with a leading underscore are caches and are not.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
@@ -28,7 +29,7 @@ import numpy as np
 
 from goalward.agents.plan import NEVER, Plan
 from goalward.arrays import Floats
-from goalward.beliefs.base import LARGEST_NUMBER, Prior, restored_array
+from goalward.beliefs.base import LARGEST_NUMBER, Prior, restored_array, restored_number
 from goalward.beliefs.base import registry as priors
 from goalward.errors import PolicyError, SettingError
 from goalward.model.goal_task import GoalTask
@@ -147,22 +148,27 @@ class Learner(metaclass=Constructor):
         return state
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `to_state` returned, right after `begin`; raises ValueError if it does not fit."""
+        """Restore what `to_state` returned, right after `begin`; raises ValueError if it does not fit.
+
+        The numbers of goalward's own agents never fall below their values after `begin`, and their kernels rely on
+        that, so smaller numbers are refused. Agents defined elsewhere get back whatever they saved.
+        """
         fresh = self.to_state()
         if set(fresh) != set(state):
             raise ValueError(f"{self.name} learns {sorted(fresh)}; the state holds {sorted(state)}")
+        only_grows = type(self).__module__.startswith("goalward.")
         for name, value in state.items():
             now = getattr(self, name)
             if isinstance(now, Memory):
                 now.restore(value)
-            elif isinstance(now, np.ndarray):
-                setattr(self, name, restored_array(name, value, now))
-            elif now is not None and type(value) is not type(now):
-                raise ValueError(f"{name} must be of type {type(now).__name__}")
-            elif type(now) in (int, float) and not now <= value <= LARGEST_NUMBER:
-                raise ValueError(f"{name} is {value!r}; it must be a number from {now:g} to {LARGEST_NUMBER:g}")
+            elif only_grows and isinstance(now, np.ndarray):
+                # An estimate is at most what 2^53 steps cost.
+                largest_cost = float(self.task.costs[self.task.available].max(initial=1.0))
+                setattr(self, name, restored_array(name, value, now, LARGEST_NUMBER * largest_cost))
+            elif only_grows:
+                setattr(self, name, restored_number(name, value, now))
             else:
-                setattr(self, name, value)
+                setattr(self, name, copy.copy(value))
 
     @classmethod
     def from_world(cls, world: SSP | GoalTask, *, episodes: int, **settings: Any) -> Self:

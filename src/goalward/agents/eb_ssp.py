@@ -105,7 +105,6 @@ class EBSSP(Optimist, Agent):
         self.j = 0
         self.k = 1
         self.B = 1.0 if self.doubling else float(self.B_star) / self._unit  # type: ignore[arg-type]
-        self.Q[~task.available] = np.inf
         self._before, self.V = np.zeros(task.states + 1), np.zeros(task.states + 1)
 
     def plan(self, state: int) -> Plan:

@@ -123,15 +123,22 @@ class Expectile(Agent):
         """Return the model of the rows that attain the minimum, and its solution."""
         samples = join_samples([self.belief.sample(self.rng, self.sharpness) for _ in range(self.samples)])
         r: Floats = (self.k + 1.0) / (self.visits.reshape(-1) + np.float64(1.0))
-        values = self._values
+        model, planned = self.solve_mixture(samples, r, self._values)
         while True:
-            rows = lower_expectiles(samples, r, np.append(values, 0.0))
-            model = self.task.model(samples.indptr, samples.successors, rows)
-            planned = self._planner.solve(model)
-            before, values = values, planned.values
-            if np.max(np.abs(before - values)) <= TOLERANCE * np.max(values):
-                self._values = values
+            before = planned.values
+            model, planned = self.solve_mixture(samples, r, before)
+            # Dead ends are the same in all mixtures. Their values are infinite and never change.
+            finite = np.isfinite(before)
+            falls = before[finite] - planned.values[finite]
+            if not falls.max(initial=0.0) > TOLERANCE * before[finite].max(initial=0.0):
+                self._values = planned.values
                 return model, planned
+
+    def solve_mixture(self, samples: Samples, r: Floats, values: Floats) -> tuple[SSP, Planned]:
+        """Return the model of the rows that attain the minimum at some values, and its solution."""
+        rows = lower_expectiles(samples, r, np.append(values, 0.0))
+        model = self.task.model(samples.indptr, samples.successors, rows)
+        return model, self._planner.solve(model)
 
     def notes(self) -> dict[str, int | float | str]:
         """Say that no theorem covers the agent."""

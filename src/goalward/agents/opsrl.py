@@ -77,13 +77,15 @@ class OPSRL(PSRL):
 
 
 def side_by_side(models: list[SSP]) -> SSP:
-    """Return the model whose action a * J + j is action a of the j-th of J models; these share states and support."""
+    """Return the model whose action a * J + j is action a of the j-th of J models; their supports may differ."""
     first, J = models[0], len(models)
-    lengths = np.repeat(np.diff(first.indptr), J)
+    lengths = np.stack([np.diff(model.indptr) for model in models], axis=1).ravel()
     indptr = np.append(0, np.cumsum(lengths))
-    # Where each entry stands among those of its own model, and whose it is.
-    entries = np.arange(indptr[-1]) - np.repeat(indptr[:-1] - np.repeat(first.indptr[:-1], J), lengths)
-    owners = np.repeat(np.tile(np.arange(J), len(first.indptr) - 1), lengths)
-    probabilities = np.array([model.probabilities for model in models])[owners, entries]
+    # Where each row begins among the entries of all models, one model after the other.
+    offsets = np.cumsum([0, *(len(model.successors) for model in models[:-1])])
+    begins = np.stack([model.indptr[:-1] for model in models], axis=1) + offsets
+    entries = np.arange(indptr[-1]) - np.repeat(indptr[:-1] - begins.ravel(), lengths)
+    successors = np.concatenate([model.successors for model in models])[entries]
+    probabilities = np.concatenate([model.probabilities for model in models])[entries]
     costs = np.repeat(first.costs, J, axis=1)
-    return SSP._trusted(indptr, first.successors[entries], probabilities, costs, first.initial_state)
+    return SSP._trusted(indptr, successors, probabilities, costs, first.initial_state)

@@ -72,7 +72,7 @@ class Optimist(Learner):
         self._costs = task.costs / self._unit
         self.counts = Counts(task)
         self.epoch = 0
-        self.Q = np.zeros(task.costs.shape)
+        self.Q = np.where(task.available, 0.0, np.inf)
         self._policy: Int64s = np.zeros(task.states, dtype=np.int64)
 
     def observe(self, steps: Steps) -> None:
@@ -108,7 +108,6 @@ class StepOptimist(Optimist, StepAgent):
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Start from scratch on a task."""
         super().begin(task, rng)
-        self.Q[~task.available] = np.inf
         self.V = np.zeros(task.states + 1)
         self.B = np.ones(1)
 

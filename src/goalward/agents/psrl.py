@@ -151,9 +151,21 @@ class PSRL(Agent):
             notes["rejections"] = self.rejections
         if self.perturb_costs:
             notes["cost_floor"] = self._cost_floor
+        caveats = self.caveats()
+        return notes | {CAVEAT: "; ".join(caveats)} if caveats else notes
+
+    def caveats(self) -> list[str]:
+        """Return what no theorem covers, and a cost floor that hides all costs."""
+        caveats = []
         if self.sharpness != 1.0:
-            notes[CAVEAT] = f"sharpness {self.sharpness:g}: not samples of the posterior, the theorem does not cover it"
-        return notes
+            caveats.append(f"sharpness {self.sharpness:g}: not samples of the posterior, the theorem does not cover it")
+        floor, task = self._cost_floor, self.task
+        if self.perturb_costs is True and floor > 1.0:
+            enough = task.states**2 * task.actions
+            caveats.append(f"cost floor {floor:.3g}: Theorem 2 needs at least S² A = {enough} episodes")
+        elif floor > task.costs[task.available].max(initial=0.0):
+            caveats.append(f"cost floor {floor:.3g}, above every cost: plans minimise the steps, not the cost")
+        return caveats
 
 
 def cost_floor(task: Task) -> float:

@@ -12,6 +12,7 @@ the costs and the start of the task, and the goal can be reached in it if it can
 from __future__ import annotations
 
 import copy
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
@@ -46,6 +47,7 @@ __all__ = [
     "register",
     "registry",
     "restored_array",
+    "restored_number",
     "update_and_sample",
 ]
 
@@ -188,17 +190,29 @@ class CountedBelief(Belief):
         self.counts = restored_array("counts", state["counts"], self.counts)
 
 
-def restored_array(name: str, given: Any, fresh: NDArray[Any]) -> NDArray[Any]:
+def restored_array(name: str, given: Any, fresh: NDArray[Any], limit: float = LARGEST_NUMBER) -> NDArray[Any]:
     """Return a copy of an array from a file; raises ValueError if it cannot have grown out of the `fresh` one.
 
-    What learners count and estimate keeps its shape and type and never falls below what it was at the start.
+    What learners count and estimate keeps its shape and type and never falls below its value at the start. Counts are
+    at most `LARGEST_NUMBER`, estimates at most `limit`, and both are finite unless they started at infinity.
     """
     array = np.array(given)
     if (array.shape, array.dtype) != (fresh.shape, fresh.dtype):
         raise ValueError(f"{name} must have shape {fresh.shape} and dtype {fresh.dtype}")
-    if fresh.dtype.kind in "if" and not ((array >= fresh) & ((array <= LARGEST_NUMBER) | (fresh == np.inf))).all():
-        raise ValueError(f"{name} must hold numbers up to {LARGEST_NUMBER:g}, none below its value at the start")
+    if fresh.dtype.kind in "if":
+        limit = min(limit, sys.float_info.max) if fresh.dtype.kind == "f" else LARGEST_NUMBER
+        if not ((array >= fresh) & ((array <= limit) | (fresh > limit))).all():
+            raise ValueError(f"{name} must hold numbers up to {limit:g}, none below its value at the start")
     return array
+
+
+def restored_number(name: str, given: Any, fresh: Any) -> Any:
+    """Return a number or text from a file; raises ValueError if it cannot have grown out of the `fresh` one."""
+    if fresh is not None and type(given) is not type(fresh):
+        raise ValueError(f"{name} must be of type {type(fresh).__name__}")
+    if type(fresh) in (int, float) and not fresh <= given <= max(fresh, LARGEST_NUMBER):
+        raise ValueError(f"{name} is {given!r}; it must be a number from {fresh:g} to {LARGEST_NUMBER:g}")
+    return given
 
 
 def checked_sharpness(sharpness: object) -> float:
