@@ -141,11 +141,20 @@ def replacing(path: Path, inside: Path | None = None) -> Iterator[BinaryIO]:
             temporary.unlink(missing_ok=True)
 
 
+def make_parents(path: Path, inside: Path | None) -> None:
+    """Create the folders above a file, but never `inside`: if that is missing, somebody has removed or moved it."""
+    if inside is None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return
+    for folder in reversed(path.relative_to(inside).parents[:-1]):
+        (inside / folder).mkdir(exist_ok=True)
+
+
 def write_bytes(path: Path, content: bytes, inside: Path | None = None) -> None:
     """Write a file whole, or leave what was there untouched; raise FileError with the reason."""
     check_inside(path, inside)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_parents(path, inside)
         with replacing(path, inside) as file:
             file.write(content)
     except OSError as error:

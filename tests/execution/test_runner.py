@@ -1,5 +1,6 @@
 """The runner: nothing twice, nothing lost, the same bits whoever computes them."""
 
+import shutil
 from collections import deque
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 
@@ -10,7 +11,8 @@ from goalward.execution import worker as work
 from goalward.execution.pools import InProcess, Processes, open_pool
 from goalward.execution.runner import jobs_of, run_study
 from goalward.execution.session import Session
-from goalward.results.store import Store
+from goalward.results.status import check_studies
+from goalward.results.store import MARKER, Store
 from goalward.results.study_results import load_results
 from goalward.studies.study import Study
 
@@ -243,10 +245,63 @@ def test_a_disk_that_fills_up(folder, monkeypatch):
 
     monkeypatch.setattr(store, "add", fill_up)
     report = run_study(study, store, InProcess)
-    assert report.done == 5
-    assert len(report.failures) == 1
-    assert report.stopped == "results cannot be stored (no space); what is stored is unharmed"
+    assert (report.done, report.complete) == (5, False)
+    assert "no space" in report.stopped
     assert all(store.read(key) for key in added)
+    # No run is to blame: the report and the folder name no failure, and the rest is made once there is room.
+    assert report.failures == check_studies(store)[0].failures == []
+    monkeypatch.undo()
+    assert run_study(study, store, InProcess).complete
+
+
+def test_a_failure_that_cannot_be_recorded_is_not_reported_as_recorded(write_study, folder, monkeypatch):
+    study = write_study("agents.py:Raises")
+    store = Store.open(folder / "results", create=True)
+
+    def refuse(key, failure):
+        raise FileError("no space")
+
+    monkeypatch.setattr(store, "add_failure", refuse)
+    report = run_study(study, store, InProcess)
+    assert (report.done, report.failures, report.complete) == (0, [], False)
+    assert "no space" in report.stopped
+
+
+@pytest.mark.parametrize("removed", [".", MARKER, "runs"])
+def test_a_results_folder_that_is_removed_during_the_study(folder, digests, run_here, removed):
+    # Whole or in part: rm -r stops half-way if a file appears in a folder that it has just emptied.
+    study = Study.load(folder / "small.toml")
+    path = folder / "results" / removed
+
+    def remove(progress):
+        if progress.done.total() == 6 and path.exists():
+            path.unlink() if path.is_file() else shutil.rmtree(path.resolve())
+
+    report, _ = run_here(study, watch=remove)
+    there = len(list(folder.glob("results/runs/*/*.parquet")))
+    assert (report.stored + report.done, report.complete, report.failures) == (there, False, [])
+    assert there < 12
+    assert "removed" in report.stopped
+    # The same study can be run again.
+    again, store = run_here(study)
+    assert again.complete
+    _, whole = run_here(study, "whole")
+    assert digests(store) == digests(whole)
+
+
+def test_a_results_folder_that_is_moved_back_is_used(folder, run_here):
+    study = Study.load(folder / "small.toml")
+
+    def move(progress):
+        if progress.done.total() == 6 and (folder / "results").exists():
+            (folder / "results").rename(folder / "elsewhere")
+
+    report, _ = run_here(study, watch=move)
+    assert (report.complete, report.failures) == (False, [])
+    assert not (folder / "results").exists()
+    (folder / "elsewhere").rename(folder / "results")
+    again, _ = run_here(study)
+    assert (again.complete, again.stored) == (True, 6)
 
 
 def test_progress_is_reported(folder, run_here):

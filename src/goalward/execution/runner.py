@@ -114,9 +114,13 @@ def run_study(
     session = Session(study.design, study.attachments, store, missing, len(jobs), watch)
     if missing:
         session.carry_out(opened())
-    done = session.progress.done.total() - session.progress.failed
-    stored = len(jobs) - len(missing)
-    return Report(study.design, len(jobs), stored, done, session.seconds, session.failures, damaged, session.stopped)
+    before = {job.key for job in jobs} - {job.key for job in missing}
+    # Somebody may have removed files meanwhile: only those that are there count.
+    stored, done = sum(map(store.has, before)), sum(map(store.has, session.added))
+    removed, stopped = len(before) + len(session.added) - stored - done, session.stopped
+    if removed and stopped is None:
+        stopped = f"{removed} stored runs were removed from {store.folder} meanwhile; the same command makes them again"
+    return Report(study.design, len(jobs), stored, done, session.seconds, session.failures, damaged, stopped)
 
 
 def run_in_folder(

@@ -72,6 +72,8 @@ class Session:
         self.attempts: Counter[str] = Counter()
         self.in_flight: dict[Future[list[Outcome]], list[Job]] = {}
         self.pace: dict[int, float] = {}
+        self.added: list[str] = []
+        """The keys of the runs that were stored."""
         self.failures: list[Failure] = []
         self.stopped: str | None = None
         self.start = time.perf_counter()
@@ -202,27 +204,25 @@ class Session:
         job = outcome.job
         before = self.pace.get(job.cell, outcome.seconds)
         self.pace[job.cell] = 0.5 * before + 0.5 * outcome.seconds
-        failure = outcome.failure
-        if outcome.file is not None:
-            try:
+        try:
+            if outcome.file is not None:
                 self.store.add(job.key, outcome.file)
-            except FileError as error:
-                failure = failure_of(job, error, "")
-                self.stopped = f"results cannot be stored ({error}); what is stored is unharmed"
-        if failure is not None:
-            self.fail(job, failure)
+                self.added.append(job.key)
+            elif outcome.failure is not None:
+                self.fail(job, outcome.failure)
+        except FileError as error:
+            # Nothing is wrong with the run, so it is still missing and not failed.
+            self.stopped = self.stopped or f"results cannot be stored ({error}); what is stored is not run again"
+            return
         self.progress.done[self.label(job)] += 1
 
     def fail(self, job: Job, failure: dict[str, Any]) -> None:
         """Record that a run failed."""
+        self.store.add_failure(job.key, failure)
         self.progress.failed += 1
         cell = self.design.cells[job.cell]
         path = self.store.failure_path(job.key)
         self.failures.append(Failure(cell.world.label, cell.agent.label, job.run, failure["error"], path))
-        try:
-            self.store.add_failure(job.key, failure)
-        except FileError as error:
-            self.stopped = f"results cannot be stored ({error}); what is stored is unharmed"
 
     def recover(self, pool: Pool, lost: list[list[Job]]) -> None:
         """Go on after a worker died: put the lost runs back, and run those alone that were lost twice."""

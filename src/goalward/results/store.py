@@ -37,6 +37,7 @@ __all__ = ["LAYOUT_VERSION", "NoRun", "Store"]
 
 LAYOUT_VERSION = 1
 MARKER = "goalward-results.json"
+SUBFOLDERS = ("studies", "runs", "attachments", "failed", "damaged")
 # No process still writes a temporary file as old as this.
 STALE_SECONDS = 3600.0
 
@@ -85,15 +86,20 @@ class Store:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             strangers = [entry.name for entry in self.folder.iterdir() if not entry.name.endswith(files.TEMPORARY)]
+            # A folder without its marker: it was being removed while a study still wrote to it.
+            strangers = [name for name in strangers if name not in SUBFOLDERS]
         except OSError as error:
             raise FileError(f"{self.folder}: {error.strerror or error}; choose a folder that can be written") from None
         # Another shard may have begun the folder a moment ago.
         if strangers and MARKER not in strangers:
             raise FileError(f"{self.folder}: holds other files ({strangers[0]}); choose an empty folder for results")
-        self.write(self.folder / MARKER, json.dumps({"format": "goalward-results", "version": LAYOUT_VERSION}).encode())
+        marker = json.dumps({"format": "goalward-results", "version": LAYOUT_VERSION}).encode()
+        files.write_bytes(self.folder / MARKER, marker, inside=self.folder)
 
     def write(self, path: Path, content: bytes) -> None:
         """Write a file whole, or leave what was there untouched."""
+        if not os.path.lexists(self.folder / MARKER):
+            raise FileError(f"{self.folder}: the results folder was removed or moved while it was in use")
         files.write_bytes(path, content, inside=self.folder)
 
     def read_json(self, path: Path) -> Any:
