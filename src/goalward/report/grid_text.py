@@ -65,13 +65,11 @@ def grid_text(
     for padding in (" ", ""):
         if layout.columns * (len(cells[0][0]) + 2 * len(padding) + 1) + 1 <= width:
             legend = boxed_legend(layout, values, maybe, glyphs) + gives_up
-            return "
-".join([draw_boxes(cells, padding, glyphs), legend, *wind_text(layout)])
+            return "\n".join([draw_boxes(cells, padding, glyphs), legend, *wind_text(layout)])
     bare = bare_cells(ssp, layout, actions, glyphs)
     gap = " " if 2 * layout.columns - 1 <= width else ""
     legend = bare_legend(layout, policy, maybe, glyphs) + gives_up
-    return "
-".join([*(gap.join(row) for row in bare), legend, *wind_text(layout)])
+    return "\n".join([*(gap.join(row) for row in bare), legend, *wind_text(layout)])
 
 
 def maybe_states(ssp: SSP, values: Floats) -> Bools:
