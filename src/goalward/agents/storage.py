@@ -29,7 +29,7 @@ from goalward.worlds.base import make
 __all__ = ["check_place", "load", "read", "save"]
 
 FORMAT, VERSION = "goalward-agent", 1
-MODEL = ("indptr", "successors", "probabilities", "costs", "initial_state")
+MODEL = ("indptr", "successors", "probabilities", "costs", "initial_state", "give_up")
 
 
 def save(agent: Learner, path: str | Path, about: Mapping[str, Any] | None = None) -> None:
