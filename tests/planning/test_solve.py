@@ -300,6 +300,24 @@ def test_beyond_the_range_of_doubles(method: str, costs: list[float], success: f
     check_promises(ssp, info.value.solution, None, Exact.of(ssp).best()[0])
 
 
+def test_sweeps_that_hardly_move_are_given_up() -> None:
+    """Two states circle at a cost of 1e290 and leave once in a million steps; beside them others cost 1e307.
+
+    Sums overflow, so corrections and direct solves fail, and sweeps come nearer by a hundred-thousandth each.
+    """
+    states, q = 129, 1e-6
+    successors, probabilities, indptr = [1, states, 0], [1.0 - q, q, 1.0], [0, 2, 3]
+    for state in range(2, states):
+        successors += [state - 1, state + 1 if state + 1 < states else 2]
+        probabilities += [0.5, 0.5]
+        indptr.append(len(successors))
+    costs = np.full((states, 1), 1e307)
+    costs[:2] = 1e290
+    with pytest.raises(PrecisionError) as info:
+        gw.solve(SSP.from_rows(indptr, successors, probabilities, costs))
+    assert info.value.solution.iterations < 10_000
+
+
 def test_a_start_saves_work() -> None:
     ssp = gw.worlds.grid_world(rows=30, columns=30)
     cold = gw.solve(ssp)
