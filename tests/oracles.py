@@ -18,7 +18,16 @@ from scipy import optimize, sparse
 
 from goalward import SSP
 
-__all__ = ["Exact", "Vector", "exact_mixture_values", "exact_policy_steps", "exact_policy_values", "linear_program"]
+__all__ = [
+    "Exact",
+    "Vector",
+    "best_goal_first",
+    "exact_goal_first",
+    "exact_mixture_values",
+    "exact_policy_steps",
+    "exact_policy_values",
+    "linear_program",
+]
 
 Row = tuple[int, dict[int, int]]  # the sum of the weights, and the weight of each successor
 Vector = list[Fraction | None]  # None stands for infinity
@@ -246,6 +255,63 @@ def exact_mixture_values(ssp: SSP, policy: np.ndarray, *, unit_costs: bool = Fal
 def exact_policy_steps(ssp: SSP, policy: Sequence[int]) -> Vector:
     """Return the expected number of steps of a deterministic policy."""
     return exact_policy_values(ssp, policy, unit_costs=True)
+
+
+def exact_goal_first(exact: Exact, policy: Sequence[int]) -> tuple[list[Fraction], list[Fraction] | None]:
+    """Return the probability of reaching the goal under a policy, and its cost until the episode is decided.
+
+    It is decided at the goal, and where no path leads to it. The cost is None if some episodes are never decided.
+    """
+    alive = can_reach(exact.states, exact.rows)
+    played = {(state, action): exact.rows[state, action] for state, action in enumerate(policy) if action >= 0}
+    decided = {  # all that are not alive are one with the goal
+        pair: (total, {successor if successor in alive else exact.states: 0 for successor in row})
+        for pair, (total, row) in played.items()
+        if pair[0] in alive
+    }
+    wins = {pair: row.get(exact.states, 0) for pair, (_, row) in played.items()}
+    prices = {pair: int(total * exact.costs[pair]) for pair, (total, _) in played.items()}
+    probability = expected_sum(exact.states, played, sorted(can_reach(exact.states, played)), wins, 1)
+    if can_reach(exact.states, decided) != alive:
+        return probability, None
+    return probability, expected_sum(exact.states, played, sorted(alive), prices, 1 << exact.scale)
+
+
+def expected_sum(
+    states: int, played: dict[tuple[int, int], Row], inner: list[int], amounts: dict[tuple[int, int], int], unit: int
+) -> list[Fraction]:
+    """Return what a chain is expected to collect before it leaves some states; amounts are times the sum of weights."""
+    pairs = {state: (state, action) for state, action in played}
+    matrix = []
+    for state in inner:
+        total, row = played[pairs[state]]
+        matrix.append([total * (state == other) - row.get(other, 0) for other in inner])
+    tops, bottom = solve_integers(matrix, [amounts[pairs[state]] for state in inner])
+    collected = [Fraction(0)] * states
+    for state, top in zip(inner, tops, strict=True):
+        collected[state] = Fraction(top, bottom * unit)
+    return collected
+
+
+def best_goal_first(ssp: SSP) -> tuple[list[Fraction], list[Fraction]]:
+    """Try every policy: the largest probabilities, and the smallest cost of those that have them and always decide."""
+    exact = Exact.of(ssp)
+    choices = [np.flatnonzero(ssp.available[state]).tolist() or [-1] for state in range(ssp.states)]
+    found = [exact_goal_first(exact, policy) for policy in product(*choices)]
+    largest = [max(column) for column in zip(*(probability for probability, _ in found), strict=True)]
+    costs = [cost for probability, cost in found if probability == largest and cost is not None]
+    return largest, [min(column) for column in zip(*costs, strict=True)]
+
+
+def can_reach(states: int, rows: dict[tuple[int, int], Row]) -> set[int]:
+    """Return the states from which some path leads to the goal."""
+    reached = {states}
+    grown = True
+    while grown:
+        new = {state for (state, _), (_, row) in rows.items() if not reached.isdisjoint(row)} - reached
+        reached |= new
+        grown = bool(new)
+    return reached - {states}
 
 
 def linear_program(ssp: SSP, sure: np.ndarray) -> np.ndarray:

@@ -73,6 +73,12 @@ def test_long_runs_do_not_underflow() -> None:
     assert np.isfinite(belief.log_weights).all()
 
 
+def test_the_mean_leaves_out_what_underflows() -> None:
+    """A model of weight 1e-315 is the only one that may stay in state 0."""
+    belief = FinitePrior([BOLD, FAIR], [1.0, 1e-315]).belief(Task.of(FAIR, 1))
+    np.testing.assert_array_equal(belief.mean().to_dense()[0, 0], [0.0, 0.5, 0.5])
+
+
 def test_an_impossible_model_falls_out_for_good() -> None:
     belief = FinitePrior(MODELS).belief(Task.of(FAIR, 1))
     belief.update(steps([(0, 0)]))

@@ -71,9 +71,35 @@ def test_normalize_changes_no_bit_of_rows_that_sum_to_one() -> None:
     assert SSP.from_dense(GOOD, COSTS, normalize=True).digest == SSP.from_dense(GOOD, COSTS).digest
 
 
-def test_normalize_refuses_to_lose_an_entry() -> None:
-    with pytest.raises(ProbabilityError, match=r"\(state 0, action 0\) holds 4\.94066e-324, .* leave the entry out"):
-        SSP.from_rows([0, 3], [0, 1, 1], [5e-324, 1.0, 1.0], [[1.0]], normalize=True)
+SUBNORMAL = r"\(state 0, action 0\) goes to state 0 with probability .*e-3\d\d.* the smallest normal double"
+
+
+@pytest.mark.parametrize("probability", [5e-324, 5e-315, 2.225e-308])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_subnormal_probabilities_are_refused(probability: float, normalize: bool) -> None:
+    """They have few digits, and one divided by them overflows."""
+    with pytest.raises(ProbabilityError, match=SUBNORMAL):
+        SSP.from_rows([0, 2], [0, 1], [probability, 1.0], [[1.0]], normalize=normalize)
+    with pytest.raises(ProbabilityError, match=SUBNORMAL):
+        SSP.from_dense([[[probability, 1.0]]], [[1.0]], normalize=normalize)
+    with pytest.raises(ProbabilityError, match=SUBNORMAL):
+        SSP.from_dense([[[probability, 1.0]], [[0.0, 1.0]]], [[1.0], [0.0]], goals=[1], normalize=normalize)
+    rows = [("s", "a", "s", probability, 1.0), ("s", "a", "g", 1.0, 1.0)]
+    with pytest.raises(ProbabilityError, match=SUBNORMAL):
+        SSP.from_transitions(rows, goals=["g"], normalize=normalize)
+
+
+def test_the_smallest_normal_probability_is_accepted() -> None:
+    smallest = float(np.finfo(np.float64).tiny)
+    assert SSP.from_rows([0, 2], [0, 1], [smallest, 1.0], [[1.0]]).probabilities[0] == smallest
+    halves = SSP.from_rows([0, 3], [0, 0, 1], [0.5 * smallest, 0.5 * smallest, 1.0], [[1.0]])
+    assert halves.probabilities[0] == smallest
+
+
+@pytest.mark.parametrize("weight", [5e-324, 3e-308])
+def test_normalize_refuses_to_lose_an_entry(weight: float) -> None:
+    with pytest.raises(ProbabilityError, match=r"\(state 0, action 0\) goes to state 0 with probability .* rescaled"):
+        SSP.from_rows([0, 3], [0, 1, 1], [weight, 1.0, 1.0], [[1.0]], normalize=True)
 
 
 @pytest.mark.parametrize("normalize", [False, True])

@@ -26,7 +26,7 @@ def named() -> SSP:
     """Make a model with everything a file can carry: odd names, a layout, an unavailable action, awkward floats."""
     kernel = np.zeros((2, 2, 3))
     kernel[0, 0] = [0.1, 0.2, 0.7]
-    kernel[0, 1] = [5e-324, 0.0, 1.0]
+    kernel[0, 1] = [2.2250738585072014e-308, 0.0, 1.0]
     kernel[1, 0] = [1 / 3, 1 / 3, 1 / 3]
     return SSP.from_dense(
         kernel,
@@ -40,6 +40,15 @@ def named() -> SSP:
 
 def parts(ssp: SSP) -> tuple[object, ...]:
     return ssp.digest, ssp.state_names, ssp.action_names, ssp.layout
+
+
+@pytest.mark.parametrize("ending", [".npz", ".json", ".csv", ".parquet", ".umb", ".drn", ".drn.gz", ".drn.xz"])
+def test_subnormal_probabilities_are_refused(tmp_path: Path, ending: str) -> None:
+    indptr, successors = np.array([0, 2], dtype=np.int64), np.array([0, 1], dtype=np.int32)
+    unchecked = SSP._trusted(indptr, successors, np.array([5e-315, 1.0]), np.ones((1, 1)), 0)
+    unchecked.save(tmp_path / f"model{ending}")
+    with pytest.raises(FileError, match=r"goes to state 0 with probability .*e-315"):
+        SSP.load(tmp_path / f"model{ending}")
 
 
 @pytest.fixture(params=ENDINGS)

@@ -112,3 +112,16 @@ def test_policies_that_do_not_fit(policy: Any, message: str) -> None:
     kernel[1, 1] = 0.0
     with pytest.raises(PolicyError, match=message):
         gw.evaluate(SSP.from_dense(kernel, np.ones((2, 2))), policy)
+
+
+@pytest.mark.parametrize(("played", "probability"), [(5e-315, 0.5), (1e-200, 1e-120), (1e-200, 1e-200)])
+def test_mixtures_that_underflow_are_refused(played: float, probability: float) -> None:
+    """The second action reaches the goal, but is hardly ever played."""
+    ssp = SSP.from_rows([0, 1, 3], [0, 0, 1], [1.0, 1.0 - probability, probability], [[1.0, 1.0]])
+    with pytest.raises(PolicyError, match=r"in state 0 the policy plays action 1 with probability .* less likely than"):
+        gw.evaluate(ssp, [[1.0, played]])
+
+
+def test_the_least_probability_of_a_model_can_be_played() -> None:
+    ssp = SSP.from_rows([0, 2], [0, 1], [2.2250738585072014e-308, 1.0 + 9e-10], [[1.0]])
+    assert gw.evaluate(ssp, [0]).costs.tolist() == [1.0]

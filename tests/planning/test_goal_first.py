@@ -18,10 +18,10 @@ from goalward import SSP
 from goalward.errors import PrecisionError, UnreachableGoalError
 from goalward.planning import goal_first
 from goalward.planning.goal_first import win_probability
+from oracles import best_goal_first
 from strategies import models
 
 LAKE = ("S...", ".O.O", "...O", "O..G")
-Vector = list[Fraction]
 
 
 def frozen_lake() -> SSP:
@@ -37,61 +37,6 @@ def frozen_lake() -> SSP:
     return SSP.from_transitions([each for each in rows if each[0] != (3, 3)], goals=[(3, 3)], normalize=True)
 
 
-def exact_rows(ssp: SSP, policy: tuple[int, ...]) -> list[Vector]:
-    """Return the kernel of a policy in fractions, rows read as proportions."""
-    rows = []
-    for state, action in enumerate(policy):
-        row = [Fraction(0)] * (ssp.states + 1)
-        if action >= 0:
-            successors, probabilities = ssp.row(state, action)
-            weights = [Fraction(weight) for weight in probabilities.tolist()]
-            for successor, weight in zip(successors.tolist(), weights, strict=True):
-                row[successor] = weight / sum(weights)
-        rows.append(row)
-    return rows
-
-
-def solved(matrix: list[Vector], right: Vector) -> Vector:
-    """Solve x = matrix x + right by elimination in fractions."""
-    n = len(right)
-    table = [[Fraction(i == j) - matrix[i][j] for j in range(n)] + [right[i]] for i in range(n)]
-    for i in range(n):
-        pivot = next(k for k in range(i, n) if table[k][i])
-        table[i], table[pivot] = table[pivot], table[i]
-        for k in range(n):
-            if k != i and table[k][i]:
-                factor = table[k][i] / table[i][i]
-                table[k] = [a - factor * b for a, b in zip(table[k], table[i], strict=True)]
-    return [table[i][n] / table[i][i] for i in range(n)]
-
-
-def enumerated(ssp: SSP) -> tuple[Vector, Vector]:
-    """Try every policy: the largest probabilities, and the smallest cost of those that have them and always decide."""
-    choices = [np.flatnonzero(ssp.available[state]).tolist() or [-1] for state in range(ssp.states)]
-    S = ssp.states
-    alive = np.zeros(S, dtype=bool)
-    alive[np.setdiff1d(np.arange(S), gw.structure(ssp).never)] = True  # tested by itself
-    found = []
-    for policy in product(*choices):
-        rows = exact_rows(ssp, policy)
-        hopeful = np.array([row[S] > 0 for row in rows])
-        for _ in range(S):
-            hopeful |= [any(row[y] > 0 and hopeful[y] for y in range(S)) for row in rows]
-        inner = [i for i in range(S) if hopeful[i]]
-        matrix = [[rows[i][j] for j in inner] for i in inner]
-        chances = dict(zip(inner, solved(matrix, [rows[i][S] for i in inner]), strict=True))
-        probability = [chances.get(state, Fraction(0)) for state in range(S)]
-        cost = None
-        if (hopeful == alive).all():
-            prices = [Fraction(float(ssp.costs[i, policy[i]])) for i in inner]
-            paid = dict(zip(inner, solved(matrix, prices), strict=True))
-            cost = [paid.get(state, Fraction(-1)) for state in range(S)]
-        found.append((probability, cost))
-    largest = [max(column) for column in zip(*(probability for probability, _ in found), strict=True)]
-    costs = [cost for probability, cost in found if probability == largest and cost is not None]
-    return largest, [min(column) for column in zip(*costs, strict=True)]
-
-
 @given(models(max_states=4, max_actions=2, costs=("unit", "ties", "free", "real"), tiny=False))
 @settings(max_examples=150)
 def test_against_every_policy(ssp: SSP) -> None:
@@ -99,13 +44,12 @@ def test_against_every_policy(ssp: SSP) -> None:
         with pytest.raises(UnreachableGoalError, match="no path leads from the initial state"):
             gw.solve(ssp, goal_first=True)
         return
-    largest, costs = enumerated(ssp)
+    largest, costs = best_goal_first(ssp)
     solution = gw.solve(ssp, goal_first=True)
     lost = gw.structure(ssp).never
     for state in range(ssp.states):
         own, p = solution.goal_probability[state], largest[state]
-        assert solution.probability_lower[state] <= float(p) + 1e-15
-        assert float(p) - 1e-15 <= solution.probability_upper[state]
+        assert Fraction(solution.probability_lower[state]) <= p <= Fraction(solution.probability_upper[state])
         assert abs(own - float(p)) <= 1e-9
         if state in lost:
             assert (solution.values[state], solution.policy[state]) == (np.inf, -1)
@@ -201,6 +145,21 @@ def test_a_probability_far_below_the_last_digit_of_one_is_kept() -> None:
     assert (solution.policy[:n] == 1).all()
 
 
+def test_a_loop_is_no_improvement_on_a_subnormal_probability() -> None:
+    """Half of 1.5e-323 is rounded up, so waiting, which leads to either of two equal states, seems to be better."""
+    rows = [("c", "try", "goal", 1.5e-123, 1.0), ("c", "try", "lost", 1.0, 1.0), ("lost", "try", "lost", 1.0, 1.0)]
+    for state in "ab":
+        rows += [(state, "try", "c", 1e-200, 1.0), (state, "try", "lost", 1.0, 1.0)]
+        rows += [(state, "wait", "a", 0.5, 1.0), (state, "wait", "b", 0.5, 1.0)]
+    solution = gw.solve(SSP.from_transitions(rows, goals=["goal"], initial_state="a"), goal_first=True)
+    names = solution.ssp.state_names
+    assert names is not None
+    for state in map(names.index, "ab"):
+        assert solution.probability_lower[state] <= 1.5e-323 <= solution.probability_upper[state]
+        assert solution.ssp.action_name(solution.policy[state]) == "try"
+        assert solution.values[state] == 1.0
+
+
 def test_a_tie_that_many_steps_would_lose_is_none() -> None:
     """Waiting loses 5e-10 a step, which looks like a tie, but one waits ten million steps to save a little."""
     P = np.zeros((2, 2, 3))
@@ -215,6 +174,23 @@ def test_what_cannot_be_proved_says_so() -> None:
     with pytest.raises(PrecisionError, match="apart") as raised:
         gw.solve(frozen_lake(), goal_first=True, tolerance=1e-17)
     assert raised.value.solution.values[0] == pytest.approx(48.7058823529)
+
+
+def test_costs_that_cannot_be_proved_say_so_where_the_goal_is_reached_surely() -> None:
+    ssp = SSP.from_rows([0, 1, 2, 4], [1, 2, 0, 3], [1.0, 1.0, 1.0, 1e-300], [[0.0], [1.0], [1.0]])
+    with pytest.raises(PrecisionError, match=r"the cost of reaching the goal are 1\.0e\+00 apart") as raised:
+        gw.solve(ssp, goal_first=True)
+    assert raised.value.solution.goal_probability.tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("loss", [0.003, 7e-4, 4e-5, 1e-8, 2e-10, 8e-14, 6e-17])
+def test_bounds_of_the_probability_are_rounded_outward(loss: float) -> None:
+    """One step decides: 1 - loss is not a double, and the double next to it may be below the exact probability."""
+    ssp = SSP.from_rows([0, 2, 3], [1, 2, 1], [loss, 1.0 - loss, 1.0], [[1.0], [1.0]])
+    solution = gw.solve(ssp, goal_first=True)
+    exact = Fraction(1.0 - loss) / (Fraction(loss) + Fraction(1.0 - loss))
+    assert Fraction(solution.probability_lower[0]) <= exact <= Fraction(solution.probability_upper[0])
+    assert solution.probability_upper[0] <= 1.0
 
 
 @pytest.mark.parametrize(("proved", "helps"), [(0.8, True), (0.2, False)])

@@ -38,6 +38,15 @@ def test_a_model_that_leads_nowhere_is_refused(wrong: float) -> None:
         lattice.model(successors, np.ones((lattice.states, 2)), 10.0)
 
 
+def test_corners_of_next_to_no_weight_are_left_out() -> None:
+    """Shares of 4e-160 and 3e-160 have a product that is subnormal."""
+    square = box_task([0.0, 0.0], [1.0, 1.0], 1, lambda x: x[:, 0] >= 1.0, 1.0, False)
+    lattice = Lattice(square, [5, 5])
+    ssp = lattice.model(np.full((lattice.states, 1, 1, 2), 1e-160), np.ones((lattice.states, 1)), 10.0)
+    assert SSP.from_rows(ssp.indptr, ssp.successors, ssp.probabilities, ssp.costs) == ssp
+    assert ssp.row(0, 0)[0].tolist() == [0, 1, 5]
+
+
 def test_points_outside_the_box_are_moved_to_its_surface() -> None:
     lattice = Lattice(square(), [5, 7])
     values = np.random.default_rng(1).random(lattice.states)

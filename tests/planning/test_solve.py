@@ -300,6 +300,40 @@ def test_beyond_the_range_of_doubles(method: str, costs: list[float], success: f
     check_promises(ssp, info.value.solution, None, Exact.of(ssp).best()[0])
 
 
+@pytest.mark.parametrize("leave", [5e-324, 5e-315, 2.2e-308, 2.3e-308, 1e-300])
+@pytest.mark.parametrize("cost", [0.0, 1e-300, 1.0, 1e10])
+def test_ways_that_are_hardly_ever_taken(method: str, leave: float, cost: float) -> None:
+    """A row that stays, but for a subnormal probability, as no constructor lets it in: nothing false is proved."""
+    ssp = SSP._trusted(
+        np.array([0, 2, 2, 3, 4]), np.array([0, 1, 2, 1], dtype=np.int32), np.array([1.0, leave, 1.0, 1.0]),
+        np.array([[cost, np.inf], [1.0, 1.0]]), 0,
+    )  # fmt: skip
+    gw.solve(SSP.from_rows([0, 1, 2, 3, 4], [2, 2, 2, 2], np.ones(4), np.ones((2, 2))))  # leaves rows in the workspace
+    try:
+        solution = gw.solve(ssp)
+    except PrecisionError as error:
+        solution = error.solution
+    check_promises(ssp, solution, None, Exact.of(ssp).best()[0])
+
+
+def test_sweeps_that_hardly_move_are_given_up() -> None:
+    """Two states circle at a cost of 1e290 and leave once in a million steps; beside them others cost 1e307.
+
+    Sums overflow, so corrections and direct solves fail, and sweeps come nearer by a hundred-thousandth each.
+    """
+    states, q = 129, 1e-6
+    successors, probabilities, indptr = [1, states, 0], [1.0 - q, q, 1.0], [0, 2, 3]
+    for state in range(2, states):
+        successors += [state - 1, state + 1 if state + 1 < states else 2]
+        probabilities += [0.5, 0.5]
+        indptr.append(len(successors))
+    costs = np.full((states, 1), 1e307)
+    costs[:2] = 1e290
+    with pytest.raises(PrecisionError) as info:
+        gw.solve(SSP.from_rows(indptr, successors, probabilities, costs))
+    assert info.value.solution.iterations < 10_000
+
+
 def test_a_start_saves_work() -> None:
     ssp = gw.worlds.grid_world(rows=30, columns=30)
     cold = gw.solve(ssp)

@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from goalward import SSP, GridLayout
-from goalward.errors import SettingError
+from goalward.errors import ProbabilityError, SettingError
 from goalward.worlds import grid_map, grid_world
 
 MOVES = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
@@ -184,4 +184,10 @@ def test_maps_may_be_indented_and_framed_by_empty_lines():
 )
 def test_bad_settings_are_named(make, message):
     with pytest.raises(SettingError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("make", [lambda: grid_world(success=1e-310), lambda: grid_map("S..\n..G", success=1e-310)])
+def test_a_subnormal_success_is_refused(make):
+    with pytest.raises(ProbabilityError, match="with probability 1e-310, which is below"):
         make()

@@ -20,6 +20,7 @@ import numpy as np
 from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.base import (
+    FLOOR,
     CountedBelief,
     Marginals,
     Prior,
@@ -184,7 +185,8 @@ class DirichletBelief(CountedBelief):
         alpha = self.alpha
         filled = np.flatnonzero(np.diff(self.indptr))
         sums = np.add.reduceat(alpha, self.indptr[filled])
-        return self.task.model(self.indptr, self.successors, alpha / np.repeat(sums, np.diff(self.indptr)[filled]))
+        rows = np.maximum(alpha / np.repeat(sums, np.diff(self.indptr)[filled]), FLOOR)
+        return self.task.model(self.indptr, self.successors, rows)
 
     def marginals(self, state: int, action: int) -> Marginals:
         """Return the mean and the variance of each probability in a row: those of beta variates."""

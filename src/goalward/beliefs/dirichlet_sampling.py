@@ -28,7 +28,8 @@ def uneven_rows(rng: np.random.Generator, indptr: Int64s, alpha: Floats) -> Floa
     """Draw one Dirichlet vector for each row, with any parameters."""
     filled = np.flatnonzero(np.diff(indptr))
     starts, lengths = indptr[filled], np.diff(indptr)[filled]
-    logarithms = np.log(rng.standard_gamma(alpha + 1.0)) - rng.standard_exponential(len(alpha)) / alpha
+    shape = np.maximum(alpha, FLOOR)  # a quotient that overflows would make NaN
+    logarithms = np.log(rng.standard_gamma(alpha + 1.0)) - rng.standard_exponential(len(alpha)) / shape
     weights = np.exp(logarithms - np.repeat(np.maximum.reduceat(logarithms, starts), lengths))
     sums = np.add.reduceat(weights, starts)
     return np.asarray(np.maximum(weights / np.repeat(sums, lengths), FLOOR))
@@ -38,7 +39,7 @@ def dirichlet_rows(
     rng: np.random.Generator, indptr: Int64s, counts: Int64s, concentration: float, sharpness: float = 1.0
 ) -> Floats:
     """Draw one Dirichlet vector for each row, with parameters sharpness * counts + concentration."""
-    size = len(counts)
+    size, concentration = len(counts), max(concentration, FLOOR)
     probabilities = np.empty(size)
     boosts = rng.standard_exponential(size)
     block = size + size // 8 + 16

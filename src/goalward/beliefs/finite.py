@@ -29,6 +29,7 @@ from goalward.beliefs.base import (
     register,
 )
 from goalward.errors import SettingError, ShapeError
+from goalward.model.checks import LEAST_PROBABILITY
 from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
 
@@ -166,6 +167,7 @@ class FiniteBelief(Belief):
     def mean(self) -> SSP:
         """Return the mixture of the models."""
         mixture = self.weights @ self.probabilities
+        mixture[mixture < LEAST_PROBABILITY] = 0.0  # only models that are all but ruled out have these
         return SSP.from_rows(
             self.indptr, self.successors, mixture, self.task.costs, self.task.initial_state, normalize=True
         )

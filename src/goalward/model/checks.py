@@ -17,11 +17,13 @@ from goalward.errors import CostError, ModelError, ProbabilityError, ShapeError,
 from goalward.model.layout import GridLayout
 
 __all__ = [
+    "LEAST_PROBABILITY",
     "ROW_SUM_TOLERANCE",
     "CompressedRows",
     "ModelArrays",
     "StatesAndActions",
     "canonical_rows",
+    "check_least",
     "checked_costs",
     "checked_labels",
     "checked_names",
@@ -30,6 +32,8 @@ __all__ = [
 ]
 
 ROW_SUM_TOLERANCE = 1e-9
+LEAST_PROBABILITY = float(np.finfo(np.float64).tiny)
+"""The smallest normal double. Below it digits get lost, and one divided by a probability overflows."""
 LARGEST = int(np.iinfo(np.int64).max)
 CompressedRows = tuple[Int64s, Int64s, Floats]
 
@@ -136,6 +140,7 @@ def canonical_rows(
         indptr, successors, probabilities = matrix.indptr, matrix.indices, matrix.data
     pointers = np.array(indptr, dtype=np.int64)
     weights = check_sums(pointers, np.array(probabilities, dtype=np.float64), A, normalize)
+    check_least(pointers, successors, weights, A, " once its row is rescaled" if normalize else "")
     available = (np.diff(pointers) > 0).reshape(S, A)
     if not available.any():
         raise ModelError("no action is available in any state; give at least one row its successors")
@@ -165,15 +170,31 @@ def check_entries(indptr: Int64s, successors: Int64s, probabilities: Floats, S: 
     ):
         if bad.any():
             entry = int(np.argmax(bad))
-            row = int(np.searchsorted(indptr, entry, side="right")) - 1
             if say == "successor":
+                row = int(np.searchsorted(indptr, entry, side="right")) - 1
                 raise error(
                     f"{where(row, A)} leads to state {successors[entry]}; states are 0..{S - 1}, the goal is {S}"
                 )
-            raise error(
-                f"{where(row, A)} goes to {'the goal' if successors[entry] == S else f'state {successors[entry]}'}"
-                f" with probability {probabilities[entry]:g}; probabilities lie in [0, 1]"
-            )
+            raise error(f"{transition(indptr, successors, probabilities, entry, A)}; probabilities lie in [0, 1]")
+
+
+def transition(indptr: Int64s, successors: NDArray[np.integer], probabilities: Floats, entry: int, A: int) -> str:
+    """Describe one entry of a model's rows, for a message."""
+    row, goal = int(np.searchsorted(indptr, entry, side="right")) - 1, (len(indptr) - 1) // A
+    target = "the goal" if successors[entry] == goal else f"state {successors[entry]}"
+    return f"{where(row, A)} goes to {target} with probability {probabilities[entry]:g}"
+
+
+def check_least(indptr: Int64s, successors: NDArray[np.integer], probabilities: Floats, A: int, when: str = "") -> None:
+    """Refuse probabilities that are subnormal, or zero because they have underflowed."""
+    small = probabilities < LEAST_PROBABILITY
+    if small.any():
+        entry = int(np.argmax(small))
+        raise ProbabilityError(
+            f"{transition(indptr, successors, probabilities, entry, A)}{when}, which is below"
+            f" {LEAST_PROBABILITY:.3g}, the smallest normal double: leave the transition out or make it more likely"
+            f" ({np.count_nonzero(small)} such entries)"
+        )
 
 
 def is_canonical(indptr: Int64s, successors: Int64s, probabilities: Floats) -> bool:
@@ -200,13 +221,6 @@ def check_sums(indptr: Int64s, probabilities: Floats, A: int, normalize: bool) -
     sums = np.add.reduceat(probabilities, indptr[filled])
     if normalize:
         scaled: Floats = probabilities / np.repeat(sums, np.diff(indptr)[filled])
-        if not scaled.all():
-            entry = int(np.argmin(scaled))
-            row = int(np.searchsorted(indptr, entry, side="right")) - 1
-            raise ProbabilityError(
-                f"row {where(row, A)} holds {probabilities[entry]:g}, which rescaling turns into zero;"
-                " leave the entry out or make it larger"
-            )
         return scaled
     off = np.abs(sums - 1.0) > ROW_SUM_TOLERANCE
     if off.any():

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from goalward.arrays import Floats
 from goalward.errors import PolicyError
-from goalward.model.checks import ROW_SUM_TOLERANCE
+from goalward.model.checks import LEAST_PROBABILITY, ROW_SUM_TOLERANCE
 from goalward.model.ssp import SSP, check_model
 from goalward.planning.solve import proved, solve_all
 
@@ -73,6 +73,7 @@ def markov_chain(ssp: SSP, policy: ArrayLike) -> SSP:
     check_model(ssp)
     weights = policy_weights(ssp, policy)
     shares = ssp.probabilities / np.repeat(row_sums(ssp), np.diff(ssp.indptr))
+    check_underflow(ssp, weights, shares)
     kernel = sparse.csr_array((shares, ssp.successors, ssp.indptr), shape=(ssp.states * ssp.actions, ssp.states + 1))
     states, actions = np.nonzero(weights)
     mixture = sparse.csr_array(
@@ -135,6 +136,21 @@ def check_probabilities(ssp: SSP, weights: Floats) -> None:
     if missing.any():
         state, action = np.argwhere(missing)[0]
         raise PolicyError(f"the policy plays action {action} in state {state}, where it is not available")
+
+
+def check_underflow(ssp: SSP, weights: Floats, shares: Floats) -> None:
+    """Check that no step of the policy is so unlikely that its probability loses digits or becomes zero."""
+    played = np.repeat(weights.ravel(), np.diff(ssp.indptr))
+    # A half, because rescaling a row may bring the least probability of a model below itself.
+    small = (played > 0.0) & (played * shares < 0.5 * LEAST_PROBABILITY)
+    if small.any():
+        entry = int(np.argmax(small))
+        state, action = divmod(int(np.searchsorted(ssp.indptr, entry, side="right")) - 1, ssp.actions)
+        raise PolicyError(
+            f"in state {state} the policy plays action {action} with probability {weights[state, action]:g}, which"
+            f" makes a step of it less likely than {LEAST_PROBABILITY:.3g}, the smallest normal double: play it more"
+            " often, or never"
+        )
 
 
 def action_values(ssp: SSP, values: Floats) -> Floats:

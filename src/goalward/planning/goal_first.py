@@ -35,6 +35,7 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import PrecisionError, UnreachableGoalError
 from goalward.model.ssp import SSP
 from goalward.model.structure import can_reach_goal, sure_states
+from goalward.planning.bellman import UNIT
 from goalward.planning.evaluate import Evaluation, row_sums
 from goalward.planning.solve import Solution, proved, remedy, solve_all
 
@@ -44,6 +45,7 @@ TIES = (1e-9, 1e-12, 0.0)
 """A row that loses at most this share of the probability keeps it; the next share, if many steps lose too much."""
 
 MOST_POLICIES = 50
+COST = "the cost of reaching the goal"  # what the message of a PrecisionError calls it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,10 +89,12 @@ def solve_goal_first(ssp: SSP, tolerance: float) -> GoalFirstSolution:
     sure, inside = distance >= 0, usable.reshape(ssp.costs.shape)
     maybe = alive & ~sure
     if not maybe.any():
-        return with_probability(ssp, alive, sure, inside, np.where(alive, 1.0, 0.0), tolerance)
+        solution = with_probability(ssp, alive, sure, inside, np.where(alive, 1.0, 0.0), tolerance)
+        proved(solution, tolerance, COST)
+        return solution
     loss = solve_all(part(ssp, maybe, ssp.available, step_mass(ssp, ~alive)), min(0.1 * tolerance, 0.1 * TIES[0]))
     largest = np.where(sure, 1.0, 0.0)
-    largest[maybe] = 1.0 - loss.lower
+    largest[maybe] = np.minimum(np.nextafter(1.0 - (1.0 - rounding(ssp)) * loss.lower, 2.0), 1.0)
     p, policy = best_policy(ssp, sure, maybe, loss.policy)
     after = step_mean(ssp, p)
     for tie in TIES:
@@ -99,7 +103,7 @@ def solve_goal_first(ssp: SSP, tolerance: float) -> GoalFirstSolution:
         solution = with_probability(ssp, alive, sure, keep | inside, largest, tolerance)
         apart = float((solution.probability_upper - solution.probability_lower).max())
         if apart <= tolerance:
-            proved(solution, tolerance, "the cost of reaching the goal")
+            proved(solution, tolerance, COST)
             return solution
     raise PrecisionError(
         f"the bounds of the probability of reaching the goal are {apart:.1e} apart; {tolerance:g} was asked for, and"
@@ -127,17 +131,21 @@ def best_policy(ssp: SSP, sure: Bools, maybe: Bools, first: Int64s) -> tuple[Flo
     """Return the largest probability of reaching the goal and a policy that has it.
 
     The loss tells probabilities to so many digits of 1. Where they are tiny, their own digits count: the policy of
-    smallest loss is improved on these.
+    smallest loss is improved on these. What only rounding makes look better may be a loop that decides nothing.
     """
     policy = np.full(ssp.states, -1)
     policy[maybe] = first
+    p, _ = win_probability(ssp, sure, maybe, policy, TIES[0])
     for _ in range(MOST_POLICIES):
-        p, _ = win_probability(ssp, sure, maybe, policy, TIES[0])
         after = step_mean(ssp, p)
         better = maybe & (after.max(axis=1) > p * (1.0 + TIES[0]))
         if not better.any():
             break
-        policy[better] = after[better].argmax(axis=1)
+        improved = np.where(better, after.argmax(axis=1), policy)
+        improved_p, _ = win_probability(ssp, sure, maybe, improved, TIES[0])
+        if (improved_p < p * (1.0 - TIES[0])).any():
+            break
+        p, policy = improved_p, improved
     return p, policy
 
 
@@ -157,12 +165,14 @@ def evaluate_goal_first(chain: SSP, tolerance: float) -> Evaluation:
 
 
 def win_probability(ssp: SSP, sure: Bools, maybe: Bools, policy: Int64s, tolerance: float) -> tuple[Floats, Floats]:
-    """Return the probability of reaching the goal by a policy that decides every episode, and a lower bound of it."""
+    """Return the probability of reaching the goal by a policy, and a lower bound; 0 where it may never be decided."""
     value, lower = np.where(sure, 1.0, 0.0), np.where(sure, 1.0, 0.0)
     if maybe.any():
         played = np.arange(ssp.actions) == policy[:, np.newaxis]
         found = solve_all(part(ssp, maybe, played, step_mass(ssp, sure, goal=True)), 0.1 * tolerance)
-        value[maybe], lower[maybe] = np.minimum(found.values, 1.0), np.minimum(found.lower, 1.0)
+        decided = np.isfinite(found.values)
+        value[maybe] = np.where(decided, np.minimum(found.values, 1.0), 0.0)
+        lower[maybe] = np.where(decided, np.minimum((1.0 - rounding(ssp)) * found.lower, 1.0), 0.0)
     return value, lower
 
 
@@ -192,6 +202,11 @@ def part(ssp: SSP, states: Bools, rows: Bools, costs: Floats) -> SSP:
 def step_mass(ssp: SSP, states: Bools, goal: bool = False) -> Floats:
     """Return the probability of stepping into some states, for each pair."""
     return step_mean(ssp, states.astype(np.float64), float(goal))
+
+
+def rounding(ssp: SSP) -> float:
+    """Return a bound of the relative rounding error of `step_mass`, and of a product with it."""
+    return (int(np.diff(ssp.indptr).max()) + 2) * UNIT
 
 
 def step_mean(ssp: SSP, numbers: Floats, goal: float = 1.0) -> Floats:

@@ -31,6 +31,7 @@ from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import SettingError, StateError
 from goalward.model.box_task import BoxTask, box_task
+from goalward.model.checks import LEAST_PROBABILITY
 from goalward.model.ssp import SSP
 
 __all__ = ["Lattice"]
@@ -186,7 +187,7 @@ def write_rows(
                 else:
                     corners(points[entry], lattice, numbers, shares)
                 for corner in range(count):
-                    if shares[corner] <= 0.0:
+                    if shares[corner] < q * LEAST_PROBABILITY:
                         continue
                     target = S if reached[entry] else lattice.state_of[numbers[corner]]
                     place = end

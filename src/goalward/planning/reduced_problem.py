@@ -61,7 +61,8 @@ def initial_policy(problem: Problem, begin: int, end: int, values: Floats, polic
     first, start, target, weight, to_goal, cost, _ = problem
     for state in range(begin, end):
         best = np.inf
-        choice = -1
+        choice = first[state]
+        found = False
         for row in range(first[state], first[state + 1]):
             total = cost[row]
             leave = to_goal[row]
@@ -69,9 +70,10 @@ def initial_policy(problem: Problem, begin: int, end: int, values: Floats, polic
                 if target[entry] < state:
                     total += weight[entry] * values[target[entry]]
                     leave += weight[entry]
-            if leave > 0.0 and (choice < 0 or total / leave < best):
+            if leave > 0.0 and (not found or total / leave < best):
                 best = total / leave
                 choice = row
+                found = True
         values[state] = best
         policy[state] = choice
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from goalward._jit import interrupted, kernel, prefetch
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.model.checks import ModelArrays
+from goalward.model.checks import LEAST_PROBABILITY, ModelArrays
 from goalward.model.components import INTERRUPTED, order_by_components
 from goalward.model.ssp import SSP
 from goalward.model.structure import sure_states, zero_cost_components
@@ -41,6 +41,7 @@ __all__ = ["DEAD", "GOAL", "Reduction", "rewrite_problem", "write_problem"]
 AHEAD = 6  # for how many states ahead memory is prefetched
 PATIENCE = 16  # components are looked for if the first one is smaller than this part of all
 LINE = 8  # doubles in a line of cache
+SCALE = 2.0**60  # makes the least subnormal number a normal one
 
 
 class Reduction(NamedTuple):
@@ -301,11 +302,12 @@ def write_problem(
             leave += goal
             if leave == 0.0:
                 continue
-            share = 1.0 / leave
+            scale = 1.0 if leave >= LEAST_PROBABILITY else SCALE  # 1 / leave may overflow
+            share = 1.0 / (leave * scale)
             for entry in range(begin, end):
-                weight[entry] *= share
-            to_goal[rows] = goal * share
-            cost[rows] = costs[member, action] * ((stay + leave) * share)
+                weight[entry] = weight[entry] * scale * share
+            to_goal[rows] = goal * scale * share
+            cost[rows] = costs[member, action] * scale * ((stay + leave) * share)
             origin[rows] = row
             rows += 1
             start[rows] = end
@@ -352,9 +354,10 @@ def rewrite_problem(model: ModelArrays, members: Int32s, problem: Problem) -> bo
             leave += goal
             if leave == 0.0:
                 return False
-            share = 1.0 / leave
+            scale = 1.0 if leave >= LEAST_PROBABILITY else SCALE  # 1 / leave may overflow
+            share = 1.0 / (leave * scale)
             for entry in range(begin, end):
-                weight[entry] *= share
-            to_goal[row] = goal * share
-            cost[row] = costs[member, source - member * actions] * ((stay + leave) * share)
+                weight[entry] = weight[entry] * scale * share
+            to_goal[row] = goal * scale * share
+            cost[row] = costs[member, source - member * actions] * scale * ((stay + leave) * share)
     return True

@@ -31,7 +31,8 @@ MOST_HARM = 2  # corrections after which the change doubled; where levels are no
 PART_CHANGE, FREE_CHANGE = 0.4, 0.1  # of a sweep over a component, as a share of the tolerance; with free rows
 PART_ROUNDS = 40
 SWEEPING = "sweeping"  # the phase in which `solve` runs rounds
-PATIENCE = 300  # rounds without a new smallest change after which double precision is taken to be exhausted
+PATIENCE = 300  # rounds without progress after which sweeps are given up
+PROGRESS = 0.9  # the share of the smallest change so far below which a change counts as progress
 
 
 def solve_parts(reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float) -> tuple[Bounds, int]:
@@ -90,7 +91,7 @@ def run_sweeps(
             swept, change = change, chain.optimal_sweep(values, policy)
             direct.note(sweeps, swept, change)
         harm += corrected and change > 2.0 * changes[-1]
-        smallest = rounds if change < changes[smallest] else smallest
+        smallest = rounds if change < PROGRESS * changes[smallest] else smallest
         changes.append(change)
         advance(SWEEPING, percent_done(changes[1], change, threshold), rounds)
         exhausted = rounds - smallest > PATIENCE or threshold < 1e-15

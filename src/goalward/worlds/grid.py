@@ -12,6 +12,7 @@ import numpy as np
 
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.errors import SettingError
+from goalward.model.checks import check_least
 from goalward.model.fewer_actions import keep_rows
 from goalward.model.grid_steps import DIRECTIONS, WALL, neighbours
 from goalward.model.layout import GridLayout
@@ -197,6 +198,7 @@ def grid_ssp(number: Int32s, initial_state: int, success: float, wind: Sequence[
     probabilities.resize(used, refcheck=False)
     rows, columns = number.shape
     layout = GridLayout(rows, columns, cells, np.flatnonzero(number == S))
+    check_least(indptr, successors, probabilities, 4)
     # The rows are canonical as built: sorted, merged, free of zeros. The tests hold them to SSP.from_dense.
     return SSP._trusted(indptr, successors, probabilities, np.ones((S, 4)), initial_state, None, DIRECTIONS, layout)
 
