@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 from goalward.errors import FileError, SettingError
@@ -78,6 +79,11 @@ class Design:
     def size(self) -> int:
         """The number of runs over all cells; a run that two cells share counts twice."""
         return self.runs * len(self.cells)
+
+    @cached_property
+    def several_lengths(self) -> bool:
+        """Whether the runs of the cells differ in their number of episodes."""
+        return len({cell.episodes for cell in self.cells}) > 1
 
     def spec(self, cell: Cell, run: int) -> RunSpec:
         """Return run number `run` of a cell, counted from 0."""
