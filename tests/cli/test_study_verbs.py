@@ -61,6 +61,12 @@ def test_show_prints_a_study_that_runs_the_same(run, folder):
     assert run("run", "full.toml", "--show")[1] == out
 
 
+def test_show_prints_every_default(run):
+    out = run("run", "paper-theory", "--show")[1]
+    assert "sharpness = 1.0\n" in out
+    assert "rescale = false\n" in out
+
+
 def test_shipped_studies_run_by_name(run):
     code, out, _ = run("run", "growth", "--show")
     assert code == 0
