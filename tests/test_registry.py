@@ -119,7 +119,7 @@ def test_complete_settings_are_plain_and_complete(entry: Any) -> None:
     full = entry.complete({})
     assert json.loads(json.dumps(full)) == full
     assert entry.complete(full) == full
-    expected = {name for name, each in schema.settings.items() if not (each.from_world or each.added_later)}
+    expected = {name for name, each in schema.settings.items() if not each.from_world}
     assert full.keys() == expected
     with pytest.raises(UnknownNameError, match="is called 'colour'"):
         entry.complete({"colour": 1})
@@ -146,7 +146,7 @@ def test_integers_are_floats_where_the_default_is() -> None:
 
 
 def test_a_prior_is_a_name_or_a_table() -> None:
-    full = {"kind": "dirichlet", "concentration": 0.1, "support": None}
+    full = {"kind": "dirichlet", "concentration": 0.1, "support": None, "goal": None}
     complete = agents.find("psrl").complete
     assert complete({})["prior"] == complete({"prior": "dirichlet"})["prior"] == full
     assert complete({"prior": {"kind": "dirichlet", "concentration": 2}})["prior"] == full | {"concentration": 2.0}

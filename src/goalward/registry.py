@@ -17,12 +17,16 @@ A name may end in a version, ``grid-world-v0``; without it, it means the newest 
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import inspect
 import json
+import linecache
 import pkgutil
 import re
+import sys
 import threading
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -30,7 +34,10 @@ from typing import Any, Generic, Protocol, TypeVar
 from goalward.errors import SettingError, UnknownNameError
 from goalward.settings import check_names, plain
 
-__all__ = ["MISSING", "VERSION", "Builder", "Registry", "Schema", "Setting", "signature_schema", "summary", "version"]
+__all__ = [
+    "MISSING", "VERSION", "Builder", "Registry", "Schema", "Setting", "code_digest", "signature_schema", "summary",
+    "version",
+]  # fmt: skip
 
 Thing = TypeVar("Thing")
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -49,14 +56,11 @@ class Setting:
         The registry that names its values, such as that of the priors; None if its values are plain.
     from_world
         Whether it is read off the true world if it is not given.
-    added_later
-        Whether plain data leaves it out while it has its default. Runs from before it existed keep their keys.
     """
 
     default: Any = MISSING
     registry: Registry[Any] | None = None
     from_world: bool = False
-    added_later: bool = False
 
     def plain(self, value: Any) -> Any:
         """Return a value as it enters keys: named entries in full, and 1 as 1.0 where the default is a float."""
@@ -94,8 +98,6 @@ class Schema:
         self.check_names(given)
         full: dict[str, Any] = {}
         for name, setting in self.settings.items():
-            if setting.added_later and given.get(name, setting.default) == setting.default:
-                continue
             if name in given:
                 full[name] = setting.plain(given[name])
             elif setting.from_world:
@@ -181,6 +183,7 @@ class Registry(Generic[AnyEntry]):
         self.kind, self.package, self.enter = kind, package, enter
         self.entries: dict[str, AnyEntry] = {}
         self.members: dict[str, Any] = {}
+        self.codes: dict[str, str | None] = {}
         self._searched = False
         self._lock = threading.RLock()
 
@@ -194,6 +197,8 @@ class Registry(Generic[AnyEntry]):
         def decorate(thing: Thing) -> Thing:
             self.entries[name] = self.enter(name, thing)
             self.members[getattr(thing, "__name__", name)] = thing
+            # Now, because the file may be edited after it was imported.
+            self.codes[name] = code_digest(thing)
             return thing
 
         return decorate
@@ -205,13 +210,21 @@ class Registry(Generic[AnyEntry]):
 
     def find(self, name: object) -> AnyEntry:
         """Return the entry of a name; without a version, the newest one."""
+        return self.entries[self.full_name(name)]
+
+    def code(self, name: object) -> str | None:
+        """Return the digest of the code of an entry (see `code_digest`); None if it comes with goalward."""
+        return self.codes[self.full_name(name)]
+
+    def full_name(self, name: object) -> str:
+        """Return the name of an entry with its version; raise UnknownNameError if there is no such entry."""
         self.search()
         if isinstance(name, str) and name in self.entries:
-            return self.entries[name]
+            return name
         versions = {VERSION.sub("", full): full for full in sorted(self.entries, key=version) if VERSION.search(full)}
         if not isinstance(name, str) or name not in versions:
             raise UnknownNameError(self.kind, name, {*self.entries, *versions})
-        return self.entries[versions[name]]
+        return versions[name]
 
     def attribute(self, name: str) -> Any:
         """Return the class or function of that name in Python: the package's ``__getattr__``."""
@@ -261,6 +274,25 @@ class Registry(Generic[AnyEntry]):
             except BaseException:
                 self._searched = False
                 raise
+
+
+def code_digest(thing: Any) -> str | None:
+    """Return the SHA-256 of the file, or of the notebook cell, that defines a class or function.
+
+    None if it comes with goalward, whose code is covered by the version of the results. Where there is no text, as at a
+    Python prompt, the digest is a random one: it is not known whether the code is the same in another session.
+    """
+    module = getattr(thing, "__module__", None) or ""
+    if module.partition(".")[0] == "goalward":
+        return None
+    functions = vars(thing).values() if isinstance(thing, type) else [inspect.unwrap(thing)]
+    codes = [function.__code__ for function in functions if hasattr(function, "__code__")]
+    for path in (getattr(sys.modules.get(module), "__file__", None), *(code.co_filename for code in codes)):
+        linecache.checkcache(path)
+        text = "".join(linecache.getlines(path)) if path else ""
+        if text:
+            return hashlib.sha256(text.encode()).hexdigest()
+    return uuid.uuid4().hex
 
 
 def version(name: str) -> int:

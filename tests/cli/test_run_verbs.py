@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import threading
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -140,12 +142,11 @@ def test_leftovers_are_counted_checked_and_removed(run, store, folder) -> None:
     left[0].write_bytes(b"rubbish")
     code, out, _ = run("status", "results/small")
     assert code == 1
-    assert "11 runs that no study here names; goalward prune removes them" in out
-    assert not left[0].exists()
+    assert "12 runs that no study here names; goalward prune removes them" in out
     before = export_table(store)
     code, out, _ = run("prune", "results/small", "--dry-run")
-    assert out.startswith("11 runs, 0 failures, 0 attachments")
-    assert all(path.exists() for path in left[1:])
+    assert out.startswith("12 runs, 0 failures, 0 attachments")
+    assert all(path.exists() for path in left)
     code, out, _ = run("prune", "results/small")
     assert code == 0
     assert not any(path.exists() for path in left)
@@ -158,3 +159,32 @@ def test_nothing_is_removed_where_a_study_cannot_be_read(run, store, folder) -> 
     before = sorted((folder / "results/small/runs").glob("*/*.parquet"))
     assert run("prune", "results/small")[0] == 2
     assert sorted((folder / "results/small/runs").glob("*/*.parquet")) == before
+
+
+@pytest.mark.parametrize("verb", [("status", "many"), ("runs", "many"), ("run", "many.toml", "--out", "many")])
+def test_stored_runs_do_not_pile_up_in_memory(run, folder, monkeypatch, verb) -> None:
+    worlds = '[[worlds]]\nworld = "grid-world"\nsettings = { rows = 2, columns = 2 }\n'
+    (folder / "many.toml").write_text(
+        f'name = "many"\nruns = 300\nepisodes = 1\n{worlds}[[agents]]\nagent = "uniform"\n'
+    )
+    gw.run("many.toml", "many", workers=1)
+    lock, in_memory, most = threading.Lock(), 0, 0
+    find = Store.find
+
+    def release() -> None:
+        nonlocal in_memory
+        with lock:
+            in_memory -= 1
+
+    def counted_find(self: Store, key: str) -> object:
+        nonlocal in_memory, most
+        stored = find(self, key)
+        weakref.finalize(stored, release)
+        with lock:
+            in_memory += 1
+            most = max(most, in_memory)
+        return stored
+
+    monkeypatch.setattr(Store, "find", counted_find)
+    assert run(*verb)[0] == 0
+    assert 0 < most <= 100

@@ -61,6 +61,12 @@ def test_show_prints_a_study_that_runs_the_same(run, folder):
     assert run("run", "full.toml", "--show")[1] == out
 
 
+def test_show_prints_every_default(run):
+    out = run("run", "paper-theory", "--show")[1]
+    assert "sharpness = 1.0\n" in out
+    assert "rescale = false\n" in out
+
+
 def test_shipped_studies_run_by_name(run):
     code, out, _ = run("run", "growth", "--show")
     assert code == 0
@@ -101,15 +107,17 @@ def test_failures_end_in_exit_code_one_and_a_table(run, write_study):
     assert "Raises *" in out
 
 
-def test_status_sets_damage_aside(run, folder):
+def test_status_names_damaged_files_and_changes_nothing(run, folder):
     run("run", "small.toml", "--workers", "1")
     store = Store.open(folder / "results" / "small")
     key = store.design().keys(store.design().cells[0])[0]
     store.path(key).write_bytes(b"rubbish")
+    before = {path: path.stat().st_mtime_ns for path in store.folder.rglob("*")}
     code, out, _ = run("status", "results/small")
     assert code == 1
     assert "11 of 12 runs stored and sound" in out
-    assert f"damaged: results/small/damaged/{key}" in out
+    assert f"damaged: {store.path(key).relative_to(folder)}" in out
+    assert {path: path.stat().st_mtime_ns for path in store.folder.rglob("*")} == before
     code, out, _ = run("run", "small.toml", "--workers", "1")
     assert (code, out.splitlines()[-2].partition(";")[2]) == (0, " 12 of 12 runs are stored in results/small")
 

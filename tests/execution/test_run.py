@@ -44,8 +44,22 @@ def test_a_study_becomes_tables(results, tmp_path):
     assert list(runs.columns) == list(runs.rows[0])
     with pytest.raises(UnknownNameError, match="no column is called 'regrte'; did you mean 'regret'"):
         runs["regrte"]
-    with pytest.raises(FileError, match=r"runs\.csv: No such file or directory; choose a place"):
-        runs.to_csv(tmp_path / "missing" / "runs.csv")
+    with pytest.raises(FileError, match=r"x\.csv: cannot be written"):
+        runs.to_csv(tmp_path / "runs.csv" / "x.csv")
+
+
+def test_a_table_is_written_whole_or_not_at_all(results, tmp_path, monkeypatch):
+    path = tmp_path / "runs.csv"
+    results.runs().to_csv(path)
+    before = path.read_bytes()
+
+    def full(source, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(FileError, match="No space left on device"):
+        results.summary().to_csv(path)
+    assert path.read_bytes() == before
 
 
 def test_runs_that_were_cut_off_have_no_regret(tmp_path):

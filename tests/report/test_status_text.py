@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from goalward.report.status_text import status_document, status_text
-from goalward.results.status import Failure, Status, check_studies
+from goalward.results.status import CellStatus, Failure, Status, check_studies
 from made_up_results import cell_results, study
 
 
@@ -21,7 +21,8 @@ def test_failed_runs_are_named(write_study, run_here):
 def test_long_lists_and_long_errors_are_cut():
     failures = [Failure("one", "a", run, "word " * 100, Path(f"failed/{run}.json")) for run in range(500)]
     damaged = [(Path(f"damaged/{run}.parquet"), "cut short") for run in range(500)]
-    status = Status(study(cell_results("one", "a", 2.0)), failures, damaged)
+    design = study(cell_results("one", "a", 2.0)).design
+    status = Status(design, [CellStatus(design.cells[0], 4, 0, [], [])], 4, 4, failures, damaged)
     text = status_text(status)
     assert len(text.splitlines()) < 60
     assert max(map(len, text.splitlines())) < 200

@@ -1,4 +1,4 @@
-"""How far studies are: failed runs are named, damaged files set aside."""
+"""How far studies are: failed runs and damaged files are named, and nothing is changed."""
 
 import json
 
@@ -23,9 +23,9 @@ def test_all_studies_of_a_folder_are_checked(write_study, run_here):
     run_here(write_study("uniform", name="one"))
     _, store = run_here(write_study("psrl", name="two"))
     both = check_studies(store)
-    assert [each.results.design.name for each in both] == ["one", "two"]
+    assert [each.design.name for each in both] == ["one", "two"]
     assert all(each.sound for each in both)
-    key = both[1].results.design.keys(both[1].results.design.cells[0])[0]
+    key = both[1].design.keys(both[1].design.cells[0])[0]
     store.path(key).write_bytes(b"rubbish")
     assert [each.sound for each in check_studies(store, "one")] == [True]
     (damaged,) = check_studies(store, "two")

@@ -55,7 +55,7 @@ def test_damage_is_found_and_set_aside(filled):
     content[200] ^= 1
     store.path(changed).write_bytes(content)
     store.path(cut).write_bytes(store.path(cut).read_bytes()[:100])
-    with pytest.raises(FileError, match="does not match its checksum; goalward status sets it aside"):
+    with pytest.raises(FileError, match="does not match its checksum; goalward run makes it again"):
         store.read(changed)
     moved = store.set_damaged_aside(keys(study))
     assert [reason.partition(":")[0] for _, reason in moved] == [

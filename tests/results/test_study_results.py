@@ -1,6 +1,7 @@
 """Stored runs as arrays."""
 
 import re
+import time
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.execution.rerun import rerun
 from goalward.results import record
 from goalward.results import study_results as results_module
-from goalward.results.study_results import checked_measure, curve_points, load_results, named
+from goalward.results.study_results import checked_measure, curve_points, load_results, named, world_name
+from goalward.studies.design import Cell, Design, StudyAgent, StudyWorld
 from goalward.studies.study import Study
 
 
@@ -114,3 +116,12 @@ def test_studies_without_results_or_with_the_same_twice_are_refused(tmp_path, ex
     (tmp_path / "none.toml").write_text("\n".join(lines) + "\n")
     with pytest.raises(FileError, match=re.escape(message)):
         Study.load(tmp_path / "none.toml")
+
+
+def test_the_names_of_many_worlds_are_found_in_linear_time():
+    cells = [Cell(StudyWorld(f"world {n}", {}), StudyAgent("psrl", {}), 10 + n % 2) for n in range(20_000)]
+    design = Design("many", "", 0, 1, None, tuple(cells))
+    start = time.perf_counter()
+    names = [world_name(design, cell) for cell in cells]
+    assert time.perf_counter() - start < 2.0  # a quadratic search takes about half a minute
+    assert names[-1] == "world 19999, 11 episodes"

@@ -70,7 +70,7 @@ def test_defaults_are_filled_in():
         "id": "grid-world-v0",
         "settings": {"rows": 3, "columns": 4, "success": 0.85},
     }
-    prior = {"kind": "dirichlet", "concentration": 1.0, "support": None}
+    prior = {"kind": "dirichlet", "concentration": 1.0, "support": None, "goal": None}
     assert design.cells[1].agent.identity["settings"]["prior"] == prior
     bare = study(STUDY.replace("settings = { prior", "# settings = { prior")).design
     assert bare.cells[1].agent.identity["settings"]["prior"] == prior | {"concentration": 0.1}

@@ -46,7 +46,7 @@ class AggregatedPSRL(ContinuousAgent):
     prior: Prior = field(default_factory=Dirichlet)
     """What is believed about the cells' kernel before anything is seen."""
 
-    epochs: str = field(default="psrl", metadata={"added_later": True})
+    epochs: str = "psrl"
     """Whose epochs: those of "psrl", or those of "tsde", which end sooner where a policy drives in a circle."""
 
     def __post_init__(self) -> None:

@@ -203,12 +203,7 @@ class Learner(metaclass=Constructor):
                 continue
             default = field.default if field.default_factory is MISSING else field.default_factory()
             named = priors if isinstance(default, Prior) else None
-            settings[field.name] = Setting(
-                default,
-                named,
-                from_world=field.name in cls.needs,
-                added_later=bool(field.metadata.get("added_later")),
-            )
+            settings[field.name] = Setting(default, named, from_world=field.name in cls.needs)
         return Schema(cls.name, settings)
 
     @classmethod

@@ -9,7 +9,7 @@ tuned regime of the paper's second experiments.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -45,7 +45,7 @@ class Optimist(Learner):
     max_sweeps: int = 1_000_000
     """Sweeps after which an optimistic plan that has not settled is an error."""
 
-    rescale: bool = field(default=False, metadata={"added_later": True})
+    rescale: bool = False
     """Whether to divide all costs by the largest one, for worlds with costs above 1; the notes of a run say by what."""
 
     scales: ClassVar[tuple[float, ...]] = tuple(10.0 ** (-step / 4) for step in range(17))

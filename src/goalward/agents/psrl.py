@@ -76,7 +76,7 @@ class PSRL(Agent):
     max_rejections: int = 10_000
     """How many samples in a row may be rejected for `value_limit`."""
 
-    sharpness: float = field(default=1.0, metadata={"added_later": True})
+    sharpness: float = 1.0
     """The factor of counts when probabilities are drawn; above 1 the draws are not samples of the posterior."""
 
     def __post_init__(self) -> None:

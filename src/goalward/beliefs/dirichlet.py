@@ -12,7 +12,6 @@ Posterior
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,6 @@ from goalward.errors import SettingError
 from goalward.model.checks import canonical_rows
 from goalward.model.ssp import SSP
 from goalward.model.task import Steps, Task
-from goalward.registry import Schema
 from goalward.settings import checked_number
 
 __all__ = ["Dirichlet", "DirichletBelief"]
@@ -91,8 +89,7 @@ class Dirichlet(Prior):
         if self.support is not None:
             indptr, successors, shape = self.support
             given = SSP._trusted(indptr, successors, np.ones(len(successors)), np.ones(shape), 0).digest
-        settings = {"kind": self.kind, "concentration": self.concentration, "support": given}
-        return settings if self.goal is None else settings | {"goal": self.goal}
+        return {"kind": self.kind, "concentration": self.concentration, "support": given, "goal": self.goal}
 
     def to_state(self) -> dict[str, Any]:
         """Return all of the prior as names with plain data and arrays."""
@@ -117,13 +114,6 @@ class Dirichlet(Prior):
             rows = canonical_rows(given["indptr"], given["successors"], weights, np.ones(shape), normalize=True)
             prior.support = (rows[0], rows[1], shape)
         return prior
-
-    @classmethod
-    def schema(cls) -> Schema:
-        """Return the settings that a study can give."""
-        schema = super().schema()
-        later = {name: replace(each, added_later=name == "goal") for name, each in schema.settings.items()}
-        return replace(schema, settings=later)
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any], world: SSP) -> Dirichlet:

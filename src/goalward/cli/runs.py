@@ -21,7 +21,7 @@ def runs(folder: Folder, study: StudyName = None, json: Json = False) -> None:
     from goalward.results.export import list_runs
     from goalward.results.store import Store
 
-    found = list(list_runs(Store.open(folder), study))
+    found = list_runs(Store.open(folder), study)
     if json:
         say_json(listing_document(found))
     else:

@@ -65,21 +65,22 @@ def run(
 @app.command()
 def status(folder: Folder, study: StudyName = None, json: Json = False) -> None:
     """Check every file of a study; print how far it is."""
-    from goalward.report.status_text import leftovers_text, status_document, status_text
-    from goalward.results.status import check_leftovers, check_studies
+    from goalward.report.status_text import status_document, status_text
+    from goalward.results.leftovers import find_leftovers
+    from goalward.results.status import check_studies
     from goalward.results.store import Store
 
     store = Store.open(folder)
     found = check_studies(store, study)
-    left, damaged = check_leftovers(store) if study is None else ([], [])
+    left = len(find_leftovers(store).runs) if study is None else 0
     if json:
-        say_json([status_document(each) | {"leftovers": len(left)} for each in found])
+        say_json([status_document(each) | {"leftovers": left} for each in found])
     else:
         for each in found:
-            say(f"{folder}: study {each.results.design.name}", status_text(each))
-        if left or damaged:
-            say("", leftovers_text(left, damaged))
-    if damaged or not all(each.sound for each in found):
+            say(f"{folder}: study {each.design.name}", status_text(each))
+        if left:
+            say("", f"{left:,} runs that no study here names; goalward prune removes them")
+    if not all(each.sound for each in found):
         raise typer.Exit(1)
 
 

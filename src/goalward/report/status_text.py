@@ -12,7 +12,7 @@ from goalward.report.tables import Rows, columns
 from goalward.results.status import Failure, Status
 from goalward.results.study_results import world_name
 
-__all__ = ["leftovers_text", "report_document", "report_text", "status_document", "status_text"]
+__all__ = ["report_document", "report_text", "status_document", "status_text"]
 
 MOST_LINES = 20
 LONGEST_ERROR = 120
@@ -20,15 +20,13 @@ LONGEST_ERROR = 120
 
 def status_text(status: Status) -> str:
     """Write how far a study is, which runs failed and which files are damaged."""
-    results = status.results
     rows: Rows = [("world", "agent", "stored", "cut off", "failed", "missing")]
-    for cell in results.cells:
-        counts = (len(cell.runs), int(cell.truncated.sum()), len(cell.failed), len(cell.missing))
-        rows.append((world_name(results.design, cell.cell), cell.cell.agent.label, *(f"{count:,}" for count in counts)))
-    stored, size = results.count()
-    failed = sum(len(cell.failed) for cell in results.cells)
-    to_go = size - stored - failed
-    lines = [columns(rows, right=[2, 3, 4, 5]), "", f"{stored:,} of {size:,} runs stored and sound"]
+    for cell in status.cells:
+        counts = (cell.stored, cell.truncated, len(cell.failed), len(cell.missing))
+        rows.append((world_name(status.design, cell.cell), cell.cell.agent.label, *(f"{count:,}" for count in counts)))
+    failed = sum(len(cell.failed) for cell in status.cells)
+    to_go = status.planned - status.stored - failed
+    lines = [columns(rows, right=[2, 3, 4, 5]), "", f"{status.stored:,} of {status.planned:,} runs stored and sound"]
     again = [f"makes the other {to_go:,}"] * bool(to_go) + [f"tries the {failed:,} that failed again"] * bool(failed)
     lines[-1] += f"; goalward run {' and '.join(again)}" if again else ": complete"
     if status.failures:
@@ -37,31 +35,24 @@ def status_text(status: Status) -> str:
     return "\n".join(lines)
 
 
-def leftovers_text(runs: Sequence[Path], damaged: Sequence[tuple[Path, str]]) -> str:
-    """Write how many runs no study names, and which of their files are damaged."""
-    lines = [f"{len(runs):,} runs that no study here names; goalward prune removes them"] if runs else []
-    return "\n".join(lines + shortened([f"damaged: {path} ({reason})" for path, reason in damaged]))
-
-
 def status_document(status: Status) -> dict[str, Any]:
     """Return how far a study is as plain data."""
-    results = status.results
     cells = [
         {
-            "world": world_name(results.design, cell.cell),
+            "world": world_name(status.design, cell.cell),
             "agent": cell.cell.agent.label,
             "episodes": cell.cell.episodes,
-            "stored": len(cell.runs),
-            "truncated": int(cell.truncated.sum()),
+            "stored": cell.stored,
+            "truncated": cell.truncated,
             "failed": cell.failed,
             "missing": cell.missing,
         }
-        for cell in results.cells
+        for cell in status.cells
     ]
     return {
-        "study": results.design.name,
-        "runs": results.count()[1],
-        "stored": results.count()[0],
+        "study": status.design.name,
+        "runs": status.planned,
+        "stored": status.stored,
         "cells": cells,
         **problems_document(status.failures, status.damaged),
     }

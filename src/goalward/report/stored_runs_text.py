@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from goalward.number_format import number
@@ -16,7 +16,7 @@ SHOWN = 12
 """How many digits of a key are shown; they tell runs apart in folders of many millions."""
 
 
-def listing_text(runs: Sequence[ListedRun]) -> str:
+def listing_text(runs: Iterable[ListedRun]) -> str:
     """Write runs, one row each."""
     rows: Rows = [("key", "study", "world", "agent", "episodes", "run", "state", "regret")]
     for each in runs:
@@ -27,7 +27,7 @@ def listing_text(runs: Sequence[ListedRun]) -> str:
     return columns(rows, right=[4, 5, 7])
 
 
-def listing_document(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:
+def listing_document(runs: Iterable[ListedRun]) -> list[dict[str, Any]]:
     """Return runs as plain data."""
     return [
         {

@@ -11,7 +11,6 @@ from pathlib import Path
 from goalward.errors import FileError
 from goalward.files import is_inside
 from goalward.results.store import Store
-from goalward.studies.run_spec import RunSpec
 
 __all__ = ["Leftovers", "find_leftovers"]
 
@@ -48,12 +47,14 @@ def find_leftovers(store: Store) -> Leftovers:
 
     Symbolic links that lead out of the folder are not followed.
     """
-    specs: list[RunSpec] = []
+    keys: set[str] = set()
+    needed: set[str] = set()
     for name in store.studies():
         design = store.design(name)  # one that is damaged might name any of the runs
-        specs += [spec for cell in design.cells for spec in design.specs(cell)]
-    keys = {spec.key for spec in specs}
-    needed = {f"{spec.model_digest}.npz" for spec in specs} | {f"{spec.agent_source}.py" for spec in specs}
+        for cell in design.cells:
+            specs = design.specs(cell)
+            keys.update(spec.key for spec in specs)
+            needed |= {f"{specs[0].model_digest}.npz", f"{specs[0].agent_source}.py"}
     runs, failures, attachments = (
         sorted(path for path in store.folder.glob(pattern) if is_inside(path, store.folder))
         for pattern in ("runs/*/*.parquet", "failed/*.json", "attachments/*.*")

@@ -225,6 +225,11 @@ class StoredRun:
         return outcome
 
     @property
+    def state(self) -> str:
+        """``stored``, or ``cut off`` if the run was truncated."""
+        return "cut off" if self.outcome["truncated"] else "stored"
+
+    @property
     def caveat(self) -> str:
         """What the agent's notes ask every table and figure to show."""
         notes = self.document.get("notes")

@@ -1,15 +1,18 @@
-"""How far a study is: its results, the runs that failed and the files that are damaged."""
+"""How far a study is: which runs are stored, which failed, and which files are damaged.
+
+Looking changes nothing in the folder.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from goalward.results.leftovers import find_leftovers
 from goalward.results.store import Store
-from goalward.results.study_results import Results, load_results, world_name
+from goalward.results.study_results import world_name
+from goalward.studies.design import Cell, Design
 
-__all__ = ["Failure", "Status", "check_leftovers", "check_studies"]
+__all__ = ["CellStatus", "Failure", "Status", "check_studies"]
 
 
 @dataclass(frozen=True)
@@ -23,11 +26,28 @@ class Failure:
     path: Path
 
 
+@dataclass(frozen=True)
+class CellStatus:
+    """How far a cell is: how many runs are stored, how many of them cut off, and the numbers of the other runs."""
+
+    cell: Cell
+    stored: int
+    truncated: int
+    failed: list[int]
+    missing: list[int]
+
+
 @dataclass(frozen=True, eq=False)
 class Status:
-    """What was found in a results folder about one study; `damaged` lists files that were set aside, with reasons."""
+    """How far a study is. A run that several cells share counts once in `stored` and `planned`.
 
-    results: Results
+    `damaged` lists the files that cannot be used as the run of their name, with reasons.
+    """
+
+    design: Design
+    cells: list[CellStatus]
+    stored: int
+    planned: int
     failures: list[Failure]
     damaged: list[tuple[Path, str]]
 
@@ -38,31 +58,34 @@ class Status:
 
 
 def check_studies(store: Store, name: str | None = None) -> list[Status]:
-    """Check every file of a study, or of all studies of a folder; damaged files are set aside."""
+    """Check every file of a study, or of all studies of a folder."""
     # Asking for the only study of a folder that has none raises an error that says so.
     names: list[str | None] = [name] if name is not None else [*store.studies()] or [None]
-    found = []
-    for each in names:
-        design = store.design(each)
-        damaged = store.set_damaged_aside(key for cell in design.cells for key in design.keys(cell))
-        results = load_results(store, design)
-        found.append(Status(results, stored_failures(store, results), damaged))
-    return found
+    return [check_study(store, store.design(each)) for each in names]
 
 
-def check_leftovers(store: Store) -> tuple[list[Path], list[tuple[Path, str]]]:
-    """Check the files of runs that no study names: return those that are sound, and the damaged ones, set aside."""
-    runs = find_leftovers(store).runs
-    damaged = store.set_damaged_aside(path.stem for path in runs)
-    return [path for path in runs if path.exists()], damaged
-
-
-def stored_failures(store: Store, results: Results) -> list[Failure]:
-    """Return the failed runs of a study, as the folder records them."""
-    found = []
-    for cell in results.cells:
-        keys, world = results.design.keys(cell.cell), world_name(results.design, cell.cell)
-        for run in cell.failed:
-            error = (store.failure(keys[run]) or {}).get("error", "unknown")
-            found.append(Failure(world, cell.cell.agent.label, run, error, store.failure_path(keys[run])))
-    return found
+def check_study(store: Store, design: Design) -> Status:
+    """Check every file of a study."""
+    keys = [design.keys(cell) for cell in design.cells]
+    different = list(dict.fromkeys(key for of_cell in keys for key in of_cell))
+    states = dict(zip(different, store.states(different), strict=True))
+    cells, failures = [], []
+    for cell, cell_keys in zip(design.cells, keys, strict=True):
+        of_cell = [(run, key, *states[key]) for run, key in enumerate(cell_keys)]
+        failures += [
+            Failure(world_name(design, cell), cell.agent.label, run, reason, store.failure_path(key))
+            for run, key, state, reason in of_cell
+            if state == "failed"
+        ]
+        cells.append(
+            CellStatus(
+                cell,
+                stored=sum(state in ("stored", "cut off") for _, _, state, _ in of_cell),
+                truncated=sum(state == "cut off" for _, _, state, _ in of_cell),
+                failed=[run for run, _, state, _ in of_cell if state == "failed"],
+                missing=[run for run, _, state, _ in of_cell if state in ("missing", "damaged")],
+            )
+        )
+    stored = sum(state in ("stored", "cut off") for state, _ in states.values())
+    damaged = [(store.path(key), reason) for key, (state, reason) in states.items() if state == "damaged"]
+    return Status(design, cells, stored, len(states), failures, damaged)

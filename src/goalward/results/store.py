@@ -21,7 +21,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -153,8 +153,7 @@ class Store:
         """Return a stored run; raises FileError with the reason if there is none, or if its file is damaged."""
         found = self.find(key)
         if isinstance(found, NoRun):
-            remedy = "goalward status sets it aside" if found.state == "damaged" else "goalward run makes it"
-            raise FileError(f"{self.path(key)}: {found.reason or 'no such run'}; {remedy}")
+            raise FileError(f"{self.path(key)}: {found.reason or 'no such run'}; goalward run makes it again")
         return found
 
     def set_damaged_aside(self, keys: Iterable[str]) -> list[tuple[Path, str]]:
@@ -163,13 +162,10 @@ class Store:
         Returns where the files are now, and what is wrong with them.
         """
         wanted = list(dict.fromkeys(keys))
-        # Threads help, because hashing and decompression release the interpreter.
-        with ThreadPoolExecutor() as threads:
-            found = list(counted("checking files", "runs", threads.map(self.find, wanted), len(wanted)))
         damaged = []
-        for key, each in zip(wanted, found, strict=True):
-            if isinstance(each, NoRun) and each.state == "damaged":
-                aside, reason = self.folder / "damaged" / f"{key}-{time.time_ns()}.parquet", each.reason
+        for key, (state, reason) in zip(wanted, self.states(wanted), strict=True):
+            if state == "damaged":
+                aside = self.folder / "damaged" / f"{key}-{time.time_ns()}.parquet"
                 try:
                     aside.parent.mkdir(exist_ok=True)
                     for place in (self.path(key), aside):
@@ -180,6 +176,20 @@ class Store:
                     aside, reason = self.path(key), f"{reason}; cannot be set aside: {why}"
                 damaged.append((aside, reason))
         return damaged
+
+    def states(self, keys: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """Check the files of some runs: return the state of each (`StoredRun.state`, `NoRun.state`) and the reason.
+
+        Only these are kept in memory: a stored run takes a hundred kilobytes.
+        """
+
+        def state(key: str) -> tuple[str, str]:
+            found = self.find(key)
+            return found.state, found.reason if isinstance(found, NoRun) else ""
+
+        # Threads help, because hashing and decompression release the interpreter.
+        with ThreadPoolExecutor() as threads:
+            yield from counted("checking files", "runs", threads.map(state, keys), len(keys))
 
     def sweep(self) -> None:
         """Remove the temporary files of processes that were killed."""

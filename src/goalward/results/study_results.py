@@ -185,8 +185,7 @@ def run_rows(found: CellResults) -> Iterator[dict[str, Any]]:
 
 def world_name(design: Design, cell: Cell) -> str:
     """Return the label of the world of a cell, with the number of episodes where the study has several."""
-    several = len({other.episodes for other in design.cells}) > 1
-    return f"{cell.world.label}, {cell.episodes:,} episodes" if several else cell.world.label
+    return f"{cell.world.label}, {cell.episodes:,} episodes" if design.several_lengths else cell.world.label
 
 
 def named(results: Results, agent: str) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from goalward.errors import FileError, UnknownNameError
+from goalward.errors import UnknownNameError
+from goalward.files import write_bytes
 from goalward.html_tables import table_html
 from goalward.number_format import number
 
@@ -52,11 +53,8 @@ class Table:
         return text.getvalue()
 
     def to_csv(self, path: str | Path) -> None:
-        """Write the table to a CSV file."""
-        try:
-            Path(path).write_text(self.csv(), encoding="utf-8")
-        except OSError as error:
-            raise FileError(f"{path}: {error.strerror or error}; choose a place that can be written") from None
+        """Write the table to a CSV file, whole or not at all."""
+        write_bytes(Path(path), self.csv().encode())
 
     def __getitem__(self, name: str) -> list[Any]:
         columns = self.columns

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 from goalward.errors import FileError, SettingError
@@ -27,8 +28,9 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 class StudyWorld:
     """A world of a study.
 
-    `identity` is the world of a `RunSpec`; `draw` names the setting that each run draws anew; `swept` holds the
-    settings in which the worlds of one entry differ; `group` is the group of worlds it is summed up with.
+    `identity` is the world of a `RunSpec` but for its `content`, which changes if the world is programmed differently;
+    `draw` names the setting that each run draws anew; `swept` holds the settings in which the worlds of one entry
+    differ; `group` is the group of worlds it is summed up with.
     """
 
     label: str
@@ -36,13 +38,15 @@ class StudyWorld:
     draw: str | None = None
     swept: dict[str, Any] = field(default_factory=dict)
     group: str = ""
+    content: dict[str, Any] = field(default_factory=dict)
 
     def drawn(self, seed: int, run: int) -> dict[str, Any]:
-        """Return the identity of the world of one run."""
+        """Return the world of one run."""
+        world = self.identity | self.content
         if self.draw is None:
-            return self.identity
+            return world
         value = run_seed(seed, "world", canonical(self.identity), run)
-        return self.identity | {"settings": self.identity["settings"] | {self.draw: value}}
+        return world | {"settings": self.identity["settings"] | {self.draw: value}}
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,11 @@ class Design:
         """The number of runs over all cells; a run that two cells share counts twice."""
         return self.runs * len(self.cells)
 
+    @cached_property
+    def several_lengths(self) -> bool:
+        """Whether the runs of the cells differ in their number of episodes."""
+        return len({cell.episodes for cell in self.cells}) > 1
+
     def spec(self, cell: Cell, run: int) -> RunSpec:
         """Return run number `run` of a cell, counted from 0."""
         if not 0 <= run < self.runs:
@@ -111,7 +120,8 @@ class Design:
         "".join(texts).encode()  # half of a surrogate pair could not be written anywhere
         if self.size > MOST_RUNS:
             raise ValueError(f"there are at most {MOST_RUNS:,} runs")
-        if not all(isinstance(table, dict) for part in parts for table in (part.identity, part.swept)):
+        tables = [table for part in parts for table in (part.identity, part.swept)]
+        if not all(isinstance(table, dict) for table in [*tables, *(cell.world.content for cell in self.cells)]):
             raise ValueError("the identity and the swept settings of worlds and agents must be tables")
 
     @classmethod

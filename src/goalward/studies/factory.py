@@ -13,14 +13,16 @@ from goalward.model.ssp import SSP
 from goalward.studies.agent_files import load_class
 from goalward.studies.attachments import Attachments
 
-__all__ = ["make_agent", "make_world", "with_give_up"]
+__all__ = ["agent_code", "make_agent", "make_world", "with_give_up"]
 
 
 def make_world(identity: Mapping[str, Any], attachments: Attachments) -> Any:
     """Return the world of a run, given as in `RunSpec.world`: an `SSP`, or a `GoalTask`."""
-    if "digest" in identity:
+    if "id" not in identity:
         world = attachments.model(identity["digest"])
     else:
+        if worlds.registry.code(identity["id"]) != identity.get("code"):
+            raise changed(identity["id"])
         world = worlds.make(identity["id"], **identity["settings"])
     return with_give_up(world, identity["give_up_cost"]) if "give_up_cost" in identity else world
 
@@ -39,5 +41,22 @@ def make_agent(identity: Mapping[str, Any], world: SSP | GoalTask, episodes: int
         kind = load_class(attachments.agent_file(identity["source"])._replace(member=identity["name"]))
     else:
         kind = agents.find(identity["name"])
+    if agent_code(kind, identity, identity["settings"]).get("code") != identity.get("code"):
+        raise changed(identity["name"])
     kind.check_world(world)
     return kind.from_settings(identity["settings"], world, episodes)
+
+
+def agent_code(kind: type[Learner], identity: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the digests of the code of an agent and of its priors, for those that do not come with goalward."""
+    found = {} if "source" in identity else {f"agent {identity['name']}": agents.registry.code(identity["name"])}
+    for name, setting in kind.schema().settings.items():
+        if setting.registry is not None and name in settings:
+            used, _ = setting.registry.split(settings[name])
+            found[f"{setting.registry.kind} {used}"] = setting.registry.code(used)
+    code = {name: digest for name, digest in found.items() if digest is not None}
+    return {"code": code} if code else {}
+
+
+def changed(name: str) -> SettingError:
+    return SettingError(f"the code of {name} is not the code that the study was read with; run the study again")

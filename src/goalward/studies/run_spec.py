@@ -18,7 +18,7 @@ from goalward.errors import FileError
 
 __all__ = ["RESULTS_VERSION", "RunSpec", "canonical", "check_results_version", "key_of"]
 
-RESULTS_VERSION = 2
+RESULTS_VERSION = 3
 """Raise it whenever any result may move, with a line under "Results" in CHANGELOG.md."""
 
 
@@ -40,9 +40,13 @@ class RunSpec:
     ----------
     world
         ``{"id", "settings"}`` for a world of the registry, ``{"digest"}`` for a model from a file; with
-        ``"give_up_cost"`` if agents may give up.
+        ``"give_up_cost"`` if agents may give up. A world of the registry also has the ``"digest"`` of its model, where
+        it is one (if every run draws its own, of the one with the default settings), and ``"code"``, the SHA-256 of the
+        file that defines it, unless it comes with goalward.
     agent
-        ``{"name", "settings"}``, and ``"source"``, the SHA-256 of its text, if the class is in a user's file.
+        ``{"name", "settings"}``, and ``"source"``, the SHA-256 of its text, if the class is in a user's file. With
+        ``"code"``, the SHA-256 of the files that define the agent and its priors, for those that are registered and do
+        not come with goalward.
     episodes, max_steps, seed
         The arguments of `goalward.learn`.
     """
@@ -61,7 +65,7 @@ class RunSpec:
     @property
     def model_digest(self) -> str | None:
         """The digest of the world, if it is a model from a file."""
-        return self.world.get("digest")
+        return None if "id" in self.world else self.world.get("digest")
 
     @property
     def agent_source(self) -> str | None:

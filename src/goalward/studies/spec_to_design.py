@@ -18,6 +18,7 @@ from goalward.settings import check_names
 from goalward.studies.agent_files import AgentFile, is_reference, load_class, read_agent_file
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import MOST_RUNS, Cell, Design, StudyAgent, StudyWorld
+from goalward.studies.factory import agent_code
 from goalward.studies.run_spec import canonical
 from goalward.studies.study_spec import AgentSpec, Source, StudySpec, WorldSpec
 from goalward.studies.toml_lines import Place
@@ -66,11 +67,12 @@ class Designer:
             self.places[label,] = (*place, "settings")
             with located(source, (*place, "settings")):
                 identity = world_identity(entry, settings, source.folder, self.attachments)
+                content = world_content(identity)
             if entry.give_up_cost is not None:
                 identity["give_up_cost"] = entry.give_up_cost
             with located(source, (*place, "draw")):
                 check_draw(entry, settings)
-            cell = StudyWorld(label, identity, entry.draw, swept, entry.group)
+            cell = StudyWorld(label, identity, entry.draw, swept, entry.group, content)
             self.worlds.append(cell)
             for name in {family, label}:
                 self.entries.setdefault(name, []).append(cell)
@@ -84,8 +86,9 @@ class Designer:
         for settings, swept in combinations(source, place, entry):
             with located(source, (*place, "settings")), blaming(self.attachments.files.get(identity.get("source", ""))):
                 full = settings if kind is None else agent_settings(kind, settings)
+                code = {} if kind is None else agent_code(kind, identity, full)
             label = labelled(entry.label or (identity["name"] if kind is None else kind.name), swept)
-            agent = StudyAgent(label, identity | {"settings": full}, swept)
+            agent = StudyAgent(label, identity | code | {"settings": full}, swept)
             for world in worlds:
                 if (world.label, label) in self.places:
                     message = f"two agents are called {label!r} in {world.label}; give one another label"
@@ -213,6 +216,16 @@ def world_identity(
         settings = {"text": read_map(folder / entry.world)} | settings
     full = world.complete(settings)
     return {"id": world.id, "settings": {name: value for name, value in full.items() if name != entry.draw}}
+
+
+def world_content(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the digest of the model of a registered world, and that of its code; see `RunSpec.world`."""
+    if "id" not in identity:
+        return {}
+    code = worlds.registry.code(identity["id"])
+    model = worlds.make(identity["id"], **identity["settings"])
+    digest = {"digest": model.digest} if isinstance(model, SSP) else {}
+    return digest | ({} if code is None else {"code": code})
 
 
 def registered(name: str) -> worlds.World:
