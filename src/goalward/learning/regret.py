@@ -68,8 +68,8 @@ def optimum(ssp: SSP) -> Optimum:
     finite = np.isfinite(Q) & np.isfinite(V)
     gaps = np.full((S, A), np.inf)
     difference = Q[finite] - V[finite]
-    error = min(solution.width, TOLERANCE) * (Q[finite] + V[finite])
-    gaps[finite] = np.where(difference > error, difference, 0.0)
+    uncertainty = min(solution.width, TOLERANCE) * (Q[finite] + V[finite])
+    gaps[finite] = np.where(difference > uncertainty, difference, 0.0)
     gaps.flags.writeable = False
     return Optimum(float(solution.values[ssp.initial_state]), gaps)
 
