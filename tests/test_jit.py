@@ -187,7 +187,7 @@ import goalward as gw
 from goalward.planning import solve as solving
 
 rng = np.random.default_rng(0)
-models = [gw.worlds.grid_world(), gw.worlds.random_mdp_v0(states=8, actions=2, seed=0)]
+models = [gw.worlds.grid_world(), gw.worlds.random_mdp(states=8, actions=2, seed=0, rows="uniform")]
 for costs in ([0.0, 1.0], [1e-9, 1e9], [1.0, 1.0]):
     kernel = rng.dirichlet(np.full(9, 0.2), size=(8, 3))
     kernel[rng.random((8, 3, 9)) < 0.5] = 0.0

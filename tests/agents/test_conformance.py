@@ -16,7 +16,7 @@ from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.learning.run import Run
 
 WORLD = worlds.grid_world(2, 3)
-OTHER = worlds.random_mdp_v0()
+OTHER = worlds.random_mdp(states=8, seed=5, rows="uniform")
 GIVE_UP = WORLD.with_give_up(0.5)
 EPISODES = 25
 LIMIT = 20_000

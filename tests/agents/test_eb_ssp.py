@@ -67,7 +67,7 @@ def test_plans_end_at_powers_of_two() -> None:
 @pytest.mark.parametrize("scale", [1.0, 0.002])
 def test_learnt_costs(scale: float) -> None:
     """Without known costs, step by step as in the pseudo-code."""
-    world = worlds.random_mdp_v0(states=4, seed=3)
+    world = worlds.random_mdp(states=4, seed=3, rows="uniform")
     order = [1, 0]
     agent = EBSSP.from_world(world, episodes=40, scale=scale, known_costs=False, ties="first", action_order=order)
     run = learn(agent, world, 40, seed=5, keep_steps=True)

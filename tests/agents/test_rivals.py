@@ -17,7 +17,7 @@ from goalward.errors import ConvergenceError, CostError, SettingError, StateErro
 
 RIVALS = tuple(sorted(ALGORITHMS))
 GRID = worlds.grid_world(2, 3)
-RANDOM = worlds.random_mdp_v0(states=4, seed=3)
+RANDOM = worlds.random_mdp(states=4, seed=3, rows="uniform")
 # Zero costs in every other state.
 FREE = GRID.with_costs(np.where(np.arange(5)[:, np.newaxis] % 2 == 0, 0.0, 0.5) * GRID.costs)
 # Scales at which something is learnt within forty episodes.
@@ -189,7 +189,7 @@ SPECIALISATIONS = """
 import goalward as gw
 from goalward._jit import kernels
 
-for world in (gw.worlds.grid_world(2, 3), gw.worlds.random_mdp_v0(states=4, seed=3)):
+for world in (gw.worlds.grid_world(2, 3), gw.worlds.random_mdp(states=4, seed=3, rows="uniform")):
     for name in {names}:
         for ties in ("random", "first"):
             run = gw.learn(gw.agents.find(name).from_world(world, episodes=10, ties=ties), world, 10)

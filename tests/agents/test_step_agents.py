@@ -45,7 +45,11 @@ def one_step(state: int, action: int, successor: int) -> Steps:
     return Steps(np.array([state]), np.array([action]), np.ones(1), np.array([successor]))
 
 
-@pytest.mark.parametrize("world", [GRID, worlds.random_mdp_v0(), LINE], ids=["grid", "random", "unavailable actions"])
+@pytest.mark.parametrize(
+    "world",
+    [GRID, worlds.random_mdp(), LINE],
+    ids=["grid", "random", "unavailable actions"],
+)
 @pytest.mark.parametrize("name", AGENTS)
 def test_compiled_and_plain_acting_have_the_same_bits(name: str, world: SSP) -> None:
     """Over several blocks of random numbers, and across the end of a call."""

@@ -36,7 +36,7 @@ def test_one_step_by_hand() -> None:
         assert agent.V.tolist() == [agent.Q[0, 0], 0.0]
 
 
-@pytest.mark.parametrize("world", [GRID, worlds.random_mdp_v0()], ids=["grid", "random"])
+@pytest.mark.parametrize("world", [GRID, worlds.random_mdp(states=8, seed=5, rows="uniform")], ids=["grid", "random"])
 @pytest.mark.parametrize("settings", [{}, {"scale": 0.003}, {"scale": 0.003, "ties": "first"}])
 def test_compiled_and_plain_acting_have_the_same_bits(world: SSP, settings: dict[str, object]) -> None:
     rng = np.random.default_rng(1)
@@ -81,7 +81,7 @@ def test_several_steps_at_once_are_learnt_one_by_one() -> None:
 
 def test_an_agent_read_from_a_file_has_room_for_all_its_successors() -> None:
     """A fresh agent's rows are narrower than those of one that has seen more successors of a pair."""
-    world = worlds.random_mdp_v0()
+    world = worlds.random_mdp(states=8, seed=5, rows="uniform")
     run = learn(VISSP(), world, 25, max_steps=5000)
     assert isinstance(run.agent, VISSP)
     taken_up = VISSP()

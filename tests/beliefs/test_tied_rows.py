@@ -233,7 +233,7 @@ def test_bad_input() -> None:
     with pytest.raises(UnreachableGoalError, match="without a sure way"):
         TiedDirichlet([[[0, 0]]]).belief(Task(np.ones((1, 1)), 0, 1))
     with pytest.raises(SettingError, match="layout"):
-        TiedDirichlet.slip(worlds.random_mdp_v0())
+        TiedDirichlet.slip(worlds.random_mdp(states=8, seed=5, rows="uniform"))
     belief = TiedDirichlet(OUTCOMES).belief(task())
     one = np.ones(1, dtype=np.int64)
     with pytest.raises(BeliefError, match=r"\(state 1, action 0\) led to state 0.* widen the support: give"):

@@ -21,8 +21,8 @@ STUDY = """
 name = "small"
 max_steps = 1_000_000
 [[worlds]]
-world = "random-mdp-v0"
-settings = { rows = "dirichlet", cost_min = 0.5 }
+world = "random-mdp-v1"
+settings = { cost_min = 0.5 }
 sweep = { states = [2, 6] }
 draw = "seed"
 [[agents]]

@@ -31,8 +31,9 @@ episodes = 300
 world = "grid-world-v0"
 label = "GridWorld"
 [[worlds]]
-world = "random-mdp-v0"
+world = "random-mdp-v1"
 label = "RandomMDP"
+settings = { states = 8, seed = 5, rows = "uniform" }
 [[worlds]]
 world = "grid-world-v0"
 label = "GridWorld, success 0.4"

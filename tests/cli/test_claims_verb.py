@@ -15,8 +15,8 @@ Call = Callable[..., tuple[int, str, str]]
 THEOREM = """
 name = "claims-theorem"
 [[worlds]]
-world = "random-mdp-v0"
-settings = { rows = "dirichlet", cost_min = 0.5, states = 2 }
+world = "random-mdp-v1"
+settings = { cost_min = 0.5, states = 2 }
 draw = "seed"
 [[agents]]
 agent = "psrl"

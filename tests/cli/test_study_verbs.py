@@ -1,8 +1,6 @@
 """The verbs about studies, as a user meets them."""
 
 import json
-import os
-import subprocess
 
 import pytest
 
@@ -300,23 +298,3 @@ def test_mistakes_are_one_line_and_exit_code_two(run, arguments, message):
     assert code == 2
     assert err.startswith(f"goalward: {message}")
     assert err.count("\n") == 1
-
-
-def test_a_job_array_of_slurm_runs_the_study(run, folder):
-    code, script, err = run("slurm", "small.toml", "--shards", "2")
-    assert code == 0
-    assert "a short run of " in err
-    lines = script.splitlines()
-    assert lines[0] == "#!/bin/bash"
-    assert lines[1].startswith("# 12 of 12 runs to make: about ")
-    assert {"#SBATCH --job-name=small", "#SBATCH --array=1-2", "#SBATCH --requeue"} <= set(lines)
-    (folder / "small.sh").write_text(script)
-    environment = os.environ | {"SLURM_ARRAY_TASK_ID": "2"}
-    done = subprocess.run(
-        ["bash", "small.sh"], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "6 of 6 runs are stored in results/small" in done.stdout
-    assert "# 6 of 12 runs to make" in run("slurm", "small.toml")[1]
-    code, _, err = run("slurm", "small.toml", "--shards", "1001")
-    assert (code, "it must be from 1 to 1,000" in err) == (2, True)

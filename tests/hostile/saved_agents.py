@@ -128,7 +128,7 @@ def attack(rng: random.Random, folder: Path) -> str:
     """Change a saved agent and go on with it."""
     name = rng.choice(agents.known())
     continuous = agents.find(name).continuous
-    world = "navigation-v0" if continuous else rng.choice(["grid-world-v0", "random-mdp-v0"])
+    world = "navigation-v0" if continuous else rng.choice(["grid-world-v0", "random-mdp-v1"])
     path = folder / "agent.npz"
     path.write_bytes(saved(name, world, rng.choice(PRIORS)))
     tree = archive.read(path, storage.FORMAT, storage.VERSION)

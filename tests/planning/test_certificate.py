@@ -104,11 +104,11 @@ def test_the_error_of_elimination_bounds_what_elimination_does() -> None:
 
 def test_solutions_share_no_memory() -> None:
     """The planner reuses its working memory; what it returns must not be part of it."""
-    first = gw.worlds.random_mdp_v0(states=8, actions=2, seed=0)
+    first = gw.worlds.random_mdp(states=8, actions=2, seed=0, rows="uniform")
     solution = gw.solve(first)
     kept = [np.copy(getattr(solution, name)) for name in ("values", "policy", "lower", "upper")]
     for seed in range(5):
-        gw.solve(gw.worlds.random_mdp_v0(states=8 + seed, actions=2, seed=seed), start=None)
+        gw.solve(gw.worlds.random_mdp(states=8 + seed, actions=2, seed=seed, rows="uniform"), start=None)
     for name, copy in zip(("values", "policy", "lower", "upper"), kept, strict=True):
         assert np.array_equal(getattr(solution, name), copy)
 

@@ -68,7 +68,7 @@ def test_solutions_cost_what_they_say(ssp: SSP) -> None:
 
 
 def test_one_action_at_random_is_that_action() -> None:
-    ssp = gw.worlds.random_mdp_v0(states=8, actions=3, seed=0)
+    ssp = gw.worlds.random_mdp(states=8, actions=3, seed=0, rows="uniform")
     policy = np.random.default_rng(0).integers(0, 3, 8)
     pure, mixed = gw.evaluate(ssp, policy), gw.evaluate(ssp, np.eye(3)[policy])
     assert np.array_equal(pure.costs, mixed.costs)

@@ -15,7 +15,7 @@ from goalward.planning.solve import solve_all
 
 
 @pytest.mark.parametrize("concentration", [1e-3, 0.1, 1.0])
-@pytest.mark.parametrize("world", [worlds.grid_world(), worlds.random_mdp_v0(), worlds.grid_world(6, 6)])
+@pytest.mark.parametrize("world", [worlds.grid_world(), worlds.random_mdp(), worlds.grid_world(6, 6)])
 @pytest.mark.parametrize("known", [False, True])
 def test_same_values_as_solve(world: SSP, concentration: float, known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """On samples in a row; `solve` itself is asked once for the first and where the certificate is not enough."""
@@ -74,7 +74,7 @@ def test_where_no_policy_reaches_the_goal_the_planner_starts_from_scratch() -> N
 
 def test_free_actions_go_to_solve(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a cost of zero a policy may wander for free; the kernel's argument does not hold there."""
-    world = worlds.random_mdp_v0()
+    world = worlds.random_mdp(states=8, seed=5, rows="uniform")
     free = world.with_costs(np.where(np.arange(2) == 0, 0.0, world.costs))
     belief = Dirichlet(0.1).belief(Task.of(free, 1))
     rng = np.random.default_rng(0)

@@ -124,7 +124,7 @@ def test_paths_that_cannot_be_used(tmp_path: Path, ending: str) -> None:
 def test_the_solution_of_another_model_is_refused(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"policy{ending}"
     gw.solve(roads()).save(path)
-    other = gw.worlds.random_mdp_v0()
+    other = gw.worlds.random_mdp(states=8, seed=5, rows="uniform")
     with pytest.raises(FileError, match=rf"^{path}: .*(another model|no state is called|no action is called)"):
         Solution.load(path, other)
 

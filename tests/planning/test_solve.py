@@ -339,7 +339,7 @@ def test_a_start_saves_work() -> None:
     cold = gw.solve(ssp)
     warm = gw.solve(ssp, start=cold)
     assert warm.iterations < cold.iterations
-    small = gw.worlds.random_mdp_v0(states=20, actions=5, seed=1)
+    small = gw.worlds.random_mdp(states=20, actions=5, seed=1, rows="uniform")
     assert gw.solve(small, start=gw.solve(small)).iterations == 1
 
 

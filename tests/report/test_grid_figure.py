@@ -7,7 +7,7 @@ from matplotlib.quiver import Quiver
 from goalward import SSP
 from goalward.errors import ShapeError
 from goalward.report.grid_figure import grid_figure, ink_colours, tick_step
-from goalward.worlds import grid_map, grid_world, random_mdp_v0, windy_grid
+from goalward.worlds import grid_map, grid_world, random_mdp, windy_grid
 
 
 def draw(world, value=2.0, action=1):
@@ -102,4 +102,4 @@ def test_ticks_are_few_and_round():
 
 def test_a_model_without_layout_is_refused():
     with pytest.raises(ShapeError, match="no grid layout"):
-        draw(random_mdp_v0())
+        draw(random_mdp(states=8, seed=5, rows="uniform"))

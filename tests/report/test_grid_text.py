@@ -6,7 +6,7 @@ from goalward.errors import ShapeError
 from goalward.model.layout import state_label
 from goalward.report.grid_text import grid_text
 from goalward.report.symbols import ASCII, UNICODE, action_marks
-from goalward.worlds import grid_map, grid_world, random_mdp_v0, windy_grid
+from goalward.worlds import grid_map, grid_world, random_mdp, windy_grid
 
 WALLED = grid_map("S.#.\n..#.\n.G##")
 VALUES = np.array([3.5, 2.66, np.inf, 2.4, 12.0, np.inf, 1.25])
@@ -75,7 +75,7 @@ def test_every_line_fits_the_width():
 
 def test_a_model_without_layout_is_refused():
     with pytest.raises(ShapeError, match="no grid layout"):
-        grid_text(random_mdp_v0(), np.ones(8), np.zeros(8, dtype=np.int64))
+        grid_text(random_mdp(states=8, seed=5, rows="uniform"), np.ones(8), np.zeros(8, dtype=np.int64))
 
 
 def tiny(action_names=None, state_names=None, layout=None, actions=2):

@@ -6,15 +6,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-from PIL import Image
 
 import goalward as gw
 from goalward import agents
 from goalward.cli import main
-from goalward.errors import GoalwardError, SettingError
 from goalward.execution.rerun import final_plan
-from goalward.report import replay_animation
-from goalward.report.replay_animation import save_animation
 from goalward.report.run_figure import frame_plan, run_figure, visits_of
 
 GRID = gw.worlds.grid_world()
@@ -60,21 +56,6 @@ def test_the_axes_of_a_curve_start_at_zero():
     assert (axes.get_xlim()[0], axes.get_ylim()[0]) == (0.0, 0.0)
 
 
-def test_an_animation(tmp_path, monkeypatch):
-    monkeypatch.setattr(replay_animation, "MOST_PICTURES", 4)
-    runs = {name: learnt(name).replay for name in ("psrl", "uniform")}
-    count = save_animation(tmp_path / "x.gif", GRID, runs)
-    with Image.open(tmp_path / "x.gif") as image:
-        assert (image.format, image.n_frames, count) == ("GIF", 4, 4)
-        first = np.asarray(image.convert("RGB"))
-        image.seek(count - 1)
-        assert (np.asarray(image.convert("RGB")) != first).any()
-    with pytest.raises(SettingError, match=r"x\.mp4: an animation is written as \.gif"):
-        save_animation(tmp_path / "x.mp4", GRID, runs)
-    with pytest.raises(GoalwardError, match="grid"):
-        save_animation(tmp_path / "x.gif", gw.worlds.make("river-swim"), runs)
-
-
 @pytest.mark.parametrize(("name", "magic"), [("run.pdf", b"%PDF"), ("run.png", b"\x89PNG")])
 def test_the_verb_draws(tmp_path, capsys, monkeypatch, name, magic):
     monkeypatch.chdir(tmp_path)
@@ -88,8 +69,6 @@ def test_the_verb_draws(tmp_path, capsys, monkeypatch, name, magic):
 def test_the_verb_refuses_other_formats_before_the_run(capsys):
     for arguments, message in (
         (["learn", "grid-world", "--png", "x.bmp"], "figures are not written as .bmp"),
-        (["watch", "grid-world", "--gif", "x.png"], "an animation is written as .gif"),
-        (["watch", "grid-world", "--gif", "x.gif", "--live"], "leave --gif out"),
         (["watch", "mountain-car", "--live"], "--live is for worlds with finitely many"),
         (["learn", "mountain-car", "--png", "x.png"], "only worlds with finitely many states are drawn"),
     ):

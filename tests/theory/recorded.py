@@ -22,7 +22,11 @@ def sticky() -> SSP:
     return SSP.from_dense(P, [[0.25, 1.0], [0.5, 1.0]])
 
 
-WORLDS = {"grid": worlds.grid_world(), "random": worlds.random_mdp_v0(), "sticky": sticky()}
+WORLDS = {
+    "grid": worlds.grid_world(),
+    "random": worlds.random_mdp(states=8, seed=5, rows="uniform"),
+    "sticky": sticky(),
+}
 
 
 @cache

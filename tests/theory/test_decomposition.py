@@ -134,7 +134,7 @@ def test_what_is_missing_is_said() -> None:
     with pytest.raises(TheoryError, match="posterior-mean plans with the mean"):
         decompose(learn(PosteriorMean(), world, 5, keep_plans=True, keep_steps=True), world)
     with pytest.raises(TheoryError, match="the world is not the one of the run"):
-        decompose(recorded("grid"), worlds.random_mdp_v0())
+        decompose(recorded("grid"), worlds.random_mdp())
     with pytest.raises(TheoryError, match="the world is not the one of the run"):
         decompose(recorded("grid"), worlds.grid_world(success=0.5))  # costs and start are the same
     with pytest.raises(TheoryError, match="sharpness 4"):

@@ -100,7 +100,7 @@ def test_worlds_stay_within_the_limit() -> None:
 
 
 def test_quantities() -> None:
-    world = worlds.random_mdp_v0()
+    world = worlds.random_mdp(states=8, seed=5, rows="uniform")
     found = features(world, [None, (0, 0, 0), (0, 1, 8)])
     P = world.to_dense()
     assert found == pytest.approx([gw.solve(world).values[0], P[0, 0, 0], P[0, 1, 8]])

@@ -3,32 +3,13 @@ import pytest
 from dense_oracle import best_policy, best_values, policy_cost
 
 from goalward.errors import SettingError
-from goalward.worlds import random_mdp, random_mdp_v0
+from goalward.worlds import random_mdp
 
 
 def uniform_gap(world):
     P, costs = world.to_dense(), world.costs
     _, values = best_policy(P, costs)
     return policy_cost(P, costs, np.full(costs.shape, 1.0 / world.actions))[0] - values[0]
-
-
-def test_the_instance_of_the_first_version_is_the_first_that_fits():
-    seeds = (
-        seed
-        for seed in range(1000)
-        if 0.035 <= (world := random_mdp_v0(seed=seed)).costs.min() <= 0.045 and abs(uniform_gap(world) - 1.52) <= 0.1
-    )
-    assert next(seeds) == 5
-
-
-def test_known_values_of_the_first_version():
-    world = random_mdp_v0()
-    P, costs = world.to_dense(), world.costs
-    values = best_values(P, costs)
-    assert (world.states, world.actions) == (8, 2)
-    assert costs.min() == pytest.approx(0.0430, abs=5e-5)
-    assert values[0] == values.max() == pytest.approx(3.5166, abs=5e-5)
-    assert policy_cost(P, costs, np.full((8, 2), 0.5))[0] == pytest.approx(4.9666, abs=5e-5)
 
 
 def test_known_values_of_the_default_instance():
@@ -44,14 +25,6 @@ def test_known_values_of_the_default_instance():
     assert uniform_gap(world) == pytest.approx(1.52, rel=0.05)
     second = np.tile([0.0, 1.0], (7, 1))
     assert policy_cost(P, costs, second)[0] - values[0] == pytest.approx(2.91, rel=0.05)
-
-
-def test_both_versions_draw_in_the_same_way():
-    settings = {"states": 5, "actions": 3, "seed": 9, "cost_min": 0.1}
-    for rows in ("uniform", "dirichlet"):
-        assert random_mdp(rows=rows, **settings) == random_mdp_v0(rows=rows, **settings)
-    assert random_mdp(**settings) == random_mdp(rows="dirichlet", **settings)
-    assert random_mdp_v0(**settings) == random_mdp_v0(rows="uniform", **settings)
 
 
 @pytest.mark.parametrize("rows", ["uniform", "dirichlet"])

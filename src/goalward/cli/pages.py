@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -66,9 +66,6 @@ def watch(
     give_up_cost: GiveUpCost = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page.")] = Path("watch.html"),
     show: Open = False,
-    gif: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write an animation of the grid, for slides.")
-    ] = None,
     live: Annotated[
         bool, typer.Option("--live", help="Write nothing; serve a page that shows the run as it happens.")
     ] = False,
@@ -78,29 +75,21 @@ def watch(
     from goalward import worlds
     from goalward.errors import SettingError
     from goalward.execution.interrupts import stop_requests
-    from goalward.execution.rerun import replay_of
     from goalward.execution.single_run import run_once, usual_agent
     from goalward.model.ssp import SSP
     from goalward.report.html_page import check_place
     from goalward.report.progress import open_episode_display
-    from goalward.report.watch_page import run_labels
     from goalward.report.watch_page import watch as make_page
 
     check_place(out)
     model = worlds.load(world, settings or [])
     if episodes is None:
         episodes = 1000 if isinstance(model, SSP) else 20
-    if not isinstance(model, SSP) and (live or gif is not None):
+    if not isinstance(model, SSP) and live:
         raise SettingError(
-            f"{world} has continuous states; {'--live' if live else '--gif'} is for worlds with finitely many: leave it"
-            " out, and the page replays the run"
+            f"{world} has continuous states; --live is for worlds with finitely many: leave it out and the page"
+            " replays the run"
         )
-    if gif is not None:
-        from goalward.report.replay_animation import check_animation, save_animation
-
-        if live:
-            raise SettingError("--live writes nothing; leave --gif out")
-        check_animation(gif, cast("SSP", model))
     if rival is None and rival_settings:
         raise SettingError("--rival-set sets the rival; name one with --rival")
     chosen = [(agent or usual_agent(model), agent_settings or []), *([(rival, rival_settings or [])] if rival else [])]
@@ -129,12 +118,6 @@ def watch(
     for each in found:
         say(run_line(each))
     say(f"written: {place}")
-    if gif is not None:
-        first = found[0].run
-        assert first.world is not None
-        labels = run_labels([each.run.agent.name for each in found])
-        save_animation(gif, first.world, dict(zip(labels, (replay_of(each.run) for each in found), strict=True)))
-        say(f"written: {gif}")
     show_if(show, place)
     if stopped():
         raise typer.Exit(128 + stopped())

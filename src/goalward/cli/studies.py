@@ -1,4 +1,4 @@
-"""The verbs about studies: run one, see how far it is, write its job array."""
+"""The verbs about studies: run one, and see how far it is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from goalward.cli.app import app, say, say_json
 from goalward.cli.options import DaskAddress, Folder, Json, StudyName, Workers
 from goalward.execution.thread_limits import use_one_thread
 
-__all__ = ["run", "slurm", "status"]
+__all__ = ["run", "status"]
 
 
 StudyFile = Annotated[
@@ -82,28 +82,3 @@ def status(folder: Folder, study: StudyName = None, json: Json = False) -> None:
             say("", f"{left:,} runs that no study here names; goalward prune removes them")
     if not all(each.sound for each in found):
         raise typer.Exit(1)
-
-
-@app.command()
-def slurm(
-    study: StudyFile,
-    out: ResultsFolder = None,
-    shards: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="How many jobs. By default at most 1,000, each of ten minutes or more."),
-    ] = None,
-) -> None:
-    """Print a study as a job array of Slurm.
-
-    goalward slurm study.toml > study.sh; sbatch study.sh
-    """
-    use_one_thread()
-    from goalward.execution.time_estimate import estimate_time
-    from goalward.report.slurm_text import slurm_script
-    from goalward.studies.study import Study
-
-    loaded = Study.load(study)
-    name = loaded.design.name
-    folder = out or Path("results") / name
-    found = estimate_time(loaded, folder, watch=lambda cell: typer.echo(f"a short run of {cell}", err=True))
-    say(slurm_script(study, name, folder, found, found.shards(shards)))

@@ -37,16 +37,12 @@ class NameNumbers:
             found = [packed_integers(names) for names in columns]
             integers = [part for part in found if part is not None]
             if len(integers) == len(found):
-                self.add_integers(*integers)
+                for part, numbers in zip(self.parts, integers, strict=True):
+                    part.append(numbers)
                 return
             self.look_up_all()
         for part, names in zip(self.parts, columns, strict=True):
             part.append(self.look_up(names))
-
-    def add_integers(self, *columns: Int64s) -> None:
-        """Take the next names of each column, all of them integers, as were those before."""
-        for part, integers in zip(self.parts, columns, strict=True):
-            part.append(integers)
 
     def columns(self) -> list[Int64s]:
         """Return the numbers of each column; `names` then has the name of each number."""

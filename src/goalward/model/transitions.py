@@ -20,7 +20,6 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import CostError, ProbabilityError, ShapeError, StateError
 from goalward.model.checks import ROW_SUM_TOLERANCE, CompressedRows, number_array
 from goalward.model.name_numbers import NameNumbers, packed_floats
-from goalward.model.packed_tuples import packed_tuples
 
 __all__ = [
     "LARGEST_PAIRS",
@@ -38,7 +37,6 @@ __all__ = [
 Transition = tuple[Hashable, Hashable, Hashable, float, float]
 BATCH = 2048  # tuples that stay in a processor's cache while their columns are read one after the other
 LARGEST_PAIRS = 1 << 27
-NUMBERS = [(int,)] * 3 + [(int, float)] * 2  # the types of a transition all of whose names are integers
 
 
 class Columns(NamedTuple):
@@ -112,17 +110,7 @@ def encode(transitions: Iterable[Transition], goals: Sequence[Hashable]) -> tupl
     costs: list[Floats] = []
     remaining = iter(transitions)
     seen = 0
-    packs = True
     while batch := list(islice(remaining, BATCH)):
-        packed = packed_tuples(batch, NUMBERS) if packs else None
-        packs = packed is not None
-        if packed is not None:
-            states.add_integers(packed[0], packed[2])
-            actions.add_integers(packed[1])
-            probabilities.append(packed[3].astype(np.float64, copy=False))
-            costs.append(packed[4].astype(np.float64, copy=False))
-            seen += len(batch)
-            continue
         if not set(map(type, batch)) <= {tuple, list} or set(map(len, batch)) != {5}:
             check_tuples(batch, seen)
         flat: list[Any] = list(chain.from_iterable(batch))

@@ -12,12 +12,12 @@ from typing import Any
 from goalward.worlds.base import World, find, known, make, register, registry
 from goalward.worlds.grid import grid_map, grid_world
 from goalward.worlds.load import load, load_model
-from goalward.worlds.random import random_mdp, random_mdp_v0
+from goalward.worlds.random import random_mdp
 from goalward.worlds.ssp_mountain_car import SSPMountainCar
 
 __all__ = [
     "SSPMountainCar", "World", "find", "grid_map", "grid_world", "known", "load", "load_model", "make", "random_mdp",
-    "random_mdp_v0", "register",
+    "register",
 ]  # fmt: skip
 
 

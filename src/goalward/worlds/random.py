@@ -9,7 +9,7 @@ from goalward.model.ssp import SSP
 from goalward.settings import checked_choice, checked_integer, checked_number
 from goalward.worlds.base import check_dense, register
 
-__all__ = ["draw_rows_and_costs", "random_mdp", "random_mdp_v0"]
+__all__ = ["draw_rows_and_costs", "random_mdp"]
 
 
 @register("random-mdp-v1")
@@ -53,51 +53,7 @@ def random_mdp(
 
     Version history
     ---------------
-    v1: rows are uniform on the simplex, the goal is one of the 8 states, another seed.
-    v0: `random_mdp_v0`.
-    """
-    return SSP.from_dense(*draw_rows_and_costs(states, actions, seed, rows, cost_min))
-
-
-@register("random-mdp-v0")
-def random_mdp_v0(
-    states: int = 8, actions: int = 2, seed: int = 5, rows: str = "uniform", cost_min: float = 0.0
-) -> SSP:
-    """RandomMDP: the first version, with rows of normalised uniforms and eight states besides the goal.
-
-    Description
-    -----------
-    The settings are those of `random_mdp`, the defaults are not. The default seed is the first whose smallest cost lies
-    in 0.035..0.045 and whose uniformly random policy loses 1.52 +- 0.1 against the best. On it, three of the five
-    published curves are missed by a factor of two or three.
-
-    States
-    ------
-    `states` non-goal states: by default 8 besides the goal.
-
-    Actions
-    -------
-    `actions` of them, available everywhere.
-
-    Transitions
-    -----------
-    As in `random_mdp`, by default with ``rows="uniform"``.
-
-    Costs
-    -----
-    As in `random_mdp`.
-
-    Start and goal
-    --------------
-    The start is state 0. Every pair leads to the goal in one step with positive probability.
-
-    Known values
-    ------------
-    Default instance: smallest cost 0.0430, V*(start) = B* = 3.5166, the uniformly random policy costs 4.9666.
-
-    Version history
-    ---------------
-    v0: first version; `random_mdp` is the next.
+    v1: rows are uniform on the simplex, the goal is one of the 8 states.
     """
     return SSP.from_dense(*draw_rows_and_costs(states, actions, seed, rows, cost_min))
 
