@@ -25,9 +25,9 @@ import time
 from pathlib import Path
 
 import goalward as gw
-from goalward.results.record import encode
-from goalward.results.store import Store
 from goalward.studies.design import Design
+from goalward.studies.run_file import encode
+from goalward.studies.store import Store
 from goalward.studies.study import Study
 from processes import machine, say, table
 

@@ -15,7 +15,7 @@ import numpy as np
 
 import goalward as gw
 from goalward.beliefs.base import Prior
-from goalward.results.ratios import ratio_interval
+from goalward.paper.ratios import ratio_interval
 
 RESULTS = Path(__file__).with_name("results") / "neighbourhoods.md"
 SIDE, STEPS = 100, 60

@@ -1,7 +1,7 @@
 """PSRL-SSP in plain NumPy: the yardstick of `learning.py`.
 
-The same algorithm as `goalward.agents.psrl`, written the way one writes it for a paper: dense arrays, the pseudo-code
-as a Python loop over the steps, cumulative sums and searchsorted for the successors, policy iteration with a dense
+The same algorithm as `goalward.agents.posterior.psrl`, written the way one writes it for a paper: dense arrays, the
+pseudo-code as a Python loop, cumulative sums and searchsorted for the successors, policy iteration with a dense
 solve for the plans. With ``narrow=True`` the test for doubled visits looks at the pair just played only: that is
 enough, but it is not how the pseudo-code reads.
 """

@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 
 import goalward as gw
-from goalward.worlds.random import draw_rows_and_costs
+from goalward.worlds.random_models import draw_rows_and_costs
 from processes import machine, one_core, say, table
 
 RESULTS = Path(__file__).resolve().parent / "results" / "published_instance.md"

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import goalward as gw
-from goalward.agents.l1_balls import radius
+from goalward.agents.optimistic.l1_balls import radius
 from mountain_car import mountain_car
 from numpy_evi import evi_ssp
 from processes import machine, table

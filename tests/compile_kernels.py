@@ -14,10 +14,10 @@ from collections import Counter
 from pathlib import Path
 
 import goalward as gw
-from goalward import _jit
+from goalward import jit as _jit
 
 # Rooms with about half of the compiling each.
-PLANNERS = ("goalward.model.", "goalward.planning.", "goalward.learning.")
+PLANNERS = ("goalward.ssp.", "goalward.acting.", "goalward.planning.", "goalward.learning.")
 
 
 def overloads() -> Counter[str]:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from goalward.results.study_results import CellResults, Results
+from goalward.results.results import CellResults, Results
 from goalward.studies.design import Cell, Design, StudyAgent, StudyWorld
 
 

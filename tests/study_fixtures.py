@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from goalward.execution.pools import InProcess
-from goalward.execution.runner import run_study
-from goalward.results.store import Store
+from goalward.studies.executors import InProcess
+from goalward.studies.runner import run_study
+from goalward.studies.store import Store
 from goalward.studies.study import Study
 
 STUDY = """\

@@ -10,8 +10,8 @@ import pytest
 import goalward as gw
 from goalward.errors import FileError
 from goalward.files import parse_json, parse_toml, read_bytes, read_text, write_bytes
-from goalward.model.formats.by_ending import FORMATS
-from goalward.model.formats.logs import read_log
+from goalward.interchange.by_ending import FORMATS
+from goalward.interchange.logs import read_log
 
 WORLD = gw.worlds.grid_world(rows=2, columns=2)
 

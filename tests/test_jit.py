@@ -22,13 +22,13 @@ import numpy as np
 import pytest
 
 import goalward
-from goalward import _jit
+from goalward import jit as _jit
 
 RunPython = Callable[..., str]
 
-CALLEE = "from goalward._jit import kernel\n\n\n@kernel\ndef step(x):\n    return x + 1.0\n"
+CALLEE = "from goalward.jit import kernel\n\n\n@kernel\ndef step(x):\n    return x + 1.0\n"
 CALLER = (
-    "from goalward._jit import kernel\nfrom goalward.callee import step\n\n\n"
+    "from goalward.jit import kernel\nfrom goalward.callee import step\n\n\n"
     "@kernel\ndef walk(x):\n    return step(step(x))\n"
 )
 WALK = "from goalward.caller import walk; print(walk(0.0), len(walk.stats.cache_hits))"
@@ -39,7 +39,7 @@ def package(tmp_path: Path) -> Path:
     """Lay out a package of the same name with the same decorator and two kernels, one of which calls the other."""
     folder = tmp_path / "site" / "goalward"
     folder.mkdir(parents=True)
-    for name in ("_jit.py", "long_work.py", "text_escapes.py", "number_format.py"):
+    for name in ("jit.py", "long_work.py", "text_escapes.py", "number_format.py"):
         shutil.copy(_jit.PACKAGE / name, folder)
     (folder / "__init__.py").write_text("")
     (folder / "callee.py").write_text(CALLEE)
@@ -93,13 +93,13 @@ def test_nothing_is_written_beside_the_sources(package: Path, tmp_path: Path, ru
     assert {path.suffix for path in cache.rglob("*") if path.is_file()} == {".nbi", ".nbc"}
 
 
-WHERE = f"{WALK}; from goalward._jit import cache_directory; print(cache_directory())"
+WHERE = f"{WALK}; from goalward.jit import cache_directory; print(cache_directory())"
 
 REASON = """
 import warnings
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    from goalward._jit import cache_directory
+    from goalward.jit import cache_directory
     print(cache_directory(), *(warning.message for warning in caught))
 """
 
@@ -162,7 +162,7 @@ def test_kernels_of_other_versions_are_removed_after_a_month(
 
 
 def test_the_cache_lies_in_the_users_cache_directory(package: Path, tmp_path: Path, run_python: RunPython) -> None:
-    code = "from goalward._jit import cache_directory; print(cache_directory().parent)"
+    code = "from goalward.jit import cache_directory; print(cache_directory().parent)"
     places = {"GOALWARD_CACHE_DIR": "", "HOME": str(tmp_path), "XDG_CACHE_HOME": ""}
     assert run_python(code, path=package.parent, **places) == str(tmp_path / ".cache" / "goalward")
 
@@ -276,7 +276,7 @@ EXERCISES = """
 import importlib, sys
 for name in sys.argv[1:]:
     importlib.import_module(name)
-from goalward import _jit
+from goalward import jit as _jit
 print([function.__qualname__ for function in _jit.all_exercises()])
 """
 
@@ -284,7 +284,7 @@ print([function.__qualname__ for function in _jit.all_exercises()])
 def test_every_process_numbers_the_exercises_alike(run_python: RunPython) -> None:
     """The parent hands exercises out by number, whatever it and its workers have imported before."""
     first = "import sys; sys.argv[1:] = {}\n"
-    worker = run_python(first.format(["goalward.execution.worker"]) + EXERCISES)
+    worker = run_python(first.format(["goalward.studies.worker"]) + EXERCISES)
     everything = run_python(first.format(list(reversed(all_modules()))) + EXERCISES)
     assert worker == everything
     assert "exercise_neighbourhoods" in worker

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from goalward.number_format import duration, number, with_margin, with_range
-from goalward.results.statistics import Interval
+from goalward.statistics import Interval
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import goalward as gw
-from goalward.results.study_results import Results
+from goalward.results.results import Results
 
 EPISODES, RUNS = 1_000, 3
 

@@ -3,8 +3,8 @@
 import os
 import sys
 
-from goalward.execution.interrupts import Interrupted, catch_signals, ignore_signals, received
 from goalward.long_work import phase, speaking
+from goalward.signals import Interrupted, catch_signals, ignore_signals, received
 
 
 def entry() -> None:

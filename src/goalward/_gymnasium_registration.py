@@ -46,7 +46,7 @@ class Arrival(MetaPathFinder):
 
 
 def register() -> None:
-    from goalward.worlds.environments.registration import register_worlds
+    from goalward.environments.registration import register_worlds
 
     register_worlds()
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from goalward.results.statistics import Interval
+    from goalward.statistics import Interval
 
 __all__ = ["duration", "finite", "number", "short_count", "with_margin", "with_range"]
 
@@ -34,7 +34,7 @@ def number(value: float, digits: int = 3, *, zeros: bool = False, infinity: str 
 def with_range(interval: Interval) -> str:
     """Write an estimate and both ends of its interval.
 
-    >>> from goalward.results.statistics import Interval
+    >>> from goalward.statistics import Interval
     >>> with_range(Interval(0.51234, 0.4, 0.6, 9)), with_range(Interval(1234.5, 1000.0, 1500.0, 9))
     ('0.512 [0.4, 0.6]', '1,234 [1,000, 1,500]')
     """
@@ -44,7 +44,7 @@ def with_range(interval: Interval) -> str:
 def with_margin(interval: Interval) -> str:
     """Write an estimate and half the width of its interval, or both ends where the estimate is not in the middle.
 
-    >>> from goalward.results.statistics import Interval
+    >>> from goalward.statistics import Interval
     >>> with_margin(Interval(804.96, 761.2, 848.7, 20)), with_margin(Interval(0.1404, 0.1216, 0.1593, 20))
     ('805 ± 44', '0.140 ± 0.019')
     """

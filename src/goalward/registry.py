@@ -167,20 +167,20 @@ AnyEntry = TypeVar("AnyEntry", bound=Entry)
 
 
 class Registry(Generic[AnyEntry]):
-    """The entries of one package by their names.
+    """The entries of some packages by their names.
 
     Parameters
     ----------
     kind
         What an entry is called in messages: "world", "agent", "prior".
-    package
-        The package whose modules hold the entries.
+    packages
+        The packages and modules that hold the entries; the first is where Python code looks them up.
     enter
         Returns the entry for a name and what is below the decorator.
     """
 
-    def __init__(self, kind: str, package: str, enter: Callable[[str, Any], AnyEntry]):
-        self.kind, self.package, self.enter = kind, package, enter
+    def __init__(self, kind: str, packages: tuple[str, ...], enter: Callable[[str, Any], AnyEntry]):
+        self.kind, self.packages, self.enter = kind, packages, enter
         self.entries: dict[str, AnyEntry] = {}
         self.members: dict[str, Any] = {}
         self.codes: dict[str, str | None] = {}
@@ -231,7 +231,7 @@ class Registry(Generic[AnyEntry]):
         if not name.startswith("_"):
             self.search()
         if name not in self.members:
-            raise AttributeError(f"module {self.package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {self.packages[0]!r} has no attribute {name!r}")
         return self.members[name]
 
     def __iter__(self) -> Iterator[tuple[str, AnyEntry]]:
@@ -262,15 +262,14 @@ class Registry(Generic[AnyEntry]):
         return given["kind"], {name: value for name, value in given.items() if name != "kind"}
 
     def search(self) -> None:
-        """Import every module of the package, once; packages inside it may need what is not installed."""
+        """Import every module that may hold an entry, once."""
         with self._lock:
             if self._searched:
                 return
             self._searched = True
             try:
-                for module in pkgutil.iter_modules(importlib.import_module(self.package).__path__):
-                    if not module.ispkg:
-                        importlib.import_module(f"{self.package}.{module.name}")
+                for package in self.packages:
+                    import_all(package)
             except BaseException:
                 self._searched = False
                 raise
@@ -293,6 +292,13 @@ def code_digest(thing: Any) -> str | None:
         if text:
             return hashlib.sha256(text.encode()).hexdigest()
     return uuid.uuid4().hex
+
+
+def import_all(name: str) -> None:
+    """Import a module; if it is a package, everything in it too."""
+    module = importlib.import_module(name)
+    for inner in pkgutil.iter_modules(getattr(module, "__path__", ())):
+        import_all(f"{name}.{inner.name}")
 
 
 def version(name: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import optimize
 
-from goalward.agents.l1_balls import Ball, empirical
+from goalward.agents.optimistic.l1_balls import Ball, empirical
 
 
 class Counted:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from environments import ModelEnvironment
 from goalward import SSP, seeds, solve
+from sample_environments import ModelEnvironment
 
 Pairs = list[tuple[int, int]]
 

@@ -91,7 +91,7 @@ def test_it_learns() -> None:
 
 
 def test_a_plan_that_does_not_settle_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("goalward.agents.bayes_ucbvi.MAX_SWEEPS", 2)
+    monkeypatch.setattr("goalward.agents.posterior.bayes_ucbvi.MAX_SWEEPS", 2)
     with pytest.raises(ConvergenceError, match="bayes-ucbvi"):
         seen(GRID, BayesUCBVI(samples=4), 1000).plan(0)
 

@@ -9,11 +9,11 @@ import pytest
 
 import goalward as gw
 from goalward import learn, worlds
+from goalward.acting.rollout import Ended
 from goalward.agents import BernsteinSSP, Task
-from goalward.agents import bernstein_ssp as module
-from goalward.agents.bernstein_ssp import cost_floor, log_ratio, width
+from goalward.agents.optimistic import bernstein_ssp as module
+from goalward.agents.optimistic.bernstein_ssp import cost_floor, log_ratio, width
 from goalward.errors import ConvergenceError, PrecisionError, SettingError
-from goalward.learning.rollout import Ended
 
 GRID = worlds.grid_world()
 

@@ -7,9 +7,9 @@ import pytest
 from counted import Counted
 
 from goalward import SSP, solve
-from goalward.agents.confident_values import upper_lower
-from goalward.agents.eb_ssp import visgo
-from goalward.agents.tie_breaking import TIE, least
+from goalward.agents.optimistic.backup import upper_lower
+from goalward.agents.optimistic.eb_ssp import visgo
+from goalward.agents.ties import TIE, least
 from goalward.beliefs.counts import estimate, mean, variance
 
 MODELS = range(8)

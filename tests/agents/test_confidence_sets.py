@@ -10,8 +10,8 @@ from counted import Counted
 from scipy import optimize
 
 from goalward import SSP, evaluate
-from goalward.agents.bernstein_ssp import lower_rows
-from goalward.agents.l1_balls import Ball, extended_value_iteration, minimise, pivot_horizon
+from goalward.agents.optimistic.bernstein_ssp import lower_rows
+from goalward.agents.optimistic.l1_balls import Ball, extended_value_iteration, minimise, pivot_horizon
 
 MODELS = range(12)
 

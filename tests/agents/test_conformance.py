@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from environments import ModelEnvironment
 from goalward import SSP, agents, learn, worlds
 from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.learning.run import Run
+from sample_environments import ModelEnvironment
 
 WORLD = worlds.grid_world(2, 3)
 OTHER = worlds.random_mdp(states=8, seed=5, rows="uniform")

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from pseudo_code import eb_ssp
 
-from environments import ModelEnvironment
 from goalward import learn, solve, worlds
+from goalward.acting.rollout import Ended
 from goalward.agents import EBSSP, Task
-from goalward.agents.eb_ssp import bonus, cost_floor, iota, least_bound, next_power
+from goalward.agents.optimistic.eb_ssp import bonus, cost_floor, iota, least_bound, next_power
 from goalward.errors import SettingError
-from goalward.learning.rollout import Ended
+from sample_environments import ModelEnvironment
 
 GRID = worlds.grid_world()
 

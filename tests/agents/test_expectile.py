@@ -7,10 +7,10 @@ import pytest
 from scipy.optimize import brentq, linprog
 
 from goalward import SSP, Dirichlet, Neighbourhoods, learn, worlds
+from goalward.acting.task import Task
 from goalward.agents import Expectile
-from goalward.agents.expectile import Samples, join_samples, lower_expectiles
+from goalward.agents.posterior.expectile import Samples, join_samples, lower_expectiles
 from goalward.errors import SettingError
-from goalward.model.task import Task
 
 
 def expectile(X: np.ndarray, r: float) -> float:

@@ -9,7 +9,7 @@ import pytest
 
 from goalward import learn, worlds
 from goalward.agents import MVPPlus, Task
-from goalward.agents.mvp_plus import horizon, iota
+from goalward.agents.optimistic.mvp_plus import horizon, iota
 from goalward.errors import SettingError
 
 GRID = worlds.grid_world()

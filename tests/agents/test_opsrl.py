@@ -8,11 +8,11 @@ from scipy import stats
 
 import goalward as gw
 from goalward import SSP, Dirichlet, FinitePrior, Neighbourhoods, learn, worlds
+from goalward.acting.task import Steps, Task
 from goalward.agents import OPSRL, PSRL
-from goalward.agents.opsrl import side_by_side
+from goalward.agents.posterior.opsrl import side_by_side
 from goalward.beliefs.base import Prior
 from goalward.errors import SettingError
-from goalward.model.task import Steps, Task
 
 GRID = worlds.grid_world()
 PRIOR = Dirichlet(0.001, goal=1.0)

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import goalward as gw
-from environments import ModelEnvironment, chain
 from goalward import SSP, Dirichlet, FinitePrior, learn, worlds
+from goalward.acting.rollout import Ended
+from goalward.acting.task import Steps, Task
 from goalward.agents import PSRL, TSDE, DoublingPSRL, EpisodePSRL, PosteriorMean, StepPSRL
-from goalward.agents.psrl import cost_floor
+from goalward.agents.posterior.psrl import cost_floor
 from goalward.beliefs.base import registry as priors
 from goalward.errors import SettingError, UnknownNameError
-from goalward.learning.rollout import Ended
 from goalward.learning.run import Run
-from goalward.model.task import Steps, Task
+from sample_environments import ModelEnvironment, chain
 
 
 def literal_epochs(steps: Steps, S: int, A: int) -> tuple[list[int], list[int]]:

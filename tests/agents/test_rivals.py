@@ -187,7 +187,7 @@ class TestCounts:
 
 SPECIALISATIONS = """
 import goalward as gw
-from goalward._jit import kernels
+from goalward.jit import kernels
 
 for world in (gw.worlds.grid_world(2, 3), gw.worlds.random_mdp(states=4, seed=3, rows="uniform")):
     for name in {names}:

@@ -10,13 +10,13 @@ from scipy import stats
 
 import goalward as gw
 from goalward import SSP, learn, worlds
+from goalward.acting.next_state import dynamics
 from goalward.agents import PSQL, SVISSP, LCBAdvantage, QLearning, RandQL, StepAgent, Steps, Task
-from goalward.agents.lcb_advantage import iota, stage_horizon
-from goalward.agents.model_free import horizon, note_step
-from goalward.agents.rand_ql import gamma_variate
-from goalward.agents.svi_ssp import iota as svi_iota
+from goalward.agents.model_free.horizon import horizon, note_step
+from goalward.agents.model_free.lcb_advantage import iota, stage_horizon
+from goalward.agents.model_free.rand_ql import gamma_variate
+from goalward.agents.optimistic.svi_ssp import iota as svi_iota
 from goalward.errors import CostError, SettingError
-from goalward.model.next_state import dynamics
 
 GRID = worlds.grid_world()
 AGENTS = {

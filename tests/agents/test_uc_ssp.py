@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from environments import ModelEnvironment
 from goalward import agents, learn, worlds
+from goalward.acting.rollout import Ended
 from goalward.agents import UCSSP, Steps, Task
-from goalward.agents.l1_balls import radius
-from goalward.agents.uc_ssp import cost_offset
+from goalward.agents.optimistic.l1_balls import radius
+from goalward.agents.optimistic.uc_ssp import cost_offset
 from goalward.errors import SettingError
-from goalward.learning.rollout import Ended
+from sample_environments import ModelEnvironment
 
 GRID = worlds.grid_world()
 

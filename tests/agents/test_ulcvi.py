@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from goalward import learn, worlds
+from goalward.acting.rollout import Ended
 from goalward.agents import ULCVI, Task
-from goalward.agents.confident_values import blend, constant, horizon, log_term, spread, terminal_cost, value_bound
+from goalward.agents.optimistic.backup import blend, constant, horizon, log_term, spread, terminal_cost, value_bound
 from goalward.errors import SettingError
-from goalward.learning.rollout import Ended
 
 GRID = worlds.grid_world()
 

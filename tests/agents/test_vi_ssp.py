@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from goalward import SSP, learn, worlds
+from goalward.acting.next_state import dynamics
 from goalward.agents import VISSP, StepAgent, Steps, Task
-from goalward.agents.vi_ssp import C1, C2, iota
-from goalward.model.next_state import dynamics
+from goalward.agents.optimistic.vi_ssp import C1, C2, iota
 
 GRID = worlds.grid_world()
 

@@ -9,10 +9,10 @@ import pytest
 from scipy import special
 
 from goalward import SSP, Dirichlet, worlds
+from goalward.acting.task import Steps, Task
 from goalward.beliefs.base import FLOOR
 from goalward.beliefs.dirichlet import DirichletBelief
 from goalward.errors import BeliefError, SettingError, ShapeError, StateError, UnreachableGoalError
-from goalward.model.task import Steps, Task
 
 CONCENTRATIONS = [1e-6, 1e-4, 1e-3, 0.1, 1.0, 30.0]
 

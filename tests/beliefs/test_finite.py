@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goalward import SSP, FinitePrior, worlds
+from goalward.acting.task import Steps, Task
 from goalward.errors import BeliefError, SettingError, ShapeError, UnreachableGoalError
-from goalward.model.task import Steps, Task
 
 
 def model(*rows: list[float]) -> SSP:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from goalward import SSP, Dirichlet, FinitePrior, Neighbourhoods, TiedDirichlet
-from goalward.agents.expectile import Expectile
+from goalward.acting.task import Steps, Task
+from goalward.agents.posterior.expectile import Expectile
 from goalward.beliefs.base import Prior
 from goalward.errors import SettingError
-from goalward.model.task import Steps, Task
 
 SEEN = [1] * 6 + [2] * 3
 TASK = Task(np.ones((2, 1)), 0, 1)

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from goalward.claims.run_source import RunSource
-from goalward.execution.pools import InProcess
-from goalward.results.store import Store
+from goalward.paper.claims.run_source import RunSource
+from goalward.studies.executors import InProcess
+from goalward.studies.store import Store
 
 Call = Callable[..., tuple[int, str, str]]
 

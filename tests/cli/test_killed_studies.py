@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from goalward.results.store import Store
+from goalward.studies.store import Store
 from goalward.studies.study import Study
 from processes import alive, descendants, start_goalward, wait_until
 

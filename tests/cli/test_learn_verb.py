@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from goalward import SSP, agents, learn, worlds
+from goalward import SSP, agents, learn, progress, worlds
 from goalward.errors import FileError
-from goalward.execution.interrupts import Interrupted
-from goalward.report import progress
 from goalward.settings import read_settings
+from goalward.signals import Interrupted
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -152,7 +151,7 @@ class TestKeeping:
         def full(*_: object) -> None:
             raise FileError("No space left on device")
 
-        monkeypatch.setattr("goalward.agents.storage.save", full)
+        monkeypatch.setattr("goalward.agents.saving.save", full)
         code, out, err = run("grid-world", "--episodes", 10, "--save", tmp_path / "kept.npz", *options)
         assert code == 2
         assert "No space left on device" in err

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from goalward.execution import mountain_car_runs
+from goalward.paper import mountain_car_runs
 
 Call = Callable[..., tuple[int, str, str]]
 

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import goalward as gw
-from goalward.execution.repeat_check import equal
 from goalward.results.export import SCHEMA, export_table
-from goalward.results.store import Store
+from goalward.studies.repeat_check import equal
+from goalward.studies.store import Store
 
 DOCS = Path(__file__).parents[2] / "docs" / "experiments.md"
 

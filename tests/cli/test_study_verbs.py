@@ -5,10 +5,9 @@ import json
 import pytest
 
 from goalward import __version__ as goalward_version
-from goalward.cli import main
-from goalward.execution import doctor
-from goalward.report.paper_values import PUBLISHED
-from goalward.results.store import Store
+from goalward.cli import doctor, main
+from goalward.paper.values import PUBLISHED
+from goalward.studies.store import Store
 from goalward.studies.study import Study
 
 
@@ -228,7 +227,7 @@ def test_damaged_runs_count_as_missing(run, folder):
 
 
 def test_mistakes_in_goalward_are_owned_up_to(run, monkeypatch):
-    monkeypatch.setattr("goalward.execution.doctor.facts", lambda: 1 / 0)
+    monkeypatch.setattr("goalward.cli.doctor.facts", lambda: 1 / 0)
     code, _, err = run("doctor")
     assert code == 70
     assert err == (

@@ -20,7 +20,7 @@ from pathlib import Path
 from signals import LIMIT, catches_signals
 
 import goalward as gw
-from goalward.results.store import Store
+from goalward.studies.store import Store
 from processes import alive, descendants, start_goalward
 
 STUDY = {

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from goalward import SSP, Dirichlet, FinitePrior, Neighbourhoods, agents, archive, learn, worlds
-from goalward.agents import storage
+from goalward.agents import saving as storage
 from goalward.beliefs.base import Prior
 from goalward.beliefs.base import registry as priors
 from goalward.errors import GoalwardError

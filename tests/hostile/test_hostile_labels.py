@@ -16,8 +16,8 @@ import pytest
 
 from goalward import SSP
 from goalward.cli import main
-from goalward.report.regret_figures import regret_figure
-from goalward.results.study_results import open_results
+from goalward.figures.regret import regret_figure
+from goalward.results.results import open_results
 from goalward.text_escapes import markdown, mathtext, visible
 
 LABELS = [

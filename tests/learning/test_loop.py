@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from environments import Counter, Fickle, ModelEnvironment, chain
 from goalward import SSP, Dirichlet, agents, learn, worlds
+from goalward.acting.rollout import Ended
 from goalward.agents import PSRL, Agent, EpisodePSRL, Plan, Steps, Task
 from goalward.errors import BeliefError, CostError, PolicyError, SettingError, StateError, UnreachableGoalError
-from goalward.learning.rollout import Ended
+from sample_environments import Counter, Fickle, ModelEnvironment, chain
 
 
 class TestEnds:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 
 import goalward as gw
-from environments import chain
 from goalward import SSP, agents, learn, worlds
 from goalward.errors import PrecisionError, UnreachableGoalError
 from goalward.learning import regret
 from goalward.learning.regret import optimum
+from sample_environments import chain
 from strategies import models
 
 

@@ -7,12 +7,12 @@ import pytest
 
 import goalward as gw
 from goalward import agents
+from goalward.acting.rollout import Ended
 from goalward.agents.base import Agent, Plan
 from goalward.errors import SettingError
-from goalward.execution.rerun import replay_of
 from goalward.learning import replay as module
 from goalward.learning.replay import Recorder
-from goalward.learning.rollout import Ended
+from goalward.studies.rerun import replay_of
 
 GRID = gw.worlds.grid_world()
 EPISODES = 60

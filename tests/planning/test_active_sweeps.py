@@ -7,8 +7,8 @@ import pytest
 
 import goalward as gw
 from goalward import SSP, Dirichlet, worlds
+from goalward.acting.task import Task
 from goalward.arrays import Floats
-from goalward.model.task import Task
 from goalward.planning.active_sweeps import active_sweeps, full_sweep
 from goalward.planning.large_plans import Graph, Order
 from goalward.planning.reduced_problem import Problem

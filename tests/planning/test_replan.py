@@ -7,8 +7,8 @@ import pytest
 
 import goalward as gw
 from goalward import SSP, Dirichlet, Neighbourhoods, worlds
+from goalward.acting.task import Task
 from goalward.errors import PrecisionError
-from goalward.model.task import Task
 from goalward.planning import replan
 from goalward.planning.replan import Replanner
 from goalward.planning.solve import solve_all

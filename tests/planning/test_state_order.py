@@ -11,9 +11,9 @@ from test_component_sweeps import components
 
 import goalward as gw
 from goalward import SSP, worlds
-from goalward.model.structure import sure_states
 from goalward.planning.reduction import Reduction
 from goalward.planning.state_order import LIKELY, likely_distances, sort_ties
+from goalward.ssp.graph import sure_states
 from strategies import models
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from goalward.errors import FileError, GoalwardError
-from goalward.studies.agent_files import load_class, read_agent_file
+from goalward.studies.user_files import load_class, read_agent_file
 
 
 def test_a_class_becomes_an_agent(folder):

@@ -9,7 +9,7 @@ import goalward as gw
 from goalward.agents.base import registry as agents
 from goalward.beliefs.base import registry as priors
 from goalward.errors import SettingError
-from goalward.results.store import Store
+from goalward.studies.store import Store
 from goalward.worlds import registry as worlds
 
 WORLD = """

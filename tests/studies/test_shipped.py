@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from goalward.errors import FileError, UnknownNameError
-from goalward.execution.pools import InProcess
-from goalward.execution.runner import run_study
-from goalward.results.store import Store
-from goalward.results.study_results import load_results
+from goalward.results.results import load_results
 from goalward.results.summary import summarise
 from goalward.studies import shipped
+from goalward.studies.executors import InProcess
+from goalward.studies.runner import run_study
 from goalward.studies.shipped import find_study, shipped_folder, shipped_studies
+from goalward.studies.store import Store
 from goalward.studies.study import Study
 
 ROOT = Path(__file__).parents[2]

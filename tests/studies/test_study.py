@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from goalward.errors import FileError, SettingError
-from goalward.model.ssp import SSP
+from goalward.ssp.model import SSP
 from goalward.studies.factory import make_world
+from goalward.studies.spec import parse_spec
 from goalward.studies.study import Study
-from goalward.studies.study_spec import parse_spec
 from goalward.studies.study_text import full_text
 from goalward.studies.toml_lines import line_of
 from goalward.worlds import grid_world, random_mdp

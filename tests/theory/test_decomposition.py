@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from recorded import WORLDS, recorded
 
-from environments import ModelEnvironment
 from goalward import SSP, Dirichlet, FinitePrior, learn, worlds
+from goalward.acting.task import Task
 from goalward.agents import PSRL, PosteriorMean, Uniform
 from goalward.errors import TheoryError
 from goalward.learning.run import Run
-from goalward.model.task import Task
 from goalward.theory.decomposition import decompose
+from sample_environments import ModelEnvironment
 
 AGENTS = ("psrl", "tsde", "psrl-step")
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from recorded import WORLDS, recorded
 
 from goalward import learn
+from goalward.acting.rollout import Ended
 from goalward.agents import PSRL, TSDE, PosteriorMean, Uniform
 from goalward.errors import TheoryError
-from goalward.learning.rollout import Ended
 from goalward.learning.run import Epochs
 from goalward.theory.epochs import check_invariants, count_epochs, epoch_bound, macro_epoch_bound
 

@@ -7,10 +7,10 @@ import pytest
 
 import goalward as gw
 from goalward import Dirichlet, worlds
+from goalward.acting.task import Task
 from goalward.agents import PSRL, PosteriorMean
 from goalward.beliefs.base import Prior
 from goalward.errors import SettingError, TheoryError
-from goalward.model.task import Task
 from goalward.theory.posterior_lemma import Agreement, agreement, draw_world, features, quantities, sample_pair
 
 COSTS = np.linspace(0.2, 1.0, 8).reshape(4, 2)

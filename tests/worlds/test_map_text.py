@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import goalward as gw
 from goalward import SSP
 from goalward.errors import SettingError
-from goalward.report.grid_text import ground_text
+from goalward.figures.terminal_grid import ground_text
 from goalward.worlds import grid_map, make
 
 MOVES = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}

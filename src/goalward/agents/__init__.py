@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     # For type checkers and editors, which cannot follow the registry. Nothing breaks if a name is missing here.
     from goalward.agents.baselines import Optimal as Optimal
     from goalward.agents.baselines import Uniform as Uniform
-    from goalward.agents.bernstein_ssp import BernsteinSSP as BernsteinSSP
-    from goalward.agents.continuous_psrl import ContinuousPSRL as ContinuousPSRL
-    from goalward.agents.eb_ssp import EBSSP as EBSSP
-    from goalward.agents.expectile import Expectile as Expectile
-    from goalward.agents.psrl import PSRL as PSRL
-    from goalward.agents.psrl_variants import TSDE as TSDE
-    from goalward.agents.psrl_variants import DoublingPSRL as DoublingPSRL
-    from goalward.agents.psrl_variants import EpisodePSRL as EpisodePSRL
-    from goalward.agents.psrl_variants import PosteriorMean as PosteriorMean
-    from goalward.agents.psrl_variants import StepPSRL as StepPSRL
-    from goalward.agents.storage import load as load
-    from goalward.agents.storage import save as save
-    from goalward.agents.uc_ssp import UCSSP as UCSSP
-    from goalward.agents.ulcvi import ULCVI as ULCVI
-    from goalward.agents.vi_ssp import VISSP as VISSP
+    from goalward.agents.optimistic.bernstein_ssp import BernsteinSSP as BernsteinSSP
+    from goalward.agents.optimistic.eb_ssp import EBSSP as EBSSP
+    from goalward.agents.optimistic.uc_ssp import UCSSP as UCSSP
+    from goalward.agents.optimistic.ulcvi import ULCVI as ULCVI
+    from goalward.agents.optimistic.vi_ssp import VISSP as VISSP
+    from goalward.agents.posterior.expectile import Expectile as Expectile
+    from goalward.agents.posterior.psrl import PSRL as PSRL
+    from goalward.agents.posterior.psrl_variants import TSDE as TSDE
+    from goalward.agents.posterior.psrl_variants import DoublingPSRL as DoublingPSRL
+    from goalward.agents.posterior.psrl_variants import EpisodePSRL as EpisodePSRL
+    from goalward.agents.posterior.psrl_variants import PosteriorMean as PosteriorMean
+    from goalward.agents.posterior.psrl_variants import StepPSRL as StepPSRL
+    from goalward.agents.saving import load as load
+    from goalward.agents.saving import save as save
+    from goalward.continuous.psrl import ContinuousPSRL as ContinuousPSRL
 
 __all__ = [
     "NEVER", "Agent", "Learner", "Plan", "StepAgent", "Steps", "Task",
@@ -48,7 +48,7 @@ def make(name: str, /, **settings: Any) -> Learner:
 
 def __getattr__(name: str) -> Any:
     if name in ("load", "save"):
-        from goalward.agents import storage
+        from goalward.agents import saving as storage
 
         return getattr(storage, name)
     return registry.attribute(name)

@@ -27,17 +27,17 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from goalward.agents.plan import NEVER, Plan
+from goalward.acting.next_state import Dynamics, draw_successor
+from goalward.acting.plan import NEVER, Plan
+from goalward.acting.task import Steps, Task
 from goalward.arrays import Floats
 from goalward.beliefs.base import LARGEST_NUMBER, Prior, restored_array, restored_number
 from goalward.beliefs.base import registry as priors
+from goalward.continuous.task import GoalTask
 from goalward.errors import PolicyError, SettingError
-from goalward.model.goal_task import GoalTask
-from goalward.model.next_state import Dynamics, draw_successor
-from goalward.model.ssp import SSP
-from goalward.model.task import Steps, Task
 from goalward.registry import MISSING, Registry, Schema, Setting
 from goalward.settings import plain
+from goalward.ssp.model import SSP
 
 __all__ = ["CAVEAT", "NEVER", "Agent", "Learner", "Plan", "StepAgent", "Steps", "Task", "register", "registry"]
 
@@ -249,7 +249,7 @@ class StepAgent(Learner):
 
     It chooses one action at a time (`choose`) and learns from every step at once (`observe`, steps of length one).
     `advance` does both on a known world. Override it with a compiled kernel that draws its steps with
-    `goalward.model.next_state.draw_successor` and decides exactly as `choose` does. It must choose available actions
+    `goalward.acting.next_state.draw_successor` and decides exactly as `choose` does. It must choose available actions
     only, because a row without successors cannot be drawn from. (`learn` refuses step agents in worlds with states in
     which no action is available.)
     """
@@ -291,5 +291,7 @@ def enter(name: str, learner: type[Learner]) -> type[Learner]:
     return learner
 
 
-registry: Registry[type[Learner]] = Registry("agent", "goalward.agents", enter)
+registry: Registry[type[Learner]] = Registry(
+    "agent", ("goalward.agents", "goalward.continuous.psrl", "goalward.continuous.aggregated_psrl"), enter
+)
 register = registry.register

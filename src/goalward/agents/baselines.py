@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 from goalward.agents.base import Agent, Plan, Steps, register
 from goalward.errors import SettingError
-from goalward.model.ssp import SSP
 from goalward.planning.replan import Replanner
+from goalward.ssp.model import SSP
 
 __all__ = ["Optimal", "Uniform"]
 

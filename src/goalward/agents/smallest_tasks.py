@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from goalward.acting.compiled_stretches import SelfActing, Stretch
+from goalward.acting.next_state import dynamics
+from goalward.acting.task import Steps, Task
 from goalward.agents.base import Agent, StepAgent
-from goalward.agents.compiled_stretches import SelfActing, Stretch
 from goalward.beliefs.counts import Counts
-from goalward.model.next_state import dynamics
-from goalward.model.ssp import SSP
-from goalward.model.task import Steps, Task
+from goalward.ssp.model import SSP
 
 __all__ = ["act_and_learn", "act_and_plan", "counts_of_one_pair", "observe_and_plan"]
 

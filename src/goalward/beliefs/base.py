@@ -20,14 +20,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from goalward._jit import exercise, kernel
+from goalward.acting.task import Steps, Task
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.errors import BeliefError, StateError, UnreachableGoalError
-from goalward.model.ssp import SSP
-from goalward.model.structure import structure
-from goalward.model.task import Steps, Task
+from goalward.jit import exercise, kernel
 from goalward.registry import Builder, Registry, Schema, signature_schema
 from goalward.settings import checked_number
+from goalward.ssp.graph import structure
+from goalward.ssp.model import SSP
 
 LARGEST_NUMBER = 2**53
 """The largest count or value that is read from a file: beyond it, adding one changes no double."""
@@ -122,7 +122,7 @@ def enter(name: str, thing: type[Prior] | Callable[..., Prior]) -> type[Prior] |
     return NamedPrior(name, thing)
 
 
-registry: Registry[type[Prior] | NamedPrior] = Registry("prior", "goalward.beliefs", enter)
+registry: Registry[type[Prior] | NamedPrior] = Registry("prior", ("goalward.beliefs",), enter)
 register = registry.register
 
 

@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from goalward._jit import exercise, kernel
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import FLOOR
+from goalward.jit import exercise, kernel
 from goalward.long_work import Phase, phase
 
 __all__ = ["bulk_rows", "strips"]

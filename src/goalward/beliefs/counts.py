@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from goalward._jit import exercise, kernel
+from goalward.acting.task import Steps, Task
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.base import restored_array
-from goalward.model.task import Steps, Task
+from goalward.jit import exercise, kernel
 
 __all__ = ["Counts", "RowCounts", "enter", "estimate", "mean", "tally", "variance"]
 

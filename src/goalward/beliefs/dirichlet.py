@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from goalward._jit import exercise, kernel
+from goalward.acting.task import Steps, Task
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.base import (
     FLOOR,
@@ -34,10 +34,10 @@ from goalward.beliefs.bulk_gammas import bulk_rows
 from goalward.beliefs.dirichlet_sampling import dirichlet_rows, uneven_rows
 from goalward.beliefs.supports import all_rows, check_support, give_up_rows, support_rows
 from goalward.errors import SettingError
-from goalward.model.checks import canonical_rows
-from goalward.model.ssp import SSP
-from goalward.model.task import Steps, Task
+from goalward.jit import exercise, kernel
 from goalward.settings import checked_number
+from goalward.ssp.checks import canonical_rows
+from goalward.ssp.model import SSP
 
 __all__ = ["Dirichlet", "DirichletBelief"]
 

@@ -17,9 +17,9 @@ import math
 
 import numpy as np
 
-from goalward._jit import kernel
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import FLOOR
+from goalward.jit import kernel
 
 __all__ = ["dirichlet_rows", "normalise_row", "uneven_rows"]
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from goalward.acting.task import Steps, Task
 from goalward.arrays import Floats
 from goalward.beliefs.base import (
     Belief,
@@ -29,9 +30,8 @@ from goalward.beliefs.base import (
     register,
 )
 from goalward.errors import SettingError, ShapeError
-from goalward.model.checks import LEAST_PROBABILITY
-from goalward.model.ssp import SSP
-from goalward.model.task import Steps, Task
+from goalward.ssp.checks import LEAST_PROBABILITY
+from goalward.ssp.model import SSP
 
 __all__ = ["FiniteBelief", "FinitePrior"]
 

@@ -22,11 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from goalward._jit import kernel
+from goalward.acting.task import Steps
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.beliefs.counts import RowCounts, enter
 from goalward.beliefs.neighbourhood_laws import Laws, log_sum
-from goalward.model.task import Steps
+from goalward.jit import kernel
 
 __all__ = ["BIG", "LOG_BIG", "PRECISION", "Memory", "Walk", "grow", "observe", "refresh", "start_row", "start_state"]
 

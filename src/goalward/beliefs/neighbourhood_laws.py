@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from goalward._jit import kernel
 from goalward.arrays import Floats, Int64s
+from goalward.jit import kernel
 
 __all__ = ["Laws", "draw_from_law", "law_weights", "laws", "log_sum"]
 

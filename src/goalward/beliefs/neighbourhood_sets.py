@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from goalward._jit import kernel
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import RowCounts
+from goalward.jit import kernel
 
 __all__ = ["draw_sets", "sort_rows", "unreached"]
 

@@ -10,7 +10,6 @@ import math
 
 import numpy as np
 
-from goalward._jit import kernel
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.beliefs.counts import RowCounts
 from goalward.beliefs.neighbourhood_evidence import (
@@ -24,6 +23,7 @@ from goalward.beliefs.neighbourhood_evidence import (
     start_state,
 )
 from goalward.beliefs.neighbourhood_laws import Laws, draw_from_law
+from goalward.jit import kernel
 
 __all__ = ["draw_sizes"]
 

@@ -32,7 +32,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from goalward._jit import exercise
+from goalward.acting.task import Steps, Task
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.base import Belief, Prior, checked_sharpness, register, update_and_sample
 from goalward.beliefs.counts import Counts
@@ -44,8 +44,8 @@ from goalward.beliefs.neighbourhood_sets import draw_sets, sort_rows, unreached
 from goalward.beliefs.neighbourhood_sizes import draw_sizes
 from goalward.beliefs.supports import all_rows, give_up_rows
 from goalward.errors import UnreachableGoalError
-from goalward.model.ssp import SSP
-from goalward.model.task import Steps, Task
+from goalward.jit import exercise
+from goalward.ssp.model import SSP
 
 __all__ = ["Neighbourhoods", "NeighbourhoodsBelief"]
 

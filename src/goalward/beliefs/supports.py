@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from goalward.acting.task import Task
 from goalward.arrays import Bools, Int32s, Int64s
 from goalward.errors import SettingError, ShapeError
-from goalward.model.dense import dense_to_rows
-from goalward.model.ssp import SSP
-from goalward.model.task import Task
+from goalward.ssp.dense import dense_to_rows
+from goalward.ssp.model import SSP
 
 __all__ = ["all_rows", "check_support", "give_up_rows", "support_rows"]
 

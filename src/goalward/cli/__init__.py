@@ -21,7 +21,7 @@ from goalward.cli import arena  # noqa: F401  isort: skip
 from goalward.cli import installation  # noqa: F401  isort: skip
 from goalward.cli.app import app
 from goalward.errors import GoalwardError
-from goalward.execution.interrupts import check_interrupt
+from goalward.signals import check_interrupt
 from goalward.text_escapes import visible
 
 __all__ = ["app", "main"]

@@ -38,12 +38,12 @@ def learn(
     json: Json = False,
 ) -> None:
     """Let an agent learn in a world, and print what it cost."""
-    from goalward.agents.storage import check_place
-    from goalward.execution.interrupts import stop_requests
-    from goalward.execution.single_run import finite_world, run_once
-    from goalward.report.progress import open_episode_display
-    from goalward.report.run_text import run_document, run_table
-    from goalward.studies.agent_files import is_reference
+    from goalward.agents.saving import check_place
+    from goalward.cli.run_text import run_document, run_table
+    from goalward.cli.single_run import finite_world, run_once
+    from goalward.progress import open_episode_display
+    from goalward.signals import stop_requests
+    from goalward.studies.user_files import is_reference
 
     if resume is not None and (agent is not None or agent_settings):
         raise SettingError("--resume brings its agent with it; leave --agent and --agent-set out")
@@ -53,9 +53,9 @@ def learn(
             raise SettingError(f"--save keeps agents of goalward alone, and {agent} is a file of yours; leave it out")
     recorder = None
     if png is not None:
+        from goalward.figures.drawing import picture_file, save_picture
+        from goalward.figures.run import run_figure
         from goalward.learning.replay import Recorder
-        from goalward.report.figure_style import picture_file, save_picture
-        from goalward.report.run_figure import run_figure
 
         picture_file(png)
         if world is not None:

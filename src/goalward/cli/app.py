@@ -17,7 +17,7 @@ from goalward import __version__
 from goalward.text_escapes import visible
 
 if TYPE_CHECKING:
-    from goalward.report.symbols import Glyphs
+    from goalward.figures.symbols import Glyphs
 
 __all__ = ["app", "glyphs", "say", "say_json", "terminal_width"]
 
@@ -61,7 +61,7 @@ def say(*lines: str) -> None:
 
 def say_json(document: object) -> None:
     """Print plain data as one line of JSON."""
-    from goalward.report.json_documents import json_text
+    from goalward.json_documents import json_text
 
     say(json_text(document))
 
@@ -73,7 +73,7 @@ def terminal_width() -> int:
 
 def glyphs() -> Glyphs:
     """Return the characters that standard output can show."""
-    from goalward.report.symbols import ASCII, UNICODE
+    from goalward.figures.symbols import ASCII, UNICODE
 
     try:
         "".join([*UNICODE.arrows.values(), *UNICODE.frame, UNICODE.start]).encode(sys.stdout.encoding or "ascii")

@@ -9,7 +9,7 @@ import typer
 
 from goalward.cli.app import app, say, say_json
 from goalward.cli.options import DaskAddress, Json, Workers
-from goalward.execution.thread_limits import use_one_thread
+from goalward.studies.thread_limits import use_one_thread
 
 __all__ = ["arena"]
 
@@ -36,14 +36,14 @@ def arena(
 ) -> None:
     """Let agents meet in many worlds, and compare their regret."""
     use_one_thread()
-    from goalward.execution.runner import run_in_folder
-    from goalward.report.arena_files import publish_arena
-    from goalward.report.arena_text import arena_document, arena_text
-    from goalward.report.progress import open_display
-    from goalward.report.status_text import report_text
-    from goalward.results.ratios import compare_all
-    from goalward.results.study_results import open_results
-    from goalward.studies.arena import REFERENCE, arena_study, without_refused
+    from goalward.cli.status_text import report_text
+    from goalward.paper.arena_files import publish_arena
+    from goalward.paper.arena_study import REFERENCE, arena_study, without_refused
+    from goalward.paper.arena_text import arena_document, arena_text
+    from goalward.paper.ratios import compare_all
+    from goalward.progress import open_display
+    from goalward.results.results import open_results
+    from goalward.studies.runner import run_in_folder
 
     study, refused = without_refused(arena_study(agent or [], quick=quick, runs=runs, episodes=episodes))
     with open_display() as display:

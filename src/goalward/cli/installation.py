@@ -24,14 +24,14 @@ def list_things(
     if kind not in KINDS:
         raise UnknownNameError("list", kind, KINDS)
     if kind == "studies":
-        from goalward.report.tables import columns
         from goalward.studies.shipped import shipped_studies
+        from goalward.text_tables import columns
 
         say(columns([(spec.name, spec.description) for spec in shipped_studies()]))
         return
     from goalward.agents.base import registry as agents
     from goalward.beliefs.base import registry as priors
-    from goalward.report.registry_text import registry_table
+    from goalward.cli.registry_text import registry_table
     from goalward.worlds.base import registry as worlds
 
     registries: dict[str, Registry[Any]] = {"agents": agents, "priors": priors, "worlds": worlds}
@@ -44,8 +44,8 @@ def doctor(
     json: Json = False,
 ) -> None:
     """Print what is installed and whether it works."""
-    from goalward.execution import doctor as checks
-    from goalward.report.doctor_text import doctor_document, doctor_text
+    from goalward.cli import doctor as checks
+    from goalward.cli.doctor_text import doctor_document, doctor_text
 
     facts = checks.facts()
     done = checks.run_checks() if test else []

@@ -14,7 +14,7 @@ from goalward.cli.options import AgentSettings, Folder, GiveUpCost, Level, Setti
 from goalward.long_work import phase
 
 if TYPE_CHECKING:
-    from goalward.execution.single_run import SingleRun
+    from goalward.cli.single_run import SingleRun
 
 __all__ = ["report", "watch"]
 
@@ -33,8 +33,8 @@ def report(
     show: Open = False,
 ) -> None:
     """Write a page about a study: curves, tables, settings."""
-    from goalward.report.html_page import check_place
-    from goalward.report.report_page import report_of_folder
+    from goalward.pages.page import check_place
+    from goalward.pages.report import report_of_folder
 
     place = check_place(out or folder / "report.html")
     page, troubles = report_of_folder(folder, study, level)
@@ -73,13 +73,13 @@ def watch(
 ) -> None:
     """Write a page that replays how an agent learns."""
     from goalward import worlds
+    from goalward.cli.single_run import run_once, usual_agent
     from goalward.errors import SettingError
-    from goalward.execution.interrupts import stop_requests
-    from goalward.execution.single_run import run_once, usual_agent
-    from goalward.model.ssp import SSP
-    from goalward.report.html_page import check_place
-    from goalward.report.progress import open_episode_display
-    from goalward.report.watch_page import watch as make_page
+    from goalward.pages.page import check_place
+    from goalward.pages.watch import watch as make_page
+    from goalward.progress import open_episode_display
+    from goalward.signals import stop_requests
+    from goalward.ssp.model import SSP
 
     check_place(out)
     model = worlds.load(world, settings or [])
@@ -94,7 +94,7 @@ def watch(
         raise SettingError("--rival-set sets the rival; name one with --rival")
     chosen = [(agent or usual_agent(model), agent_settings or []), *([(rival, rival_settings or [])] if rival else [])]
     if live:
-        from goalward.report.live_watch import watch_live
+        from goalward.pages.live_watch import watch_live
 
         common = {"episodes": episodes, "seed": seed, "max_steps": max_steps, "give_up_cost": give_up_cost}
         with stop_requests() as stopped:
@@ -125,7 +125,7 @@ def watch(
 
 def show_if(wanted: bool, place: Path) -> None:
     """Show a page in a browser if that is wanted."""
-    from goalward.report.html_page import show_file
+    from goalward.pages.page import show_file
 
     if wanted and not show_file(place):
         say("no browser was found; open the file in one")

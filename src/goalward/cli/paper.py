@@ -10,7 +10,7 @@ import typer
 from goalward.cli.app import app, say, say_json, terminal_width
 from goalward.cli.options import DaskAddress, Json, MarkdownFile, Workers
 from goalward.errors import SettingError, UnknownNameError
-from goalward.execution.thread_limits import use_one_thread
+from goalward.studies.thread_limits import use_one_thread
 
 __all__ = ["claims", "reproduce"]
 
@@ -43,11 +43,11 @@ def reproduce(
             raise SettingError("the runs of the mountain car are carried out on this machine; leave --dask out")
         reproduce_car(out or Path("results") / "mountain-car", episodes or 2000, runs or 1, workers)
         return
-    from goalward.execution.runner import run_in_folder
-    from goalward.report.progress import open_display
-    from goalward.report.publication import publish
-    from goalward.report.status_text import report_text
-    from goalward.results.study_results import open_results
+    from goalward.cli.status_text import report_text
+    from goalward.paper.publication import publish
+    from goalward.progress import open_display
+    from goalward.results.results import open_results
+    from goalward.studies.runner import run_in_folder
     from goalward.studies.study import Study
 
     if regime not in REGIMES:
@@ -66,9 +66,9 @@ def reproduce(
 
 
 def reproduce_car(folder: Path, episodes: int, runs: int, workers: int | None) -> None:
-    from goalward.execution.interrupts import keeping
-    from goalward.execution.mountain_car_runs import drive_all
-    from goalward.report.mountain_car_figure import publish_car
+    from goalward.figures.mountain_car import publish_car
+    from goalward.paper.mountain_car_runs import drive_all
+    from goalward.signals import keeping
 
     with keeping(f"the runs that are over are stored in {folder}, and the same command goes on there"):
         found = drive_all(
@@ -104,18 +104,18 @@ def claims(
     json: Json = False,
 ) -> None:
     """Test the claims of the paper and print a verdict on each."""
-    from goalward.claims.catalogue import check_claims
-    from goalward.claims.regret_table import has_theorem_runs, stored_regret_rows
-    from goalward.execution.interrupts import keeping
-    from goalward.report.claims_text import (
+    from goalward.json_documents import write_text
+    from goalward.paper.claims.catalogue import check_claims
+    from goalward.paper.claims.regret_table import has_theorem_runs, stored_regret_rows
+    from goalward.paper.claims.text import (
         claims_document,
         claims_markdown,
         claims_text,
         keep_claims,
         regret_markdown,
     )
-    from goalward.report.json_documents import write_text
-    from goalward.results.store import Store
+    from goalward.signals import keeping
+    from goalward.studies.store import Store
 
     if bounds is not None and only and "theorem-1" not in only and not has_theorem_runs(out):
         raise SettingError(f"--bounds needs the runs of Theorem 1, and {out} has none; add --only theorem-1")

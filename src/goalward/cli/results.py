@@ -24,11 +24,11 @@ def summary(
     json: Json = False,
 ) -> None:
     """Print the numbers of a study: means, intervals, exponents."""
-    from goalward.report.json_documents import write_text
-    from goalward.report.summary_text import markdown_text, summary_document, summary_text
-    from goalward.results.statistics import checked_level
-    from goalward.results.study_results import open_results
+    from goalward.json_documents import write_text
+    from goalward.results.results import open_results
     from goalward.results.summary import summarise
+    from goalward.results.summary_text import markdown_text, summary_document, summary_text
+    from goalward.statistics import checked_level
 
     checked_level(level)
     found = summarise(open_results(folder, study), level, bootstrap)
@@ -74,11 +74,11 @@ def plot(
     number: Annotated[int, typer.Option("--run", min=0, help="For causes and grids: which run.")] = 0,
 ) -> None:
     """Draw the results of a study."""
-    from goalward.report.figure_style import FORMATS, figure_files, save_figure
-    from goalward.report.plots import checked_kind
-    from goalward.report.plots import plot as draw
-    from goalward.results.statistics import checked_level
-    from goalward.results.study_results import CURVES, checked_measure, open_results
+    from goalward.figures.drawing import FORMATS, figure_files, save_figure
+    from goalward.figures.plots import checked_kind
+    from goalward.figures.plots import plot as draw
+    from goalward.results.results import CURVES, checked_measure, open_results
+    from goalward.statistics import checked_level
 
     checked_kind(kind)
     if measure is not None:
@@ -106,10 +106,10 @@ def compare(
 ) -> None:
     """Compare two agents run by run."""
     from goalward.errors import SettingError
-    from goalward.report.comparison_text import comparison_document, comparison_text
-    from goalward.results.statistics import checked_level
-    from goalward.results.study_results import checked_measure, named, open_results
+    from goalward.results.comparison_text import comparison_document, comparison_text
+    from goalward.results.results import checked_measure, named, open_results
     from goalward.results.summary import compare as compare_agents
+    from goalward.statistics import checked_level
 
     checked_measure(measure)
     checked_level(level)

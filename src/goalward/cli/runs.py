@@ -9,7 +9,7 @@ import typer
 
 from goalward.cli.app import app, say, say_json
 from goalward.cli.options import Folder, Json, StudyName
-from goalward.execution.thread_limits import use_one_thread
+from goalward.studies.thread_limits import use_one_thread
 
 __all__ = ["export", "prune", "rerun", "runs"]
 
@@ -17,9 +17,9 @@ __all__ = ["export", "prune", "rerun", "runs"]
 @app.command()
 def runs(folder: Folder, study: StudyName = None, json: Json = False) -> None:
     """List every run of a results folder with its key."""
-    from goalward.report.stored_runs_text import listing_document, listing_text
     from goalward.results.export import list_runs
-    from goalward.results.store import Store
+    from goalward.results.stored_runs_text import listing_document, listing_text
+    from goalward.studies.store import Store
 
     found = list_runs(Store.open(folder), study)
     if json:
@@ -39,7 +39,7 @@ def export(
     """Write the stored runs as one table, one row for each run."""
     from goalward.errors import SettingError
     from goalward.results.export import csv_bytes, export_table, write_export
-    from goalward.results.store import Store
+    from goalward.studies.store import Store
 
     if csv and parquet:
         raise SettingError("--csv and --parquet are two formats; give one")
@@ -63,9 +63,9 @@ def rerun(
 ) -> None:
     """Carry out one run again and compare it with what is stored."""
     use_one_thread()
-    from goalward.execution.repeat_check import repeat
-    from goalward.report.run_text import run_document, run_table
-    from goalward.results.store import Store
+    from goalward.cli.run_text import run_document, run_table
+    from goalward.studies.repeat_check import repeat
+    from goalward.studies.store import Store
 
     found = repeat(Store.open(folder), key)
     if json:
@@ -83,8 +83,8 @@ def prune(
     json: Json = False,
 ) -> None:
     """Remove the runs that no study of a results folder names."""
-    from goalward.results.leftovers import find_leftovers
-    from goalward.results.store import Store
+    from goalward.studies.leftovers import find_leftovers
+    from goalward.studies.store import Store
 
     found = find_leftovers(Store.open(folder))
     size = found.size

@@ -9,7 +9,7 @@ import typer
 
 from goalward.cli.app import app, say, say_json
 from goalward.cli.options import DaskAddress, Folder, Json, StudyName, Workers
-from goalward.execution.thread_limits import use_one_thread
+from goalward.studies.thread_limits import use_one_thread
 
 __all__ = ["run", "status"]
 
@@ -37,9 +37,9 @@ def run(
 ) -> None:
     """Run a study; runs that are stored are not run again."""
     use_one_thread()
-    from goalward.execution.runner import read_shard, run_in_folder
-    from goalward.report.progress import open_display
-    from goalward.report.status_text import report_document, report_text
+    from goalward.cli.status_text import report_document, report_text
+    from goalward.progress import open_display
+    from goalward.studies.runner import read_shard, run_in_folder
     from goalward.studies.study import Study
     from goalward.studies.study_text import full_text
 
@@ -65,10 +65,10 @@ def run(
 @app.command()
 def status(folder: Folder, study: StudyName = None, json: Json = False) -> None:
     """Check every file of a study; print how far it is."""
-    from goalward.report.status_text import status_document, status_text
-    from goalward.results.leftovers import find_leftovers
-    from goalward.results.status import check_studies
-    from goalward.results.store import Store
+    from goalward.cli.status_text import status_document, status_text
+    from goalward.studies.leftovers import find_leftovers
+    from goalward.studies.status import check_studies
+    from goalward.studies.store import Store
 
     store = Store.open(folder)
     found = check_studies(store, study)

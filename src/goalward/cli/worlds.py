@@ -34,10 +34,10 @@ def solve(
     json: Json = False,
 ) -> None:
     """Solve a world: optimal costs, proved bounds, best actions."""
-    from goalward.planning.solution_files import check_ending
+    from goalward.cli import world_text
+    from goalward.interchange.solutions import check_ending
     from goalward.planning.solve import solve as solve_model
-    from goalward.report import world_text
-    from goalward.report.tables import columns
+    from goalward.text_tables import columns
 
     if out is not None:
         check_ending(out)
@@ -68,15 +68,16 @@ def show(
     ] = None,
 ) -> None:
     """Describe a world: structure, hardness, picture."""
-    from goalward.model.structure import structure
+    from goalward.cli import world_text
+    from goalward.figures import terminal_grid as grid_text
     from goalward.planning.hardness import hardness
     from goalward.planning.solve import solve_all
-    from goalward.report import grid_text, world_text
-    from goalward.report.tables import columns
+    from goalward.ssp.graph import structure
+    from goalward.text_tables import columns
 
     ssp = read()
     if png is not None:
-        from goalward.report.figure_style import picture_file
+        from goalward.figures.drawing import picture_file
 
         picture_file(png)
         grid_text.layout_of(ssp)
@@ -91,8 +92,8 @@ def show(
     picture = grid_text.grid_text(ssp, solution.values, solution.policy, width=terminal_width(), glyphs=glyphs())
     say("", picture or "The grid is too large to be drawn as text; --png FILE draws it as an image.")
     if png is not None:
-        from goalward.report.figure_style import save_picture
-        from goalward.report.grid_figure import grid_figure
+        from goalward.figures.drawing import save_picture
+        from goalward.figures.grid import grid_figure
 
         save_picture(grid_figure(ssp, solution.values, solution.policy, world), png)
         say("", f"written: {png}")

@@ -12,27 +12,27 @@ from typing import Any, cast
 
 import numpy as np
 
+from goalward.acting.mountain_car_rollout import CarRollout
+from goalward.acting.rollout import Rollout
+from goalward.acting.stepping import PATIENCE, Environment, Stepwise
 from goalward.agents.base import Agent, Learner, StepAgent, Task
-from goalward.agents.continuous_base import ContinuousAgent
 from goalward.beliefs.base import LARGEST_NUMBER, Prior
+from goalward.continuous.base import ContinuousAgent
+from goalward.continuous.box_task import BoxTask
+from goalward.continuous.stepping import BoxStage
+from goalward.continuous.task import GoalTask
+from goalward.environments.environment import model_of, read_model_environment, survey, told_by
+from goalward.environments.rules import Outcome
 from goalward.errors import SettingError
-from goalward.learning.continuous_stepwise import BoxStage
-from goalward.learning.endless import check_end
-from goalward.learning.environment_survey import model_of, read_model_environment, survey, told_by
 from goalward.learning.ledger import Ledger
 from goalward.learning.loop import AnyAgent, Loop, Watch
-from goalward.learning.mountain_car_rollout import CarRollout
 from goalward.learning.regret import known_optimum, unknown
 from goalward.learning.replay import Observer, Recorder
-from goalward.learning.rollout import Rollout
 from goalward.learning.run import Run
-from goalward.learning.stepwise import PATIENCE, Environment, Stepwise
-from goalward.model.box_task import BoxTask
-from goalward.model.goal_task import GoalTask
-from goalward.model.ssp import SSP, check_model
+from goalward.learning.termination import check_end
 from goalward.seeds import checked_seed, generator, streams
 from goalward.settings import checked_integer
-from goalward.worlds.goal_and_cost_rules import Outcome
+from goalward.ssp.model import SSP, check_model
 from goalward.worlds.ssp_mountain_car import SSPMountainCar
 
 __all__ = ["learn"]
@@ -81,7 +81,7 @@ def learn(
         a model, an episode that ends away from the goal is a restart at this cost.
     goal, cost
         What the steps of an environment mean: which of them reach the goal, and what they cost. See
-        `goalward.worlds.goal_and_cost_rules`.
+        `goalward.environments.rules`.
     task
         What the agent is told of an environment without a model, if the environment does not say it itself.
     resume
@@ -98,9 +98,9 @@ def learn(
     Raises
     ------
     EndlessRunError
-        If the run might never end: a dead end can be reached from the start, or a loop costs nothing. See
-        `goalward.learning.endless` for what to do. Also if an environment ends an episode away from the goal and the
-        agent may not give up, unless `max_steps` limits the run.
+        If the run might never end: a dead end can be reached from the start, or a loop costs nothing.
+        `goalward.learning.termination` says what to do. Also if an environment ends an episode away from the goal
+        and the agent may not give up, unless `max_steps` limits the run.
     UnreachableGoalError
         If no policy reaches the goal surely from the start.
     """

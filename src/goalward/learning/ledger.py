@@ -6,10 +6,10 @@ from array import array
 
 import numpy as np
 
-from goalward._jit import exercise, kernel
+from goalward.acting.compiled_stretches import Ended
 from goalward.agents.base import Steps
-from goalward.agents.compiled_stretches import Ended
 from goalward.arrays import Bools, Floats, Int64s
+from goalward.jit import exercise, kernel
 from goalward.learning.run import Epochs
 
 __all__ = ["Ledger"]

@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
+from goalward.acting.compiled_stretches import SelfActing
+from goalward.acting.rollout import Ended, Rollout
+from goalward.acting.stepping import Stepwise
 from goalward.agents.base import Agent, Plan, StepAgent
-from goalward.agents.compiled_stretches import SelfActing
-from goalward.agents.continuous_base import ContinuousAgent
+from goalward.continuous.base import ContinuousAgent
+from goalward.continuous.box_task import BoxSteps
+from goalward.continuous.stepping import BoxStage
 from goalward.errors import PolicyError
-from goalward.learning.continuous_stepwise import BoxStage
 from goalward.learning.ledger import Ledger
 from goalward.learning.regret import Optimum
 from goalward.learning.replay import Observer, Recorder
-from goalward.learning.rollout import Ended, Rollout
 from goalward.learning.run import Run
-from goalward.learning.stepwise import Stepwise
 from goalward.long_work import phase
-from goalward.model.box_task import BoxSteps
-from goalward.model.ssp import SSP
+from goalward.ssp.model import SSP
 
 __all__ = ["AnyAgent", "Loop", "Watch"]
 

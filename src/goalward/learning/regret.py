@@ -28,8 +28,8 @@ from scipy import sparse
 
 from goalward.arrays import Floats
 from goalward.errors import PrecisionError
-from goalward.model.ssp import SSP
 from goalward.planning.solve import solve
+from goalward.ssp.model import SSP
 
 __all__ = ["Optimum", "known_optimum", "optimum", "unknown"]
 

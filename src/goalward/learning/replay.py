@@ -21,14 +21,14 @@ from typing import Protocol
 
 import numpy as np
 
+from goalward.acting.rollout import Ended
 from goalward.agents.base import Learner, Plan, StepAgent, Steps, Task
-from goalward.agents.optimist import Optimist
-from goalward.agents.tie_breaking import shares as tied_shares
+from goalward.agents.optimistic.common import Optimist
+from goalward.agents.ties import shares as tied_shares
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.beliefs.dirichlet import DirichletBelief
-from goalward.learning.rollout import Ended
-from goalward.model.ssp import SSP
 from goalward.planning.evaluate import action_values
+from goalward.ssp.model import SSP
 
 __all__ = ["MOST_MODEL_NUMBERS", "Frame", "Observer", "Recorder", "Replay", "choices_of", "chosen_now"]
 

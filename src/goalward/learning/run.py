@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from goalward.acting.rollout import Ended
 from goalward.agents.base import Learner
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
 from goalward.html_tables import facts_html, line_html
 from goalward.learning.replay import Replay
-from goalward.learning.rollout import Ended
-from goalward.model.ssp import SSP
 from goalward.number_format import number
+from goalward.ssp.model import SSP
 
 __all__ = ["Epoch", "Epochs", "Run"]
 

@@ -21,8 +21,8 @@ from goalward.arrays import Floats
 from goalward.errors import ConvergenceError, SettingError
 from goalward.learning.learn import learn
 from goalward.long_work import phase, speaking
-from goalward.model.ssp import SSP
 from goalward.seeds import run_seed
+from goalward.ssp.model import SSP
 
 __all__ = ["Tuning", "tune"]
 

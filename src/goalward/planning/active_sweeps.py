@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.model.ssp import SSP
+from goalward.jit import exercise, kernel
 from goalward.planning.goal_labels import Predecessors, find_predecessors
 from goalward.planning.reduced_problem import Problem
+from goalward.ssp.model import SSP
 
 __all__ = ["WORD", "active_sweeps", "full_sweep"]
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from goalward._jit import interrupted, kernel
 from goalward.arrays import Floats, Int64s
+from goalward.jit import interrupted, kernel
 from goalward.planning.elimination import Equation, aggregate, eliminate
 from goalward.planning.reduced_problem import Problem, copy_row
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from goalward._jit import interrupted, kernel
 from goalward.arrays import Bools, Int32s, Int64s
-from goalward.model.checks import ModelArrays
-from goalward.model.components import order_by_components
-from goalward.model.ssp import SSP
+from goalward.jit import interrupted, kernel
 from goalward.planning.state_order import DEEP, GOAL, has_likely_order, order_parts, sees_goal, sort_ties
+from goalward.ssp.checks import ModelArrays
+from goalward.ssp.components import order_by_components
+from goalward.ssp.model import SSP
 
 __all__ = ["exercise_orders", "find_free_states", "leave_out", "part_limits", "sort_by_component"]
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from goalward._jit import kernel
 from goalward.arrays import Floats, Int64s
+from goalward.jit import kernel
 from goalward.planning.reduced_problem import Problem, initial_policy
 
 __all__ = ["Progress", "sweep_parts"]

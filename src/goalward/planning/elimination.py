@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from goalward._jit import kernel
 from goalward.arrays import Floats, Int32s, Int64s
+from goalward.jit import kernel
 from goalward.planning.reduced_problem import Problem
 
 __all__ = ["Equation", "add_correction", "aggregate", "eliminate"]

@@ -18,9 +18,9 @@ from scipy import sparse
 
 from goalward.arrays import Floats
 from goalward.errors import PolicyError
-from goalward.model.checks import LEAST_PROBABILITY, ROW_SUM_TOLERANCE
-from goalward.model.ssp import SSP, check_model
 from goalward.planning.solve import proved, solve_all
+from goalward.ssp.checks import LEAST_PROBABILITY, ROW_SUM_TOLERANCE
+from goalward.ssp.model import SSP, check_model
 
 __all__ = ["Evaluation", "action_values", "evaluate", "markov_chain", "policy_weights", "row_sums"]
 

@@ -33,11 +33,11 @@ from scipy import sparse
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import PrecisionError, UnreachableGoalError
-from goalward.model.ssp import SSP
-from goalward.model.structure import can_reach_goal, sure_states
 from goalward.planning.bellman import UNIT
 from goalward.planning.evaluate import Evaluation, row_sums
 from goalward.planning.solve import Solution, proved, remedy, solve_all
+from goalward.ssp.graph import can_reach_goal, sure_states
+from goalward.ssp.model import SSP
 
 __all__ = ["GoalFirstSolution", "evaluate_goal_first", "solve_goal_first"]
 

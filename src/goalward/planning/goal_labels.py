@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.model.checks import ModelArrays
-from goalward.model.ssp import SSP
+from goalward.jit import exercise, kernel
+from goalward.ssp.checks import ModelArrays
+from goalward.ssp.model import SSP
 
 __all__ = ["Predecessors", "find_predecessors", "label_groups", "label_states"]
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from goalward.arrays import Floats
-from goalward.model.fewer_actions import keep_rows
-from goalward.model.ssp import SSP, check_model
 from goalward.planning.evaluate import action_values
 from goalward.planning.solve import proved, solve_all
+from goalward.ssp.fewer_actions import keep_rows
+from goalward.ssp.model import SSP, check_model
 
 __all__ = ["Hardness", "hardness"]
 

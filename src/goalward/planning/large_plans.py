@@ -19,16 +19,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from goalward._jit import exercise
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.model.ssp import SSP
-from goalward.model.structure import sure_states
+from goalward.jit import exercise
 from goalward.planning.active_sweeps import WORD, active_sweeps, full_sweep
 from goalward.planning.bellman import HUGE, UNIT, certify, relative_width
 from goalward.planning.goal_labels import Predecessors, find_predecessors, label_groups, label_states
 from goalward.planning.policy_chain import PolicyChain
 from goalward.planning.reduced_problem import Problem
 from goalward.planning.reduction import DEAD, GOAL, Reduction, rewrite_problem, write_problem
+from goalward.ssp.graph import sure_states
+from goalward.ssp.model import SSP
 
 __all__ = ["LargePlanner"]
 

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, bicgstab, splu
 
-from goalward._jit import kernel
 from goalward.arrays import Bools, Floats, Int32s, Int64s
+from goalward.jit import kernel
 from goalward.planning import bellman
 from goalward.planning.elimination import Equation, add_correction, aggregate, eliminate
 from goalward.planning.reduced_problem import Problem, copy_policy

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from goalward._jit import kernel
 from goalward.arrays import Floats, Int32s, Int64s
+from goalward.jit import kernel
 
 __all__ = ["Problem", "adopt_policy", "copy_policy", "copy_row", "hurry", "initial_policy"]
 

@@ -17,12 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from goalward._jit import interrupted, kernel, prefetch
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.model.checks import LEAST_PROBABILITY, ModelArrays
-from goalward.model.components import INTERRUPTED, order_by_components
-from goalward.model.ssp import SSP
-from goalward.model.structure import sure_states, zero_cost_components
+from goalward.jit import interrupted, kernel, prefetch
 from goalward.planning.component_order import find_free_states, leave_out, part_limits, sort_by_component
 from goalward.planning.reduced_problem import Problem
 from goalward.planning.state_order import (
@@ -35,6 +31,10 @@ from goalward.planning.state_order import (
     sort_ties,
 )
 from goalward.planning.workspace import workspace
+from goalward.ssp.checks import LEAST_PROBABILITY, ModelArrays
+from goalward.ssp.components import INTERRUPTED, order_by_components
+from goalward.ssp.graph import sure_states, zero_cost_components
+from goalward.ssp.model import SSP
 
 __all__ = ["DEAD", "GOAL", "Reduction", "rewrite_problem", "write_problem"]
 

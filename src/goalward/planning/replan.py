@@ -18,16 +18,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from goalward._jit import exercise, kernel
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import PrecisionError, UnreachableGoalError
-from goalward.model.checks import ModelArrays
-from goalward.model.ssp import SSP
+from goalward.jit import exercise, kernel
 from goalward.planning.bellman import certify, policy_iteration, relative_width
 from goalward.planning.elimination import Equation
 from goalward.planning.large_plans import LargePlanner
 from goalward.planning.reduced_problem import Problem
 from goalward.planning.solve import DENSE_STATES, Solution, solve
+from goalward.ssp.checks import ModelArrays
+from goalward.ssp.model import SSP
 
 __all__ = ["TOLERANCE", "Planned", "Replanner"]
 

@@ -25,13 +25,11 @@ from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 
-from goalward._jit import exercise
 from goalward.arrays import Floats, Int64s
 from goalward.errors import PolicyError, PrecisionError, SettingError, UnreachableGoalError
 from goalward.html_tables import facts_html, table_html
+from goalward.jit import exercise
 from goalward.long_work import phase
-from goalward.model.ssp import SSP, check_model
-from goalward.model.structure import sure_states
 from goalward.number_format import number
 from goalward.planning import bellman
 from goalward.planning.certificate import Bounds, Certifier
@@ -40,6 +38,8 @@ from goalward.planning.policy_chain import PolicyChain
 from goalward.planning.reduced_problem import adopt_policy, hurry, initial_policy
 from goalward.planning.reduction import DEAD, Reduction
 from goalward.planning.sweeps import MOST_DIRECT_WORK, SWEEPING, run_sweeps, solve_parts
+from goalward.ssp.graph import sure_states
+from goalward.ssp.model import SSP, check_model
 
 if TYPE_CHECKING:
     from goalward.planning.goal_first import GoalFirstSolution
@@ -92,7 +92,7 @@ class Solution:
 
     def save(self, path: str | Path) -> None:
         """Write values, bounds and policy to ``.csv`` or ``.json``, or with the model to ``.umb``."""
-        from goalward.planning.solution_files import write_solution
+        from goalward.interchange.solutions import write_solution
 
         write_solution(Path(path), self.ssp, self)
 
@@ -102,7 +102,7 @@ class Solution:
 
         The bounds are those of the file. Pass the solution to `solve` as its start to have them proved.
         """
-        from goalward.planning.solution_files import read_numbers
+        from goalward.interchange.solutions import read_numbers
 
         model = SSP.load(path) if ssp is None else ssp
         values, policy, lower, upper = read_numbers(Path(path), model)

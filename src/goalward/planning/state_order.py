@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from goalward._jit import interrupted, kernel
 from goalward.arrays import Bools, Int32s, Int64s
-from goalward.model.checks import ModelArrays
+from goalward.jit import interrupted, kernel
+from goalward.ssp.checks import ModelArrays
 
 __all__ = [
     "DEAD",

@@ -28,9 +28,9 @@ import pyarrow.parquet as pq
 
 from goalward.errors import FileError
 from goalward.files import write_bytes
-from goalward.results.record import StoredRun, identity_of
-from goalward.results.store import NoRun, Store
 from goalward.studies.design import Cell, Design
+from goalward.studies.run_file import StoredRun, identity_of
+from goalward.studies.store import NoRun, Store
 
 __all__ = ["SCHEMA", "ListedRun", "csv_bytes", "export_table", "list_runs", "parquet_bytes", "write_export"]
 

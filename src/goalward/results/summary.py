@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from goalward.arrays import Floats
-from goalward.results.statistics import (
+from goalward.results.results import MEASURES, CellResults, Results, world_name
+from goalward.statistics import (
     FEW_RUNS,
     Comparison,
     Interval,
@@ -20,8 +21,7 @@ from goalward.results.statistics import (
     growth_along,
     mean_interval,
 )
-from goalward.results.study_results import MEASURES, CellResults, Results, world_name
-from goalward.results.table import Table
+from goalward.table import Table
 
 __all__ = ["Row", "Summary", "SweepRow", "compare", "notes_on_pairs", "summarise", "sweep_rows"]
 

@@ -1,1 +1,1 @@
-"""What a study says and which runs it means."""
+"""Studies: from a study file to stored runs, on this machine or a cluster."""

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from goalward.errors import FileError, GoalwardError
 from goalward.files import read_text
-from goalward.model.ssp import SSP
-from goalward.studies.agent_files import AgentFile
+from goalward.ssp.model import SSP
 from goalward.studies.run_spec import RunSpec
+from goalward.studies.user_files import AgentFile
 
 __all__ = ["Attachments"]
 

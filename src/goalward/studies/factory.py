@@ -7,11 +7,11 @@ from typing import Any
 
 from goalward import agents, worlds
 from goalward.agents.base import Learner
+from goalward.continuous.task import GoalTask
 from goalward.errors import SettingError
-from goalward.model.goal_task import GoalTask
-from goalward.model.ssp import SSP
-from goalward.studies.agent_files import load_class
+from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
+from goalward.studies.user_files import load_class
 
 __all__ = ["agent_code", "make_agent", "make_world", "with_give_up"]
 

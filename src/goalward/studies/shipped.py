@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from goalward.errors import FileError, UnknownNameError
-from goalward.studies.study_spec import StudySpec, load_spec
+from goalward.studies.spec import StudySpec, load_spec
 
 __all__ = ["find_study", "shipped_folder", "shipped_studies"]
 

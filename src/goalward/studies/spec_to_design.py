@@ -13,15 +13,15 @@ from typing import Any
 from goalward import agents, worlds
 from goalward.agents.base import Learner
 from goalward.errors import GoalwardError, SettingError, UnknownNameError
-from goalward.model.ssp import SSP
 from goalward.settings import check_names
-from goalward.studies.agent_files import AgentFile, is_reference, load_class, read_agent_file
+from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import MOST_RUNS, Cell, Design, StudyAgent, StudyWorld
 from goalward.studies.factory import agent_code
 from goalward.studies.run_spec import canonical
-from goalward.studies.study_spec import AgentSpec, Source, StudySpec, WorldSpec
+from goalward.studies.spec import AgentSpec, Source, StudySpec, WorldSpec
 from goalward.studies.toml_lines import Place
+from goalward.studies.user_files import AgentFile, is_reference, load_class, read_agent_file
 from goalward.worlds.load import read_map
 
 __all__ = ["Designer", "blaming", "is_file", "located"]

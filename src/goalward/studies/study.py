@@ -13,20 +13,20 @@ from typing import Any
 import numpy as np
 import tomli_w
 
+from goalward.acting.task import Task
 from goalward.agents.base import Learner
+from goalward.continuous.task import GoalTask
 from goalward.errors import GoalwardError, SettingError
 from goalward.html_tables import facts_html, table_html
-from goalward.learning.endless import check_end
-from goalward.model.goal_task import GoalTask
-from goalward.model.ssp import SSP
-from goalward.model.task import Task
+from goalward.learning.termination import check_end
+from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import Design
 from goalward.studies.factory import make_agent, make_world
 from goalward.studies.run_spec import RunSpec
 from goalward.studies.shipped import find_study
+from goalward.studies.spec import Source, StudySpec, load_spec, validated
 from goalward.studies.spec_to_design import Designer, blaming, located
-from goalward.studies.study_spec import Source, StudySpec, load_spec, validated
 from goalward.studies.toml_lines import Place
 
 __all__ = ["Study"]

@@ -40,8 +40,8 @@ from scipy import optimize
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import TheoryError
 from goalward.learning.run import Run
-from goalward.model.ssp import SSP
 from goalward.settings import checked_number
+from goalward.ssp.model import SSP
 from goalward.theory.confidence import rate
 from goalward.theory.decomposition import largest_value
 from goalward.theory.regret_bounds import rates_bound

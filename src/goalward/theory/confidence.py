@@ -31,8 +31,8 @@ from scipy import special
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.learning.run import Run
-from goalward.model.ssp import SSP
 from goalward.settings import checked_number
+from goalward.ssp.model import SSP
 from goalward.theory.trace import Trace, check_world, trace_of
 
 __all__ = [

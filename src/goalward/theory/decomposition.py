@@ -29,8 +29,8 @@ import numpy as np
 
 from goalward.arrays import Floats
 from goalward.learning.run import Run
-from goalward.model.ssp import SSP
 from goalward.planning.solve import solve_all
+from goalward.ssp.model import SSP
 from goalward.theory.trace import Trace, check_world, expectations, trace_of
 
 __all__ = ["Decomposition", "decompose", "largest_value"]

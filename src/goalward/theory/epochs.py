@@ -35,10 +35,10 @@ from math import log, sqrt
 
 import numpy as np
 
-from goalward.agents.psrl import PSRL
+from goalward.acting.rollout import Ended
+from goalward.agents.posterior.psrl import PSRL
 from goalward.arrays import Int64s
 from goalward.errors import TheoryError
-from goalward.learning.rollout import Ended
 from goalward.learning.run import Epochs, Run
 from goalward.theory.trace import RECORD, visits_at_starts
 

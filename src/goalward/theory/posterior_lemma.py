@@ -24,16 +24,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from goalward.agents.psrl import PSRL
+from goalward.acting.task import Task
+from goalward.agents.posterior.psrl import PSRL
 from goalward.arrays import Floats
 from goalward.beliefs.base import Prior
 from goalward.errors import SettingError, TheoryError
 from goalward.learning.learn import learn
-from goalward.model.ssp import SSP
-from goalward.model.task import Task
 from goalward.planning.solve import solve_all
 from goalward.seeds import generator, run_seed
 from goalward.settings import checked_integer
+from goalward.ssp.model import SSP
 from goalward.theory.trace import check_posterior
 
 __all__ = ["Agreement", "Quantity", "agreement", "draw_world", "features", "quantities", "sample_pair"]

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from math import log, sqrt
 
 from goalward.errors import TheoryError
-from goalward.model.ssp import SSP
 from goalward.planning.hardness import hardness
+from goalward.ssp.model import SSP
 
 __all__ = ["Bound", "rates_bound", "theorem_1", "theorem_2", "third_term_bound", "world_bounds"]
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from goalward.agents.psrl import PSRL
-from goalward.agents.psrl_variants import PosteriorMean
+from goalward.agents.posterior.psrl import PSRL
+from goalward.agents.posterior.psrl_variants import PosteriorMean
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import Belief
 from goalward.errors import TheoryError
 from goalward.learning.run import Run
-from goalward.model.ssp import SSP
 from goalward.planning.evaluate import action_values
+from goalward.ssp.model import SSP
 
 __all__ = ["RECORD", "Trace", "check_posterior", "check_world", "expectations", "trace_of", "visits_at_starts"]
 

@@ -12,7 +12,7 @@ from typing import Any
 from goalward.worlds.base import World, find, known, make, register, registry
 from goalward.worlds.grid import grid_map, grid_world
 from goalward.worlds.load import load, load_model
-from goalward.worlds.random import random_mdp
+from goalward.worlds.random_models import random_mdp
 from goalward.worlds.ssp_mountain_car import SSPMountainCar
 
 __all__ = [

@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 
 from goalward.arrays import Floats
+from goalward.continuous.task import GoalTask
 from goalward.long_work import phase
-from goalward.model.goal_task import GoalTask
-from goalward.model.ssp import SSP
 from goalward.registry import VERSION, Builder, Registry, version
 from goalward.settings import check_memory
+from goalward.ssp.model import SSP
 
 __all__ = ["World", "check_dense", "empty_kernel", "find", "known", "make", "register", "registry"]
 
@@ -66,7 +66,9 @@ class World(Builder):
         return version(self.name)
 
 
-registry: Registry[World] = Registry("world", "goalward.worlds", World)
+registry: Registry[World] = Registry(
+    "world", ("goalward.worlds", "goalward.continuous.tasks", "goalward.continuous.navigation"), World
+)
 find, known, register = registry.find, registry.known, registry.register
 
 

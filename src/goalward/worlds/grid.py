@@ -12,12 +12,12 @@ import numpy as np
 
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.errors import SettingError
-from goalward.model.checks import check_least
-from goalward.model.fewer_actions import keep_rows
-from goalward.model.grid_steps import DIRECTIONS, WALL, neighbours
-from goalward.model.layout import GridLayout
-from goalward.model.ssp import SSP
 from goalward.settings import check_memory, checked_integer, checked_number
+from goalward.ssp.checks import check_least
+from goalward.ssp.fewer_actions import keep_rows
+from goalward.ssp.grid_steps import DIRECTIONS, WALL, neighbours
+from goalward.ssp.layout import GridLayout
+from goalward.ssp.model import SSP
 from goalward.worlds.base import register
 from goalward.worlds.map_text import GOAL, PIT, START, Drawing, read_drawing
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from goalward.model.ssp import SSP
 from goalward.settings import checked_integer, checked_number
+from goalward.ssp.model import SSP
 from goalward.worlds.base import empty_kernel, register
 
 __all__ = ["needle", "traps"]

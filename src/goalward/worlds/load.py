@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from goalward.continuous.task import GoalTask
 from goalward.errors import SettingError
 from goalward.files import read_text
-from goalward.model.formats.by_ending import OPTIONS
-from goalward.model.goal_task import GoalTask
-from goalward.model.ssp import SSP
+from goalward.interchange.by_ending import OPTIONS
 from goalward.settings import check_names, read_settings
+from goalward.ssp.model import SSP
 from goalward.worlds.base import make
 
 __all__ = ["load", "load_model", "read_map"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import product
 
-from goalward.model.ssp import SSP
 from goalward.settings import checked_integer, checked_number
+from goalward.ssp.model import SSP
 from goalward.worlds.base import register
 from goalward.worlds.map_text import GOAL, START, read_drawing
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from goalward.arrays import Floats
-from goalward.model.ssp import SSP
 from goalward.settings import check_memory, checked_integer, checked_number
+from goalward.ssp.model import SSP
 from goalward.worlds.base import empty_kernel, register
 
 __all__ = ["clusters", "layers", "sparse_mdp"]

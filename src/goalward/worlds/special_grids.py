@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from goalward.model.layout import GridLayout
-from goalward.model.ssp import SSP
 from goalward.settings import checked_integer, checked_number
+from goalward.ssp.layout import GridLayout
+from goalward.ssp.model import SSP
 from goalward.worlds.base import register
 from goalward.worlds.grid import DIRECTIONS, check_size, grid_map, grid_world
 

@@ -26,14 +26,14 @@ from typing import Any
 
 import numpy as np
 
-from goalward._jit import exercise, kernel
+from goalward.acting.task import Task
 from goalward.arrays import Floats
-from goalward.model.ssp import SSP
-from goalward.model.task import Task
+from goalward.continuous.tasks import car_step
+from goalward.environments.spaces import equal_cuts
+from goalward.jit import exercise, kernel
 from goalward.seeds import generator
 from goalward.settings import checked_integer
-from goalward.worlds.classic_control import car_step
-from goalward.worlds.spaces import equal_cuts
+from goalward.ssp.model import SSP
 
 __all__ = ["SSPMountainCar", "drive", "place"]
 

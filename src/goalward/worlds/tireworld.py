@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from goalward.model.ssp import SSP
 from goalward.settings import checked_integer, checked_number
+from goalward.ssp.model import SSP
 from goalward.worlds.base import register
 
 __all__ = ["triangle_tireworld"]

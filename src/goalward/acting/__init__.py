@@ -1,0 +1,1 @@
+"""How an agent and a world meet: tasks, steps, plans, the conditions that end them, and the rollout."""

@@ -1,0 +1,1 @@
+"""Agents that learn values from single steps, without a model."""

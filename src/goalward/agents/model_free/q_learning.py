@@ -1,0 +1,142 @@
+"""Q-learning with epsilon-greedy actions: the textbook's baseline.
+
+Reference
+    Watkins and Dayan: Q-learning (1992); Yu and Bertsekas: On boundedness of Q-learning iterates for stochastic
+    shortest path problems (2013).
+
+Pseudo-code
+     1  Q(s, a) <- 0, n(s, a) <- 0
+     2  in every step, in state s:
+     3      play a uniformly random action with probability epsilon, else a = argmin Q(s, .); observe s'
+     4      n(s, a) <- n(s, a) + 1
+     5      Q(s, a) <- (1 - alpha) Q(s, a) + alpha (c(s, a) + min Q(s', .)),  alpha = n(s, a)^(-rate)
+
+How it maps
+    `choose` is line 3, `observe` lines 4 and 5, `live` both in one kernel. Its regret grows linearly: epsilon never
+    falls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from goalward.acting.next_state import Dynamics
+from goalward.agents.base import StepAgent, Steps, Task, register
+from goalward.agents.model_free.horizon import new_cursor, take_step
+from goalward.agents.smallest_tasks import act_and_learn
+from goalward.agents.ties import checked_order, pick
+from goalward.arrays import Floats, Int64s
+from goalward.jit import exercise, kernel
+from goalward.settings import checked_number
+
+__all__ = ["QLearning"]
+
+
+class Memory(NamedTuple):
+    """What the kernels read and change."""
+
+    costs: Floats
+    Q: Floats
+    visits: Int64s
+    order: Int64s
+    epsilon: float
+    rate: float
+
+
+@register("q-learning")
+@dataclass(eq=False, kw_only=True)
+class QLearning(StepAgent):
+    """Q-learning with epsilon-greedy actions, from optimistic values of zero."""
+
+    epsilon: float = 0.1
+    """The probability of a uniformly random action."""
+
+    rate: float = 0.7
+    """How fast the learning rate falls with the visits of a pair: n^(-rate)."""
+
+    def __post_init__(self) -> None:
+        checked_number("epsilon", self.epsilon, 0.0, 1.0)
+        checked_number("rate", self.rate, 0.0, 1.0)
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        """Line 1."""
+        super().begin(task, rng)
+        self.Q = np.where(task.available, 0.0, np.inf)
+        self.visits: Int64s = np.zeros(task.costs.shape, dtype=np.int64)
+        self._costs = np.array(task.costs)
+        self._order = checked_order(None, task.actions)
+
+    def choose(self, state: int, chance: float) -> int:
+        """Line 3."""
+        return int(choose(state, chance, self.memory()))
+
+    def observe(self, steps: Steps) -> None:
+        """Lines 4 and 5, for each step."""
+        for state, action, successor in zip(steps.states, steps.actions, steps.next_states, strict=True):
+            learn(int(state), int(action), int(successor), self.memory())
+
+    def advance(self, world: Dynamics, state: int, goals: int, luck: Floats, chances: Floats, steps: Steps) -> int:
+        """Act and learn in one kernel."""
+        cursor = new_cursor(state, goals)
+        live(world, cursor, luck, chances, steps, self.memory())
+        return int(cursor[2])
+
+    def values(self) -> Floats:
+        """Return the smallest estimate in each state."""
+        return np.asarray(self.Q.min(axis=1))
+
+    def memory(self) -> Memory:
+        """Return what the kernels read and change."""
+        return Memory(self._costs, self.Q, self.visits, self._order, float(self.epsilon), float(self.rate))
+
+
+@kernel
+def choose(state: int, chance: float, memory: Memory) -> int:
+    """Line 3: the first part of the unit interval is for random actions, the rest breaks ties."""
+    if chance >= memory.epsilon:
+        return pick(memory.Q, state, memory.order, (chance - memory.epsilon) / (1.0 - memory.epsilon))
+    available = 0
+    for action in range(memory.Q.shape[1]):
+        if memory.Q[state, action] < np.inf:
+            available += 1
+    left = int(chance / memory.epsilon * available)
+    chosen = -1
+    for action in range(memory.Q.shape[1]):
+        if memory.Q[state, action] < np.inf:
+            if left >= 0:
+                chosen = action
+            left -= 1
+    return chosen
+
+
+@kernel
+def learn(state: int, action: int, successor: int, memory: Memory) -> None:
+    """Lines 4 and 5."""
+    memory.visits[state, action] += 1
+    target = memory.costs[state, action]
+    if successor < len(memory.Q):
+        best = np.inf
+        for other in range(memory.Q.shape[1]):
+            best = min(best, memory.Q[successor, other])
+        target += best
+    alpha = float(memory.visits[state, action]) ** -memory.rate
+    memory.Q[state, action] += alpha * (target - memory.Q[state, action])
+
+
+@kernel
+def live(world: Dynamics, cursor: Int64s, luck: Floats, chances: Floats, steps: Steps, memory: Memory) -> None:
+    """Act and learn from the cursor on."""
+    while cursor[2] < luck.size and cursor[1] > 0:
+        state = cursor[0]
+        action = choose(state, chances[cursor[2]], memory)
+        successor = take_step(world, cursor, action, luck[cursor[2]], steps)
+        learn(state, action, successor, memory)
+
+
+@exercise
+def exercise_q_learning() -> None:
+    """Act once and learn once."""
+    act_and_learn(QLearning())

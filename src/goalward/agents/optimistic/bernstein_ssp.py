@@ -1,0 +1,161 @@
+"""Bernstein-SSP: intervals around every transition probability, the slack to the goal.
+
+Reference
+    Rosenberg, Cohen, Mansour, Kaplan: Near-optimal Regret Bounds for Stochastic Shortest Path (ICML 2020), Algorithm 2.
+
+Pseudo-code
+     1  pi <- any policy, N <- 0, n <- 0
+     2  for episodes k = 1, ..., K:
+     3      s <- s_init
+     4      while s is not the goal:
+     5          play a = pi(s), observe s'; n(s, a) <- n(s, a) + 1, n(s, a, s') <- n(s, a, s') + 1
+     6          if s' is not the goal and n(s', pi(s')) >= N(s', pi(s')):
+     7              N <- N + n, n <- 0
+     8              P^(s' | s, a) <- N(s, a, s') / N⁺(s, a)
+     9              A(s, a) <- log(S A N⁺(s, a) / delta) / N⁺(s, a)
+    10              P~(s' | s, a) <- max { P^ - 28 A - 4 sqrt(P^ A), 0 } for s' other than the goal
+    11              P~(goal | s, a) <- 1 - sum of P~(s' | s, a)
+    12              pi <- the optimal policy of the SSP (P~, c)
+    13          s <- s'
+
+How it maps
+    `plan` is lines 7 to 12, `observe` the counting of line 5. Line 6 is ``stop_before_visits = N``, tested before every
+    action, also the first of an episode: a pair never played ends the plan right before it is played.
+
+Every pair may go to the goal in the optimistic model, so every policy is proper there, and the planner's certified
+solution stands for line 12. The model of lines 10 and 11 minimises sum_y P~(y) V(y) over all distributions with
+P~(y) >= P^(y) - w(y), for every V >= 0 at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from goalward.agents.base import Agent, Plan, Task, register
+from goalward.agents.optimistic.common import Optimist, at_least_one, check_fact
+from goalward.arrays import Bools, Floats, Int32s, Int64s
+from goalward.errors import PrecisionError
+from goalward.jit import exercise, kernel
+from goalward.planning.evaluate import action_values
+from goalward.planning.solve import Solution, solve
+from goalward.ssp.model import SSP
+
+__all__ = ["BernsteinSSP", "cost_floor", "log_ratio", "lower_rows", "width"]
+
+TOLERANCE = 1e-10
+"""What is asked of the planner: finer than the margin in which actions tie."""
+
+
+@register("bernstein-ssp")
+@dataclass(eq=False, kw_only=True)
+class BernsteinSSP(Optimist, Agent):
+    """Optimism by Bernstein intervals; it needs neither B* nor T* and, without zero costs, not K."""
+
+    B_star: float | None = None
+    """B*, if known: used in worlds with zero costs only, where it sharpens the cost floor."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.B_star is not None:
+            check_fact(self.name, "B_star", self.B_star, " or None")
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        """Lines 1 and 3."""
+        super().begin(task, rng)
+        if not self._costs.min() > 0.0:
+            self._costs = np.maximum(self._costs, cost_floor(task, self.B_star, self._unit))
+        self._available = task.available.reshape(-1).copy()
+        self._solution: Solution | None = None
+
+    def plan(self, state: int) -> Plan:
+        """Lines 7 to 12."""
+        self.epoch += 1
+        N = self.counts.visits.copy()
+        model = self.optimistic_model()
+        self._solution = self.solve(model)
+        Q = action_values(model, self._solution.values)
+        # The costs and values that are shown are true ones.
+        shown = model if self._unit == 1.0 else model._replace(costs=self._unit * self._costs)
+        return Plan(self.greedy(Q), stop_before_visits=N, model=shown, values=self._unit * self._solution.values)
+
+    def optimistic_model(self) -> SSP:
+        """Lines 8 to 11."""
+        counts = self.counts
+        rows = counts.visits.size
+        A_ratio = log_ratio(counts.visits, self.delta)
+        constant, root = width(A_ratio, self.scale)
+        indptr = np.zeros(rows + 1, dtype=np.int64)
+        near, mass = np.empty(rows * (counts.width + 1), dtype=np.int32), np.empty(rows * (counts.width + 1))
+        end = lower_rows(counts.goal, *counts.rows, self._available, constant, root, indptr, near, mass)
+        return SSP._trusted(indptr, near[:end], mass[:end], self._costs, self.task.initial_state)
+
+    def solve(self, model: SSP) -> Solution:
+        """Line 12, starting from the solution of the epoch before."""
+        try:
+            return solve(model, TOLERANCE, start=self._solution)
+        except PrecisionError as error:
+            self.check_settled(error.solution.width, TOLERANCE, error.solution.iterations)
+            raise
+
+
+def log_ratio(visits: Int64s, delta: float) -> Floats:
+    """Return A(s, a) = log(S A N⁺ / delta) / N⁺ for each row of ``visits[s, a]``; checked against the paper."""
+    N = at_least_one(visits)
+    return np.log(visits.size * N / delta) / N
+
+
+def width(A_ratio: Floats, scale: float) -> tuple[Floats, Floats]:
+    """Return the parts of the width 28 A + 4 sqrt(P^ A): the constant and the factor of sqrt(P^)."""
+    return scale * 28.0 * A_ratio, scale * 4.0 * np.sqrt(A_ratio)
+
+
+def cost_floor(task: Task, B_star: float | None, unit: float = 1.0) -> float:
+    """Return eps = S² A / K, times B* if that is known: with zero costs the algorithm runs on max(c, eps).
+
+    B* is in true costs, the floor in units of `unit`.
+    """
+    floor = task.states**2 * task.actions / task.episodes
+    return floor if B_star is None else B_star / unit * floor
+
+
+@kernel
+def lower_rows(
+    goal: int, size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s, available: Bools,
+    constant: Floats, root: Floats, indptr: Int64s, near: Int32s, mass: Floats,
+) -> int:  # fmt: skip
+    """Write p̃ as canonical rows, w(y) = constant + root sqrt(p̂(y)) per row; return the number of entries.
+
+    The goal's share is added up from what is taken away, so it is positive however small the widths are.
+    """
+    end = 0
+    for row in range(size.size):
+        if available[row]:
+            slack = 0.0
+            for entry in range(size[row]):
+                share = counts[row, entry] / visits[row]
+                if successors[row, entry] == goal:
+                    slack += share
+                else:
+                    taken = min(constant[row] + root[row] * np.sqrt(share), share)
+                    slack += taken
+                    if share - taken > 0.0:
+                        near[end] = successors[row, entry]
+                        mass[end] = share - taken
+                        end += 1
+            near[end] = goal
+            mass[end] = slack if visits[row] > 0 else 1.0
+            end += 1
+        indptr[row + 1] = end
+    return end
+
+
+@exercise
+def exercise_bernstein_ssp() -> None:
+    """Write the rows of one pair seen three times."""
+    successors, counts = np.array([[0, 1]], dtype=np.int32), np.array([[1, 2]])
+    width, available = np.array([0.5]), np.ones(1, dtype=np.bool_)
+    indptr, near = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int32)
+    rows = (np.array([2]), successors, counts, np.array([3]))
+    lower_rows(1, *rows, available, width, width, indptr, near, np.zeros(2))

@@ -1,0 +1,186 @@
+"""What the agents have in common that face uncertainty with optimism: settings, counts, checks, ties.
+
+They are defined for costs in [0, 1] that are known. With `rescale` they divide the costs of any other world by the
+largest one and plan in that unit; what a run pays and its regret are in true costs all the same. Their confidence
+widths hold with probability 1 - delta; `scale` multiplies the widths, with 1 for those of the theory and less for the
+tuned regime of the paper's second experiments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from goalward.agents.base import Learner, StepAgent, Steps, Task
+from goalward.agents.ties import RULES, checked_order, pick, pick_all, shares
+from goalward.arrays import Floats, Int64s
+from goalward.beliefs.counts import Counts
+from goalward.errors import ConvergenceError, CostError, SettingError, StateError
+from goalward.settings import checked_choice, checked_integer, checked_number
+
+__all__ = ["HorizonOptimist", "Optimist", "StepOptimist", "at_least_one", "check_fact"]
+
+LARGEST_PLAN = 1 << 31
+
+
+@dataclass(eq=False, kw_only=True)
+class Optimist(Learner):
+    """An agent that plans in the most favourable model among those that it cannot rule out."""
+
+    delta: float = 0.1
+    """The confidence: all intervals hold at once with probability 1 - delta."""
+
+    scale: float = 1.0
+    """Multiplies the width of the intervals, or the bonus; 1 is the theory's."""
+
+    ties: str = "random"
+    """What to play where actions look equally good: "random", or "first" in the order of `action_order`."""
+
+    action_order: Sequence[int] | None = None
+    """The actions in the order in which "first" prefers them; by their numbers if not given."""
+
+    max_sweeps: int = 1_000_000
+    """Sweeps after which an optimistic plan that has not settled is an error."""
+
+    rescale: bool = False
+    """Whether to divide all costs by the largest one, for worlds with costs above 1; the notes of a run say by what."""
+
+    scales: ClassVar[tuple[float, ...]] = tuple(10.0 ** (-step / 4) for step in range(17))
+    """The scales that `goalward.tune` tries: from the theory's down by four powers of ten, four steps each."""
+
+    def __post_init__(self) -> None:
+        checked_number("delta", self.delta, high=1.0, open=True)
+        checked_number("scale", self.scale, open=True, note=", 1 for the theory's widths")
+        checked_choice("ties", self.ties, RULES)
+        checked_integer("max_sweeps", self.max_sweeps, 1)
+        checked_choice("rescale", self.rescale, (True, False))
+
+    @property
+    def leaves_free_loops(self) -> bool:
+        """Whether it makes zero costs positive, or plans to a horizon beyond which staying costs."""
+        return True
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        """Check the task and start counting."""
+        super().begin(task, rng)
+        self._unit = cost_unit(self.name, task, self.rescale)
+        self._order = checked_order(self.action_order, task.actions)
+        # A copy of their own: kernels take the costs writable, as a deep copy leaves them when a run is resumed.
+        self._costs = task.costs / self._unit
+        self.counts = Counts(task)
+        self.epoch = 0
+        self.Q = np.where(task.available, 0.0, np.inf)
+        self._policy: Int64s = np.zeros(task.states, dtype=np.int64)
+
+    def observe(self, steps: Steps) -> None:
+        """Count what happened."""
+        self.counts.add(steps)
+
+    def greedy(self, Q: Floats) -> Int64s:
+        """Return a policy of smallest value, ties broken once for the whole plan."""
+        chances = self.rng.random(len(Q)) if self.ties == "random" else np.zeros(len(Q))
+        pick_all(Q, self._order, chances, self._policy)
+        return self._policy.copy()
+
+    def mixture(self, Q: Floats) -> Floats | Int64s:
+        """Return a policy of smallest value, ties broken anew at every step."""
+        if self.ties == "random":
+            return shares(Q)
+        return self.greedy(Q)
+
+    def check_settled(self, residual: float, accuracy: float, sweeps: int) -> None:
+        """Refuse a plan that has not settled."""
+        if not residual <= accuracy:
+            raise ConvergenceError(self.name, self.epoch, float(residual), float(accuracy), int(sweeps))
+
+    def notes(self) -> dict[str, int | float | str]:
+        """Return the scale and the rule for ties: a result says nothing without them."""
+        notes: dict[str, int | float | str] = {"scale": self.scale, "ties": self.ties}
+        return notes | {"costs_divided_by": self._unit} if self.rescale else notes
+
+
+class StepOptimist(Optimist, StepAgent):
+    """An optimist that learns at every step and plays the smallest Q, from Q = V = 0 and B = 1 on."""
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        """Start from scratch on a task."""
+        super().begin(task, rng)
+        self.V = np.zeros(task.states + 1)
+        self.B = np.ones(1)
+
+    def choose(self, state: int, chance: float) -> int:
+        """Return the argmin of Q."""
+        return int(pick(self.Q, state, self._order, chance * self.chance_factor))
+
+    @property
+    def chance_factor(self) -> float:
+        """What the uniform numbers of choices are multiplied by: with 0 the first of the best actions is picked."""
+        return 1.0 if self.ties == "random" else 0.0
+
+    def values(self) -> Floats:
+        """Return V."""
+        return self._unit * self.V[:-1]
+
+    def notes(self) -> dict[str, int | float | str]:
+        """Return B as it is at the end, beside the scale and the rule for ties."""
+        return super().notes() | {"B": self._unit * float(self.B[0])}
+
+
+@dataclass(eq=False, kw_only=True)
+class HorizonOptimist(Optimist):
+    """An optimist with plans of finitely many steps; it must be told B* and T*."""
+
+    B_star: float
+    """B*, the largest optimal value."""
+
+    T_star: float
+    """T*, the largest expected number of steps of the optimal policy."""
+
+    needs: ClassVar[tuple[str, ...]] = ("B_star", "T_star")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_fact(self.name, "B_star", self.B_star)
+        check_fact(self.name, "T_star", self.T_star)
+
+    def check_horizon(self, formula: str, horizon: int) -> None:
+        """Raise SettingError if plans of so many steps do not fit into memory; `formula` is for the message."""
+        pairs = self.task.costs.size
+        if horizon * pairs > LARGEST_PLAN:
+            raise SettingError(
+                f"the horizon {formula} is {horizon}; its plans of {horizon} steps by {pairs} pairs do not fit into"
+                " memory: a smaller T_star is needed"
+            )
+
+
+def cost_unit(name: str, task: Task, rescale: bool) -> float:
+    """Return what costs are divided by; raises an error if they lie outside [0, 1] or a state has no action."""
+    idle = ~task.available.any(axis=1)
+    if idle.any():
+        raise StateError(
+            f"in state {int(np.argmax(idle))} no action is available; {name} cannot plan around such states: leave them"
+            " out, or give them an action that resets to the start at a cost"
+        )
+    real = task.costs[task.available]
+    largest = float(real.max())
+    if rescale and largest > 0.0:
+        return largest
+    if real.min() < 0.0 or largest > 1.0:
+        raise CostError(
+            f"costs lie in {real.min():g}..{largest:g}; {name} is defined for costs in [0, 1]: rescale=True makes it"
+            f" plan in units of the largest cost, as in world.with_costs(world.costs / {largest:g})"
+        )
+    return 1.0
+
+
+def check_fact(agent: str, fact: str, value: object, also: str = "") -> None:
+    """Raise SettingError if a fact about the true model is not a positive number."""
+    checked_number(fact, value, open=True, note=f"{also} for {agent}: see gw.hardness(world)")
+
+
+def at_least_one(visits: Int64s) -> Floats:
+    """Return n⁺ = max(n, 1) for each row."""
+    return np.maximum(visits.reshape(-1), 1).astype(np.float64)

@@ -1,0 +1,237 @@
+"""EB-SSP: value iteration with slight goal optimism and exploration bonuses.
+
+Reference
+    Tarbouriech, Zhou, Du, Pirotta, Valko, Lazaric: Stochastic Shortest Path: Minimax, Parameter-Free and Towards
+    Horizon-Free Regret (NeurIPS 2021). The text was not at hand: the algorithm and its constants are recalled, and
+    checked against two later papers that restate VISGO (see docs/agents/eb_ssp.md).
+
+Pseudo-code
+     1  N, n <- 0; Q, V <- 0; j <- 0
+     2  for episodes k = 1, ..., K:
+     3      s <- s_init
+     4      while s is not the goal:
+     5          play a = argmin Q(s, .), pay the cost, observe s'; N(s, a), N(s, a, s') <- + 1
+     6          theta(s, a) <- theta(s, a) + max(cost, eta)
+     7          if N(s, a) is a power of two:
+     8              j <- j + 1; n(s, a) <- N(s, a); p^(. | s, a) <- N(s, a, .) / N(s, a), for this pair only
+     9              c^(s, a) <- the mean of the costs since the last such moment; theta(s, a) <- 0
+    10              Q, V <- VISGO(eps = 2^(-j))
+    11          s <- s'
+
+    VISGO
+    12      p~(s' | s, a) <- n/(n + 1) p^(s' | s, a) + 1{s' is the goal}/(n + 1)
+    13      iota(s, a) <- ln(12 S A S' n⁺(s, a)² / delta)
+    14      V_0 <- 0; repeat until |V_{i+1} - V_i|_inf <= eps:
+    15          b <- max { c_1 sqrt(Var(p~, V_i) iota/n⁺), c_2 B iota/n⁺ }
+                     + c_3 sqrt(c^ iota/n⁺) + c_4 B sqrt(S' iota)/n⁺
+    16          Q <- max { c^ + p~ V_i - b, 0 }; V_{i+1} <- min_a Q
+
+How it maps
+    `plan` is lines 7 to 10 and VISGO, `observe` the counting of lines 5 and 6. A plan ends right after a pair has
+    reached its next power of two: ``stop_after_visits``. Ties of line 5 are broken anew at every step: the policy of a
+    plan is a mixture. The costs are known here, so c^ = c and the term of c_3 is dropped, unless ``known_costs=False``.
+    Line 16 cuts off at exactly 0, so that actions tie exactly where the bonus exceeds all that is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from goalward.agents.base import Agent, Plan, Steps, Task, register
+from goalward.agents.optimistic.common import Optimist, at_least_one, check_fact
+from goalward.agents.smallest_tasks import counts_of_one_pair
+from goalward.arrays import Floats, Int32s, Int64s
+from goalward.beliefs.counts import Counts, mean, variance
+from goalward.jit import exercise, kernel
+from goalward.settings import checked_choice
+
+__all__ = ["C1", "C2", "C3", "C4", "EBSSP", "Bonus", "bonus", "cost_floor", "iota", "least_bound", "visgo"]
+
+C1, C2, C3 = 6.0, 36.0, 2.0 * np.sqrt(2.0)
+"""The constants of line 15, recalled; c_2 = c_1² is what makes line 16 monotone in V."""
+
+C4 = 2.0 * np.sqrt(2.0)
+"""The constant of the last term of line 15, recalled with less confidence."""
+
+FINEST = 1e-10
+"""The least accuracy asked of VISGO: 2^(-j) underflows after a thousand triggers."""
+
+DOUBLING = "doubling"
+"""In place of B*: a study cannot write None."""
+
+Bonus = tuple[Floats, Floats, Floats]
+
+
+@register("eb-ssp")
+@dataclass(eq=False, kw_only=True)
+class EBSSP(Optimist, Agent):
+    """Optimism by bonuses, with B >= B* given or found by doubling."""
+
+    B_star: float | str | None
+    """B*, or a bound on it; "doubling", or None, finds one by doubling."""
+
+    T_star: float | None = None
+    """T*, if known: used in worlds with zero costs only, for the cost floor eta = 1 / (T* K)."""
+
+    known_costs: bool = True
+    """Whether to plan with the costs that the task states; if not, with what was paid, and a bonus for it."""
+
+    needs: ClassVar[tuple[str, ...]] = ("B_star",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.doubling:
+            check_fact(self.name, "B_star", self.B_star, f' or "{DOUBLING}"')
+        if self.T_star is not None:
+            check_fact(self.name, "T_star", self.T_star, " or None")
+        checked_choice("known_costs", self.known_costs, (True, False))
+
+    @property
+    def doubling(self) -> bool:
+        """Whether B is found by doubling."""
+        return self.B_star is None or self.B_star == DOUBLING
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        """Line 1."""
+        super().begin(task, rng)
+        self.eta = 0.0 if self._costs.min() > 0.0 else cost_floor(task, self.T_star)
+        self._costs = np.maximum(self._costs, self.eta)
+        self.c_hat = np.where(task.available, self._costs if self.known_costs else 0.0, np.inf)
+        self.theta = np.zeros(task.costs.shape)
+        self.refreshed = Counts(task)
+        self.j = 0
+        self.k = 1
+        self.B = 1.0 if self.doubling else float(self.B_star) / self._unit  # type: ignore[arg-type]
+        self._before, self.V = np.zeros(task.states + 1), np.zeros(task.states + 1)
+
+    def plan(self, state: int) -> Plan:
+        """Lines 7 to 10, and the powers of two at which they come next."""
+        N, n = self.counts.visits, self.refreshed.visits
+        due = np.flatnonzero(next_power(n) <= N)
+        for row in due.tolist():
+            self.refresh(row)
+        if len(due):
+            self.epoch += 1
+            self.visgo(max(2.0**-self.j, FINEST))
+        policy = self.mixture(self.Q)
+        return Plan(policy, stop_after_visits=next_power(n) - N, values=self._unit * self.V[:-1])
+
+    def refresh(self, row: int) -> None:
+        """Lines 8 and 9."""
+        pair = divmod(row, self.task.actions)
+        self.j += 1
+        if not self.known_costs:
+            since = self.counts.visits[pair] - self.refreshed.visits[pair]
+            self.c_hat[pair] = self.theta[pair] / since
+            self.theta[pair] = 0.0
+        self.refreshed.copy_row(row, self.counts)
+
+    def visgo(self, eps: float) -> None:
+        """Lines 12 to 16; without a B that was given, doubling it while an iterate exceeds it."""
+        if self.doubling:
+            self.B = max(self.B, least_bound(self.k, self.task))
+        work = (self._before, self.V, self.Q)
+        costs = self.c_hat
+        rows = self.refreshed.estimates(1.0)  # line 12
+        while True:
+            spread, floor, extra = bonus(self.refreshed.visits, self.delta, self.B, None if self.known_costs else costs)
+            limit = self.B if self.doubling else np.inf
+            settings = (self.scale, eps, self.max_sweeps, limit)
+            sweeps, change = visgo(*rows, costs, spread, floor, extra, *settings, *work)
+            if not self.V.max() > limit:
+                self.check_settled(change, eps, sweeps)
+                return
+            self.B *= 2.0
+
+    def observe(self, steps: Steps) -> None:
+        """Lines 5 and 6."""
+        super().observe(steps)
+        self.k += int(np.count_nonzero(steps.next_states == self.task.goal))
+        if not self.known_costs:
+            pairs = steps.states * self.task.actions + steps.actions
+            paid = np.bincount(pairs, np.maximum(steps.costs / self._unit, self.eta), minlength=self.theta.size)
+            self.theta += paid.reshape(self.theta.shape)
+
+    def notes(self) -> dict[str, int | float | str]:
+        """Return B as it is at the end and the cost floor, beside the scale and the rule for ties."""
+        return super().notes() | {"B": self._unit * self.B, "cost_floor": self._unit * self.eta}
+
+
+def next_power(n: Int64s) -> Int64s:
+    """Return the next visit count that triggers line 7: 1, 2, 4, 8, ..."""
+    return np.maximum(2 * n, 1)
+
+
+def iota(visits: Int64s, delta: float) -> Floats:
+    """Return ln(12 S A S' n⁺² / delta) for each row of ``visits[s, a]``; recalled."""
+    S, A = visits.shape
+    n = at_least_one(visits)
+    return np.asarray(np.log(12.0 * S * A * (S + 1) * n * n / delta))
+
+
+def bonus(visits: Int64s, delta: float, B: float, costs: Floats | None) -> Bonus:
+    """Return the parts of line 15 for each row: max { sqrt(spread Var), floor } + extra; without costs, no c_3."""
+    n = at_least_one(visits)
+    log_term = iota(visits, delta)
+    extra = C4 * B * np.sqrt((visits.shape[0] + 1) * log_term) / n
+    if costs is not None:
+        extra += C3 * np.sqrt(np.where(np.isfinite(costs), costs, 0.0).reshape(-1) * log_term / n)
+    return C1 * C1 * log_term / n, C2 * B * log_term / n, extra
+
+
+def least_bound(k: int, task: Task) -> float:
+    """Return sqrt(k) / (S^(3/2) A^(1/2)), below which B is not left in episode k when it is not given; recalled."""
+    return float(np.sqrt(k / (task.states**3 * task.actions)))
+
+
+def cost_floor(task: Task, T_star: float | None) -> float:
+    """Return eta, which costs are raised to if one is zero: 1 / (T* K), or 1 / K² without T*; recalled."""
+    return 1.0 / (task.episodes * (task.episodes if T_star is None else T_star))
+
+
+@kernel
+def visgo(
+    size: Int64s, successors: Int32s, mass: Floats, rest: Floats, costs: Floats,
+    spread: Floats, floor: Floats, extra: Floats, scale: float, accuracy: float, max_sweeps: int, limit: float,
+    values: Floats, following: Floats, Q: Floats,
+) -> tuple[int, float]:  # fmt: skip
+    """Iterate from zero until nothing moves or a value exceeds `limit`; return the sweeps and the last change.
+
+    `values` and `following`, the last two iterates, have the goal at the end; ``Q[s, a]`` is that of the last.
+    """
+    S, A = costs.shape
+    for state in range(S + 1):
+        following[state] = 0.0
+    change = np.inf
+    largest = 0.0
+    sweeps = 0
+    while change > accuracy and largest <= limit and sweeps < max_sweeps:
+        sweeps += 1
+        for state in range(S):
+            values[state] = following[state]
+        values[S] = 0.0
+        change = 0.0
+        for state in range(S):
+            best = np.inf
+            for action in range(A):
+                row = state * A + action
+                m = mean(row, size, successors, mass, values)
+                v = variance(row, size, successors, mass, rest[row], values, m)
+                bonus = max(np.sqrt(spread[row] * v), floor[row]) + extra[row]
+                Q[state, action] = max(costs[state, action] + m - scale * bonus, 0.0)
+                best = min(best, Q[state, action])
+            following[state] = best
+            change = max(change, abs(best - values[state]))
+            largest = max(largest, best)
+    return sweeps, change
+
+
+@exercise
+def exercise_eb_ssp() -> None:
+    """Plan once, on one pair seen three times."""
+    counts = counts_of_one_pair()
+    one, pair = np.ones(1), np.ones((1, 1))
+    visgo(*counts.estimates(1.0), pair, one, one, one, 0.01, 0.1, 100, np.inf, np.zeros(2), np.zeros(2), pair.copy())

@@ -1,0 +1,91 @@
+"""OPSRL-SSP: optimistic posterior sampling.
+
+Reference
+    Tiapkin and others: Optimistic Posterior Sampling for Reinforcement Learning with Few Samples and Tight Guarantees
+    (NeurIPS 2022), for finite horizon: an imagined best state has all the weight of the prior, and the best of J
+    sampled models counts in every pair. The form for shortest paths is ours, where the best state is the goal: nothing
+    about it is proved.
+
+Pseudo-code
+    PSRL-SSP, with line 9 replaced by
+
+     9  draw theta_1, ..., theta_J from mu_{t_l}
+        pi_l <- the optimal policy where playing a in s means to choose one of the rows theta_j(. | s, a)
+
+    and with the prior Dirichlet(0.001, goal=1): each pair has reached the goal once, and hardly anything else.
+
+How it maps
+    The models are laid side by side as one model with the actions (a, j), and solved by one call of the planner. With
+    J = 1, the default, this is PSRL-SSP with another prior. The goal has some weight in every row, so every policy is
+    proper in every sampled model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from goalward.agents.base import Plan, Task, register
+from goalward.agents.posterior.psrl import PSRL
+from goalward.beliefs.base import Prior
+from goalward.beliefs.dirichlet import Dirichlet
+from goalward.errors import SettingError
+from goalward.planning.replan import Planned, Replanner
+from goalward.settings import checked_integer
+from goalward.ssp.model import SSP
+
+__all__ = ["OPSRL", "side_by_side"]
+
+
+@register("opsrl")
+@dataclass(eq=False)
+class OPSRL(PSRL):
+    """Posterior sampling with a prior that hopes for the goal, and with the best of several samples in every pair."""
+
+    prior: Prior = field(default_factory=lambda: Dirichlet(0.001, goal=1.0))
+    """What is believed before anything is seen: here, that every pair has reached the goal once."""
+
+    draws: int = 1
+    """J, how many models are drawn for each plan."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_integer("draws", self.draws, 1, 1000)
+        if self.draws > 1 and self.value_limit is not None:
+            raise SettingError("value_limit needs draws=1: it rejects single samples")
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        """Lines 1 and 2."""
+        super().begin(task, rng)
+        self._joint_planner = Replanner()
+
+    def plan(self, state: int) -> Plan:
+        """Lines 7 to 9; where the model has more actions than the world, it is not kept with the plan."""
+        plan = super().plan(state)
+        return plan if self.draws == 1 else plan._replace(model=None)
+
+    def draw(self) -> tuple[SSP, Planned]:
+        """Line 9."""
+        if self.draws == 1:
+            return super().draw()
+        theta = side_by_side([self.belief.sample(self.rng, self.sharpness) for _ in range(self.draws)])
+        if self._planning_costs is not None:
+            theta = theta._replace(costs=np.repeat(self._planning_costs, self.draws, axis=1))
+        planned = self._joint_planner.solve(theta)
+        return theta, planned._replace(policy=planned.policy // self.draws)
+
+
+def side_by_side(models: list[SSP]) -> SSP:
+    """Return the model whose action a * J + j is action a of the j-th of J models; their supports may differ."""
+    first, J = models[0], len(models)
+    lengths = np.stack([np.diff(model.indptr) for model in models], axis=1).ravel()
+    indptr = np.append(0, np.cumsum(lengths))
+    # Where each row begins among the entries of all models, one model after the other.
+    offsets = np.cumsum([0, *(len(model.successors) for model in models[:-1])])
+    begins = np.stack([model.indptr[:-1] for model in models], axis=1) + offsets
+    entries = np.arange(indptr[-1]) - np.repeat(indptr[:-1] - begins.ravel(), lengths)
+    successors = np.concatenate([model.successors for model in models])[entries]
+    probabilities = np.concatenate([model.probabilities for model in models])[entries]
+    costs = np.repeat(first.costs, J, axis=1)
+    return SSP._trusted(indptr, successors, probabilities, costs, first.initial_state)

@@ -1,0 +1,107 @@
+"""Posterior sampling with other epochs, for comparison with PSRL-SSP.
+
+All of them keep PSRL's belief, draw and solve as it does, and differ in what ends an epoch only:
+
+TSDE
+    Ouyang, Gagrani, Nayyar, Jain: Learning Unknown Markov Decision Processes, a Thompson sampling approach (2017), for
+    average cost; recalled from the text. Epoch l ends at the first t with t > t_l + T_{l-1}, T_{l-1} being the length
+    of the previous epoch, or when a pair's visits have doubled. From T_0 = t_1 - t_0 = 1.
+EpisodePSRL
+    Draws at every start of an episode and nowhere else, as posterior sampling does in finite horizon. If the policy
+    cannot reach the goal, it never ends: give `learn` a step limit.
+DoublingPSRL
+    Epoch l ends when the goal has been reached twice as often as in the epoch before, at least once, or when a pair's
+    visits have doubled. It draws O(log K) times where PSRL-SSP draws O(sqrt(K)) times for the first reason. Draws are
+    samples of the posterior, so the lemma holds; the paper's bound on the number of epochs is for PSRL-SSP's rule.
+StepPSRL
+    Draws before every step.
+PosteriorMean
+    PSRL-SSP's epochs with the mean of the posterior in place of a draw: no exploration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from goalward.agents.base import Plan, Steps, Task, register
+from goalward.agents.posterior.psrl import PSRL
+from goalward.planning.replan import Planned
+from goalward.ssp.model import SSP
+
+__all__ = ["TSDE", "DoublingPSRL", "EpisodePSRL", "PosteriorMean", "StepPSRL"]
+
+
+@register("tsde")
+@dataclass(eq=False)
+class TSDE(PSRL):
+    """Posterior sampling with epochs that may grow by one step."""
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        """Start from scratch on a task."""
+        super().begin(task, rng)
+        self.t, self.t_start = 1, 0
+
+    def plan(self, state: int) -> Plan:
+        """Draw, and stop on length or doubling."""
+        T_previous = self.t - self.t_start
+        self.t_start = self.t
+        theta, planned = self.draw()
+        return Plan(
+            planned.policy,
+            stop_after_visits=self.visits + 1,
+            stop_after_steps=T_previous + 1,
+            model=theta,
+            values=planned.values,
+        )
+
+    def observe(self, steps: Steps) -> None:
+        """Learn, and keep the time."""
+        super().observe(steps)
+        self.t += len(steps.states)
+
+
+@register("psrl-doubling")
+@dataclass(eq=False)
+class DoublingPSRL(PSRL):
+    """Posterior sampling with epochs that may reach the goal twice as often as the one before."""
+
+    def plan(self, state: int) -> Plan:
+        """Draw, and stop on goals or doubling."""
+        K_previous = self.k - self.k_start
+        plan = super().plan(state)
+        return plan._replace(stop_after_goals=max(1, 2 * K_previous))
+
+
+@register("psrl-episode")
+@dataclass(eq=False)
+class EpisodePSRL(PSRL):
+    """Posterior sampling at the start of every episode."""
+
+    def plan(self, state: int) -> Plan:
+        """Draw, and stop at the goal."""
+        theta, planned = self.draw()
+        return Plan(planned.policy, stop_after_goals=1, stop_when_cut=True, model=theta, values=planned.values)
+
+
+@register("psrl-step")
+@dataclass(eq=False)
+class StepPSRL(PSRL):
+    """Posterior sampling at every step."""
+
+    def plan(self, state: int) -> Plan:
+        """Draw, and stop after one step."""
+        theta, planned = self.draw()
+        return Plan(planned.policy, stop_after_steps=1, model=theta, values=planned.values)
+
+
+@register("posterior-mean")
+@dataclass(eq=False)
+class PosteriorMean(PSRL):
+    """The optimal policy of the mean of the posterior, in PSRL-SSP's epochs."""
+
+    def draw(self) -> tuple[SSP, Planned]:
+        """Return the expected model and its solution."""
+        mean = self.belief.mean()
+        return mean, self.solve(mean)

@@ -1,0 +1,139 @@
+"""Agents on disk: their settings, their task and what they have learnt.
+
+An agent is written as plain data and arrays (see `goalward.archive`) and made again by its class: begun on its task,
+then given what it had learnt. Only algorithms of the registry can be read back, and nothing in a file is executed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+import numpy as np
+
+from goalward import archive
+from goalward.agents.base import Learner, Task, registry
+from goalward.beliefs.base import LARGEST_NUMBER, Prior
+from goalward.beliefs.base import registry as priors
+from goalward.continuous.box_task import BoxTask
+from goalward.continuous.task import GoalTask
+from goalward.errors import FileError, GoalwardError, SettingError, ShapeError
+from goalward.seeds import generator
+from goalward.settings import checked_integer
+from goalward.ssp.checks import checked_costs, checked_state
+from goalward.ssp.model import SSP
+from goalward.worlds.base import make
+
+__all__ = ["check_place", "load", "read", "save"]
+
+FORMAT, VERSION = "goalward-agent", 1
+MODEL = ("indptr", "successors", "probabilities", "costs", "initial_state", "give_up")
+
+
+def save(agent: Learner, path: str | Path, about: Mapping[str, Any] | None = None) -> None:
+    """Write an agent that has learnt, with some plain data about where it comes from."""
+    task = getattr(agent, "task", None)
+    if task is None:
+        raise SettingError(f"{agent.name} has not learnt anything yet; save the agent of a run: run.agent")
+    tree = {
+        "agent": agent.name,
+        "settings": {name: encode(getattr(agent, name)) for name in agent.settings()},
+        "given": {name: encode(value) for name, value in agent.given.items()},
+        "task": encode_task(task),
+        "learnt": agent.to_state(),
+        "about": dict(about or {}),
+    }
+    archive.write(Path(path), FORMAT, VERSION, tree)
+
+
+def load(path: str | Path) -> Learner:
+    """Read an agent; go on with it by ``learn(agent, world, ..., resume=True)``."""
+    return read(path)[0]
+
+
+def read(path: str | Path) -> tuple[Learner, dict[str, Any]]:
+    """Read an agent and what was written about it."""
+    tree = archive.read(Path(path), FORMAT, VERSION)
+    try:
+        kind = registry.find(tree["agent"])
+        settings = {name: decode(value) for name, value in tree["settings"].items()}
+        agent = kind(**settings)
+        agent.given = {name: decode(value) for name, value in tree["given"].items()}
+        # The generator is a placeholder: a run that goes on with the agent brings its own seed.
+        task: Any = decode_task(tree["task"])
+        if isinstance(task, BoxTask) != kind.continuous:
+            raise ValueError(f"{kind.name} does not learn in a task of this kind")
+        agent.begin(task, generator(0))
+        agent.restore(tree["learnt"])
+        return agent, tree["about"]
+    except (GoalwardError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError) as error:
+        raise FileError(f"{path}: the saved agent cannot be made again ({error})") from None
+
+
+def check_place(path: Path) -> None:
+    """Raise FileError if an agent could not be saved there, so that this is known before it has learnt."""
+    folder = path.absolute().parent
+    try:
+        if path.is_dir():
+            raise FileError(f"{path}: is a folder; name a file to keep the agent in, such as {path / 'agent.npz'}")
+        if not folder.is_dir():
+            raise FileError(f"{path}: there is no folder {folder} to keep the agent in; make it first")
+        with NamedTemporaryFile(dir=folder, prefix=path.name, suffix=".part"):
+            pass
+    except OSError as error:
+        raise FileError(
+            f"{path}: the agent cannot be kept there ({error.strerror or error}); name a file that can be written"
+        ) from None
+
+
+def encode(value: Any) -> Any:
+    """Return a setting as a part of a tree."""
+    if isinstance(value, Prior):
+        return {"prior": value.to_state()}
+    if isinstance(value, SSP):
+        return {"model": {name: getattr(value, name) for name in MODEL}}
+    return value
+
+
+def encode_task(task: Task | BoxTask) -> dict[str, Any]:
+    """Return a task as a part of a tree."""
+    if isinstance(task, Task):
+        return {name: getattr(task, name) for name in ("costs", "initial_state", "episodes", "give_up")}
+    if task.origin is None:
+        raise SettingError(
+            "an agent that learnt in a goal task made of functions or an environment cannot be saved: functions are not"
+            " data. Register the task as a world, or learn in gw.worlds.make(id)"
+        )
+    return {"world": task.origin["id"], "settings": dict(task.origin["settings"]), "episodes": task.episodes}
+
+
+def decode_task(state: dict[str, Any]) -> Task | BoxTask:
+    """Return the task in a file."""
+    if "world" in state:
+        world = make(state["world"], **state["settings"])
+        if not isinstance(world, GoalTask):
+            raise ValueError(f"{state['world']} is not a goal task with continuous states")
+        return world.told(checked_integer("episodes", state["episodes"], 1, LARGEST_NUMBER))
+    costs = np.array(state["costs"], dtype=np.float64)
+    if costs.ndim != 2 or not costs.size:
+        raise ShapeError(f"costs has shape {costs.shape}; it must be states by actions")
+    costs = checked_costs(costs, costs != np.inf)
+    episodes = checked_integer("episodes", state["episodes"], 1, LARGEST_NUMBER)
+    give_up = state.get("give_up")
+    if give_up is not None and give_up != costs.shape[1] - 1:
+        raise ShapeError(f"give_up is {give_up!r}; it must be the last action, {costs.shape[1] - 1}, or nothing")
+    return Task(costs, checked_state(state["initial_state"], len(costs)), episodes, give_up)
+
+
+def decode(value: Any) -> Any:
+    """Return a setting from its part of a tree."""
+    if isinstance(value, dict) and "prior" in value:
+        kind = priors.find(value["prior"]["kind"])
+        if not isinstance(kind, type):
+            raise ValueError(f"{kind.name} is not the class of a prior")
+        return kind.from_state(value["prior"])
+    if isinstance(value, dict) and "model" in value:
+        return SSP.from_rows(**value["model"])
+    return value

@@ -1,0 +1,110 @@
+"""PSRL-SSP on the cells of a box: the paper's way with continuous states.
+
+The box is cut into equal cells, which are the states of PSRL-SSP (see `psrl.py`); a step into the goal set leads to its
+goal. Where a cell leads depends on where in the cell the agent is, so the cells are not a Markov model of the task and
+nothing about the algorithm is proved here. It is the baseline of continuous PSRL-SSP.
+
+A policy on cells may drive the task in a circle for ever, although the drawn model says that it reaches the goal. The
+epochs of PSRL-SSP then last until the visits of a pair have doubled, so a later circle takes longer. Those of TSDE (see
+`psrl_variants.py`) also end after one step more than the last epoch took.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+import numpy as np
+
+from goalward.agents.base import Steps, Task, register
+from goalward.agents.posterior.psrl import PSRL
+from goalward.agents.posterior.psrl_variants import TSDE
+from goalward.arrays import Floats, Int64s
+from goalward.beliefs.base import Prior
+from goalward.beliefs.dirichlet import Dirichlet
+from goalward.continuous.base import BoxPlan, ContinuousAgent
+from goalward.continuous.box_task import BoxSteps, BoxTask, check_costs
+from goalward.errors import SettingError
+from goalward.settings import checked_choice, checked_integer
+
+__all__ = ["AggregatedPSRL"]
+
+MOST_CELLS = 100_000
+EPOCHS = {"psrl": PSRL, "tsde": TSDE}
+
+
+@register("aggregated-psrl")
+@dataclass(eq=False)
+class AggregatedPSRL(ContinuousAgent):
+    """PSRL-SSP on equal cells of a box, as in the paper's experiment with the mountain car."""
+
+    cells: int | Sequence[int] = 12
+    """The number of cells on each axis, or one list entry for each. The paper's mountain car has 18 by 7."""
+
+    prior: Prior = field(default_factory=Dirichlet)
+    """What is believed about the cells' kernel before anything is seen."""
+
+    epochs: str = "psrl"
+    """Whose epochs: those of "psrl", or those of "tsde", which end sooner where a policy drives in a circle."""
+
+    def __post_init__(self) -> None:
+        checked_choice("epochs", self.epochs, EPOCHS)
+        for number in self.cells if isinstance(self.cells, list | tuple) else [self.cells]:
+            checked_integer("cells", number, 1)
+
+    def begin(self, task: BoxTask, rng: np.random.Generator) -> None:  # type: ignore[override]
+        """Cut the box, and start PSRL-SSP on the cells."""
+        super().begin(task, rng)
+        m = task.dimensions
+        shape = [self.cells] * m if isinstance(self.cells, int) else [int(number) for number in self.cells]
+        if len(shape) != m:
+            raise SettingError(f"cells is {self.cells!r}; the task has {m} dimensions: give {m} numbers, or one")
+        if math.prod(shape) > MOST_CELLS:
+            raise SettingError(f"cells is {self.cells!r}: {math.prod(shape):,} cells; at most {MOST_CELLS:,} fit")
+        self._shape: Int64s = np.array(shape, dtype=np.int64)
+        self._width: Floats = (task.high - task.low) / self._shape
+        places = np.stack(np.unravel_index(np.arange(math.prod(shape)), shape), axis=1)
+        self._centres: Floats = task.low + (places + 0.5) * self._width
+        costs = check_costs(task.cost(self._centres), self._centres, task.actions)
+        self.table: PSRL = EPOCHS[self.epochs](self.prior)
+        self.table.begin(Task(costs, 0, task.episodes), rng)
+
+    def cell_of(self, states: Floats) -> Int64s:
+        """Return the numbers of the cells in which some states lie."""
+        place = np.floor((states - self.task.low) / self._width).astype(np.int64).clip(0, self._shape - 1)
+        return np.asarray(np.ravel_multi_index(tuple(place.T), tuple(self._shape)), dtype=np.int64)
+
+    def plan(self, state: Floats) -> BoxPlan:
+        """Plan on the cells."""
+        plan = self.table.plan(int(self.cell_of(state[np.newaxis])[0]))
+        policy, limits = plan.policy, self.table.visits + 1
+        visits = np.zeros(limits.shape, dtype=np.int64)
+        steps_left = count(-1 if plan.stop_after_steps is None else plan.stop_after_steps - 1, -1)
+
+        def cell(point: Floats) -> int:
+            return int(self.cell_of(point[np.newaxis])[0])
+
+        def seen_enough(point: Floats, action: int) -> bool:
+            pair = cell(point), action
+            visits[pair] += 1
+            return next(steps_left) == 0 or bool(visits[pair] >= limits[pair])
+
+        return BoxPlan(
+            lambda point, chance: int(policy[cell(point)]),
+            seen_enough,
+            plan.stop_after_goals,
+            points=self._centres,
+            values=plan.values,
+        )
+
+    def observe(self, steps: BoxSteps) -> None:  # type: ignore[override]
+        """Learn from the cells of what happened."""
+        ends = np.where(steps.reached, self.table.task.goal, self.cell_of(steps.next_states))
+        self.table.observe(Steps(self.cell_of(steps.states), steps.actions, steps.costs, ends))
+
+    def restart(self) -> None:
+        """Note that the next step starts an episode although the last one did not reach the goal."""
+        self.table.rng = self.rng
+        self.table.restart()

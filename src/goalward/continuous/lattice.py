@@ -1,0 +1,237 @@
+"""A continuous goal task as a stochastic shortest path problem on a lattice.
+
+Definition
+    Nodes lie evenly on each axis of a box, on non-periodic axes from bound to bound. A function f on the nodes is
+    extended to the box by multilinear interpolation: the corners of the cell around a point x have weights w_j(x) >= 0
+    that sum to 1, and f(x) = sum of w_j(x) f(corner j).
+
+The chain
+    A model says that action a leads from x to y. On the lattice it leads from the node x to the corners of the cell
+    around y with probabilities w_j(y), or to the goal if y lies in the goal set. Points outside the box are moved to
+    its surface; periodic axes wrap around. If y is random, it is replaced by a few equally likely points. The weights
+    have the right mean, so this is a Markov chain approximation (Kushner and Dupuis): its error is the variance that
+    the weights add, at most a quarter of the squared cell in each axis.
+
+Nodes in the goal set are merged into the goal. The other nodes are the states, in the order of the lattice.
+
+Giving up
+    The SSP has one action more than the task. It costs `give_up` and leads to the goal. So every value is at most
+    `give_up`, whatever the model says; where the model's own value is smaller, the extra action changes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from goalward.arrays import Bools, Floats, Int32s, Int64s
+from goalward.continuous.box_task import BoxTask, box_task
+from goalward.errors import SettingError, StateError
+from goalward.jit import exercise, kernel
+from goalward.ssp.checks import LEAST_PROBABILITY
+from goalward.ssp.model import SSP
+
+__all__ = ["Lattice"]
+
+
+class LatticeArrays(NamedTuple):
+    """The lattice as kernels take it: the axes, and the state of each node."""
+
+    low: Floats
+    spacing: Floats
+    nodes: Int64s
+    periodic: Bools
+    state_of: Int32s
+
+
+class Lattice:
+    """Nodes over a box, with the states and the goal of an SSP.
+
+    Parameters
+    ----------
+    task
+        The box and the goal set.
+    nodes
+        The number of nodes on each axis.
+
+    Attributes
+    ----------
+    points
+        The nodes that are not in the goal set, ``[S, m]``: the states of the SSP.
+    spacing
+        The distance between neighbouring nodes on each axis.
+    """
+
+    def __init__(self, task: BoxTask, nodes: Sequence[int]):
+        self.task = task
+        low, high, self.periodic = task.low, task.high, task.periodic
+        self.nodes: Int64s = np.array(nodes, dtype=np.int64)
+        self.spacing: Floats = (high - low) / np.where(self.periodic, self.nodes, self.nodes - 1)
+        axes = [low[i] + self.spacing[i] * np.arange(self.nodes[i]) for i in range(len(low))]
+        points = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+        inside = task.goal(points)
+        if not inside.any():
+            raise SettingError(
+                f"no node of the lattice of {' x '.join(map(str, self.nodes))} nodes lies in the goal set; the nodes"
+                f" are {', '.join(f'{width:.3g}' for width in self.spacing)} apart: use more nodes, or a wider goal"
+            )
+        if inside.all():
+            raise SettingError("every node of the lattice lies in the goal set; there is nothing to learn")
+        self.points: Floats = np.ascontiguousarray(points[~inside])
+        # The state of each node; goal nodes have the number of the goal.
+        self.state_of: Int32s = np.full(len(points), len(self.points), dtype=np.int32)
+        self.state_of[~inside] = np.arange(len(self.points))
+
+    @property
+    def states(self) -> int:
+        """S, the number of nodes outside the goal set."""
+        return len(self.points)
+
+    @property
+    def arrays(self) -> LatticeArrays:
+        """The lattice as kernels take it."""
+        return LatticeArrays(self.task.low, self.spacing, self.nodes, self.periodic, self.state_of)
+
+    def model(self, successors: Floats, costs: Floats, give_up: float) -> SSP:
+        """Return the SSP of a model.
+
+        Parameters
+        ----------
+        successors
+            ``[S, A, q, m]``: the q equally likely points to which each pair leads.
+        costs
+            ``[S, A]``.
+        give_up
+            The cost of the extra action.
+        """
+        S, A, q, m = successors.shape
+        if not np.isfinite(successors).all():
+            raise StateError("the model leads to states that are not finite; the changes of the state are too large")
+        flat = self.task.folded(successors.reshape(-1, m))
+        most = min(q << m, S + 1)
+        indptr = np.zeros(S * (A + 1) + 1, dtype=np.int64)
+        room = S * (A * most + 1)
+        targets, weights = np.empty(room, dtype=np.int32), np.empty(room)
+        reached = self.task.goal(flat)
+        used = write_rows(flat, reached, q, A, self.arrays, S, indptr, targets, weights)
+        full = np.concatenate([costs, np.full((S, 1), give_up)], axis=1)
+        return SSP._trusted(indptr, targets[:used].copy(), weights[:used].copy(), full, 0)
+
+    def interpolate(self, points: Floats, values: Floats) -> Floats:
+        """Return the value at some points, ``[n, m]``, of a function on the states; it is 0 in the goal set."""
+        out, folded = np.empty(len(points)), self.task.folded(points)
+        reached = self.task.goal(folded)
+        interpolate_values(folded, reached, self.arrays, values, out)
+        return out
+
+
+@kernel
+def corners(point: Floats, lattice: LatticeArrays, numbers: Int64s, weights: Floats) -> None:
+    """Write the node and the weight of each corner of the cell around a point."""
+    low, spacing, nodes, periodic, _ = lattice
+    count = 1
+    numbers[0] = 0
+    weights[0] = 1.0
+    for axis in range(len(low)):
+        place = (point[axis] - low[axis]) / spacing[axis]
+        n = nodes[axis]
+        if periodic[axis]:
+            place -= n * math.floor(place / n)
+            lower = min(int(place), n - 1)
+            upper = lower + 1 if lower + 1 < n else 0
+        else:
+            place = min(max(place, 0.0), n - 1.0)
+            lower = min(int(place), n - 2)
+            upper = lower + 1
+        share = min(place - lower, 1.0)
+        for corner in range(count):
+            number = numbers[corner] * n
+            weight = weights[corner]
+            numbers[corner] = number + lower
+            weights[corner] = weight * (1.0 - share)
+            numbers[count + corner] = number + upper
+            weights[count + corner] = weight * share
+        count *= 2
+
+
+@kernel
+def write_rows(
+    points: Floats,
+    reached: Bools,
+    q: int,
+    A: int,
+    lattice: LatticeArrays,
+    S: int,
+    indptr: Int64s,
+    targets: Int32s,
+    weights: Floats,
+) -> int:
+    """Write the rows of the SSP, sorted, merged and without zeros; return the number of entries."""
+    size = 1 << len(lattice.low)
+    numbers = np.empty(size, np.int64)
+    shares = np.empty(size)
+    end = 0
+    pair = 0
+    for state in range(S):
+        for action in range(A):
+            begin = end
+            for draw in range(q):
+                entry = pair * q + draw
+                count = size
+                if reached[entry]:
+                    count = 1
+                    shares[0] = 1.0
+                else:
+                    corners(points[entry], lattice, numbers, shares)
+                for corner in range(count):
+                    if shares[corner] < q * LEAST_PROBABILITY:
+                        continue
+                    target = S if reached[entry] else lattice.state_of[numbers[corner]]
+                    place = end
+                    while place > begin and targets[place - 1] > target:
+                        place -= 1
+                    if place > begin and targets[place - 1] == target:
+                        weights[place - 1] += shares[corner] / q
+                        continue
+                    for other in range(end, place, -1):
+                        targets[other] = targets[other - 1]
+                        weights[other] = weights[other - 1]
+                    targets[place] = target
+                    weights[place] = shares[corner] / q
+                    end += 1
+            indptr[state * (A + 1) + action + 1] = end
+            pair += 1
+        targets[end] = S
+        weights[end] = 1.0
+        end += 1
+        indptr[(state + 1) * (A + 1)] = end
+    return end
+
+
+@kernel
+def interpolate_values(points: Floats, reached: Bools, lattice: LatticeArrays, values: Floats, out: Floats) -> None:
+    """Write the interpolated value at each point."""
+    size = 1 << len(lattice.low)
+    numbers = np.empty(size, np.int64)
+    shares = np.empty(size)
+    for i in range(len(points)):
+        out[i] = 0.0
+        if reached[i]:
+            continue
+        corners(points[i], lattice, numbers, shares)
+        for corner in range(size):
+            state = lattice.state_of[numbers[corner]]
+            if state < len(values):
+                out[i] += shares[corner] * values[state]
+
+
+@exercise
+def exercise_lattice() -> None:
+    """Build the SSP of a small lattice, and interpolate on it."""
+    task = box_task([0.0], [1.0], 1, lambda points: np.asarray(points[:, 0] > 0.9), 1.0, False)
+    lattice = Lattice(task, [2])
+    model = lattice.model(np.full((1, 1, 1, 1), 0.5), np.ones((1, 1)), 10.0)
+    lattice.interpolate(np.full((1, 1), 0.5), np.ones(model.states))

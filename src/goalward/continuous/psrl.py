@@ -1,0 +1,213 @@
+"""Continuous PSRL-SSP: posterior sampling for goal tasks with continuous states.
+
+The epochs are those of PSRL-SSP (see `psrl.py`); the model that is drawn is smooth dynamics instead of a table. Nothing
+about this algorithm is proved. docs/agents/continuous_psrl.md says what is published and what is not.
+
+Pseudo-code
+     1  Input: the box, the goal set, the costs; D features, a lattice over the box
+     2  t <- 1, l <- 0, K_{-1} <- 0, t_0 <- 0, k_{t_0} <- 0; give_up <- the largest cost times all nodes of all axes
+     3  for episodes k = 1, ..., K:
+     4      while x_t is not in the goal set:
+     5          if k - k_{t_l} > K_{l-1} or det(I + sum phi phi^T) of some action has doubled since t_l:
+     6              K_l <- k - k_{t_l}
+     7              l <- l + 1, t_l <- t, k_{t_l} <- k
+     8              repeat at most `draws` times:
+     9                  draw dynamics and noise from the posterior
+    10                  V_l <- the optimal values on the lattice, where giving up costs give_up
+    11                  until V_l(x_t) < give_up
+    12              if no draw passed: give_up <- 2 give_up, solve the last draw again
+    13          play a_t, which minimises c(x_t, a) + E V_l(x') under the draw, observe x_{t+1}
+    14          update the posterior
+
+Giving up
+    A sampled model may not lead to the goal. The paper's theory asks for a prior on models whose values are at most
+    some B. Here B is called give_up: the planner may give up for that cost in every state, so values are bounded, and
+    a draw that gives up where the agent stands is outside the prior's support and drawn again. B is not known, so it
+    doubles when `draws` draws in a row are outside, as EB-SSP doubles its estimate. Where the plan sees no difference
+    between the actions, because it gives up around the agent, the agent plays a random one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from goalward.agents.base import register
+from goalward.arrays import Floats
+from goalward.continuous.base import BoxPlan, ContinuousAgent
+from goalward.continuous.box_task import BoxSteps, BoxTask, check_costs
+from goalward.continuous.lattice import Lattice
+from goalward.continuous.regression import Dynamics, FourierRegression
+from goalward.continuous.regression_kernels import update_inverse
+from goalward.errors import SettingError
+from goalward.planning.solve import Solution, solve_all
+from goalward.settings import checked_integer, checked_number
+
+__all__ = ["ContinuousPSRL"]
+
+MOST_DIMENSIONS = 4
+MOST_NODES = 1_000_000
+NODES = {1: 201, 2: 61, 3: 25, 4: 15}
+SWALLOWED = 0.25
+"""Noise below this share of the distance between nodes is left out of the lattice: interpolation adds as much."""
+
+
+@register("continuous-psrl")
+@dataclass(eq=False)
+class ContinuousPSRL(ContinuousAgent):
+    """Posterior sampling in a box of at most four dimensions; the length scale and the noise are learnt."""
+
+    features: int | None = None
+    """D, the number of random Fourier features; by default 16 times 2^m in m dimensions."""
+
+    nodes: int | Sequence[int] | None = None
+    """The nodes of the lattice on each axis, or one list entry for each; by default 201, 61, 25, 15 in 1, 2, 3, 4
+    dimensions."""
+
+    draws: int = 8
+    """How many draws in a row may give up before giving up gets dearer."""
+
+    tolerance: float = 1e-3
+    """The relative precision of the values of a draw on the lattice, which is proved."""
+
+    def __post_init__(self) -> None:
+        if self.features is not None:
+            checked_integer("features", self.features, 1, 4096)
+        for number in self.nodes if isinstance(self.nodes, list | tuple) else [self.nodes]:
+            if number is not None:
+                checked_integer("nodes", number, 3)
+        checked_integer("draws", self.draws, 1)
+        checked_number("tolerance", self.tolerance, high=1.0, open=True)
+
+    def begin(self, task: BoxTask, rng: np.random.Generator) -> None:  # type: ignore[override]
+        """Lines 1 and 2."""
+        super().begin(task, rng)
+        m = task.dimensions
+        if m > MOST_DIMENSIONS:
+            raise SettingError(
+                f"the task has {m} dimensions; {self.name} plans on a lattice and takes at most {MOST_DIMENSIONS}:"
+                " leave coordinates out that hardly matter, with read= or a wrapper, or split the task"
+            )
+        self._lattice = Lattice(task, self.nodes_of_axes(m))
+        self._costs = check_costs(task.cost(self._lattice.points), self._lattice.points, task.actions)
+        self.belief = FourierRegression(task, 16 << m if self.features is None else self.features, rng)
+        self.k = 1  # the current episode
+        self.k_start = 0  # k_{t_l}, the episode in which the current epoch began
+        self.give_up = float(self._costs.max() * self._lattice.nodes.sum())
+        self.rejections = 0
+        self._phi: tuple[float, Floats] = (math.nan, np.empty((0, 0)))
+        self._previous: Solution | None = None
+
+    def nodes_of_axes(self, m: int) -> list[int]:
+        """Return the number of nodes on each axis."""
+        given = NODES[m] if self.nodes is None else self.nodes
+        nodes = [given] * m if isinstance(given, int) else [int(number) for number in given]
+        if len(nodes) != m:
+            raise SettingError(f"nodes is {self.nodes!r}; the task has {m} dimensions: give {m} numbers, or one")
+        if math.prod(nodes) > MOST_NODES:
+            raise SettingError(
+                f"nodes is {self.nodes!r}: {math.prod(nodes):,} nodes in {m} dimensions; at most {MOST_NODES:,} fit"
+            )
+        return nodes
+
+    def plan(self, state: Floats) -> BoxPlan:
+        """Lines 6 to 12."""
+        K_previous = self.k - self.k_start
+        self.k_start = self.k
+        dynamics, values = self.draw(state)
+        policy = LookAhead(self, dynamics, values)
+        information = Information(self.belief)
+        return BoxPlan(
+            policy.choose,
+            information.has_doubled,
+            stop_after_goals=K_previous + 1,
+            points=self._lattice.points,
+            values=values,
+        )
+
+    def observe(self, steps: BoxSteps) -> None:  # type: ignore[override]
+        """Line 14, and k as far as it has come."""
+        self.belief.update(steps)
+        self.k += int(np.count_nonzero(steps.reached))
+
+    def draw(self, state: Floats) -> tuple[Dynamics, Floats]:
+        """Lines 8 to 12: draw a model that does not give up in a state, and return it with its values."""
+        for _ in range(self.draws):
+            dynamics = self.belief.sample(self.rng)
+            values = self.solve(dynamics)
+            if self._lattice.interpolate(state[np.newaxis], values)[0] < self.give_up * (1.0 - self.tolerance):
+                return dynamics, values
+            self.rejections += 1
+        self.give_up *= 2.0
+        return dynamics, self.solve(dynamics)
+
+    def solve(self, dynamics: Dynamics) -> Floats:
+        """Return the optimal values of a model on the lattice, from those of the model before."""
+        points = self._lattice.points
+        if self._phi[0] != self.belief.length:
+            self._phi = (self.belief.length, self.belief.features(points))
+        moved = self.belief.moved(points, self._phi[1], dynamics)
+        model = self._lattice.model(moved[:, :, np.newaxis, :] + self.shifts(dynamics), self._costs, self.give_up)
+        self._previous = solve_all(model, self.tolerance, self._previous)
+        return self._previous.values
+
+    def shifts(self, dynamics: Dynamics) -> Floats:
+        """Return the noise as equally likely shifts ``[q, m]`` of the same mean and variance."""
+        m = len(dynamics.noise)
+        axes = np.flatnonzero(dynamics.noise > SWALLOWED * self._lattice.spacing)
+        shifts = np.zeros((2 * len(axes) + 1, m))
+        for place, axis in enumerate(axes):
+            width = dynamics.noise[axis] * math.sqrt(len(axes) + 0.5)
+            shifts[2 * place + 1, axis], shifts[2 * place + 2, axis] = width, -width
+        return shifts
+
+    def notes(self) -> dict[str, int | float | str]:
+        """Return what was chosen and how many draws gave up."""
+        return {
+            "length_scale": self.belief.length,
+            "signal_to_noise": self.belief.ratio,
+            "rejected_draws": self.rejections,
+            "give_up": self.give_up,
+        }
+
+
+class LookAhead:
+    """Line 13: one step ahead from the true state, the values of the lattice from then on."""
+
+    def __init__(self, agent: ContinuousPSRL, dynamics: Dynamics, values: Floats):
+        self.belief, self.lattice, self.task = agent.belief, agent._lattice, agent.task
+        self.dynamics, self.values = dynamics, values
+        self.shifts = agent.shifts(dynamics)
+        self.flat = agent.give_up * agent.tolerance
+
+    def choose(self, state: Floats, chance: float) -> int:
+        """Return the action of the least expected cost; a random one where the plan sees no difference."""
+        point = state[np.newaxis]
+        moved = self.belief.moved(point, self.belief.features(point), self.dynamics)[0]
+        ends = (moved[:, np.newaxis, :] + self.shifts).reshape(-1, len(state))
+        ahead = self.lattice.interpolate(ends, self.values).reshape(len(moved), -1).mean(axis=1)
+        totals = self.task.cost(point)[0] + ahead
+        if ahead.min() >= self.values.max() - self.flat and np.ptp(totals) <= self.flat:
+            return int(chance * len(totals))
+        return int(np.argmin(totals))
+
+
+class Information:
+    """The second condition of line 5: det(I + sum phi phi^T) of the steps of an action since the plan was made."""
+
+    def __init__(self, belief: FourierRegression):
+        self.belief = belief
+        self.inverses: dict[int, Floats] = {}
+        self.gains: Floats = np.zeros(len(belief.gram))
+        self.room: Floats = np.empty(belief.size)
+
+    def has_doubled(self, state: Floats, action: int) -> bool:
+        """Add a step; return whether the determinant of its action has doubled since the plan was made."""
+        if action not in self.inverses:
+            self.inverses[action] = self.belief.inverses[action].copy()
+        phi = self.belief.features(state[np.newaxis])[0]
+        self.gains[action] += math.log1p(update_inverse(self.inverses[action], phi, self.room))
+        return bool(self.gains[action] >= math.log(2.0))

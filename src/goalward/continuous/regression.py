@@ -1,0 +1,272 @@
+"""A belief about smooth dynamics: Bayesian linear regression on random Fourier features.
+
+Model
+    From the state x, action a leads to x' with
+
+        (x' - x) / span = W_a^T phi(x) + noise,     noise_i ~ N(0, sigma_i^2),
+
+    where span is the side of the box in each coordinate. The features are
+
+        phi(x) = [ sqrt(2 / D) cos(z omega_j / l + b_j), j = 1..D;  1;  z ],   omega_j ~ N(0, I), b_j ~ U[0, 2 pi],
+
+    with z the state brought to [-1, 1], and the cosine and sine of the angle for coordinates that wrap around. The D
+    cosines approximate a Gaussian process with a squared exponential kernel of length l (Rahimi and Recht 2007).
+
+Prior
+    sigma_i^2 ~ inverse gamma(a_0, b_0) and, given it, all entries of column i of W_a ~ N(0, sigma_i^2 r^2). It is
+    conjugate: with G_a = sum phi phi^T and M_a = sum phi y^T over the steps of action a, N steps in all,
+
+        W_a | sigma ~ N(L_a^-1 M_a, sigma_i^2 L_a^-1),  L_a = G_a + I / r^2,
+        sigma_i^2  ~ inverse gamma(a_0 + N / 2, b_i),   b_i = b_0 + 1/2 sum y_i^2 - 1/2 sum_a M_ai^T L_a^-1 M_ai.
+
+Length and ratio
+    l and r maximise the marginal likelihood, whose logarithm is, up to a constant,
+
+        -1/2 m sum_a log det(I + r^2 G_a) - (a_0 + N / 2) sum_i log b_i,
+
+    over a table of both, again whenever the number of steps has grown by half. At most 4,096 steps, evenly spread over
+    all, take part in this choice. Everything else uses all steps.
+
+Walls
+    A step from the inside that ends on the surface of the box was stopped there, which no smooth function describes. It
+    is not learnt. A step that starts on the surface is.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goalward.arrays import Bools, Floats, Int64s
+from goalward.continuous.box_task import BoxSteps, BoxTask
+from goalward.continuous.regression_kernels import (
+    add_steps,
+    cholesky,
+    cosines,
+    products,
+    solve_lower,
+    solve_upper,
+    update_inverse,
+)  # fmt: skip
+
+__all__ = ["Dynamics", "FourierRegression"]
+
+LENGTHS = (0.3, 0.45, 0.7, 1.0, 1.5, 2.2, 3.3, 5.0)
+RATIOS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
+FIRST_LENGTH, FIRST_RATIO = 0.7, 10.0
+SHAPE, SCALE = 1.0, 1e-6
+"""a_0 and b_0: before anything is seen, the noise is about a thousandth of the box."""
+FIRST_CHOICE, GROWTH = 20, 1.5
+LARGEST_CHANGE = 1e6  # of a state in one step, in units of the box; more is not what was seen in it
+CHUNK = 4096
+
+
+class Dynamics(NamedTuple):
+    """One sampled model: the weights ``[A, d, m]``, and the noise ``[m]``, in units of the state."""
+
+    weights: Floats
+    noise: Floats
+
+
+class FourierRegression:
+    """A distribution over smooth dynamics in a box.
+
+    Parameters
+    ----------
+    task
+        The box and the number of actions.
+    features
+        D, the number of cosines.
+    rng
+        Draws the frequencies and phases of the features.
+
+    Attributes
+    ----------
+    length, ratio
+        l and r as chosen last.
+    gram, moments
+        G_a ``[A, d, d]``, its lower half alone, and M_a ``[A, d, m]``.
+    inverses
+        (I + G_a)^-1 ``[A, d, d]``.
+    """
+
+    def __init__(self, task: BoxTask, features: int, rng: np.random.Generator):
+        self.task = task
+        self.span: Floats = task.high - task.low
+        self.embedded = task.dimensions + int(np.count_nonzero(task.periodic))
+        self.frequencies = rng.standard_normal((self.embedded, features))
+        self.phases = rng.uniform(0.0, 2.0 * np.pi, features)
+        self.length, self.ratio = FIRST_LENGTH, FIRST_RATIO
+        self.states: Floats = np.empty((0, task.dimensions))
+        self.actions: Int64s = np.empty(0, dtype=np.int64)
+        self.changes: Floats = np.empty((0, task.dimensions))
+        self.chosen_at = 0
+        self.squares: Floats = np.zeros(task.dimensions)
+        self.accumulate(0)
+
+    @property
+    def size(self) -> int:
+        """d, the number of features with the constant and the linear ones."""
+        return len(self.phases) + 1 + self.embedded
+
+    @property
+    def steps(self) -> int:
+        """N, the number of steps learnt."""
+        return len(self.actions)
+
+    def features(self, states: Floats, length: float | None = None) -> Floats:
+        """Return phi at some states, ``[n, d]``."""
+        z = 2.0 * (states - self.task.low) / self.span - 1.0
+        wraps = self.task.periodic
+        if wraps.any():
+            z = np.concatenate([z[:, ~wraps], np.cos(np.pi * z[:, wraps]), np.sin(np.pi * z[:, wraps])], axis=1)
+        phi = np.empty((len(z), self.size))
+        cosines(np.ascontiguousarray(z), self.frequencies, self.phases, self.length if length is None else length, phi)
+        return phi
+
+    def update(self, steps: BoxSteps) -> None:
+        """Learn from steps by Bayes' rule, and choose length and ratio again if there are enough new ones."""
+        inside = ~self.on_surface(steps.next_states) | self.on_surface(steps.states)
+        before = self.steps
+        change = (steps.next_states[inside] - steps.states[inside]) / self.span
+        wraps = self.task.periodic
+        change[:, wraps] -= np.rint(change[:, wraps])
+        self.states = np.concatenate([self.states, steps.states[inside]])
+        self.actions = np.concatenate([self.actions, steps.actions[inside]])
+        self.changes = np.concatenate([self.changes, change])
+        self.squares = self.squares + (change**2).sum(axis=0)
+        if self.steps >= max(FIRST_CHOICE, GROWTH * self.chosen_at):
+            length = self.length
+            self.choose()
+            self.chosen_at = self.steps
+            if self.length != length:
+                before = 0
+        self.accumulate(before)
+
+    def on_surface(self, states: Floats) -> Bools:
+        """Return which states lie on the surface of the box."""
+        touches = ((states <= self.task.low) | (states >= self.task.high)) & ~self.task.periodic
+        return np.asarray(touches.any(axis=1))
+
+    def accumulate(self, first: int) -> None:
+        """Add the steps from the first one on to G and M; start from nothing if that is number 0."""
+        if first == 0:
+            A, d = self.task.actions, self.size
+            self.gram: Floats = np.zeros((A, d, d))
+            self.moments: Floats = np.zeros((A, d, self.task.dimensions))
+            self.inverses: Floats = np.tile(np.eye(d), (A, 1, 1))
+        room = np.empty(self.size)
+        for start in range(first, self.steps, CHUNK):
+            part = slice(start, min(start + CHUNK, self.steps))
+            phi = self.features(self.states[part])
+            add_steps(phi, self.actions[part], self.changes[part], self.gram, self.moments)
+            for row, action in zip(phi, self.actions[part].tolist(), strict=True):
+                update_inverse(self.inverses[action], row, room)
+
+    def choose(self) -> None:
+        """Set length and ratio to those of the largest marginal likelihood."""
+        part = np.unique(np.linspace(0, self.steps - 1, min(self.steps, CHUNK)).astype(np.int64))
+        states, actions, changes = self.states[part], self.actions[part], self.changes[part]
+        squares = (changes**2).sum(axis=0)
+        best = -np.inf
+        for length in LENGTHS:
+            gram, moments = np.zeros(self.gram.shape), np.zeros(self.moments.shape)
+            add_steps(self.features(states, length), actions, changes, gram, moments)
+            for ratio in RATIOS:
+                score = evidence(gram, moments, squares, len(part), ratio)
+                if score > best:
+                    best, self.length, self.ratio = score, length, ratio
+
+    def posterior(self) -> Posterior:
+        """Return the parameters of the posterior at the chosen length and ratio."""
+        return posterior(self.gram, self.moments, self.squares, self.ratio)
+
+    def sample(self, rng: np.random.Generator) -> Dynamics:
+        """Draw the noise and the weights."""
+        means, factors, scales, _ = self.posterior()
+        deviations = np.sqrt(scales / rng.gamma(SHAPE + 0.5 * self.steps, size=len(scales)))
+        normals = rng.standard_normal(means.shape)
+        for factor, normal in zip(factors, normals, strict=True):
+            solve_upper(factor, normal)
+        return Dynamics(means + normals * deviations, deviations * self.span)
+
+    def moved(self, states: Floats, phi: Floats, dynamics: Dynamics) -> Floats:
+        """Return where a model leads from some states without noise, ``[n, A, m]``; `phi` are their features."""
+        A, d, m = dynamics.weights.shape
+        changes = np.empty((len(states), A * m))
+        products(phi, np.ascontiguousarray(dynamics.weights.transpose(1, 0, 2)).reshape(d, A * m), changes)
+        return np.asarray(states[:, np.newaxis, :] + changes.reshape(-1, A, m) * self.span)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what was learnt as names with plain data and arrays."""
+        names = ("frequencies", "phases", "states", "actions", "changes")
+        numbers = {"length": self.length, "ratio": self.ratio, "chosen_at": self.chosen_at}
+        return {name: getattr(self, name) for name in names} | numbers
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what `to_state` returned; raises ValueError if it does not fit."""
+        m, count = self.task.dimensions, len(np.asarray(state["actions"]))
+        self.frequencies = checked("frequencies", state, self.frequencies.shape, np.float64)
+        self.phases = checked("phases", state, self.phases.shape, np.float64)
+        self.states = checked("states", state, (count, m), np.float64)
+        self.changes = checked("changes", state, (count, m), np.float64)
+        self.actions = checked("actions", state, (count,), np.int64)
+        if count and not np.abs(self.changes).max() <= LARGEST_CHANGE:
+            raise ValueError(f"changes must be at most {LARGEST_CHANGE:g} times the box")
+        if count and not 0 <= self.actions.min() <= self.actions.max() < self.task.actions:
+            raise ValueError(f"actions must be 0..{self.task.actions - 1}")
+        if state["length"] not in LENGTHS or state["ratio"] not in RATIOS or not 0 <= state["chosen_at"] <= count:
+            raise ValueError("length, ratio or chosen_at is not one that the belief chooses")
+        self.length, self.ratio = float(state["length"]), float(state["ratio"])
+        self.chosen_at = int(state["chosen_at"])
+        self.squares = (self.changes**2).sum(axis=0)
+        self.accumulate(0)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        twin = copy.copy(self)
+        # All other arrays are replaced, not changed.
+        twin.gram, twin.moments, twin.inverses = self.gram.copy(), self.moments.copy(), self.inverses.copy()
+        return twin
+
+
+class Posterior(NamedTuple):
+    """The means of W_a ``[A, d, m]``, the factors of L_a ``[A, d, d]`` by columns, b_i, and the sum of log det L_a."""
+
+    means: Floats
+    factors: Floats
+    scales: Floats
+    determinant: float
+
+
+def posterior(gram: Floats, moments: Floats, squares: Floats, ratio: float) -> Posterior:
+    """Return the parameters of the posterior for given sums over the steps."""
+    means, factors, scales = moments.copy(), np.zeros(gram.shape), SCALE + 0.5 * squares
+    determinant = 0.0
+    for action in range(len(gram)):
+        determinant += cholesky(gram[action], ratio**-2, factors[action])
+        solve_lower(factors[action], means[action])
+        scales = scales - 0.5 * (means[action] ** 2).sum(axis=0)
+        solve_upper(factors[action], means[action])
+    return Posterior(means, factors, np.maximum(scales, SCALE), determinant)
+
+
+def evidence(gram: Floats, moments: Floats, squares: Floats, steps: int, ratio: float) -> float:
+    """Return the logarithm of the marginal likelihood up to a constant; minus infinity beyond double precision."""
+    found = posterior(gram, moments, squares, ratio)
+    # det(I + r^2 G) = r^(2d) det(G + I / r^2)
+    determinant = found.determinant + 2.0 * gram.shape[0] * gram.shape[1] * math.log(ratio)
+    likelihood = (SHAPE + 0.5 * steps) * float(np.log(found.scales).sum())
+    score = -0.5 * len(squares) * determinant - likelihood
+    return score if math.isfinite(score) else -math.inf
+
+
+def checked(name: str, state: dict[str, Any], shape: tuple[int, ...], dtype: type) -> NDArray[Any]:
+    """Return a finite array from a file; raises ValueError if it does not fit."""
+    array = np.array(state[name])
+    if array.shape != shape or array.dtype != dtype or not np.isfinite(array).all():
+        raise ValueError(f"{name} must hold finite numbers of shape {shape} and dtype {np.dtype(dtype)}")
+    return array

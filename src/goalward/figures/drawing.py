@@ -1,0 +1,138 @@
+"""How figures look and how they are saved: plain axes, files without dates. Colours are those of `agent_styles`."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter
+
+from goalward.errors import SettingError
+from goalward.files import replacing
+from goalward.json_documents import writing
+from goalward.text_escapes import mathtext
+
+__all__ = [
+    "FORMATS", "add_legend", "caveat_handles", "figure_files", "finish_axes", "grouped_ticks", "new_figure",
+    "picture_file", "save_figure", "save_picture",
+]  # fmt: skip
+
+FORMATS = ("png", "pdf", "svg")
+"""The formats that are written if none is asked for."""
+MORE_FORMATS = ("jpg", "jpeg")
+MOST_COLUMNS = 6
+INCHES_PER_CHARACTER = 0.085
+ONE_LINE = 0.3
+"""The height in inches that figures leave for a legend of one line."""
+
+
+class ShownFigure(Figure):
+    """A figure that a notebook shows even if nobody has loaded pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        file = io.BytesIO()
+        self.savefig(file, format="png")
+        return file.getvalue()
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of a size in inches."""
+    figure = ShownFigure(figsize=(width, height), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def finish_axes(axes: Axes) -> None:
+    """Remove the upper and the right edge and draw a faint grid."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def caveat_handles(caveats: Mapping[str, str]) -> list[Line2D]:
+    """Return the lines of a legend that say what is behind the marks at the agents' names."""
+    return [Line2D([], [], linestyle="none", label=mathtext(f"* {text}")) for text in dict.fromkeys(caveats.values())]
+
+
+def grouped_ticks() -> FuncFormatter:
+    """Return a formatter that groups thousands."""
+    return FuncFormatter(grouped)
+
+
+def grouped(value: float, _: int | None = None) -> str:
+    """Write the number at a tick; a function of the module, so that figures can be pickled."""
+    return f"{value:,.10g}"
+
+
+def figure_files(path: Path) -> list[Path]:
+    """Return the files that a name asks for: itself if its ending is a format, three files if it has no ending."""
+    ending = path.suffix.removeprefix(".").lower()
+    if not ending:
+        return [path.with_name(f"{path.name}.{each}") for each in FORMATS]
+    if ending not in (*FORMATS, *MORE_FORMATS):
+        known = ", ".join(f".{each}" for each in (*FORMATS, *MORE_FORMATS))
+        raise SettingError(
+            f"{path}: figures are not written as {path.suffix}; the ending must be one of {known}."
+            f" Without an ending, {', '.join(FORMATS)} are written"
+        )
+    return [path]
+
+
+def picture_file(path: Path) -> Path:
+    """Return where one picture is to be written; raise SettingError if its ending is not that of a format."""
+    return figure_files(path)[0] if path.suffix else path
+
+
+def save_picture(figure: Figure, path: Path) -> None:
+    """Write a figure in the format of the file's ending; without an ending as PNG."""
+    form = picture_file(path).suffix.removeprefix(".").lower() or "png"
+    with writing(path), replacing(path) as file:
+        figure.savefig(file, format=form)
+
+
+def add_legend(figure: Figure, handles: Sequence[Artist], **options: Any) -> None:
+    """Put a legend below the panels: in as many columns as the figure has room for, long labels on several lines.
+
+    The figure grows by the height of the legend, so that the panels keep theirs.
+    """
+    width, height = figure.get_size_inches()
+    most = max(MOST_COLUMNS, 1)
+    longest = int((width - 1.0) / INCHES_PER_CHARACTER)
+    for handle in handles:
+        handle.set_label(textwrap.fill(str(handle.get_label()), longest, break_on_hyphens=False))
+    for columns in range(min(len(handles), most), 0, -1):
+        legend = figure.legend(
+            handles=handles, loc="outside lower center", ncols=columns, frameon=False, handlelength=3.2, **options
+        )
+        box = legend.get_window_extent(figure.canvas.get_renderer())  # type: ignore[attr-defined]
+        if box.width <= (width - 0.2) * figure.dpi or columns == 1:
+            figure.set_size_inches(width, height + max(0.0, box.height / figure.dpi - ONE_LINE))
+            return
+        legend.remove()
+
+
+def save_figure(figure: Figure, files: Iterable[Path]) -> None:
+    """Write a figure to files in the formats of their endings; the same figure gives the same bytes."""
+    # The layout takes longer than the drawing and is the same for all formats.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for path in files:
+        form = path.suffix.removeprefix(".").lower()
+        options: dict[str, Any] = {}
+        if form in MORE_FORMATS:
+            options["pil_kwargs"] = {"quality": 95}
+        elif form != "png":
+            options["metadata"] = {"Date": None} if form == "svg" else {"CreationDate": None}
+        with writing(path), mpl.rc_context({"svg.hashsalt": "goalward", "pdf.fonttype": 42}):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(path) as file:
+                figure.savefig(file, format=form, **options)

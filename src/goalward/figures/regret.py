@@ -1,0 +1,201 @@
+"""Regret as curves: along the episodes, as in the paper's figure, and across a sweep.
+
+There is one panel for each world and one line for each agent: the mean over runs, with a band of pointwise t-intervals.
+A run that was cut off has no regret after its end, and the mean of the other runs would be too small. So the line ends
+where the first run ends, with a cross.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from goalward.arrays import Floats
+from goalward.errors import SettingError
+from goalward.figures.drawing import add_legend, caveat_handles, finish_axes, grouped_ticks, new_figure
+from goalward.figures.styles import LineStyle, agent_styles
+from goalward.figures.symbols import marked
+from goalward.results.curves import band, regime_of, runs_text
+from goalward.results.results import CellResults, Results
+from goalward.results.summary import SweepRow
+from goalward.statistics import mean_interval
+from goalward.text_escapes import mathtext
+
+__all__ = ["growth_figure", "regret_figure"]
+
+AXES = ("linear", "log")
+MEASURE_NAMES = {"regret": "regret", "gap_regret": "sum of optimality gaps", "steps": "steps of the episode"}
+
+
+def regret_figure(results: Results, measure: str | None = None, axes: str = "linear", level: float = 0.95) -> Figure:
+    """Draw the regret of every agent in every world.
+
+    Without a measure, logarithmic axes have the gap regret: realised regret falls below zero by luck, and its logarithm
+    makes a comb.
+    """
+    if axes not in AXES:
+        raise SettingError(f"axes is {axes!r}; it must be one of {', '.join(AXES)}")
+    measure = measure or ("gap_regret" if axes == "log" else "regret")
+    worlds = results.worlds()
+    styles = agent_styles(results.algorithms().items())
+    columns = min(len(worlds), 3)
+    rows = math.ceil(len(worlds) / columns)
+    figure = new_figure(1.0 + 4.4 * columns, 0.9 + 3.4 * rows)
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for panel, (world, cells) in zip(panels, worlds.items(), strict=False):
+        draw_panel(panel, cells, styles, measure, axes, level)
+        panel.set_title(mathtext(world))
+        panel.set_ylabel(MEASURE_NAMES[measure])
+        panel.set_xlabel("episode")
+    for panel in panels[len(worlds) :]:
+        panel.set_visible(False)
+    caveats = results.caveats()
+    handles = [legend_line(marked(agent, caveats), style) for agent, style in styles.items()]
+    if any(cell.truncated.any() for cell in results.cells):
+        handles.append(Line2D([], [], color="#444444", marker="x", linestyle="none", label="first run cut off"))
+    handles += caveat_handles(caveats)
+    figure.suptitle(provenance(results, level), fontsize=9, color="#444444")
+    add_legend(figure, handles)
+    return figure
+
+
+def provenance(results: Results, level: float) -> str:
+    """Say what the lines and bands are: how many runs, which intervals, which regime."""
+    several = any(len(cell.runs) > 1 for cell in results.cells)
+    parts = [runs_text(results) + (f" with {100 * level:g} % t-intervals" if several else ""), regime_of(results)]
+    return "; ".join(part for part in parts if part)
+
+
+def draw_panel(
+    panel: Axes, cells: list[CellResults], styles: dict[str, LineStyle], measure: str, axes: str, level: float
+) -> None:
+    for number, cell in enumerate(cells):
+        style = styles[cell.cell.agent.label]
+        points, mean, reach = band(cell, measure, level)
+        if not len(points):
+            continue
+        if axes == "log":
+            # In the first episodes intervals reach below zero, which a logarithmic axis cannot show.
+            points, mean, reach = (each[points >= log_start(points)] for each in (points, mean, reach))
+        low = np.maximum(mean - reach, 1e-3 * np.abs(mean)) if axes == "log" else mean - reach
+        panel.fill_between(points, low, mean + reach, color=style.colour, alpha=0.2, linewidth=0)
+        marks = marked_points(points, number, len(cells), axes)
+        panel.plot(
+            points, mean, color=style.colour, linestyle=style.dashes, linewidth=1.8,
+            marker=style.marker, markevery=marks, markersize=5,
+        )  # fmt: skip
+        if cell.truncated.any():
+            panel.plot(points[-1:], mean[-1:], color=style.colour, marker="x", markersize=9, markeredgewidth=2)
+    finish_axes(panel)
+    if not panel.lines:
+        some = any(len(cell.runs) for cell in cells)
+        say_empty(panel, "no episode that all runs finished" if some else "no runs yet")
+    elif all(np.isnan(np.asarray(line.get_ydata())).all() for line in panel.lines):
+        say_empty(panel, "V* is not known: no regret")
+    longest = max(cell.cell.episodes for cell in cells)
+    if axes == "log":
+        panel.set_xscale("log")
+        means = np.concatenate([np.empty(0), *(np.asarray(line.get_ydata()) for line in panel.lines)])
+        means = means[(means > 0.0) & np.isfinite(means)]
+        if len(means):  # an empty logarithmic axis has no limits
+            panel.set_yscale("log", nonpositive="mask")
+            panel.set_ylim(bottom=0.5 * means.min())
+            say_zero(panel, [cell.cell.agent.label for cell in cells if is_zero(cell.curves[measure])])
+        panel.set_xlim(right=1.05 * longest)
+    else:
+        panel.set_xlim(0, 1.02 * longest)
+        panel.set_ylim(bottom=min(0.0, panel.get_ylim()[0]))
+        panel.xaxis.set_major_formatter(grouped_ticks())
+        panel.yaxis.set_major_formatter(grouped_ticks())
+
+
+def say_empty(panel: Axes, message: str) -> None:
+    panel.text(0.5, 0.5, message, transform=panel.transAxes, ha="center", va="center", color="#444444")
+
+
+def is_zero(curves: Floats) -> bool:
+    """Whether all runs have a regret of zero throughout; such a line is not on logarithmic axes."""
+    return bool(len(curves)) and not np.nan_to_num(curves).any()
+
+
+def say_zero(panel: Axes, agents: list[str]) -> None:
+    if agents:
+        message = mathtext(f"zero throughout: {', '.join(agents)}")
+        panel.text(0.98, 0.02, message, transform=panel.transAxes, ha="right", va="bottom", fontsize=9, color="#444444")
+
+
+def log_start(points: Floats) -> float:
+    return float(min(10.0, points[-1] / 100.0))
+
+
+def marked_points(points: Floats, number: int, lines: int, axes: str) -> list[int]:
+    """Return the points at which a line has markers; those of different lines do not coincide."""
+    shares = (np.arange(5) + (number + 0.5) / lines) / 5.0
+    first, last = points[0], points[-1]
+    wanted = first * (last / first) ** shares if axes == "log" else last * shares
+    return [int(place) for place in np.unique(np.searchsorted(points, wanted).clip(max=len(points) - 1))]
+
+
+def legend_line(label: str, style: LineStyle) -> Line2D:
+    look: dict[str, Any] = {"color": style.colour, "linestyle": style.dashes, "marker": style.marker}
+    return Line2D([], [], linewidth=1.8, markersize=5, label=mathtext(label), **look)
+
+
+def growth_figure(results: Results, sweeps: list[SweepRow], level: float = 0.95) -> Figure:
+    """Draw the final gap regret against a swept setting of the world, with the fitted powers."""
+    if not sweeps:
+        raise SettingError("the study sweeps no numeric setting of a world; growth has nothing to show")
+    groups = list(dict.fromkeys((row.world, row.setting) for row in sweeps))
+    styles = agent_styles(results.algorithms().items())
+    figure = new_figure(1.0 + 4.4 * len(groups), 4.4)
+    for panel, (world, setting) in zip(figure.subplots(1, len(groups), squeeze=False).ravel(), groups, strict=True):
+        group = [row for row in sweeps if (row.world, row.setting) == (world, setting)]
+        for row in group:
+            draw_growth(panel, row, styles[row.agent], level, marked(row.agent, results.caveats()))
+        panel.set_xscale("log")
+        if any(np.isfinite(np.asarray(line.get_ydata())).any() for line in panel.lines):
+            panel.set_yscale("log")
+        else:
+            some = any(len(finals) for row in group for finals in row.finals)
+            say_empty(panel, "no regret that is positive and finite" if some else "no complete runs")
+        panel.set_xticks(row.values, [f"{value:g}" for value in row.values])
+        panel.set_xticks([], minor=True)
+        panel.set_title(mathtext(world))
+        panel.set_xlabel(mathtext(setting))
+        panel.set_ylabel("final sum of optimality gaps, geometric mean")
+        panel.legend(frameon=False)
+        finish_axes(panel)
+    if results.caveats():
+        figure.legend(handles=caveat_handles(results.caveats()), loc="outside lower center", frameon=False)
+    return figure
+
+
+def draw_growth(panel: Axes, row: SweepRow, style: LineStyle, level: float, label: str) -> None:
+    """Draw every run as a dot, the geometric means with their intervals, and the fitted power."""
+    x = np.array(row.values)
+    logs = [np.log(finals[finals > 0.0]) for finals in row.finals]
+    intervals = [mean_interval(each, level) for each in logs]
+    means = np.exp([interval.value for interval in intervals])
+    reaches = np.array(
+        [[mean - np.exp(i.low), np.exp(i.high) - mean] for mean, i in zip(means, intervals, strict=True)]
+    ).T
+    for value, each in zip(x, logs, strict=True):
+        panel.plot(np.full(len(each), value), np.exp(each), ".", color=style.colour, alpha=0.35, markersize=4)
+    fitted = row.exponent.value
+    slope = "" if math.isnan(fitted) else f": exponent {fitted:.2f} ± {row.exponent.half_width:.2f}"
+    panel.errorbar(
+        x, means, yerr=reaches, color=style.colour, marker=style.marker, linestyle="none", capsize=3,
+        label=f"{mathtext(label)}{slope}",
+    )  # fmt: skip
+    if math.isnan(fitted):
+        return
+    # Settings without runs do not count for the height of the line.
+    known = np.array([len(each) > 0 for each in logs])
+    heights = np.log(means[known]) - fitted * np.log(x[known])
+    at_one = np.exp(np.average(heights, weights=[len(each) for each in logs if len(each)]))
+    panel.plot(x, at_one * x**fitted, color=style.colour, linestyle=style.dashes, linewidth=1.2)

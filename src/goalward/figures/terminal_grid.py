@@ -1,0 +1,181 @@
+"""A grid as text: values and arrows in boxes if they fit a line, bare arrows if those fit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from goalward.arrays import Bools, Floats, Int64s
+from goalward.errors import ShapeError
+from goalward.figures.symbols import UNICODE, Glyphs, action_marks
+from goalward.number_format import number
+from goalward.ssp.give_up import GIVE_UP
+from goalward.ssp.graph import can_reach_goal
+from goalward.ssp.layout import GridLayout
+from goalward.ssp.model import SSP
+
+__all__ = [
+    "MAYBE", "NEVER", "cost_range", "grid_text", "ground_meanings", "ground_text", "has_walls", "layout_of",
+    "maybe_states", "step_costs",
+]  # fmt: skip
+
+MOST_ROWS = 100
+MAYBE, NEVER = "goal maybe, not surely", "goal never"
+Cells = list[list[str]]
+
+
+def layout_of(ssp: SSP) -> GridLayout:
+    """Return the layout of a model; raises ShapeError if it has none."""
+    if ssp.layout is None:
+        raise ShapeError("the model has no grid layout and cannot be drawn; give it one when making it (layout=...)")
+    return ssp.layout
+
+
+def grid_text(
+    ssp: SSP,
+    values: Floats,
+    policy: Int64s,
+    *,
+    width: int = 100,
+    glyphs: Glyphs = UNICODE,
+) -> str | None:
+    """Draw the value and the action of every state in its cell.
+
+    Parameters
+    ----------
+    values, policy
+        One number and one action for each state; the action -1 stands for none.
+    width
+        How many characters fit a line.
+    glyphs
+        The characters to draw with: `UNICODE` or `ASCII`.
+
+    Returns
+    -------
+    str or None
+        The picture and its legend, or None if not even bare arrows fit.
+    """
+    layout = layout_of(ssp)
+    if layout.columns > width or layout.rows > MOST_ROWS:
+        return None
+    marks = [*action_marks(ssp, glyphs), " "]
+    maybe = maybe_states(ssp, values)
+    actions = ["?" if possible else marks[action] for action, possible in zip(policy, maybe, strict=True)]
+    gives_up = f"   {marks[ssp.give_up]} {GIVE_UP}" if ssp.give_up is not None and ssp.give_up in policy else ""
+    cells = boxed_cells(ssp, layout, values, actions, glyphs)
+    for padding in (" ", ""):
+        if layout.columns * (len(cells[0][0]) + 2 * len(padding) + 1) + 1 <= width:
+            legend = boxed_legend(layout, values, maybe, glyphs) + gives_up
+            return "\n".join([draw_boxes(cells, padding, glyphs), legend, *wind_text(layout)])
+    bare = bare_cells(ssp, layout, actions, glyphs)
+    gap = " " if 2 * layout.columns - 1 <= width else ""
+    legend = bare_legend(layout, policy, maybe, glyphs) + gives_up
+    return "\n".join([*(gap.join(row) for row in bare), legend, *wind_text(layout)])
+
+
+def maybe_states(ssp: SSP, values: Floats) -> Bools:
+    """Return the states of infinite value from which the goal is reached maybe."""
+    dead = np.isinf(values)
+    return dead & can_reach_goal(ssp) if dead.any() else dead
+
+
+def ground_text(ssp: SSP, width: int = 100) -> str | None:
+    """Draw the map that a grid was read from, with what its characters mean in the model; None if there is none."""
+    layout = layout_of(ssp)
+    if layout.ground is None or layout.columns > width or layout.rows > MOST_ROWS:
+        return None
+    marks = [layout.ground[cell] for cell in layout.cells]
+    shown = ["." if mark == "S" else mark for mark in marks]
+    shown[ssp.initial_state] = "S"
+    lines = ["".join(row) for row in arrange(layout, shown, "G", "#")]
+    lines += [f"{mark} {meaning}" for mark, meaning in ground_meanings(ssp).items()]
+    return "\n".join(lines)
+
+
+def ground_meanings(ssp: SSP) -> dict[str, str]:
+    """Return what each character of a map means in the model; nothing for a grid that was not read from a map."""
+    layout = layout_of(ssp)
+    if layout.ground is None:
+        return {}
+    marks = [layout.ground[cell] for cell in layout.cells]
+    meanings = {}
+    costs = step_costs(ssp)
+    for mark in sorted({*marks}):
+        span = cost_range(costs[[other == mark for other in marks]])
+        meanings[mark] = f"a step costs {span}" if span else "pit"
+    return meanings
+
+
+def step_costs(ssp: SSP) -> Floats:
+    """Return the costs of all actions but giving up."""
+    return np.delete(ssp.costs, [] if ssp.give_up is None else [ssp.give_up], axis=1)
+
+
+def cost_range(costs: Floats) -> str:
+    """Return the smallest and the largest of the finite costs as text; empty if there is none."""
+    real = np.unique(costs[np.isfinite(costs)])
+    return " to ".join(number(cost, 5) for cost in real[[0, -1][: len(real)]])
+
+
+def arrange(layout: GridLayout, states: list[str], goal: str, wall: str) -> Cells:
+    """Return the text of every cell, row by row."""
+    cells = [wall] * (layout.rows * layout.columns)
+    for cell, text in zip(layout.cells, states, strict=True):
+        cells[cell] = text
+    for cell in layout.goals:
+        cells[cell] = goal
+    return [cells[first : first + layout.columns] for first in range(0, len(cells), layout.columns)]
+
+
+def boxed_cells(ssp: SSP, layout: GridLayout, values: Floats, actions: list[str], glyphs: Glyphs) -> Cells:
+    """Return the text of each box, all of one width: the mark of the start, the value, the action."""
+    written = [number(value, 4, zeros=True, infinity=glyphs.infinity) for value in values]
+    room = max(map(len, written))
+    states = [f" {value:>{room}} {action}" for value, action in zip(written, actions, strict=True)]
+    states[ssp.initial_state] = glyphs.start + states[ssp.initial_state][1:]
+    return arrange(layout, states, "goal".center(room + 3), glyphs.wall * (room + 3))
+
+
+def draw_boxes(cells: Cells, padding: str, glyphs: Glyphs) -> str:
+    bar = glyphs.horizontal * (len(cells[0][0]) + 2 * len(padding))
+    top, middle, bottom = (ends[0] + ends[1].join([bar] * len(cells[0])) + ends[2] for ends in glyphs.frame)
+    side = glyphs.vertical
+    rows = [side + side.join(f"{padding}{cell}{padding}" for cell in row) + side for row in cells]
+    return "\n".join([top, f"\n{middle}\n".join(rows), bottom])
+
+
+def boxed_legend(layout: GridLayout, values: Floats, maybe: Bools, glyphs: Glyphs) -> str:
+    entries = [f"{glyphs.start} start"]
+    if has_walls(layout):
+        entries.append(f"{glyphs.wall} wall")
+    if maybe.any():
+        entries.append(f"{glyphs.infinity} ? {MAYBE}")
+    if (np.isinf(values) & ~maybe).any():
+        entries.append(f"{glyphs.infinity} {NEVER}")
+    return "   ".join(entries)
+
+
+def bare_cells(ssp: SSP, layout: GridLayout, actions: list[str], glyphs: Glyphs) -> Cells:
+    states = ["x" if action == " " else action for action in actions]
+    states[ssp.initial_state] = "S"
+    return arrange(layout, states, "G", glyphs.wall)
+
+
+def bare_legend(layout: GridLayout, policy: Int64s, maybe: Bools, glyphs: Glyphs) -> str:
+    entries = ["S start", "G goal"]
+    if has_walls(layout):
+        entries.append(f"{glyphs.wall} wall")
+    if maybe.any():
+        entries.append(f"? {MAYBE}")
+    if ((policy < 0) & ~maybe).any():
+        entries.append(f"x {NEVER}")
+    return "   ".join(entries)
+
+
+def wind_text(layout: GridLayout) -> list[str]:
+    """Return the line that names the wind; none if there is no wind."""
+    return [] if layout.wind is None else [f"wind of the columns, in cells upwards: {' '.join(map(str, layout.wind))}"]
+
+
+def has_walls(layout: GridLayout) -> bool:
+    """Return whether some cell is neither a state nor a goal."""
+    return len(layout.cells) + len(layout.goals) < layout.rows * layout.columns

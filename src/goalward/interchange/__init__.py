@@ -1,0 +1,1 @@
+"""Files of others: tables, logs, UMB, DRN and solutions, read as data and never executed."""

@@ -1,0 +1,186 @@
+"""Models as tables of transitions, in CSV or Parquet files or in memory.
+
+=============  ==================================================================================================
+column         meaning
+=============  ==================================================================================================
+state          where a transition starts
+action         what is played there
+next_state     where it leads
+probability    of the transition; those of a state and an action sum to one
+count          instead of probability: how often the transition was seen
+cost           of the action; costs that depend on the next state enter by their mean
+=============  ==================================================================================================
+
+Counts become probabilities: with `prior`, (count + prior) / Σ (count + prior) over the transitions that are listed for
+the pair, which is the mean of a Dirichlet posterior; with `normalize`, count / Σ count.
+
+A written table starts with the transitions of the initial state, so that reading starts there too.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv as arrow_csv
+from pyarrow import parquet
+
+from goalward.arrays import Bools, Floats, Int64s
+from goalward.errors import ProbabilityError, SettingError, ShapeError, StateError
+from goalward.interchange.columns import Source, unknown_name
+from goalward.interchange.compression import write_packed
+from goalward.interchange.explicit import Name, choices_of, unique_names
+from goalward.settings import checked_number
+from goalward.ssp.transitions import Columns, rows_of
+
+if TYPE_CHECKING:
+    from goalward.ssp.model import SSP
+
+__all__ = ["common_names", "goal_mask", "read", "to_table", "write"]
+
+
+def read(
+    table: Any,
+    *,
+    goal: Name | Sequence[Name] | None = None,
+    start: Name | None = None,
+    normalize: bool = False,
+    sum_duplicates: bool = False,
+    prior: float | None = None,
+) -> dict[str, Any]:
+    """Read what `SSP.from_rows` takes from a file or a table in memory."""
+    source = Source(table)
+    weight = "count" if source.has("count") else "probability"
+    source.require("state", "action", "next_state", weight, "cost")
+    if source.has("count") and source.has("probability"):
+        raise ShapeError("the table has a column 'probability' and a column 'count'; keep one")
+    states, next_states, names = common_names(source)
+    actions, action_names = source.names("action")
+    columns = Columns(states, actions, next_states, source.floats(weight), source.floats("cost"), names, action_names)
+    if weight == "count":
+        columns = columns._replace(probabilities=frequencies(columns, source, prior, normalize))
+    elif prior is not None:
+        raise SettingError("prior is for tables of counts; this one has probabilities: leave it out")
+    is_goal = goal_mask(columns, goal)
+    number = -1
+    if start is not None:
+        if str(start) not in names:
+            raise unknown_name("state", start, names)
+        number = names.index(str(start))
+    table = rows_of(columns, is_goal, number, start, normalize, source.place, duplicates=sum_duplicates)
+    return {
+        "indptr": table.rows[0],
+        "successors": table.rows[1],
+        "probabilities": table.rows[2],
+        "costs": table.costs,
+        "initial_state": table.initial_state,
+        "normalize": normalize,
+        "state_names": table.state_names,
+        "action_names": table.action_names,
+    }
+
+
+def common_names(source: Source) -> tuple[Int64s, Int64s, list[str]]:
+    """Return the columns of states and next states as numbers of one list of names."""
+    states, names = source.names("state")
+    next_states, others = source.names("next_state")
+    number = {name: place for place, name in enumerate(names)}
+    renumber = np.array([number.setdefault(name, len(number)) for name in others], dtype=np.int64)
+    return states, renumber[next_states], list(number)
+
+
+def goal_mask(columns: Columns, goal: Name | Sequence[Name] | None) -> Bools:
+    """Return which names are goals; the state called goal if none is given."""
+    names = columns.state_names
+    wanted = [str(name) for name in ([goal] if isinstance(goal, str | int) else goal or ["goal"])]
+    number = {name: place for place, name in enumerate(names)}
+    reached = np.zeros(len(names), dtype=np.bool_)
+    reached[columns.next_states] = True
+    mask = np.zeros(len(names), dtype=np.bool_)
+    for name in wanted:
+        if name not in number:
+            if goal is None:
+                ends = np.setdiff1d(np.arange(len(names)), columns.states)[:20]
+                found = ", ".join(repr(names[end]) for end in ends) or "none"
+                raise StateError(
+                    f"no state is called goal; name it with goal=... (states without transitions of their own: {found})"
+                    "; on the command line with --goal NAME, or --set goal=NAME where there is no --goal"
+                )
+            raise unknown_name("state", name, [str(known) for known in names])
+        if not reached[number[name]]:
+            raise StateError(f"goal {name!r} is never a next state; name goals that some transition leads to")
+        mask[number[name]] = True
+    return mask
+
+
+def frequencies(columns: Columns, source: Source, prior: float | None, normalize: bool) -> Floats:
+    """Return the probabilities that counts make likely."""
+    counts = columns.probabilities
+    if prior is None and not normalize:
+        raise ShapeError(
+            "the table has counts; pass normalize=True (--normalize) to take the frequencies for probabilities, or"
+            " prior=1.0 (--prior 1) to add that to the count of every transition first"
+        )
+    bad = ~((counts >= 0.0) & (counts < np.inf))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ProbabilityError(f"the count{source.place(row)} is {counts[row]:g}; counts are finite and not negative")
+    _, pairs = np.unique(columns.states * len(columns.action_names) + columns.actions, return_inverse=True)
+    if prior is not None:
+        added = checked_number("prior", prior, open=True)
+        # A transition in several rows gets what is added once.
+        _, same, times = np.unique(
+            pairs * len(columns.state_names) + columns.next_states, return_inverse=True, return_counts=True
+        )
+        counts = counts + added / times[same]
+    totals = np.bincount(pairs, weights=counts)[pairs]
+    if not totals.all():
+        row = int(np.argmin(totals))
+        state, action, *_ = columns.entry(row)
+        raise ProbabilityError(
+            f"the counts of (state {state!r}, action {action!r}), the first{source.place(row)}, sum to 0;"
+            " pass prior=1.0, or leave out what was never tried"
+        )
+    return counts / totals
+
+
+def to_table(ssp: SSP) -> Any:
+    """Return the transitions of a model as a pyarrow table."""
+    model = choices_of(ssp)
+    goal, *states = unique_names(["goal", *(ssp.state_name(state) for state in range(ssp.states))])
+    actions = unique_names([ssp.action_name(action) for action in range(ssp.actions)])
+    owner = np.repeat(np.arange(ssp.states + 1), np.diff(model.state_choices))
+    choice = np.repeat(np.arange(len(owner)), np.diff(model.choice_branches))
+    start = owner[choice] == ssp.initial_state
+    # The goal's own transition is written only if no other row would name the goal.
+    last = ssp.states if (ssp.successors == ssp.goal).any() else ssp.states + 1
+    order = np.concatenate([np.flatnonzero(start), np.flatnonzero(~start & (owner[choice] < last))])
+    choice = choice[order]
+
+    def named(codes: Int64s, names: Sequence[str]) -> Any:
+        texts = pa.array(names, pa.string())
+        return pa.DictionaryArray.from_arrays(codes.astype(np.int32), texts).dictionary_decode()
+
+    return pa.table(
+        {
+            "state": named(owner[choice], [*states, goal]),
+            "action": named(model.actions[choice], actions),
+            "next_state": named(model.targets[order], [*states, goal]),
+            "probability": model.probabilities[order],
+            "cost": model.costs[choice],
+        }
+    )
+
+
+def write(path: Path, ssp: SSP) -> None:
+    """Write the transitions of a model as CSV or Parquet, which the ending says."""
+    content = io.BytesIO()
+    if path.suffix == ".csv":
+        arrow_csv.write_csv(to_table(ssp), content)
+    else:
+        parquet.write_table(to_table(ssp), content)
+    write_packed(path, content.getvalue(), "")

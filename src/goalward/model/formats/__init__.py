@@ -1,1 +1,0 @@
-"""Model files of others: UMB, DRN and tables, read as data and never executed."""

@@ -1,0 +1,1 @@
+"""HTML pages: watch an agent learn, and report a study."""

@@ -1,0 +1,227 @@
+"""A run watched while it goes on: a server on this machine that streams it to the page.
+
+The server listens on the loopback address and a free port. It refuses requests that name another host and requests that
+the page of another site makes: they have another origin, or the browser marks them as cross-site (Sec-Fetch-Site). A
+link from another site may open the page, because that site cannot read it. Browsers that mark nothing (before 2023) may
+get an answer to a request for an image or a script of another site; they do not let that site read it either. The page
+gets the state of the runs when it is opened and news several times a second, as server-sent events.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from goalward.agents.base import Learner, Plan, Steps, Task
+from goalward.arrays import Floats
+from goalward.figures.styles import agent_styles
+from goalward.learning.replay import Recorder, Replay
+from goalward.pages.page import Page
+from goalward.pages.page_data import Block, script_json
+from goalward.pages.replay_data import agent_document, watch_document
+from goalward.ssp.model import SSP
+
+__all__ = ["LiveRecorder", "LiveServer"]
+
+ADDRESS = "127.0.0.1"
+SECONDS_BETWEEN_NEWS = 0.3
+MOST_STREAMS = 16
+"""How many pages may follow the runs at once; each needs a thread and prepares its own news."""
+SECONDS_TO_WAIT = 30.0
+"""How long a reader may take to send a request or to read the answer."""
+SHARE_OF_TIME = 0.2
+"""Preparing the news takes at most this share of the time, so that runs with much to tell are not held up."""
+
+
+class LiveRecorder(Recorder):
+    """A recorder that other threads may read; `delay` seconds pass at the start of every epoch."""
+
+    def __init__(self, delay: float = 0.0):
+        super().__init__()
+        self.delay = delay
+        self.lock = threading.RLock()
+        self.started = threading.Event()
+
+    def begin(self, agent: Learner, task: Task, gaps: Floats, optimal_value: float) -> None:
+        """Note what learns."""
+        with self.lock:
+            super().begin(agent, task, gaps, optimal_value)
+
+    def plan(self, plan: Plan, state: int) -> None:
+        """Begin an epoch."""
+        with self.lock:
+            super().plan(plan, state)
+        self.pause()
+
+    def look(self) -> int:
+        """Look at an agent without plans."""
+        with self.lock:
+            steps = super().look()
+        self.pause()
+        return steps
+
+    def pause(self) -> None:
+        """Let readers in, and wait."""
+        self.started.set()
+        if self.delay:
+            time.sleep(self.delay)
+
+    def enter(self, steps: Steps) -> None:
+        """Count what happened in the open frame."""
+        with self.lock:
+            super().enter(steps)
+
+    def close(self, ended: int, state: int) -> None:
+        """End an epoch."""
+        with self.lock:
+            super().close(ended, state)
+
+    def replay(self) -> Replay:
+        """Return what was recorded so far."""
+        with self.lock:
+            return super().replay()
+
+
+class LiveServer:
+    """Streams runs to pages; `recorders` are named after their agents and observe runs in other threads."""
+
+    def __init__(
+        self, recorders: Mapping[str, LiveRecorder], world: Callable[[], SSP], name: str, seed: int, episodes: int
+    ):
+        self.recorders, self.world, self.name = dict(recorders), world, name
+        self.seed, self.episodes = seed, episodes
+        self.over = threading.Event()
+        self.closing = threading.Event()
+        self.streams = threading.BoundedSemaphore(MOST_STREAMS)
+        server = self
+
+        class Handler(RequestHandler):
+            live = server
+
+        self.http = ThreadingHTTPServer((ADDRESS, 0), Handler)
+        self.http.daemon_threads = True
+        self.port = int(self.http.server_address[1])
+        self.thread = threading.Thread(target=self.http.serve_forever, daemon=True)
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        return f"http://{ADDRESS}:{self.port}/"
+
+    def start(self) -> None:
+        """Begin to answer, once every run has begun."""
+        self.thread.start()
+
+    def close(self) -> None:
+        """End the streams and the server."""
+        self.closing.set()
+        if self.thread.is_alive():
+            self.http.shutdown()
+        self.http.server_close()
+
+    def hosts(self) -> set[str]:
+        """Return the names under which this server may be asked."""
+        return {f"{ADDRESS}:{self.port}", f"localhost:{self.port}"}
+
+    def page(self) -> str:
+        """Return the page with the state of the runs."""
+        block = Block()
+        replays = {label: recorder.replay() for label, recorder in self.recorders.items()}
+        document = watch_document(block, self.world(), self.name, replays, self.seed, self.episodes)
+        return Page("watch", document["title"], document, block, live=True).html
+
+    def news(self, place: int) -> str:
+        """Return the state of one agent as the data of an event."""
+        label, recorder = list(self.recorders.items())[place]
+        styles = agent_styles((name, each.agent.name) for name, each in self.recorders.items())
+        block = Block()
+        with recorder.lock:
+            agent = agent_document(block, label, styles[label], recorder.replay())
+        return script_json({"place": place, "agent": agent, "block": block.text()})
+
+
+class RequestHandler(BaseHTTPRequestHandler):
+    """Answers requests for the page and for its news."""
+
+    live: LiveServer
+    server_version = "goalward"
+    sys_version = ""
+    timeout = SECONDS_TO_WAIT
+
+    def handle(self) -> None:
+        """Answer; a reader who leaves early is no error."""
+        with suppress(ConnectionError, TimeoutError):
+            super().handle()
+
+    def log_message(self, *_: Any) -> None:
+        """Keep quiet: the terminal belongs to the run."""
+
+    def refused(self) -> bool:
+        """Refuse a request that is meant for another host or comes from the page of another site."""
+        hosts = self.live.hosts()
+        own = {None, *(f"http://{host}" for host in hosts)}
+        is_link = self.path == "/" and self.headers.get("Sec-Fetch-Dest") == "document"
+        own_site = self.headers.get("Sec-Fetch-Site") in (None, "none", "same-origin") or is_link
+        if self.headers.get("Host") in hosts and self.headers.get("Origin") in own and own_site:
+            return False
+        self.send_error(HTTPStatus.FORBIDDEN, "This server answers its own page only")
+        return True
+
+    def do_GET(self) -> None:
+        """Answer."""
+        if self.refused():
+            return
+        if self.path == "/":
+            content = self.live.page().encode("utf-8")
+            self.begin_answer("text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+        elif self.path == "/events":
+            if not self.live.streams.acquire(blocking=False):
+                self.send_error(HTTPStatus.SERVICE_UNAVAILABLE, f"{MOST_STREAMS} pages follow the runs already")
+                return
+            try:
+                self.stream()
+            finally:
+                self.live.streams.release()
+        else:
+            self.send_error(HTTPStatus.NOT_FOUND, "There is only one page here")
+
+    def begin_answer(self, kind: str) -> None:
+        """Send the head of an answer that nobody keeps and no other page frames."""
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", kind)
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Content-Security-Policy", "frame-ancestors 'none'")
+
+    def stream(self) -> None:
+        """Send news until the runs are over, the server ends or the reader leaves."""
+        self.begin_answer("text/event-stream")
+        self.end_headers()
+        live, told = self.live, [-1] * len(self.live.recorders)
+        while not live.closing.is_set():
+            # Asked before the news are taken, so that the last news are complete.
+            over = live.over.is_set()
+            began = time.monotonic()
+            # A comment, which pages ignore: writing it shows whether the reader is still there.
+            self.wfile.write(b":\n\n")
+            for place, recorder in enumerate(live.recorders.values()):
+                if recorder.total_steps != told[place]:
+                    told[place] = recorder.total_steps
+                    self.send("agent", live.news(place))
+            if over:
+                self.send("end", "{}")
+                return
+            live.closing.wait(max(SECONDS_BETWEEN_NEWS, (time.monotonic() - began) / SHARE_OF_TIME))
+
+    def send(self, kind: str, data: str) -> None:
+        """Send one event."""
+        self.wfile.write(f"event: {kind}\ndata: {data}\n\n".encode())
+        self.wfile.flush()

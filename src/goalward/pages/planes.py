@@ -1,0 +1,160 @@
+"""Runs in a goal task with continuous states, as the page of `goalward watch` carries them.
+
+The page draws planes: pairs of coordinates. A task of two dimensions has one plane, one of m has m (m - 1) / 2, and on
+a line the second axis is the time. On each plane there are
+
+    the values      of the plans, at the points where the plan gives them; in more than two dimensions their mean over
+                    the points that differ in the other coordinates alone
+    the goal set    where some point with these two coordinates lies in it
+    the steps       of every episode
+
+Values are those of the plans. An agent whose plans have none has none on the page.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from goalward import __version__
+from goalward.agents.base import CAVEAT
+from goalward.arrays import Floats, Int64s
+from goalward.continuous.base import BoxPlan
+from goalward.continuous.box_task import BoxTask
+from goalward.figures.styles import LineStyle, agent_styles
+from goalward.learning.run import Run
+from goalward.pages.page_data import Block
+
+__all__ = ["plane_document"]
+
+MOST_VALUES = 400_000
+"""How many values of plans a page has at most, for all agents."""
+MOST_POINTS = 150_000
+"""How many steps of an agent are on a page; of longer episodes, every n-th step is."""
+FEWEST_POINTS = 200
+GOAL_POINTS = 60_000
+MOST_ON_AXIS = 120
+
+
+def plane_document(block: Block, world_name: str, runs: Mapping[str, Run]) -> dict[str, Any]:
+    """Return what the page shows; large arrays go to the block. `runs` are named after their agents."""
+    styles = agent_styles((label, run.agent.name) for label, run in runs.items())
+    first = next(iter(runs.values()))
+    task: BoxTask = first.agent.task  # type: ignore[assignment]
+    planes: list[tuple[int, ...]] = list(combinations(range(task.dimensions), 2)) or [(0,)]
+    room = MOST_VALUES // len(runs)
+    return {
+        "kind": "planes",
+        "version": __version__,
+        "title": f"{' and '.join(runs)} in {world_name}",
+        "worldName": world_name,
+        "seed": first.seed,
+        "episodes": first.episodes,
+        "task": {
+            "low": task.low.tolist(),
+            "high": task.high.tolist(),
+            "periodic": task.periodic.tolist(),
+            "coordinates": list(task.coordinates),
+            "actions": list(task.action_names),
+        },
+        "planes": [{"axes": list(plane), "goal": goal_document(block, task, plane)} for plane in planes],
+        "agents": [agent_document(block, label, styles[label], run, planes, room) for label, run in runs.items()],
+    }
+
+
+def goal_document(block: Block, task: BoxTask, plane: tuple[int, ...]) -> dict[str, Any]:
+    """Return where the goal set is, on even points of a plane: the first axis runs slowest."""
+    m = task.dimensions
+    size = min(MOST_ON_AXIS, int(GOAL_POINTS ** (1.0 / m)))
+    axes = [np.linspace(low, high, size) for low, high in zip(task.low, task.high, strict=True)]
+    points = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+    hidden = tuple(axis for axis in range(m) if axis not in plane)
+    inside = task.goal(points).reshape([size] * m).any(axis=hidden)
+    return {"size": size, "inside": block.put(inside.ravel(), "u1")}
+
+
+def agent_document(
+    block: Block, label: str, style: LineStyle, run: Run, planes: Sequence[tuple[int, ...]], room: int
+) -> dict[str, Any]:
+    """Return one agent: its look, its settings, its episodes and the values of its plans."""
+    agent = run.agent
+    return {
+        "label": label,
+        "style": style.document,
+        "truncation": run.truncation,
+        "name": agent.name,
+        "settings": {name: str(value) for name, value in agent.settings().items()},
+        "notes": {name: str(value) for name, value in agent.notes().items()},
+        "caveat": str(agent.notes().get(CAVEAT, "")),
+        "steps": block.put(run.steps, "u4"),
+        "costs": block.put(run.costs, "f8"),
+        "epochStarts": block.put(run.epochs.start_step, "u4"),
+        "path": path_document(block, run),
+        "values": values_document(block, run.plans or (), planes, room),
+    }
+
+
+def path_document(block: Block, run: Run) -> dict[str, Any]:
+    """Return where the agent went: of each episode every n-th state, and the last."""
+    trajectory = run.trajectory
+    ends = np.cumsum(run.steps)
+    most = max(FEWEST_POINTS, MOST_POINTS // max(len(ends), 1))
+    every: Int64s = np.maximum(1, -(-run.steps // most))
+    kept = [np.arange(end - count, end, step) for end, count, step in zip(ends, run.steps, every, strict=True)]
+    places = np.concatenate([np.empty(0, dtype=np.int64), *kept])
+    return {
+        "every": block.put(every, "u4"),
+        "starts": block.put(np.cumsum([0, *(len(part) for part in kept)]), "u4"),
+        "points": block.put(trajectory.states[places], "f4"),
+        "actions": block.put_integers(trajectory.actions[places]),
+        "last": block.put(trajectory.next_states[ends - 1], "f4"),
+    }
+
+
+def values_document(
+    block: Block, plans: Sequence[BoxPlan], planes: Sequence[tuple[int, ...]], room: int
+) -> dict[str, Any] | None:
+    """Return the values of every n-th plan on each plane, with the smallest n that fits; None if plans have none."""
+    grid = None if not plans else grid_of(plans[0].points)
+    if grid is None or any(plan.values is None or plan.points is not plans[0].points for plan in plans):
+        return None
+    axes, places = grid
+    shape = [len(axis) for axis in axes]
+    sizes = [math.prod(shape[axis] for axis in plane) for plane in planes]
+    every = max(1, math.ceil(len(plans) * sum(sizes) / room))
+    shown = [on_planes(plan, shape, places, planes) for plan in plans[::every]]
+    return {
+        "every": every,
+        "axes": [axis.tolist() for axis in axes],
+        "planes": [block.put(np.stack([frame[i] for frame in shown]), "f4") for i in range(len(planes))],
+    }
+
+
+def on_planes(
+    plan: BoxPlan, shape: Sequence[int], places: tuple[Int64s, ...], planes: Sequence[tuple[int, ...]]
+) -> list[Floats]:
+    """Return the mean of a plan's values on each plane; NaN where it has none, as in the goal set."""
+    values = np.full(shape, np.nan)
+    values[places] = plan.values
+    known = np.isfinite(values)
+    filled = np.where(known, values, 0.0)
+    found = []
+    for plane in planes:
+        hidden = tuple(axis for axis in range(len(shape)) if axis not in plane)
+        count = known.sum(axis=hidden)
+        found.append(np.where(count > 0, filled.sum(axis=hidden) / np.maximum(count, 1), np.nan).ravel())
+    return found
+
+
+def grid_of(points: Floats | None) -> tuple[list[Floats], tuple[Int64s, ...]] | None:
+    """Return the coordinates on each axis and the place of each point on the grid; None if the points form no grid."""
+    if points is None or not len(points):
+        return None
+    found = [np.unique(points[:, axis], return_inverse=True) for axis in range(points.shape[1])]
+    if math.prod(len(axis) for axis, _ in found) > 4 * len(points):
+        return None
+    return [axis for axis, _ in found], tuple(places.astype(np.int64) for _, places in found)

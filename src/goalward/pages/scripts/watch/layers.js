@@ -1,0 +1,58 @@
+// The layers of a map: what each of them shows, its number in a state, and its scale.
+import { amountColour, signColour } from "../shared/colours.js";
+import { largest } from "../shared/numbers.js";
+import { linearScale, logScale } from "./scale_bar.js";
+
+export const LAYERS = {
+  value: ["value", "what the agent expects to pay from here to the goal"],
+  error: ["error", "expected cost minus the optimal cost V*: blue is too hopeful, orange too gloomy"],
+  visits: ["visits", "how often the agent was here before this epoch"],
+  uncertainty: ["uncertainty", "how unsure the belief is of what the actions here do: the root of the summed variances, mean over actions"],
+  gap: ["gap", "what the plan's action here loses in expectation against the best one, Q* − V*"],
+  replanned: ["re-planned", "optimal values and actions in the model below, with your changes"],
+};
+
+// The number of a state in a layer, for one agent; `plan` is the one made anew, if there is one.
+export function amountIn(layer, world, replay, plan, state) {
+  const { truth, actions } = world;
+  switch (layer) {
+    case "value": return replay.value(state);
+    case "error": return truth ? replay.value(state) - truth.values[state] : NaN;
+    case "visits": return replay.stateVisits(state);
+    case "uncertainty": return replay.uncertainty(state);
+    case "gap": {
+      if (!truth) return NaN;
+      let sum = 0;
+      for (let action = 0; action < actions; action += 1) {
+        const share = replay.share(state * actions + action);
+        if (share > 0) sum += share * truth.gaps[state * actions + action];
+      }
+      return sum;
+    }
+    default: return plan ? plan.values[state] : NaN;
+  }
+}
+
+// The scale of a layer is the same for both agents and for all epochs.
+export function layerScale(layer, world, replays) {
+  const { truth, states } = world;
+  const ofReplays = (array, least) => largest(replays.map((replay) => largest(array(replay), least)), least);
+  const known = truth?.values.some(Number.isFinite);
+  const best = largest(truth?.values, 1e-9);
+  const values = known ? 2 * best : ofReplays((replay) => replay.frames.values, 1e-9);
+  if (layer === "error") {
+    const high = known ? best : values;
+    return { ...linearScale(high, signColour, true), low: -high };
+  }
+  if (layer === "visits") return logScale(ofReplays((replay) => replay.total, 2), amountColour);
+  if (layer === "gap") return linearScale(truth ? largest(truth.gaps, 1e-9) : 1, amountColour, false);
+  if (layer !== "uncertainty") return linearScale(values, amountColour, true);
+  let most = 1e-9;
+  for (const replay of replays) {
+    const { frame } = replay;
+    replay.moveTo(0);
+    for (let state = 0; state < states && replay.belief; state += 1) most = Math.max(most, replay.uncertainty(state));
+    replay.moveTo(frame);
+  }
+  return linearScale(most, amountColour, false);
+}

@@ -1,0 +1,306 @@
+// The page of `goalward watch` for goal tasks with continuous states: one or two agents, episode by episode.
+import { choices, el } from "../shared/elements.js";
+import { largest, number, whole } from "../shared/numbers.js";
+import { amountColour } from "../shared/colours.js";
+import { Chart, repaintSwatches } from "../shared/chart.js";
+import { AgentsPage, moveButton, showPage } from "../shared/page.js";
+import { ScaleBar, linearScale, logScale } from "./scale_bar.js";
+import { Plane } from "./plane.js";
+
+const SPEEDS = ["10", "30", "100", "300", "1000"];
+const LAYERS = {
+  value: ["value", "what the plan in force expects to pay from here to the goal"],
+  visits: ["visits", "how often the agent was here so far"],
+};
+const EARLIER = 12;
+const VISIT_CELLS = [48, 30];
+
+// One agent: its episodes, and the plan in force at a step.
+class Track {
+  constructor(agent, dimensions) {
+    Object.assign(this, agent);
+    this.dimensions = dimensions;
+    this.firstSteps = [0];
+    for (const steps of this.steps) this.firstSteps.push(this.firstSteps.at(-1) + steps);
+  }
+
+  get episodes() {
+    return this.steps.length;
+  }
+
+  // The kept points of an episode; `step` says how far it has come.
+  episode(index, step = Infinity) {
+    const { path, dimensions } = this;
+    const [from, to] = [path.starts[index], path.starts[index + 1]];
+    const now = step >= this.steps[index] ? to - from : Math.floor(step / path.every[index]);
+    return { points: path.points.subarray(from * dimensions, to * dimensions), last: path.last.subarray(index * dimensions, (index + 1) * dimensions), count: to - from, now };
+  }
+
+  action(index, step) {
+    return step >= this.steps[index] ? null : this.path.actions[this.path.starts[index] + Math.floor(step / this.path.every[index])];
+  }
+
+  epochAt(index, step) {
+    const at = this.firstSteps[index] + Math.min(step, this.steps[index] - 1);
+    let [low, high] = [0, this.epochStarts.length - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.epochStarts[middle] <= at) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  // The epoch whose values are shown: that of the step, or the last one before it that is on the page.
+  shownEpoch(epoch) {
+    return this.values ? Math.floor(epoch / this.values.every) * this.values.every : null;
+  }
+
+  valuesAt(epoch, plane) {
+    const all = this.values.planes[plane];
+    const frames = Math.ceil(this.epochStarts.length / this.values.every);
+    const size = all.length / frames;
+    const frame = Math.floor(epoch / this.values.every);
+    return all.subarray(frame * size, (frame + 1) * size);
+  }
+}
+
+class PlanesPage extends AgentsPage {
+  constructor(data) {
+    super(data);
+    this.tracks = data.agents.map((agent) => new Track(agent, data.task.low.length));
+    const far = this.tracks.map(({ steps }) => largest(steps, 1) / Math.max(steps.reduce((one, other) => Math.min(one, other), Infinity), 1));
+    this.planes = [];
+    this.begin({ episode: 1, step: "end", layer: this.tracks.some((track) => track.values) ? "value" : "visits", plane: 0, axes: Math.max(...far) > 12 ? "log" : "linear", speed: "30" });
+  }
+
+  get agents() {
+    return this.tracks;
+  }
+
+  get last() {
+    return Math.max(...this.tracks.map((track) => track.episodes)) - 1;
+  }
+
+  // The steps of the longer of the chosen episodes.
+  get length() {
+    return Math.max(...this.tracks.map((track) => track.steps[this.episode] ?? 0));
+  }
+
+  // ---- building
+
+  build() {
+    const { task } = this.data;
+    const facts = [`${task.low.length} dimension${task.low.length > 1 ? "s" : ""}, ${task.actions.length} actions`, "the true model is not known"];
+    document.getElementById("page").replaceChildren(
+      this.agentsHeader(facts),
+      this.notes((track) => this.notesOf(track)), this.buildControls(),
+      this.cards((track) => this.buildPlane(track)),
+      this.buildScale(), this.buildChart(),
+      this.footer("Keys: space plays, ← → change the episode, shift + ← → move by ten steps, 1 and 2 change the layer. "));
+  }
+
+  notesOf(track) {
+    const notes = [];
+    if (!track.values) notes.push(`The plans of ${track.label} carry no values to draw.`);
+    else if (track.values.every > 1) notes.push(`The values of ${track.label} are on this page for one of ${whole(track.values.every)} epochs; those of the last one before are shown.`);
+    const every = largest(track.path.every, 1);
+    if (every > 1) notes.push(`Of long episodes of ${track.label}, the page has one of up to ${whole(every)} steps.`);
+    if (track === this.tracks.at(-1) && this.data.task.low.length > 2) notes.push("A plane shows two of the coordinates: values are means over the others, and the goal is where some point with these two lies in it.");
+    return notes;
+  }
+
+  buildControls() {
+    const { task, planes } = this.data;
+    const slider = (name, act) => el("input", { type: "range", min: 0, value: 0, "aria-label": name, oninput: act });
+    this.slider = slider("episode", () => this.go(Number(this.slider.value)));
+    this.slider.max = this.last;
+    this.label = el("output", { class: "epoch-label" });
+    this.stepSlider = slider("step", () => this.moveTo(Number(this.stepSlider.value)));
+    this.stepLabel = el("output", { class: "epoch-label" });
+    this.layers = choices("layer", Object.entries(LAYERS).map(([name, [text, title]]) => [name, text, title]), (layer) => { this.address.set({ layer }); this.draw(); });
+    this.planeChoice = el("select", { "aria-label": "coordinates", hidden: planes.length < 2, onchange: () => { this.address.set({ plane: this.planeChoice.value }); this.draw(); } },
+      planes.map(({ axes }, place) => el("option", { value: place }, axes.map((axis) => task.coordinates[axis]).join(" × "))));
+    return el("div", { class: "controls" },
+      el("div", { class: "time" }, moveButton("first", "first episode", () => this.go(0)), moveButton("back", "one episode back", () => this.go(this.episode - 1)),
+        moveButton("on", "one episode on", () => this.go(this.episode + 1)), moveButton("last", "last episode", () => this.go(this.last)), this.slider, this.label),
+      el("div", { class: "time" }, this.playControl(), this.stepSlider, this.stepLabel),
+      el("div", { class: "options" }, el("span", { class: "caption" }, "show"), this.layers, this.planeChoice, el("span", { class: "space" }), this.speedControl(SPEEDS, "steps")));
+  }
+
+  buildPlane(track) {
+    const plane = new Plane(this.data.task, `${track.label}: the chosen episode and the layer`);
+    this.planes.push(plane);
+    return plane.host;
+  }
+
+  buildScale() {
+    this.scaleBar = new ScaleBar(el("span", {}, el("i", { class: "stripes" }), "goal"), el("span", {}, el("i", { class: "trace" }), "this episode; pale: its rest and earlier ones"));
+    return this.scaleBar.host;
+  }
+
+  buildChart() {
+    this.chart = new Chart({ label: "steps of each episode", xLabel: "episode", yLabel: "steps", height: 280, pick: (episode) => this.go(Math.round(episode) - 1) });
+    this.axes = choices("axes", [["linear", "linear"], ["log", "log"]], (axes) => { this.address.set({ axes }); this.drawChart(); });
+    return el("section", { class: "card regret" }, el("div", { class: "card-head" }, el("h2", {}, "Steps per episode"), this.axes), this.chart.host);
+  }
+
+  // ---- the view
+
+  readView() {
+    const { view } = this;
+    if (!(view.layer in LAYERS)) view.layer = "value";
+    if (!SPEEDS.includes(String(view.speed))) view.speed = "30";
+    if (!this.data.planes[Number(view.plane)]) view.plane = 0;
+    this.speed.value = view.speed;
+    this.planeChoice.value = view.plane;
+    this.go((Number(view.episode) || 1) - 1, view.step === "end" ? Infinity : Number(view.step) || 0);
+    this.drawChart();
+  }
+
+  key(event) {
+    if (event.target.matches("input[type=number], select, input[type=text]") || event.ctrlKey || event.metaKey || event.altKey) return;
+    const onSlider = event.target.matches("input[type=range]");
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (by && !onSlider) event.shiftKey ? this.moveTo(this.step + 10 * by) : this.go(this.episode + by);
+    else if (event.key === " " && !event.target.matches("button, summary")) this.play(!this.playing);
+    else if (event.key === "Home" && !onSlider) this.go(0);
+    else if (event.key === "End" && !onSlider) this.go(this.last);
+    else if (event.key === "1" || event.key === "2") {
+      this.address.set({ layer: Object.keys(LAYERS)[Number(event.key) - 1] });
+      this.draw();
+    } else return;
+    event.preventDefault();
+  }
+
+  go(episode, step = Infinity) {
+    this.episode = Math.min(Math.max(episode, 0), this.last);
+    this.slider.value = this.episode;
+    this.label.textContent = `episode ${whole(this.episode + 1)} of ${whole(this.last + 1)}`;
+    this.stepSlider.max = this.length;
+    this.chart.moveTo(this.episode + 1);
+    this.moveTo(step);
+  }
+
+  moveTo(step) {
+    this.step = Math.min(Math.max(Math.floor(step), 0), this.length);
+    this.stepSlider.value = this.step;
+    this.stepLabel.textContent = `step ${whole(this.step)} of ${whole(this.length)}`;
+    this.address.set({ episode: this.episode + 1, step: this.step === this.length ? "end" : this.step });
+    this.draw();
+  }
+
+  get over() {
+    return this.step >= this.length && this.episode >= this.last;
+  }
+
+  rewind() {
+    this.go(this.episode, 0);
+  }
+
+  advance(steps) {
+    if (this.step >= this.length) this.go(this.episode + 1, 0);
+    else this.moveTo(this.step + steps);
+  }
+
+  // ---- drawing
+
+  repaint() {
+    this.drawChart();
+    this.draw();
+    repaintSwatches();
+  }
+
+  drawChart() {
+    const axes = this.view.axes === "log" ? "log" : "linear";
+    this.axes.show(axes);
+    this.chart.draw({ axes, moving: true, now: this.episode + 1, last: this.data.episodes, empty: "no episode is over yet",
+      series: this.tracks.map((track) => ({ label: track.label, style: track.style, x: Array.from(track.steps, (_, place) => place + 1), y: Array.from(track.steps), cut: Boolean(track.truncation) })) });
+  }
+
+  draw() {
+    const { scale } = this;
+    this.scaleBar.show(LAYERS[this.view.layer], scale);
+    this.layers.show(this.view.layer);
+    const plane = this.data.planes[Number(this.view.plane)];
+    this.tracks.forEach((track, place) => {
+      const known = this.episode < track.episodes;
+      const index = Math.min(this.episode, track.episodes - 1);
+      const step = known ? Math.min(this.step, track.steps[index]) : track.steps[index];
+      const epoch = track.epochAt(index, step);
+      const earlier = [];
+      for (let each = Math.max(index - EARLIER, 0); each < index; each += 1) earlier.push(track.episode(each));
+      this.planes[place].draw({ plane, layer: this.layerOf(track, epoch, index, step, scale, plane), earlier, chosen: track.episode(index, step) });
+      this.describe(track, this.captions[place], known, index, step, epoch);
+      this.planes[place].host.dataset.epoch = track.shownEpoch(epoch) ?? "";
+    });
+  }
+
+  describe(track, caption, known, index, step, epoch) {
+    const { actions } = this.data.task;
+    const state = track.episode(index, step);
+    const m = track.dimensions;
+    const at = state.now < state.count ? state.points.subarray(state.now * m, (state.now + 1) * m) : state.last;
+    const where = Array.from(at, (value, axis) => `${this.data.task.coordinates[axis]} ${number(value)}`).join(", ");
+    const action = track.action(index, step);
+    caption.now.textContent = known
+      ? `episode ${whole(index + 1)}: ${whole(track.steps[index])} steps, cost ${number(track.costs[index], 4)}`
+      : `the run ended in episode ${whole(index + 1)}`;
+    const started = track.epochStarts[epoch] - track.firstSteps[index];
+    const since = started >= 0 ? `made at step ${whole(started)} of this episode` : "made in an earlier episode";
+    const ends = index === track.episodes - 1 && track.truncation ? "the run was cut off here" : "the goal is reached";
+    caption.why.textContent = `step ${whole(step)}: ${where}; ${action === null ? ends : `plays ${actions[action]}`}. Plan of epoch ${whole(epoch + 1)} of ${whole(track.epochStarts.length)}, ${since}.`;
+  }
+
+  layerOf(track, epoch, index, step, scale, plane) {
+    const colour = (value) => scale.colour(scale.share(value));
+    const { axes } = plane;
+    if (this.view.layer === "visits") return { ...this.visits(track, index, step, axes), colour };
+    if (!track.values) return null;
+    return { x: track.values.axes[axes[0]], y: axes.length > 1 ? track.values.axes[axes[1]] : [0], values: track.valuesAt(epoch, Number(this.view.plane)), colour };
+  }
+
+  // How often the agent was in each of some equal cells of the plane; NaN where it never was.
+  visits(track, index, step, axes) {
+    const { low, high } = this.data.task;
+    const sizes = axes.map((_, place) => VISIT_CELLS[place]);
+    const counts = new Float64Array(sizes.reduce((one, other) => one * other, 1)).fill(NaN);
+    const cell = (value, place) => Math.min(Math.max(Math.floor(((value - low[axes[place]]) / (high[axes[place]] - low[axes[place]])) * sizes[place]), 0), sizes[place] - 1);
+    for (let each = 0; each <= index; each += 1) {
+      const { points, count, now } = track.episode(each, each < index ? Infinity : step);
+      const weight = track.path.every[each];
+      for (let point = 0; point < Math.min(now, count); point += 1) {
+        const at = axes.reduce((sum, axis, place) => sum * sizes[place] + cell(points[point * track.dimensions + axis], place), 0);
+        counts[at] = (counts[at] || 0) + weight;
+      }
+    }
+    const centres = (place) => Array.from({ length: sizes[place] }, (_, i) => low[axes[place]] + ((high[axes[place]] - low[axes[place]]) * (i + 0.5)) / sizes[place]);
+    return { x: centres(0), y: axes.length > 1 ? centres(1) : [0], values: counts };
+  }
+
+  // The scale of a layer is the same for both agents and for the whole run.
+  get scale() {
+    const { layer, plane } = this.view;
+    const key = `${layer} ${plane}`;
+    if (this.scaleOf === key) return this.scaleNow;
+    this.scaleOf = key;
+    if (layer === "visits") {
+      const { axes } = this.data.planes[Number(plane)];
+      this.scaleNow = logScale(Math.max(2, ...this.tracks.map((track) => this.visits(track, track.episodes - 1, Infinity, axes).values.reduce((one, other) => Math.max(one, other || 0), 0))), amountColour);
+    } else {
+      this.scaleNow = linearScale(Math.max(1e-9, ...this.tracks.filter((track) => track.values).map((track) => quantile(track.values.planes[Number(plane)], 0.98))), amountColour, true);
+    }
+    return this.scaleNow;
+  }
+}
+
+// The value that a share of some numbers does not exceed, from a few thousand of them.
+function quantile(values, share) {
+  const every = Math.max(1, Math.floor(values.length / 20000));
+  const kept = [];
+  for (let i = 0; i < values.length; i += every) if (Number.isFinite(values[i])) kept.push(values[i]);
+  kept.sort((one, other) => one - other);
+  return kept.length ? kept[Math.min(Math.floor(share * kept.length), kept.length - 1)] : 0;
+}
+
+showPage(PlanesPage);

@@ -1,0 +1,282 @@
+"""How regret and the number of epochs grow, compared with the theorems.
+
+Exponents are slopes of logarithms, with 95 % intervals: over the last decade of K in each world, and across worlds for
+S, A and B*. A theorem is an upper bound up to a constant and logarithms. So a smaller exponent agrees with it, and a
+finite range of sizes cannot refute it; "does not hold" means that the whole interval lies above the exponent of the
+theorem in the range that was run. The exponents in K of Theorem 1 and of the number of epochs may exceed 1/2 by as much
+as their interval. For all other exponents the whole interval must lie below the limit.
+
+In K, the exponent of the regret is compared with 1/2. In S, A and B, both terms of the bound matter at every K that can
+be run; so the regret is divided by the bound, and the exponent of the ratio is compared with 0. In the theorem, B
+bounds the values of all worlds of a prior: here it is the largest value that was drawn, over all S or A of the sweep.
+Where a theorem is about Bayesian regret, the worlds are drawn from the agent's prior. B is varied by the number of
+states that can reach the goal in one step, which does not change S and A. The exponent of the ratio with each world's
+own B* is printed too; the theorem says nothing about it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goalward.acting.task import Task
+from goalward.agents.posterior.psrl import PSRL, cost_floor
+from goalward.arrays import Floats
+from goalward.beliefs.dirichlet import Dirichlet
+from goalward.learning.learn import learn
+from goalward.number_format import number, with_range
+from goalward.paper.claims.findings import Finding, above, all_of, at_most, below, certain
+from goalward.paper.claims.run_source import OURS, RunSource, cell_of, drawn_worlds
+from goalward.planning.hardness import hardness
+from goalward.results.results import CellResults, Results
+from goalward.seeds import generator, run_seed
+from goalward.statistics import Interval, compare_pairs, growth_along, mean_interval
+from goalward.theory.epochs import all_there, count_epochs
+from goalward.theory.posterior_lemma import draw_world
+from goalward.theory.regret_bounds import theorem_1, theorem_2
+
+__all__ = ["epoch_findings", "theorem_1_findings", "theorem_2_finding"]
+
+TSDE = "TSDE"
+EPOCH_WORLDS = ("GridWorld", "RandomMDP", "GridWorld, success 0.4")
+ZERO_COSTS = np.array([[0.0, 0.3], [0.6, 0.0], [1.0, 0.4], [0.0, 0.8], [0.5, 1.0]])
+GOAL_STATES, GOAL_NEAR = 8, (8, 4, 2, 1)
+
+
+def exponent(cell: CellResults) -> Interval:
+    """Return the growth exponent of the gap regret in K."""
+    return growth_along(cell.points.astype(np.float64), cell.curves["gap_regret"][cell.complete])
+
+
+def epoch_curves(source: RunSource, results: Results, cell: CellResults) -> Floats:
+    """Return, for each run, how many epochs had begun at each point of the cell's curves."""
+    keys = results.design.keys(cell.cell)
+    starts = (all_there(source.store.read(keys[run]).epochs()).start_episode for run in cell.runs)
+    return np.array([np.searchsorted(np.sort(start), cell.points, side="left") for start in starts], dtype=np.float64)
+
+
+def epoch_findings(source: RunSource) -> list[Finding]:
+    """Test the number of epochs, TSDE's epochs, and the regret bound in worlds that are fixed."""
+    runs, episodes = source.choose(6, 20), source.choose(3_000, 20_000)
+    results = source.results("claims-epochs", runs=runs, episodes=episodes)
+    ran = f"{', '.join(EPOCH_WORLDS)}; {runs} runs, K={episodes:,}"
+    return [epoch_number_finding(source, results, ran), tsde_finding(results, ran), fixed_finding(results, ran)]
+
+
+def epoch_number_finding(source: RunSource, results: Results, ran: str) -> Finding:
+    """Test that epochs grow like sqrt(K) at most, and that every stored run stays within the bound of the lemma."""
+    parts, verdicts, kept = [], [], []
+    for world in EPOCH_WORLDS:
+        cell = cell_of(results, world, OURS)
+        growth = growth_along(cell.points.astype(np.float64), epoch_curves(source, results, cell))
+        verdicts.append(at_most(growth, 0.5))
+        shape = drawn_worlds(results, cell)[0].costs.shape
+        for key in results.design.keys(cell.cell):
+            kept.append(count_epochs(source.store.read(key).epochs(), *shape).holds)
+        parts.append(f"{world} {with_range(growth)}")
+    verdicts.append(certain(all(kept)))
+    lemma = "all runs within" if all(kept) else f"{kept.count(False)} of {len(kept)} runs not within"
+    figure = f"exponent of L in K: {'; '.join(parts)}; {lemma} the lemma's bound"
+    return Finding("sqrt-epochs", "The number of epochs is O(sqrt K)", f"PSRL-SSP; {ran}", figure, all_of(*verdicts))
+
+
+def tsde_finding(results: Results, ran: str) -> Finding:
+    """Test whether TSDE's epochs, which grow by one step each, lead to more regret."""
+    parts, verdicts = [], []
+    for world in EPOCH_WORLDS:
+        ours, theirs = cell_of(results, world, OURS), cell_of(results, world, TSDE)
+        final = compare_pairs(theirs.finals["gap_regret"], ours.finals["gap_regret"], 1.0 - 0.05 / len(EPOCH_WORLDS))
+        verdicts.append(above(final.difference, 0.0))
+        mean = number(float(ours.finals["gap_regret"].mean()))
+        exponents = f"exponents {exponent(theirs).value:.2f} and {exponent(ours).value:.2f}"
+        parts.append(f"{world}: {with_range(final.difference)} more than {mean}; {exponents}")
+    figure = f"regret of TSDE's epochs over PSRL-SSP's: {'; '.join(parts)}"
+    note = "the paper's argument compares upper bounds, K^(2/3) and sqrt(K); neither is reached here"
+    claim = "TSDE's epochs are worse as K grows"
+    return Finding("tsde", claim, f"both agents; {ran}", figure, all_of(*verdicts), note)
+
+
+def fixed_finding(results: Results, ran: str) -> Finding:
+    """Test the conjecture that the bound also holds in worlds that are not drawn from the prior."""
+    growth = {world: exponent(cell_of(results, world, OURS)) for world in EPOCH_WORLDS}
+    figure = f"exponent in K: {'; '.join(f'{world} {with_range(each)}' for world, each in growth.items())}"
+    claim = "Conjecture: the regret bound, sqrt(K), holds in fixed worlds too"
+    verdict = all_of(*(below(each, 0.5) for each in growth.values()))
+    return Finding("conjecture", claim, f"PSRL-SSP with Dirichlet(0.1); {ran}", figure, verdict)
+
+
+def theorem_1_findings(source: RunSource) -> list[Finding]:
+    """Test Theorem 1 in K, and in S, A and B."""
+    runs, episodes = source.choose(10, 40), source.choose(2_500, 10_000)
+    results = source.results("claims-theorem", runs=runs, episodes=episodes)
+    growth = [exponent(cell) for cell in results.cells]
+    largest = max(growth, key=lambda each: each.low)
+    sweeps = {name: swept(results, setting) for name, setting in (("S", "states"), ("A", "actions"))}
+    sweeps["B"] = goal_sweep(source, runs, episodes)
+    ratios = np.concatenate([sweep.regrets.mean(axis=1) / sweep.bounds for sweep in sweeps.values()])
+    where = "worlds drawn from the agent's prior, Dirichlet(1), costs in [0.2, 1]"
+    figure = (
+        f"exponent in K, the largest of {len(growth)} settings: {with_range(largest)}; regret over the bound without"
+        f" its constant: {ratios.min():.1e} to {ratios.max():.1e}"
+    )
+    in_K = Finding(
+        "theorem-1-K",
+        "Theorem 1: Bayesian regret grows like sqrt(K) at most",
+        f"PSRL-SSP; {where}; S in 4..32 with A=2, A in 2..16 with S=8; {runs} worlds each, K={episodes:,}",
+        figure,
+        all_of(*(at_most(each, 0.5) for each in growth)),
+        "asked of the exponent: at most 1/2 plus half its interval",
+    )
+    return [in_K, sizes_finding(sweeps, f"PSRL-SSP; {where}; four values of each; {runs} worlds each, K={episodes:,}")]
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Regrets and bounds at several sizes of one kind.
+
+    Attributes
+    ----------
+    sizes
+        S, A or B at each setting.
+    regrets
+        ``regrets[setting, run]``.
+    bounds
+        Theorem 1 at each setting, with the largest B* and the smallest c_min of its worlds.
+    own_bounds
+        ``own_bounds[setting, run]``: Theorem 1 with the world's own B* and c_min.
+    """
+
+    sizes: Floats
+    regrets: Floats
+    bounds: Floats
+    own_bounds: Floats
+
+
+def swept(results: Results, setting: str) -> Sweep:
+    """Return the sweep of a study over one setting of its drawn worlds."""
+    cells = [cell for cell in results.cells if setting in cell.cell.world.swept]
+    drawn = [drawn_worlds(results, cell) for cell in cells]
+    hard = [[hardness(world) for world in row] for row in drawn]
+    B = np.array([[each.B_star for each in row] for row in hard])
+    c_min = np.array([[each.c_min for each in row] for row in hard])
+    shapes = [row[0].costs.shape for row in drawn]
+    episodes = cells[0].cell.episodes
+    return Sweep(
+        np.array([float(cell.cell.world.swept[setting]) for cell in cells]),
+        np.array([cell.finals["gap_regret"] for cell in cells]),
+        np.array([theorem_1(S, A, episodes, B.max(), c_min.min()).total for S, A in shapes]),
+        np.array(
+            [
+                [theorem_1(S, A, episodes, *each).total for each in zip(row, least, strict=True)]
+                for (S, A), row, least in zip(shapes, B.tolist(), c_min.tolist(), strict=True)
+            ]
+        ),
+    )
+
+
+def goal_run(near: int, episodes: int, seed: int) -> tuple[float, float, float]:
+    """Run PSRL-SSP in a world drawn from a prior in which only some states can step to the goal.
+
+    Returns the regret, and B* and c_min of the world.
+    """
+    possible = np.ones((GOAL_STATES, 2, GOAL_STATES + 1), dtype=np.bool_)
+    possible[: GOAL_STATES - near, :, GOAL_STATES] = False
+    prior = Dirichlet(1.0, support=possible)
+    rng = generator(run_seed(seed, "goal", near))
+    costs = rng.uniform(0.2, 1.0, (GOAL_STATES, 2))
+    world = draw_world(prior, Task(costs, 0, episodes), rng)
+    run = learn(PSRL(prior), world, episodes, run_seed(seed, "goal run", near))
+    hard = hardness(world)
+    return float(run.gap_regret[-1]), hard.B_star, hard.c_min
+
+
+def goal_sweep(source: RunSource, runs: int, episodes: int) -> Sweep:
+    """Return the sweep over B: fewer and fewer states can step to the goal."""
+    tasks = [(near, episodes, seed) for near in GOAL_NEAR for seed in range(runs)]
+    found = np.array(source.map(goal_run, tasks, size=2)).reshape(len(GOAL_NEAR), runs, 3)
+    largest, least = found[:, :, 1].max(axis=1), found[:, :, 2].min()
+
+    def bound(B: float, c_min: float) -> float:
+        return theorem_1(GOAL_STATES, 2, episodes, B, c_min).total
+
+    own = [[bound(B, c_min) for _, B, c_min in setting] for setting in found.tolist()]
+    return Sweep(largest, found[:, :, 0], np.array([bound(B, least) for B in largest.tolist()]), np.array(own))
+
+
+def sizes_finding(sweeps: dict[str, Sweep], ran: str) -> Finding:
+    """Test Theorem 1 in S, A and B."""
+    parts, own, verdicts = [], [], []
+    for name, sweep in sweeps.items():
+        bounds = np.repeat(sweep.bounds[:, None], sweep.regrets.shape[1], axis=1)
+        regret, bound = growth_of_means(sweep.sizes, sweep.regrets), growth_of_means(sweep.sizes, bounds)
+        ratio = growth_of_means(sweep.sizes, sweep.regrets, bounds)
+        verdicts.append(below(ratio, 0.0))
+        span = f"{sweep.sizes.min():.3g} to {sweep.sizes.max():.3g}"
+        parts.append(
+            f"{name} from {span}: regret {with_range(regret)}, bound {bound.value:.2g}, ratio {with_range(ratio)}"
+        )
+        own.append(f"{name} {with_range(growth_of_means(sweep.sizes, sweep.regrets, sweep.own_bounds))}")
+    claim = "Theorem 1: regret grows in S, A and B no faster than its bound"
+    note = f"the ratio's exponents with each world's own B*, which the theorem is not about: {', '.join(own)}"
+    return Finding("theorem-1-sizes", claim, ran, f"exponents in {'; in '.join(parts)}", all_of(*verdicts), note)
+
+
+def perturbed_run(episodes: int, seed: int) -> tuple[float, float, float]:
+    """Run PSRL-SSP with and without perturbed costs in a drawn world, some of whose costs are zero.
+
+    Returns both regrets, in the true costs, and the bound of Theorem 2 for the world.
+    """
+    prior = Dirichlet(1.0)
+    world = draw_world(prior, Task(ZERO_COSTS, 0, episodes), generator(run_seed(seed, "zero costs")))
+    finals = []
+    for perturb in (True, False):
+        run = learn(PSRL(prior, perturb_costs=perturb), world, episodes, run_seed(seed, "perturbed"))
+        finals.append(float(run.gap_regret[-1]))
+    hard = hardness(world)
+    bound = theorem_2(world.states, world.actions, episodes, hard.B_star, hard.T_star)
+    return finals[0], finals[1], bound.total
+
+
+def theorem_2_finding(source: RunSource) -> Finding:
+    """Test Theorem 2: with raised costs regret grows like sqrt(K) where costs are zero."""
+    runs = source.choose(30, 60)
+    lengths = [250, 500, 1_000, 2_000] if source.quick else [500, 1_000, 2_000, 4_000, 8_000, 16_000]
+    tasks = [(K, seed) for K in lengths for seed in range(runs)]
+    found = np.array(source.map(perturbed_run, tasks, size=5)).reshape(len(lengths), runs, 3)
+    means = found.mean(axis=1)
+    growth = growth_of_means(np.array(lengths, dtype=np.float64), found[:, :, 0])
+    effect = mean_interval(found[-1, :, 0] - found[-1, :, 1])
+    epsilon = cost_floor(Task(ZERO_COSTS, 0, lengths[-1]))
+    figure = (
+        f"exponent in K {with_range(growth)}; at K={lengths[-1]:,}, epsilon={epsilon:.3g}, the perturbation adds"
+        f" {with_range(effect)} to {number(means[-1, 1])}; regret over the bound without its constant"
+        f" {means[-1, 0] / means[-1, 2]:.1e}"
+    )
+    ran = (
+        f"PSRL-SSP with epsilon = (S²A/K)^(2/3); worlds drawn from the prior, 3 of 10 costs zero; {runs} worlds for"
+        f" each K in {lengths}"
+    )
+    claim = "Theorem 2: with costs max(c, epsilon), regret grows like sqrt(K) at most"
+    return Finding("theorem-2", claim, ran, figure, below(growth, 0.5))
+
+
+def growth_of_means(sizes: Floats, numbers: Floats, per: Floats | None = None) -> Interval:
+    """Return the slope of log(mean) on log(size), of ``numbers[size, run]``, with a jackknife interval.
+
+    With `per`, it is the slope of log(mean / mean of per). Runs that were cut off (NaN) make the answer NaN.
+    """
+    x = np.log(sizes) - np.log(sizes).mean()
+    n = numbers.shape[1]
+
+    def slope(kept: NDArray[np.bool_]) -> float:
+        means = numbers[:, kept].mean(axis=1)
+        if per is not None:
+            means = means / per[:, kept].mean(axis=1)
+        return float(x @ np.log(means) / (x @ x)) if (means > 0.0).all() else np.nan
+
+    whole = slope(np.ones(n, dtype=np.bool_))
+    without = np.array([slope(np.arange(n) != run) for run in range(n)])
+    reach = mean_interval(n * whole - (n - 1) * without).half_width
+    return Interval(whole, whole - reach, whole + reach, n)

@@ -1,0 +1,253 @@
+"""How the regret of agents compares with that of one of them, world by world and over many worlds.
+
+Ratio in a world
+    The ratio of the mean gap regrets over the runs. Run r of both agents has the same luck, so its logarithm has the
+    standard error sd(d) / sqrt(n) with d_r = x_r / mean(x) - y_r / mean(y) (the delta method), and the interval is that
+    of Student's t for the logarithm.
+
+Over worlds
+    The geometric mean of the ratios; its logarithm is the mean of the logarithms, whose errors are independent. The
+    worst ratio, and the worst ratio of the 95th percentiles of the regret.
+
+Runs that were cut off
+    A run that a step limit ended has paid at least what it had paid by then, and this is what counts. Such a ratio is a
+    lower bound, and so is every mean that it enters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from goalward.arrays import Floats
+from goalward.errors import UnknownNameError
+from goalward.results.results import CellResults, Results, world_name
+from goalward.statistics import Interval, quantile
+from goalward.table import Table
+
+__all__ = ["Overall", "Ratio", "Ratios", "compare_all", "ratio_interval"]
+
+PERCENTILE = 95.0
+MEASURE = "gap_regret"
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One agent in one world, relative to the reference.
+
+    Attributes
+    ----------
+    ratio
+        That of the mean gap regrets; NaN if there is none.
+    tail
+        That of the 95th percentiles.
+    cut_off, failed, missing
+        How many runs were cut off, failed, or are not there.
+    cpu
+        The ratio of the processor times.
+    refusal
+        Why the agent does not learn in this world; empty if it does.
+    """
+
+    world: str
+    agent: str
+    ratio: Interval
+    tail: float = math.nan
+    cut_off: int = 0
+    failed: int = 0
+    missing: int = 0
+    cpu: float = math.nan
+    refusal: str = ""
+
+    @property
+    def bound(self) -> bool:
+        """Whether the ratio is a lower bound only."""
+        return self.cut_off > 0
+
+    def document(self) -> dict[str, Any]:
+        """Return the ratio as plain data."""
+        found = {name: value for name, value in vars(self).items() if name != "ratio"}
+        return found | {"ratio": self.ratio.value, "low": self.ratio.low, "high": self.ratio.high, "bound": self.bound}
+
+
+@dataclass(frozen=True)
+class Overall:
+    """One agent over many worlds: `worlds` of them have a ratio, `refused` have none because the agent refuses them."""
+
+    agent: str
+    mean: Interval
+    worst: float
+    worst_world: str
+    tail: float
+    cut_off: int
+    failed: int
+    cpu: float
+    worlds: int
+    refused: int
+    bound: bool
+
+    def document(self) -> dict[str, Any]:
+        """Return the row as plain data."""
+        found = {name: value for name, value in vars(self).items() if name != "mean"}
+        return found | {"geometric_mean": self.mean.value, "low": self.mean.low, "high": self.mean.high}
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """The ratios of a study.
+
+    Attributes
+    ----------
+    reference
+        The agent whose regret is 1.
+    cells
+        One ratio for each world and agent.
+    groups
+        The worlds of each group, in the order of the study.
+    level
+        The confidence level of the intervals.
+    runs, episodes
+        The size of the study.
+    caveats
+        What must be known about agents, by their labels.
+    """
+
+    reference: str
+    cells: list[Ratio]
+    groups: dict[str, list[str]]
+    level: float
+    runs: int
+    episodes: list[int]
+    caveats: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def agents(self) -> list[str]:
+        """The agents in the order of the study."""
+        return list(dict.fromkeys(cell.agent for cell in self.cells))
+
+    @property
+    def table(self) -> Table:
+        """The ratios as a table."""
+        return Table([cell.document() for cell in self.cells])
+
+    def overall(self, group: str | None = None) -> list[Overall]:
+        """Return each agent over the worlds of a group, or over all worlds, the smallest geometric mean first."""
+        worlds = [world for name, names in self.groups.items() if group in (None, name) for world in names]
+        found = [
+            summed_up(agent, [cell for cell in self.cells if cell.agent == agent and cell.world in worlds], self.level)
+            for agent in self.agents
+        ]
+        return sorted(found, key=lambda each: math.inf if math.isnan(each.mean.value) else each.mean.value)
+
+    def find(self, world: str, agent: str) -> Ratio | None:
+        """Return one ratio; None if the agent is not in this world."""
+        return next((cell for cell in self.cells if (cell.world, cell.agent) == (world, agent)), None)
+
+
+def compare_all(
+    results: Results,
+    reference: str,
+    level: float = 0.95,
+    refusals: Mapping[tuple[str, str], str] | None = None,
+) -> Ratios:
+    """Compare every agent of a study with the reference.
+
+    `refusals` says why agents do not learn in worlds, by the labels of the world and the agent.
+    """
+    if reference not in results.agents():
+        raise UnknownNameError(f"agent in {results.design.name}", reference, results.agents())
+    refused = dict(refusals or {})
+    agents = list(dict.fromkeys([*results.agents(), *(agent for _, agent in refused)]))
+    cells: list[Ratio] = []
+    groups: dict[str, list[str]] = {}
+    for world, found in results.worlds().items():
+        groups.setdefault(found[0].cell.world.group, []).append(world)
+        by_agent = {each.cell.agent.label: each for each in found}
+        base = by_agent.get(reference)
+        label = found[0].cell.world.label
+        for agent in agents:
+            if agent in by_agent:
+                cells.append(ratio_of(world_name(results.design, by_agent[agent].cell), by_agent[agent], base, level))
+            elif (label, agent) in refused:
+                nothing = Interval(math.nan, math.nan, math.nan, 0)
+                cells.append(Ratio(world, agent, nothing, refusal=refused[label, agent]))
+    lengths = sorted({cell.cell.episodes for cell in results.cells})
+    return Ratios(reference, cells, groups, level, results.design.runs, lengths, results.caveats())
+
+
+def ratio_of(world: str, cell: CellResults, base: CellResults | None, level: float) -> Ratio:
+    found = Ratio(
+        world,
+        cell.cell.agent.label,
+        Interval(math.nan, math.nan, math.nan, 0),
+        cut_off=int(np.count_nonzero(cell.truncated)),
+        failed=len(cell.failed),
+        missing=len(cell.missing) + len(cell.damaged),
+    )
+    shared = [] if base is None else sorted({*cell.runs.tolist()} & {*base.runs.tolist()})
+    if base is None or not shared:
+        return found
+    ours, theirs = (each.paid[MEASURE][np.isin(each.runs, shared)] for each in (cell, base))
+    tails = [float(np.percentile(each, PERCENTILE)) for each in (ours, theirs)]
+    return replace(
+        found,
+        ratio=ratio_interval(ours, theirs, level),
+        tail=tails[0] / tails[1] if tails[1] > 0.0 else math.nan,
+        cpu=float(cell.seconds.mean() / base.seconds.mean()),
+    )
+
+
+def ratio_interval(ours: Floats, theirs: Floats, level: float = 0.95) -> Interval:
+    """Return the ratio of two means of pairs with its interval; NaN where a mean is not positive.
+
+    >>> ratio_interval(np.array([1.0, 3.0]), np.array([2.0, 6.0])).value
+    0.5
+    """
+    n = len(ours)
+    means = float(np.mean(ours)), float(np.mean(theirs))
+    if min(means) <= 0.0 or not np.isfinite(means).all():
+        return Interval(math.nan, math.nan, math.nan, n)
+    ratio = means[0] / means[1]
+    if n < 2:
+        return Interval(ratio, math.nan, math.nan, n)
+    error = float(np.std(ours / means[0] - theirs / means[1], ddof=1)) / math.sqrt(n)
+    reach = quantile(n - 1, level) * error
+    return Interval(ratio, ratio * math.exp(-reach), ratio * math.exp(reach), n)
+
+
+def summed_up(agent: str, cells: Sequence[Ratio], level: float) -> Overall:
+    """Return an agent over several worlds."""
+    known = [cell for cell in cells if not math.isnan(cell.ratio.value)]
+    worst = max(known, key=lambda cell: cell.ratio.value, default=None)
+    tails = [cell.tail for cell in known if not math.isnan(cell.tail)]
+    return Overall(
+        agent,
+        mean=geometric_mean([cell.ratio for cell in known], level),
+        worst=math.nan if worst is None else worst.ratio.value,
+        worst_world="" if worst is None else worst.world,
+        tail=max(tails, default=math.nan),
+        cut_off=sum(cell.cut_off for cell in cells),
+        failed=sum(cell.failed for cell in cells),
+        cpu=math.exp(float(np.mean(np.log([cell.cpu for cell in known])))) if known else math.nan,
+        worlds=len(known),
+        refused=sum(bool(cell.refusal) for cell in cells),
+        bound=any(cell.bound for cell in known),
+    )
+
+
+def geometric_mean(ratios: Sequence[Interval], level: float) -> Interval:
+    """Return the geometric mean of ratios whose errors are independent, with its interval."""
+    if not ratios:
+        return Interval(math.nan, math.nan, math.nan, 0)
+    mean = float(np.mean([math.log(each.value) for each in ratios]))
+    runs = min(each.runs for each in ratios)
+    if any(math.isnan(each.low) for each in ratios):
+        return Interval(math.exp(mean), math.nan, math.nan, runs)
+    # Half an interval is t times a standard error; squares of standard errors add up.
+    reaches = [math.log(each.high / each.low) / 2.0 for each in ratios]
+    reach = math.sqrt(math.fsum(each**2 for each in reaches)) / len(ratios)
+    return Interval(math.exp(mean), math.exp(mean - reach), math.exp(mean + reach), runs)

@@ -1,0 +1,291 @@
+"""What the graph of a model tells without arithmetic.
+
+Definitions
+    A state is *sure* if some policy reaches the goal from it with probability one. The others are dead ends, and their
+    value is infinity. Of these, *maybe* are those from which some policy reaches the goal with positive probability,
+    which is to say from which some path leads there; *never* are the rest. A policy is proper if it reaches the goal
+    with probability one from every state. A model is proper if it has a proper policy, which is to say if it has no
+    dead ends.
+
+    The sure states are a greatest fixed point. Start with all states and all rows. Drop every row that may leave the
+    set, then every state that has no path to the goal inside it. Repeat until nothing is dropped.
+
+    A zero-cost loop is an end component whose rows all cost nothing: a strongly connected set of states, each with at
+    least one row that never leaves the set. A policy may stay there forever for free, so Bellman's equation alone does
+    not determine the values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from goalward.arrays import Bools, Int32s, Int64s
+from goalward.jit import exercise, interrupted, kernel
+from goalward.ssp.components import INTERRUPTED, end_components
+from goalward.ssp.model import SSP, check_model
+
+__all__ = [
+    "Structure",
+    "can_reach_goal",
+    "reached_from",
+    "state_graph",
+    "structure",
+    "sure_states",
+    "zero_cost_components",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """What the graph of a model tells.
+
+    Attributes
+    ----------
+    surely
+        States from which some policy reaches the goal with probability one.
+    maybe
+        States from which some policy reaches the goal with positive probability, but none with probability one.
+    never
+        States from which the goal cannot be reached at all.
+    zero_cost_loops
+        Sets of states in which one can stay forever at no cost (maximal end components of zero-cost rows).
+    unreachable
+        States that cannot be reached from the initial state.
+    reaches_goal
+        Whether some policy reaches the goal with probability one from the initial state.
+    """
+
+    surely: Int64s
+    maybe: Int64s
+    never: Int64s
+    zero_cost_loops: tuple[Int64s, ...]
+    unreachable: Int64s
+    reaches_goal: bool
+
+    @property
+    def dead_ends(self) -> Int64s:
+        """States from which no policy reaches the goal with probability one: `maybe` and `never`."""
+        return np.union1d(self.maybe, self.never)
+
+    @property
+    def proper(self) -> bool:
+        """Whether some policy reaches the goal with probability one from every state."""
+        return len(self.maybe) + len(self.never) == 0
+
+    def __repr__(self) -> str:
+        return (
+            f"Structure(reaches_goal={self.reaches_goal}, proper={self.proper}, surely={len(self.surely)}, "
+            f"maybe={len(self.maybe)}, never={len(self.never)}, zero_cost_loops={len(self.zero_cost_loops)}, "
+            f"unreachable={len(self.unreachable)})"
+        )
+
+
+def structure(ssp: SSP) -> Structure:
+    """Find the dead ends, the zero-cost loops and the states that cannot be reached from the start."""
+    check_model(ssp)
+    distance, _, _ = sure_states(ssp, ssp.available)
+    component, count, _ = zero_cost_components(ssp, ssp.available)
+    by_component = np.argsort(component, kind="stable")
+    loops = tuple(np.split(by_component, np.searchsorted(component[by_component], np.arange(count)))[1:])
+    sure = distance >= 0
+    possible = sure if sure.all() else can_reach_goal(ssp)
+    return Structure(
+        surely=np.flatnonzero(sure),
+        maybe=np.flatnonzero(possible & ~sure),
+        never=np.flatnonzero(~possible),
+        zero_cost_loops=loops,
+        unreachable=unreachable_states(ssp),
+        reaches_goal=bool(distance[ssp.initial_state] >= 0),
+    )
+
+
+def sure_states(ssp: SSP, rows: Bools, successors: Int32s | None = None) -> tuple[Int32s, Int32s, Bools]:
+    """Find the states that can reach the goal surely by the given rows.
+
+    Returns the distance of each state to the goal in steps of positive probability inside the set (-1 for dead ends),
+    the sure states in order of that distance, and the rows that stay inside the set. `successors` may replace those of
+    the model.
+    """
+    usable = np.array(rows, dtype=np.bool_).reshape(-1)
+    distance = np.empty(ssp.states, dtype=np.int32)
+    order = np.empty(ssp.states, dtype=np.int32)
+    given = ssp.successors if successors is None else successors
+    count = INTERRUPTED
+    while count == INTERRUPTED:
+        count = find_sure_states(ssp.indptr, given, ssp.actions, usable, distance, order)
+    return distance, order[:count], usable
+
+
+def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int, Bools]:
+    """Return the maximal end component of each state among the given rows that cost nothing, or -1.
+
+    Also returns their count, and the rows inside them.
+    """
+    component = np.full(ssp.states, -1, dtype=np.int32)
+    inside = rows.reshape(-1) & (ssp.costs.reshape(-1) == 0.0)
+    if not inside.any():
+        return component, 0, inside
+    count = INTERRUPTED
+    while count == INTERRUPTED:
+        count = end_components(ssp.indptr, ssp.successors, ssp.actions, inside, component)
+    return component, count, inside
+
+
+def unreachable_states(ssp: SSP) -> Int64s:
+    return np.flatnonzero(~reached_from(state_graph(ssp), ssp.initial_state))
+
+
+def can_reach_goal(ssp: SSP) -> Bools:
+    """Return from which states some path leads to the goal."""
+    return reached_from(state_graph(ssp).T.tocsr(), ssp.goal)
+
+
+def state_graph(ssp: SSP) -> sparse.csr_array:
+    """Return the graph of the states and the goal: an entry for every step that some action may take."""
+    # The entries of a state lie side by side; one that is there twice is one edge.
+    indptr = np.append(ssp.indptr[:: ssp.actions], ssp.indptr[-1])
+    return sparse.csr_array((ssp.probabilities, ssp.successors, indptr), shape=(ssp.states + 1, ssp.states + 1))
+
+
+def reached_from(graph: sparse.csr_array, start: int) -> Bools:
+    """Return which states, without the goal, a path from the start reaches."""
+    reached = np.zeros(graph.shape[0], dtype=np.bool_)
+    reached[csgraph.breadth_first_order(graph, start, return_predecessors=False)] = True
+    return reached[:-1]
+
+
+@kernel
+def leads_to(indptr: Int64s, successors: Int32s, usable: Bools, actions: int, state: int, target: int) -> bool:
+    for row in range(state * actions, (state + 1) * actions):
+        if usable[row]:
+            for entry in range(indptr[row], indptr[row + 1]):
+                if successors[entry] == target:
+                    return True
+    return False
+
+
+@kernel
+def list_predecessors(
+    indptr: Int64s, successors: Int32s, actions: int, usable: Bools, start: Int64s, predecessors: Int32s
+) -> bool:
+    """Fill `predecessors` with those of each state y, the goal included, each once; `start` is zero before.
+
+    Afterwards those of y lie between ``start[y - 1]``, or 0, and ``start[y]``. Returns False on Ctrl-C.
+    """
+    states = start.size - 2
+    last = np.empty(states + 1, dtype=np.int32)
+    # The first pass counts. The second one writes, and moves each start to its end.
+    for writing in range(2):
+        for state in range(states + 1):
+            last[state] = -1
+            if writing:
+                start[state + 1] += start[state]
+        # The rows of a state lie side by side, so the last predecessor found tells whether this one is new.
+        for state in range(states):
+            if interrupted(state):
+                return False
+            for row in range(state * actions, (state + 1) * actions):
+                if usable[row]:
+                    for entry in range(indptr[row], indptr[row + 1]):
+                        successor = successors[entry]
+                        if last[successor] != state:
+                            last[successor] = state
+                            if writing:
+                                predecessors[start[successor]] = state
+                                start[successor] += 1
+                            else:
+                                start[successor + 1] += 1
+    return True
+
+
+@kernel
+def find_sure_states(
+    indptr: Int64s, successors: Int32s, actions: int, usable: Bools, distance: Int32s, order: Int32s
+) -> int:
+    """Compute the greatest fixed point: shrink `usable`, fill `distance` and `order`, return how many are sure.
+
+    Returns INTERRUPTED on Ctrl-C; what `usable` has lost by then it would have lost anyhow.
+    """
+    states = distance.size
+    start = np.zeros(states + 2, dtype=np.int64)
+    predecessors = np.empty(successors.size, dtype=np.int32)
+    alive = np.empty(states, dtype=np.bool_)
+    for state in range(states):
+        alive[state] = True
+    if not list_predecessors(indptr, successors, actions, usable, start, predecessors):
+        return INTERRUPTED
+    remaining = states
+    dropped_any = False
+    steps = 0
+    while True:
+        # Breadth-first search backwards from the goal over usable rows.
+        for state in range(states):
+            distance[state] = -1
+        count = 0
+        head = -1
+        while head < count:
+            steps += 1
+            if interrupted(steps):
+                return INTERRUPTED
+            target = states if head < 0 else order[head]
+            far = 1 if head < 0 else distance[target] + 1
+            for position in range(start[target - 1] if target > 0 else 0, start[target]):
+                state = predecessors[position]
+                if distance[state] >= 0 or not alive[state]:
+                    continue
+                if not dropped_any or leads_to(indptr, successors, usable, actions, state, target):
+                    distance[state] = far
+                    order[count] = state
+                    count += 1
+            head += 1
+        if count == remaining:
+            return count
+        # Drop the states that were not reached, the rows that may lead there, and states that lose their last row.
+        dropped_any = True
+        tail = 0
+        for state in range(states):
+            if alive[state] and distance[state] < 0:
+                alive[state] = False
+                order[tail] = state
+                tail += 1
+        head = 0
+        while head < tail:
+            steps += 1
+            if interrupted(steps):
+                return INTERRUPTED
+            target = order[head]
+            for position in range(start[target - 1] if target > 0 else 0, start[target]):
+                state = predecessors[position]
+                if not alive[state]:
+                    continue
+                left = 0
+                for row in range(state * actions, (state + 1) * actions):
+                    if usable[row]:
+                        left += 1
+                        for entry in range(indptr[row], indptr[row + 1]):
+                            if successors[entry] == target:
+                                usable[row] = False
+                                left -= 1
+                                break
+                if left == 0:
+                    alive[state] = False
+                    order[tail] = state
+                    tail += 1
+            head += 1
+        remaining = 0
+        for state in range(states):
+            if alive[state]:
+                remaining += 1
+            else:
+                for row in range(state * actions, (state + 1) * actions):
+                    usable[row] = False
+
+
+@exercise
+def exercise_structure() -> None:
+    """Run every kernel of this module once."""
+    structure(SSP.from_dense([[[0.5, 0.0, 0.5]], [[0.0, 1.0, 0.0]]], [[1.0], [0.0]]))

@@ -1,0 +1,416 @@
+"""The stochastic shortest path problem (SSP).
+
+Definition
+    S non-goal states 0..S-1, a goal g = S, A actions, costs c(s, a) >= 0 and a kernel p(s' | s, a) on S ∪ {g}. From
+    `initial_state` an agent pays c(s, a) for every action until it arrives at the goal, where nothing more happens.
+
+Representation
+    The kernel is stored in compressed rows. Row r = s * A + a holds the successors of (s, a) in increasing order, each
+    once, with positive probabilities: `successors[indptr[r]:indptr[r + 1]]` and `probabilities[...]` likewise. A row
+    without successors is an action that is not available in s; its cost is stored as infinity.
+
+    A row whose entries sum to 1 within 1e-9 is accepted as it is and read as the distribution proportional to its
+    entries, which makes every statement about the model exact.
+
+Equality, `hash` and `digest` compare this mathematical content and `give_up`, which agents know; names and layout are
+labels and do not take part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from goalward.errors import FileError, ModelError, SettingError, StateError
+from goalward.interchange import by_ending
+from goalward.interchange.explicit import Name
+from goalward.ssp import checks, dense
+from goalward.ssp.checks import ModelArrays, StatesAndActions
+from goalward.ssp.give_up import recognise_give_up, with_give_up
+from goalward.ssp.layout import GridLayout
+from goalward.ssp.successors import GOAL, reachable_transitions
+from goalward.ssp.transitions import Transition, read_transitions
+
+__all__ = ["SSP", "GridLayout", "check_model"]
+
+
+class SSP(StatesAndActions):
+    """A stochastic shortest path problem; immutable.
+
+    Make one with `from_dense`, `from_rows` or `from_transitions`, or read one with `load`.
+
+    Attributes
+    ----------
+    indptr, successors, probabilities
+        The kernel in compressed rows, read-only; row ``s * A + a``.
+    costs
+        ``costs[s, a]``, read-only; infinity where the action is not available.
+    initial_state
+        Where every episode starts.
+    state_names, action_names
+        Labels, or None.
+    layout
+        Where the states lie on a grid, or None.
+    give_up
+        The action that goes back to the start at a known cost, or None: see `with_give_up`.
+
+    Examples
+    --------
+    >>> import goalward as gw
+    >>> ssp = gw.SSP.from_transitions([("home", "walk", "work", 1.0, 3.0),
+    ...                                ("home", "bus", "work", 0.5, 1.0),
+    ...                                ("home", "bus", "home", 0.5, 1.0)], goals=["work"])
+    >>> ssp
+    SSP(states=1, actions=2, transitions=3, costs=1..3, initial_state=0 'home')
+    """
+
+    indptr: NDArray[np.int64]
+    successors: NDArray[np.int32]
+    probabilities: NDArray[np.float64]
+    costs: NDArray[np.float64]
+    initial_state: int
+    state_names: tuple[str, ...] | None
+    action_names: tuple[str, ...] | None
+    layout: GridLayout | None
+    give_up: int | None
+
+    def __init__(self) -> None:
+        raise TypeError("make an SSP with SSP.from_dense, SSP.from_rows, SSP.from_transitions or SSP.load")
+
+    @classmethod
+    def _trusted(
+        cls,
+        indptr: NDArray[np.int64],
+        successors: NDArray[np.int32],
+        probabilities: NDArray[np.float64],
+        costs: NDArray[np.float64],
+        initial_state: int,
+        state_names: tuple[str, ...] | None = None,
+        action_names: tuple[str, ...] | None = None,
+        layout: GridLayout | None = None,
+        give_up: int | None = None,
+    ) -> SSP:
+        """Wrap arrays known to be canonical without looking at them, and make them read-only."""
+        for array in (indptr, successors, probabilities, costs):
+            array.flags.writeable = False
+        ssp = object.__new__(cls)
+        ssp.__dict__.update(
+            indptr=indptr,
+            successors=successors,
+            probabilities=probabilities,
+            costs=costs,
+            initial_state=initial_state,
+            state_names=state_names,
+            action_names=action_names,
+            layout=layout,
+            give_up=give_up,
+        )
+        return ssp
+
+    @classmethod
+    def from_rows(
+        cls,
+        indptr: ArrayLike,
+        successors: ArrayLike,
+        probabilities: ArrayLike,
+        costs: ArrayLike,
+        initial_state: int = 0,
+        *,
+        normalize: bool = False,
+        state_names: Sequence[str] | None = None,
+        action_names: Sequence[str] | None = None,
+        layout: GridLayout | None = None,
+        give_up: int | None = None,
+    ) -> SSP:
+        """Make a model from compressed rows: row ``s * A + a``, successor S is the goal.
+
+        Equal successors of one row are added up and zeros dropped. `costs[S, A]` says how many states and actions
+        there are. `normalize` rescales rows that do not sum to one. `give_up` is the last action if agents know that it
+        leads back to the start; `with_give_up` adds such an action.
+        """
+        rows = checks.canonical_rows(indptr, successors, probabilities, costs, normalize=normalize)
+        labels = checks.checked_labels(rows.costs.shape, initial_state, state_names, action_names, layout)
+        return cls._trusted(*rows, *labels, checks.checked_give_up(rows, labels[0], give_up))
+
+    @classmethod
+    def from_dense(
+        cls,
+        P: ArrayLike,
+        costs: ArrayLike,
+        initial_state: int = 0,
+        *,
+        goals: Iterable[int] | None = None,
+        normalize: bool = False,
+        state_names: Sequence[str] | None = None,
+        action_names: Sequence[str] | None = None,
+        layout: GridLayout | None = None,
+    ) -> SSP:
+        """Make a model from ``P[S, A, S + 1]``, whose last column is the goal, and ``costs[S, A]``.
+
+        With `goals`, P is ``[N, A, N]`` and costs ``[N, A]`` over all N states; the goal states are merged into one and
+        the others keep their order. `initial_state` and `state_names` then count in the N states. A row of zeros is an
+        action that is not available.
+        """
+        if goals is None:
+            rows = dense.dense_to_rows(P)
+        else:
+            rows, costs, initial_state, state_names = dense.merge_goals(
+                P, costs, initial_state, state_names, goals, normalize
+            )
+        return cls.from_rows(
+            *rows,
+            costs,
+            initial_state,
+            normalize=normalize,
+            state_names=state_names,
+            action_names=action_names,
+            layout=layout,
+        )
+
+    @classmethod
+    def from_transitions(
+        cls,
+        transitions: Iterable[Transition],
+        *,
+        goals: Iterable[Hashable],
+        initial_state: Hashable | None = None,
+        normalize: bool = False,
+    ) -> SSP:
+        """Make a model from tuples (state, action, next state, probability, cost), states and actions of any name.
+
+        States and actions are numbered in order of appearance. Tuples of the same transition are added up. The cost of
+        a pair is that of its tuples, weighted by their probabilities, so costs that depend on the next state enter by
+        their mean. `initial_state` is the state of the first tuple unless given.
+        """
+        table = read_transitions(transitions, goals, initial_state, normalize)
+        return cls.from_rows(
+            *table.rows,
+            table.costs,
+            table.initial_state,
+            normalize=normalize,
+            state_names=table.state_names,
+            action_names=table.action_names,
+        )
+
+    @classmethod
+    def from_successors(
+        cls,
+        start: Hashable,
+        actions: Iterable[Hashable] | Callable[[Any], Iterable[Hashable]],
+        successors: Callable[[Any, Any], Iterable[tuple[Hashable, float, float]]],
+        goal: object,
+        *,
+        limit: int = 1_000_000,
+        normalize: bool = False,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> SSP:
+        """Make a model of all that is reachable from a start; states and actions are anything hashable.
+
+        `actions` are those of every state, or a function from a state to its actions. `successors` is a function from
+        a state and an action to triples (next state, probability, cost). `goal` is a function that tells goals, a list
+        or set of goals, or one goal. More than `limit` states are an error. `progress`, such as `print`, is called
+        every 10,000 states with the numbers of states found and of states done.
+
+        Examples
+        --------
+        >>> import goalward as gw
+        >>> walk = lambda x, step: [(x + step, 0.9, 1.0), (x, 0.1, 1.0)]
+        >>> gw.SSP.from_successors(3, lambda x: [-1, 1] if x < 9 else [-1], walk, goal=0)
+        SSP(states=9, actions=2, transitions=34, unavailable=1, costs=1, initial_state=0 '3')
+        """
+        found = reachable_transitions(start, actions, successors, goal, limit, progress)
+        return cls.from_transitions(found, goals=[GOAL], initial_state=start, normalize=normalize)
+
+    @classmethod
+    def from_table(cls, table: Any, **options: Any) -> SSP:
+        """Make a model from a mapping of columns, a pyarrow table or a data frame; the options are those of `load`.
+
+        The columns are ``state``, ``action``, ``next_state``, ``probability`` (or ``count``) and ``cost``.
+        """
+        from goalward.interchange.tables import read
+
+        return recognise_give_up(cls.from_rows(**read(table, **options)))
+
+    def to_table(self) -> Any:
+        """Return the transitions as a pyarrow table; those of the initial state come first."""
+        from goalward.interchange.tables import to_table
+
+        return to_table(self)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        goal: Name | Sequence[Name] | None = None,
+        start: Name | None = None,
+        cost: str | float | None = None,
+        normalize: bool = False,
+        sum_duplicates: bool = False,
+        prior: float | None = None,
+    ) -> SSP:
+        """Read a model from a file; everything in it is checked as if it were typed in.
+
+        The ending of `path` names the format: ``.npz`` or ``.json`` (goalward's own), ``.csv`` or ``.parquet`` (tables
+        of transitions), ``.umb``, ``.drn``, ``.drn.gz`` or ``.drn.xz`` (model checkers).
+
+        `start` is the initial state by name or number, if not the one that the file names. Files of other tools take
+        `goal`, the state or label that is the goal, or several (``goal`` if not given), and `normalize`, to rescale
+        rows that do not sum to one. Model checkers: `cost` is the reward structure that is the cost, or the cost of
+        every step. Tables: `sum_duplicates` adds up transitions that are there twice, `prior` is added to every count.
+        """
+        options = {"goal": goal, "start": start, "cost": cost, "normalize": normalize}
+        fields = by_ending.read(Path(path), **options, sum_duplicates=sum_duplicates, prior=prior)
+        try:
+            ssp = cls.from_rows(**fields)
+        except (ModelError, TypeError) as error:
+            raise FileError(f"{path}: what it holds is not a model: {error}") from None
+        return ssp if "give_up" in fields else recognise_give_up(ssp)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a file.
+
+        The ending names the format: ``.npz`` (any size), ``.json`` (small models that people read), ``.csv`` or
+        ``.parquet`` (tables of transitions), ``.umb`` (PRISM, Storm, Modest), ``.drn``, ``.drn.gz`` or ``.drn.xz``
+        (Storm).
+        """
+        by_ending.write(self, Path(path))
+
+    @cached_property
+    def available(self) -> NDArray[np.bool_]:
+        """``available[s, a]``: whether the action can be played in the state."""
+        mask: NDArray[np.bool_] = (self.indptr[1:] > self.indptr[:-1]).reshape(self.costs.shape)
+        mask.flags.writeable = False
+        return mask
+
+    @property
+    def arrays(self) -> ModelArrays:
+        """The arrays of the model, as kernels take them."""
+        return ModelArrays(self.indptr, self.successors, self.probabilities, self.costs)
+
+    def row(self, state: int, action: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the successors of a pair and their probabilities."""
+        if not (0 <= state < self.states and 0 <= action < self.actions):
+            raise StateError(
+                f"there is no pair (state {state}, action {action}): "
+                f"the model has states 0..{self.states - 1} and actions 0..{self.actions - 1}"
+            )
+        start, end = self.indptr[state * self.actions + action : state * self.actions + action + 2]
+        return self.successors[start:end], self.probabilities[start:end]
+
+    def to_dense(self) -> NDArray[np.float64]:
+        """Return the kernel as ``P[S, A, S + 1]``."""
+        P = np.zeros((self.states * self.actions, self.states + 1))
+        rows = np.repeat(np.arange(len(P)), np.diff(self.indptr))
+        P[rows, self.successors] = self.probabilities
+        return P.reshape(self.states, self.actions, self.states + 1)
+
+    def with_costs(self, costs: ArrayLike) -> SSP:
+        """Return the same world with other costs; those of unavailable actions are ignored."""
+        return self._replace(costs=checks.checked_costs(costs, self.available))
+
+    def with_initial_state(self, state: int) -> SSP:
+        """Return the same world with another start."""
+        if self.give_up is not None:
+            raise ModelError("giving up leads to the start; choose the start first, then call with_give_up")
+        return self._replace(initial_state=checks.checked_state(state, self.states))
+
+    def with_give_up(self, cost: float) -> SSP:
+        """Return the same world with one more action: to give up and start again, at a cost, from every other state.
+
+        An episode still ends at the goal only. So the goal is reached surely wherever it can be reached at all, and
+        every value is at most `cost` plus that of the start.
+
+        Examples
+        --------
+        >>> import goalward as gw
+        >>> leap = gw.SSP.from_transitions([("edge", "leap", "far side", 0.5, 1.0), ("edge", "leap", "abyss", 0.5, 1.0),
+        ...                                 ("abyss", "climb", "abyss", 1.0, 1.0)], goals=["far side"])
+        >>> gw.solve(leap.with_give_up(10.0)).values.tolist()
+        [12.0, 22.0]
+        """
+        return with_give_up(self, cost)
+
+    def _replace(self, **changes: Any) -> SSP:
+        fields = {name: self.__dict__[name] for name in SSP.__annotations__}
+        return SSP._trusted(**(fields | changes))
+
+    def state_name(self, state: int) -> str:
+        """Return the label of a state: its name, else its number; the goal is called goal."""
+        if state == self.goal:
+            return "goal"
+        if not 0 <= state < self.states:
+            raise StateError(f"there is no state {state}; the model has 0..{self.states - 1} and the goal {self.goal}")
+        return self.state_names[state] if self.state_names else str(state)
+
+    def action_name(self, action: int) -> str:
+        """Return the label of an action: its name, else its number; "none" for -1, which policies have at dead ends."""
+        if isinstance(action, int | np.integer):
+            if action == -1:
+                return "none"
+            if 0 <= action < self.actions:
+                return self.action_names[action] if self.action_names else str(action)
+        raise StateError(f"there is no action {action!r}; the model has 0..{self.actions - 1}")
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the mathematical content: the same on every machine, another for every other model."""
+        give_up = "" if self.give_up is None else f" {self.give_up}"
+        content = hashlib.sha256(f"goalward-ssp {self.states} {self.actions} {self.initial_state}{give_up}".encode())
+        for array in self.arrays:
+            content.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+        return content.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SSP):
+            return NotImplemented
+        return self is other or (
+            (self.initial_state, self.give_up) == (other.initial_state, other.give_up)
+            and np.array_equal(self.costs, other.costs)
+            and np.array_equal(self.indptr, other.indptr)
+            and np.array_equal(self.successors, other.successors)
+            and np.array_equal(self.probabilities, other.probabilities)
+        )
+
+    def __hash__(self) -> int:
+        return int(self.digest[:15], 16)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"an SSP does not change: {name!r} cannot be set; see with_costs and with_initial_state")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"an SSP does not change: {name!r} cannot be deleted")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SSP._trusted, tuple(self.__dict__[name] for name in SSP.__annotations__)
+
+    def __repr__(self) -> str:
+        real = self.costs[self.available]
+        costs = f"{real.min():g}" if real.min() == real.max() else f"{real.min():g}..{real.max():g}"
+        start = f"{self.initial_state}" + (f" {self.state_names[self.initial_state]!r}" if self.state_names else "")
+        missing = int(np.size(self.available) - np.count_nonzero(self.available))
+        unavailable = f", unavailable={missing}" if missing else ""
+        return (
+            f"SSP(states={self.states}, actions={self.actions}, transitions={len(self.successors)}{unavailable}, "
+            f"costs={costs}, initial_state={start})"
+        )
+
+
+def check_model(given: object) -> None:
+    """Raise SettingError if something else than a model is given."""
+    if isinstance(given, str):
+        raise SettingError(
+            f"world is the text {given!r}; pass the world itself: gw.worlds.load({given!r}), or"
+            f" gw.from_gymnasium({given!r}) if it is an environment of Gymnasium"
+        )
+    if not isinstance(given, SSP):
+        raise SettingError(
+            f"world is {given!r:.80}; it must be an SSP: gw.worlds.load reads worlds and files, gw.from_gymnasium reads"
+            " environments, and SSP.from_transitions reads tables"
+        )

@@ -1,0 +1,73 @@
+"""One run of a results folder carried out again and held against what is stored."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from goalward.errors import SettingError
+from goalward.learning.learn import learn
+from goalward.learning.run import Run
+from goalward.results.export import ListedRun, list_runs
+from goalward.studies.factory import make_agent, make_world
+from goalward.studies.run_file import StoredRun, recorded
+from goalward.studies.store import Store
+
+__all__ = ["Repeated", "repeat"]
+
+
+@dataclass(frozen=True, eq=False)
+class Repeated:
+    """A run that was carried out again.
+
+    `same` says whether the stored run has the same episodes bit for bit; None if none is stored.
+    """
+
+    key: str
+    label: str
+    run: Run
+    seconds: float
+    same: bool | None
+
+    @property
+    def verdict(self) -> str:
+        """What the comparison has found, in words."""
+        if self.same is None:
+            return "no such run is stored; goalward run stores it"
+        return "the stored run is the same" if self.same else "THE STORED RUN IS ANOTHER: versions or machines differ"
+
+
+def repeat(store: Store, key: str) -> Repeated:
+    """Carry out the run whose key begins like this; if its agent is in a user's file, this executes the file."""
+    listed = find(store, key)
+    spec = listed.design.spec(listed.cell, listed.run)
+    attachments = store.attachments
+    world = make_world(spec.world, attachments)
+    agent = make_agent(spec.agent, world, spec.episodes, attachments)
+    began = time.perf_counter()
+    run = learn(agent, world, spec.episodes, spec.seed, max_steps=spec.max_steps)
+    seconds = time.perf_counter() - began
+    label = f"{listed.cell.agent.label} in {listed.cell.world.label}, run {listed.run} of {listed.design.name}"
+    same = equal(listed.found, run) if isinstance(listed.found, StoredRun) else None
+    return Repeated(listed.key, label, run, seconds, same)
+
+
+def find(store: Store, key: str) -> ListedRun:
+    """Return the run whose key begins like this."""
+    wanted = key.strip().lower()
+    found = {each.key: each for each in list_runs(store) if wanted and each.key.startswith(wanted)}
+    if not found:
+        raise SettingError(f"no run of {store.folder} has a key that begins with {key!r}; goalward runs lists them")
+    if len(found) > 1:
+        raise SettingError(f"{len(found)} runs have keys that begin with {key}; give more digits: goalward runs")
+    return next(iter(found.values()))
+
+
+def equal(stored: StoredRun, run: Run) -> bool:
+    kept = recorded(len(run.costs))
+    made = (run.costs[kept], run.steps[kept], run.gap_regret[kept])
+    return all(
+        np.array_equal(was, now) for was, now in zip(stored.columns("cost", "steps", "gap_regret"), made, strict=True)
+    )

@@ -1,0 +1,157 @@
+"""What a worker does: carry out runs and return their files.
+
+A worker gets plain data and returns bytes. So it needs no access to the results folder, and the same function serves
+this process, other processes and other machines. A run that fails returns its traceback instead of a file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import platform
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from goalward import __version__
+from goalward import jit as _jit
+from goalward.agents.base import Learner
+from goalward.errors import WorkerError
+from goalward.learning.learn import learn
+from goalward.ssp.model import SSP
+from goalward.studies.attachments import Attachments
+from goalward.studies.factory import make_agent, make_world
+from goalward.studies.run_file import RunLabels, encode
+from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, canonical
+
+__all__ = [
+    "Identity", "Job", "Outcome", "build", "call_alike", "carry_out", "exercises", "failure_of", "identity",
+    "other_version", "warm",
+]  # fmt: skip
+
+Identity = tuple[str, int, str]
+
+# The worlds and agents of the last cells. Runs of one cell come one after the other, building a large world takes
+# longer than learning in it, and learning changes neither.
+_built: dict[str, tuple[SSP, Learner]] = {}
+_lock = threading.Lock()  # a worker of a cluster may carry out several runs at once, in threads
+MOST_BUILT = 4
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run that a worker is to carry out, and which run of which cell it is."""
+
+    spec: RunSpec
+    cell: int
+    run: int
+    world_label: str
+    agent_label: str
+
+    @property
+    def key(self) -> str:
+        """The key of the run."""
+        return self.spec.key
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: with its file, or with what went wrong; and how long it took."""
+
+    job: Job
+    seconds: float
+    file: bytes | None = None
+    failure: dict[str, Any] | None = None
+
+
+def carry_out(jobs: Sequence[Job], attachments: Attachments) -> list[Outcome]:
+    """Carry out runs, one after the other."""
+    outcomes = []
+    for job in jobs:
+        start = time.perf_counter()
+        try:
+            # What an agent prints must not get between the lines of a document on standard output.
+            with contextlib.redirect_stdout(sys.stderr):
+                file = carry_out_one(job, attachments)
+        except (Exception, SystemExit) as error:
+            seconds = time.perf_counter() - start
+            outcomes.append(Outcome(job, seconds, failure=failure_of(job, error, traceback.format_exc())))
+        else:
+            outcomes.append(Outcome(job, time.perf_counter() - start, file=file))
+    return outcomes
+
+
+def carry_out_one(job: Job, attachments: Attachments) -> bytes:
+    started = datetime.now(UTC)
+    clock, processor = time.perf_counter(), time.process_time()
+    spec = job.spec
+    world, agent = build(spec, attachments)
+    run = learn(agent, world, spec.episodes, spec.seed, max_steps=spec.max_steps)
+    timing = {
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": time.perf_counter() - clock,
+        "cpu_seconds": time.process_time() - processor,
+    }
+    return encode(run, spec, timing, RunLabels(job.world_label, job.agent_label, job.run))
+
+
+def build(spec: RunSpec, attachments: Attachments) -> tuple[SSP, Learner]:
+    """Return the world and the agent of a run, those of an earlier run if they are the same."""
+    name = canonical([spec.world, spec.agent, spec.episodes])
+    found = _built.get(name)
+    if found is None:
+        world = make_world(spec.world, attachments)
+        found = world, make_agent(spec.agent, world, spec.episodes, attachments)
+        with _lock:
+            while len(_built) >= MOST_BUILT:
+                _built.pop(next(iter(_built)))
+            _built[name] = found
+    return found
+
+
+def failure_of(job: Job, error: BaseException, trace: str) -> dict[str, Any]:
+    """Return the record of a run that failed."""
+    return {
+        "key": job.key,
+        "run": job.run,
+        "error": f"{type(error).__name__}: {error}",
+        "traceback": trace,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "content": job.spec.document(),
+    }
+
+
+found_exercises = functools.cache(_jit.all_exercises)  # it reads every source of the package
+
+
+def exercises() -> int:
+    """Return in how many parts `warm` compiles the kernels."""
+    return len(found_exercises())
+
+
+def warm(part: int) -> None:
+    """Compile one part of the kernels, or load it from the cache."""
+    found_exercises()[part]()
+
+
+@functools.cache
+def identity() -> Identity:
+    """Return what all workers must have in common: the versions, and the hash of the kernels."""
+    return __version__, RESULTS_VERSION, _jit.source_hash()
+
+
+def call_alike(expected: Identity, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function in a worker of a cluster; raise WorkerError if its goalward differs from the client's."""
+    if identity() != expected:
+        raise WorkerError(other_version(f"a worker on {platform.node()} that joined later", identity(), expected))
+    return function(*arguments)
+
+
+def other_version(who: str, there: object, here: Identity) -> str:
+    """Return the message about a worker whose goalward differs, and so may compute other results."""
+    return f"{who} has {there}, this process {here} (version, results, kernels); install the same goalward everywhere"

@@ -1,0 +1,568 @@
+"""Learning through `step` in environments without a model: what is told, what is the goal, what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
+
+import goalward as gw
+from goalward.acting import stepping as stepwise
+from goalward.agents import PSRL, Task
+from goalward.errors import CostError, EndlessRunError, SettingError, StateError, UnknownNameError, UnreachableGoalError
+
+
+class Walk(gymnasium.Env):
+    """From 0 to 3 by action 1; action 0 goes back, from 0 it ends the episode if there is a cliff."""
+
+    def __init__(self, space: spaces.Space | None = None, cliff: bool = False, reward: float = -1.0, first: int = 0):
+        self.observation_space = space or spaces.Discrete(4, start=first)
+        self.action_space = spaces.Discrete(2, start=first)
+        self.cliff, self.reward, self.first = cliff, reward, first
+
+    def observed(self) -> Any:
+        if isinstance(self.observation_space, spaces.Tuple):
+            return self.place // 2, self.place % 2
+        if isinstance(self.observation_space, spaces.MultiDiscrete):
+            return np.array([self.place // 2, self.place % 2])
+        if isinstance(self.observation_space, spaces.Dict):
+            return {"a": self.place // 2, "b": self.place % 2}
+        return self.place + self.first
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.place = 0
+        return self.observed(), {}
+
+    def step(self, action: Any) -> Any:
+        forward = action - self.first
+        lost = self.cliff and self.place == 0 and not forward
+        self.place = self.place + 1 if forward else max(self.place - 1, 0)
+        reached = self.place == 3
+        return self.observed(), self.reward, reached or lost, False, {"is_success": reached}
+
+
+class TestFrozenLake:
+    """Falling into a hole ends an episode and is not the goal."""
+
+    def test_it_is_refused_before_the_first_step(self) -> None:
+        steps = 0
+
+        def counted(action: Any) -> Any:
+            nonlocal steps
+            steps += 1
+
+        slippery = gymnasium.make("FrozenLake-v1")
+        slippery.unwrapped.step = counted
+        with pytest.raises(UnreachableGoalError, match=r"no policy reaches the goal surely .* let the agent give up"):
+            gw.learn(PSRL(), slippery, 10)
+        dry = gymnasium.make("FrozenLake-v1", is_slippery=False)
+        dry.unwrapped.step = counted
+        with pytest.raises(
+            EndlessRunError,
+            match=r"get to row 1, column 1; .* and 1 more, .* let the agent give up",
+        ):
+            gw.learn(PSRL(), dry, 10)
+        assert steps == 0
+
+    @pytest.mark.parametrize("agent", ["psrl", "q-learning", "uniform"])
+    @pytest.mark.parametrize("wrapped", [False, True])
+    def test_a_run_with_a_limit_ends_in_a_hole(self, agent: str, wrapped: bool) -> None:
+        env = gymnasium.make("FrozenLake-v1", is_slippery=False)
+        if wrapped:
+            env = ThreeMoves(env)
+        run = gw.learn(gw.agents.make(agent), env, 10_000, max_steps=5_000, keep_steps=True)
+        assert run.truncation == "a dead end ended the run"
+        assert not run.reached[-1]
+        assert run.trajectory.next_states[-1] in (5, 7, 11, 12)
+        assert not np.isin(run.trajectory.states, (5, 7, 11, 12)).any()
+        short = gw.learn(gw.agents.make(agent), env, 10_000, max_steps=2)
+        assert short.truncation == "max_steps ended the run"
+
+    @pytest.mark.parametrize("told", [False, True])
+    def test_learning_with_restarts(self, told: bool) -> None:
+        """It learns to reach the goal; every arrival is a real one, counted below all wrappers."""
+
+        class Counted(FrozenLakeEnv):
+            goals = holes = 0
+
+            def step(self, action: Any) -> Any:
+                state, reward, terminated, truncated, info = super().step(action)
+                self.goals += reward == 1.0
+                self.holes += terminated and reward == 0.0
+                return state, reward, terminated, truncated, info
+
+        env = Counted(is_slippery=False)
+        task = Task(np.ones((16, 4)), 0, 1) if told else None
+        rules: dict[str, Any] = {"goal": 1.0, "cost": "penalty", "give_up_cost": 10.0}
+        run = gw.learn(PSRL(), env, 60, seed=2, task=task, keep_steps=True, **rules)
+        assert run.reached.all()
+        assert env.goals == 60
+        assert env.holes > 0
+        assert run.costs[-10:].tolist() == [6.0] * 10
+        steps = run.trajectory
+        # State 16 stands for all ends away from the goal; only giving up, action 4, leaves it, for the start.
+        lost = steps.states == 16
+        assert np.count_nonzero(steps.next_states == 16) == np.count_nonzero(lost) == env.holes
+        assert (steps.actions[lost] == 4).all()
+        assert (steps.next_states[steps.actions == 4] == 0).all()
+        assert (steps.costs[steps.actions == 4] == 10.0).all()
+
+    def test_the_optimum_is_approached(self) -> None:
+        """The mean cost of the last episodes is near the optimum of the table with restarts, without the time limit.
+
+        V* is 58.5. An episode costs about 60 with a standard deviation below 60, so the mean of 400 lies within 12 of
+        its expectation but for a chance of 1e-4; what is left to learn costs a few percent.
+        """
+        env = gymnasium.make("FrozenLake-v1").unwrapped
+        run = gw.learn(PSRL(), env, 900, seed=0, give_up_cost=10.0)
+        best = gw.solve(gw.from_gymnasium(env).with_give_up(10.0)).values[0]
+        assert best == pytest.approx(58.5)
+        assert abs(run.costs[-400:].mean() - best) < 16.0
+
+    def test_a_time_limit_is_no_goal(self) -> None:
+        env = gymnasium.make("FrozenLake-v1", is_slippery=False, max_episode_steps=4)
+        run = gw.learn(PSRL(), env, 30, seed=0, give_up_cost=5.0, max_steps=5000)
+        assert not run.reached.any()
+        assert "the environment cut off" in run.truncation
+
+
+class TestOtherTables:
+    """CliffWalking and Taxi."""
+
+    def test_cliff_walking(self) -> None:
+        run = gw.learn(PSRL(), gymnasium.make("CliffWalking-v1"), 250, seed=0)
+        assert run.reached.all()
+        assert np.median(run.costs[-100:]) == 13.0
+
+    def test_taxi_starts_anywhere(self) -> None:
+        """Its costs are those of the table, also where it is fined; the starts differ."""
+        env = gymnasium.make("Taxi-v4").unwrapped
+        run = gw.learn(gw.agents.make("uniform"), env, 20, seed=0, keep_steps=True)
+        steps = run.trajectory
+        ends = np.flatnonzero(steps.next_states == 500)
+        assert len(set(steps.states[ends[:-1] + 1].tolist())) > 5
+        assert set(steps.costs.tolist()) == {1.0, 10.0}
+        assert len(ends) == np.count_nonzero(run.reached)
+
+    def test_taxi_with_restarts_anywhere(self) -> None:
+        """Where giving up leads is not known beforehand, so agents may not be told."""
+        run = gw.learn(gw.agents.make("uniform"), gymnasium.make("Taxi-v4"), 3, give_up_cost=50.0, max_steps=300)
+        assert run.agent.task.give_up is None
+        assert run.agent.task.costs.shape == (501, 7)
+
+
+class Charge(gymnasium.Wrapper):
+    """CliffWalking in which every step into row 2 costs 30."""
+
+    def step(self, action: Any) -> Any:
+        state, reward, terminated, truncated, info = super().step(action)
+        return state, -30.0 if state // 12 == 2 else reward, terminated, truncated, info
+
+
+class Cells(gymnasium.ObservationWrapper):
+    """The states of a grid observed as rows and columns."""
+
+    def __init__(self, env: gymnasium.Env, columns: int, kind: type = np.array):
+        super().__init__(env)
+        self.columns, self.kind = columns, kind
+        rows = int(env.observation_space.n) // columns
+        self.observation_space = spaces.MultiDiscrete([rows, columns])
+        if kind is tuple:
+            self.observation_space = spaces.Tuple([spaces.Discrete(rows), spaces.Discrete(columns)])
+
+    def observation(self, observation: Any) -> Any:
+        return self.kind(divmod(int(observation), self.columns))
+
+
+class ThreeMoves(gymnasium.ActionWrapper):
+    """FrozenLake without moving up."""
+
+    def __init__(self, env: gymnasium.Env):
+        super().__init__(env)
+        self.action_space = spaces.Discrete(3)
+
+    def action(self, action: Any) -> Any:
+        return action
+
+
+def cliff_costs(row_2: float) -> np.ndarray:
+    """What each move of CliffWalking costs, read off its table, if a step into row 2 costs this much."""
+    table = gymnasium.make("CliffWalking-v1").unwrapped.P
+    steps = [[table[state][action][0] for action in range(4)] for state in range(48)]
+    return np.array([[row_2 if y // 12 == 2 else -r for _, y, r, _ in row] for row in steps], dtype=float)
+
+
+class TestWrappers:
+    """What `step` of the outermost wrapper returns is what is learnt."""
+
+    def test_rewards(self) -> None:
+        env = Charge(gymnasium.make("CliffWalking-v1"))
+        run = gw.learn(PSRL(), env, 250, goal="terminated", task=Task(cliff_costs(30.0), 36, 1))
+        # Up, up, eleven steps along row 1, down, down: 30 + 1 + 11 + 30 + 1.
+        assert np.median(run.costs[-50:]) == 73.0
+        with pytest.raises(CostError, match=r"the agent was told 1, .* the wrapper Charge .*; pass task=Task"):
+            gw.learn(PSRL(), env, 10, goal="terminated")
+
+    def test_observations_of_the_cliff(self) -> None:
+        env = Cells(gymnasium.make("CliffWalking-v1"), 12)
+        with pytest.raises(CostError, match="the wrapper Cells"):
+            gw.learn(PSRL(), env, 250)
+        run = gw.learn(PSRL(), env, 250, task=Task(cliff_costs(1.0), 36, 1), keep_steps=True)
+        assert run.trajectory.states[0] == 36
+        assert np.median(run.costs[-50:]) == 13.0
+        counted = gw.learn(PSRL(), env, 5, cost=1.0)
+        assert counted.agent.task.initial_state == 36
+
+    @pytest.mark.parametrize("kind", [np.array, tuple])
+    def test_observations_of_the_lake(self, kind: Any) -> None:
+        env = Cells(gymnasium.make("FrozenLake-v1", is_slippery=False), 4, kind)
+        run = gw.learn(PSRL(), env, 150, seed=2, give_up_cost=10.0)
+        assert run.reached.all()
+        assert np.median(run.costs[-20:]) == 6.0
+
+    def test_renumbered_states(self) -> None:
+        """The lake counted backwards: the goal is state 0."""
+        lake = gymnasium.make("FrozenLake-v1", is_slippery=False)
+        env = gymnasium.wrappers.TransformObservation(lake, lambda state: 15 - state, lake.observation_space)
+        run = gw.learn(PSRL(), env, 150, seed=2, give_up_cost=10.0, keep_steps=True)
+        assert run.trajectory.states[0] == 15
+        assert run.reached.all()
+        assert np.median(run.costs[-20:]) == 6.0
+
+    def test_actions(self) -> None:
+        env = ThreeMoves(gymnasium.make("FrozenLake-v1", is_slippery=False))
+        run = gw.learn(PSRL(), env, 150, seed=2, give_up_cost=10.0)
+        assert run.agent.task.actions == 4  # three moves, and giving up
+        assert np.median(run.costs[-20:]) == 6.0
+
+    def test_ends(self) -> None:
+        """A wrapper may end episodes itself, so the known rule for goals does not hold."""
+
+        class Fall(gymnasium.Wrapper):
+            def step(self, action: Any) -> Any:
+                state, reward, terminated, truncated, info = super().step(action)
+                return state, -1.0, terminated or reward == -100, truncated, info
+
+        env = Fall(gymnasium.make("CliffWalking-v1"))
+        with pytest.raises(SettingError, match=r"which endings of CliffWalking-v1 are the goal"):
+            gw.learn(PSRL(), env, 10)
+        run = gw.learn(PSRL(), env, 250, goal=lambda outcome: outcome.next_state == 47, give_up_cost=20.0)
+        assert np.median(run.costs[-50:]) == 13.0
+
+    def test_the_model_below_a_wrapper_is_not_that_of_the_steps(self) -> None:
+        env = gymnasium.make("goalward/GridWorld-v0", rows=2)
+        assert gw.learn(PSRL(), env, 5).has_model
+        dear = gymnasium.wrappers.TransformReward(env, lambda reward: 3.0 * reward)
+        run = gw.learn(PSRL(), dear, 5, task=Task(np.full((8, 4), 3.0), 0, 1))
+        assert not run.has_model
+        assert run.costs.tolist() == (3.0 * run.steps).tolist()
+
+    def test_wrappers_that_pass_everything_on(self) -> None:
+        class Log(gymnasium.Wrapper):
+            def render(self) -> None: ...
+
+        env = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.make("CliffWalking-v1", max_episode_steps=10_000))
+        run = gw.learn(PSRL(), Log(env), 250, seed=0)
+        bare = gw.learn(PSRL(), gymnasium.make("CliffWalking-v1").unwrapped, 250, seed=0)
+        assert run.costs.tolist() == bare.costs.tolist()
+
+
+class TestGoals:
+    """One rule says which steps reach the goal."""
+
+    @pytest.mark.parametrize("rule", ["terminated", lambda outcome: outcome.info["is_success"]])
+    def test_named_and_by_a_function(self, rule: Any) -> None:
+        run = gw.learn(PSRL(), Walk(), 40, goal=rule)
+        assert run.reached.all()
+        assert run.costs[-5:].tolist() == [3.0] * 5
+
+    def test_by_the_reward(self) -> None:
+        """An end without that reward is none of the goal; an arrival that the environment does not end is one."""
+
+        class Gain(Walk):
+            def step(self, action: Any) -> Any:
+                state, _, terminated, truncated, info = super().step(action)
+                return state, 1.0 if info["is_success"] else 0.0, terminated and not info["is_success"], truncated, info
+
+        run = gw.learn(PSRL(), Gain(cliff=True), 40, goal=1.0, give_up_cost=4.0)
+        assert run.reached.all()
+        assert run.costs[-5:].tolist() == [3.0] * 5
+        with pytest.raises(
+            EndlessRunError, match=r"Gain ended an episode away from the goal: action 0 in state 0.*give"
+        ):
+            gw.learn(gw.agents.make("uniform"), Gain(cliff=True), 40, goal=1.0)
+
+    def test_it_must_be_said(self) -> None:
+        with pytest.raises(SettingError, match="which endings of Walk are the goal"):
+            gw.learn(PSRL(), Walk(), 3)
+        with pytest.raises(UnknownNameError, match="no rule for goals is called 'goal'"):
+            gw.learn(PSRL(), Walk(), 3, goal="goal")
+
+    def test_an_environment_that_never_reaches_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("goalward.learning.learn.PATIENCE", 20_000)
+        never = lambda outcome: False  # noqa: E731
+        env = Walk(cliff=False)
+        env.step = lambda action: (0, -1.0, False, False, {})  # type: ignore[method-assign]
+        with pytest.raises(EndlessRunError, match=r"Walk has not reached the goal in .* steps; .* pass another rule"):
+            gw.learn(gw.agents.make("uniform"), env, 3, goal=never)
+        limited = gymnasium.wrappers.TimeLimit(env, 100)
+        with pytest.raises(EndlessRunError, match=r"Walk has not reached the goal in"):
+            gw.learn(gw.agents.make("uniform"), limited, 1_000, goal=never)
+        assert gw.learn(gw.agents.make("uniform"), limited, 100, goal=never).steps.tolist() == [100] * 100
+        run = gw.learn(gw.agents.make("uniform"), env, 3, goal=never, max_steps=30_000)
+        assert run.truncation == "max_steps ended the run"
+        assert stepwise.PATIENCE == 1_000_000
+
+
+class TestCosts:
+    """What is paid is what the agent was told, and never negative."""
+
+    def test_told_and_paid(self) -> None:
+        assert gw.learn(PSRL(), Walk(reward=0.0), 20, goal="terminated").costs[-1] == 3.0
+        assert gw.learn(PSRL(), Walk(reward=-7.0), 20, goal="terminated", cost=2.0).costs[-1] == 6.0
+        told = Task(np.full((4, 2), 7.0), 0, 1)
+        assert gw.learn(PSRL(), Walk(reward=-7.0), 20, goal="terminated", task=told).costs[-1] == 21.0
+
+    def test_another_cost_than_was_told(self) -> None:
+        with pytest.raises(CostError, match=r"action \d in state 0 cost 7, and the agent was told 1; pass task="):
+            gw.learn(PSRL(), Walk(reward=-7.0), 20, goal="terminated")
+        with pytest.raises(
+            CostError, match=r"gave the reward 2\.0, a cost of -2; costs must be finite and not negative"
+        ):
+            gw.learn(PSRL(), Walk(reward=2.0), 20, goal="terminated", cost="reward")
+        with pytest.raises(CostError, match="gave the reward nan"):
+            gw.learn(PSRL(), Walk(reward=np.nan), 20, goal="terminated")
+
+    def test_models_know_their_own(self) -> None:
+        with pytest.raises(SettingError, match="goal says what the steps of an environment mean; a model knows"):
+            gw.learn(PSRL(), gw.worlds.grid_world(), 3, goal="terminated")
+        with pytest.raises(SettingError, match="cost says what the steps"):
+            gw.learn(PSRL(), gw.worlds.grid_world(), 3, cost=1.0)
+
+
+class Room(gymnasium.Env):
+    """A 5 x 5 room, from corner to corner by four moves; the space says how the row and the column are observed."""
+
+    def __init__(self, space: spaces.Space):
+        self.observation_space, self.action_space = space, spaces.Discrete(4)
+
+    def observed(self) -> Any:
+        row, column = self.place
+        if isinstance(self.observation_space, spaces.MultiBinary):
+            return np.array([row >> 2, row >> 1 & 1, row & 1, column >> 2, column >> 1 & 1, column & 1], dtype=np.int8)
+        if isinstance(self.observation_space, spaces.Dict):
+            return {"column": column, "row": np.array([row])}
+        if isinstance(self.observation_space, spaces.Tuple):
+            return row, column + 1
+        return np.array([row, column]) + self.observation_space.start
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.place = 0, 0
+        return self.observed(), {}
+
+    def step(self, action: Any) -> Any:
+        down, right = [(-1, 0), (1, 0), (0, -1), (0, 1)][action]
+        row, column = self.place
+        self.place = min(max(row + down, 0), 4), min(max(column + right, 0), 4)
+        return self.observed(), -1.0, self.place == (4, 4), False, {}
+
+
+ROOMS = {
+    "multi-discrete": (spaces.MultiDiscrete([5, 5]), lambda row, column: 5 * row + column),
+    "multi-discrete from 3": (spaces.MultiDiscrete([5, 6], start=[3, 7]), lambda row, column: 6 * row + column),
+    "multi-binary": (spaces.MultiBinary(6), lambda row, column: 8 * row + column),
+    "tuple": (
+        spaces.Tuple([spaces.Discrete(5), spaces.Discrete(5, start=1)]),
+        lambda row, column: 5 * row + column,
+    ),
+    "dict": (
+        spaces.Dict({"row": spaces.MultiDiscrete([5]), "column": spaces.Discrete(5)}),
+        lambda row, column: 5 * column + row,
+    ),
+}
+
+
+class TestSpaces:
+    """The number of a state depends on the observation and its space alone."""
+
+    @pytest.mark.parametrize("kind", ROOMS)
+    def test_numbers_of_structured_observations(self, kind: str) -> None:
+        space, number = ROOMS[kind]
+        run = gw.learn(PSRL(), Room(space), 3, goal="terminated", keep_steps=True)
+        assert run.agent.task.initial_state == 0
+        row = column = 0
+        for state, action, _, successor in zip(*(array.tolist() for array in run.trajectory), strict=True):
+            assert state == number(row, column)
+            down, right = [(-1, 0), (1, 0), (0, -1), (0, 1)][action]
+            row, column = min(max(row + down, 0), 4), min(max(column + right, 0), 4)
+            if (row, column) == (4, 4):
+                assert successor == run.agent.task.goal
+                row = column = 0
+
+    @pytest.mark.parametrize("saved", [False, True])
+    @pytest.mark.parametrize("kind", ["multi-discrete", "dict"])
+    def test_a_resumed_agent_knows_the_states_again(self, kind: str, saved: bool, tmp_path: Any) -> None:
+        space, _ = ROOMS[kind]
+        run = gw.learn(PSRL(), Room(space), 200, seed=1, goal="terminated")
+        agent = run.agent
+        if saved:
+            gw.agents.save(agent, tmp_path / "agent.npz")
+            agent = gw.agents.load(tmp_path / "agent.npz")
+        assert run.costs[-10:].mean() < 12.0
+        again = gw.learn(agent, Room(space), 20, seed=2, goal="terminated", resume=True)
+        assert again.costs.mean() < 12.0
+
+    @pytest.mark.parametrize(
+        ("space", "observed"),
+        [
+            (spaces.MultiDiscrete([2, 2]), np.array([2, 0])),
+            (spaces.MultiDiscrete([2, 2]), np.array([0, -1])),
+            (spaces.MultiDiscrete([2, 2]), np.array([0.5, 0.0])),
+            (spaces.MultiDiscrete([2, 2]), np.array([0, 1, 0])),
+            (spaces.MultiBinary(2), np.array([0, 2])),
+            (spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)]), (0, 2)),
+            (spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)]), (0,)),
+            (spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)]), 1),
+            (spaces.Dict({"a": spaces.Discrete(2), "b": spaces.Discrete(2)}), {"a": 0, "b": 7}),
+            (spaces.Dict({"a": spaces.Discrete(2), "b": spaces.Discrete(2)}), {"a": 0}),
+            (spaces.Dict({"a": spaces.Discrete(2), "b": spaces.Discrete(2)}), {"a": 0, "b": 0, "c": 0}),
+            (spaces.Dict({"a": spaces.Discrete(2), "b": spaces.Discrete(2)}), None),
+            (spaces.Discrete(4), 0.7),
+            (spaces.Discrete(4), 4),
+            (spaces.Discrete(4), float("inf")),
+            (spaces.Discrete(4), "1"),
+            (spaces.Discrete(4, start=10), 0),
+        ],
+        ids=str,
+    )
+    def test_observations_outside_the_space(self, space: spaces.Space, observed: Any) -> None:
+        first = 10 if isinstance(space, spaces.Discrete) and space.start else 0
+        env = Walk(space, first=first)
+        env.step = lambda action: (observed, -1.0, False, False, {})  # type: ignore[method-assign]
+        with pytest.raises(StateError, match=r"Walk returned the observation .* must be in its observation space"):
+            gw.learn(PSRL(), env, 3, goal="terminated")
+
+    def test_numbers_that_start_elsewhere(self) -> None:
+        run = gw.learn(PSRL(), Walk(first=10), 30, goal="terminated", keep_steps=True)
+        assert run.costs[-1] == 3.0
+        assert set(run.trajectory.states.tolist()) == {0, 1, 2}
+
+    @pytest.mark.parametrize(
+        ("env", "message"),
+        [
+            (gymnasium.make("CartPole-v1"), r"observations of CartPole-v1 are Box.*gw\.Discretize\(env, bins=\.\.\.\)"),
+            (gymnasium.make("Pendulum-v1"), r"observations of Pendulum-v1 are Box"),
+            (gymnasium.make("MountainCarContinuous-v0"), "must be Discrete"),
+            (Walk(spaces.MultiDiscrete([10_000, 10_000])), "take 100,000,000 values; tables of more than"),
+            (Walk(spaces.Text(3)), "observations of Walk are Text.*TransformObservation"),
+            (gymnasium.make_vec("FrozenLake-v1", 2), "is a vector of environments; pass a single one"),
+            (7, "world is 7, which has no reset and no step; it must be an SSP, or an environment"),
+            (PSRL, "which has no reset"),
+            (None, "world is None, which has no reset"),
+        ],
+    )
+    def test_other_shapes_are_refused(self, env: Any, message: str) -> None:
+        with pytest.raises(SettingError, match=message):
+            gw.learn(PSRL(), env, 3, goal="terminated")
+
+    def test_continuous_actions(self) -> None:
+        env = gw.Discretize(gymnasium.make("MountainCarContinuous-v0"), bins=4)
+        with pytest.raises(SettingError, match=r"actions of MountainCarContinuous-v0 are Box.* must be Discrete"):
+            gw.learn(PSRL(), env, 3, goal="terminated")
+
+    def test_a_task_of_another_size(self) -> None:
+        with pytest.raises(SettingError, match="the task has 3 actions, the environment 2"):
+            gw.learn(PSRL(), Walk(), 3, goal="terminated", task=Task(np.ones((4, 3)), 0, 1))
+
+
+class TestSteps:
+    """What `reset` and `step` return, and errors of their own."""
+
+    @pytest.mark.parametrize("told", [None, Task(np.ones((4, 2)), 0, 1)])
+    @pytest.mark.parametrize(
+        "reset",
+        [
+            lambda: (0, {}),  # and no seed
+            lambda seed=None: 0,
+            lambda seed=None: np.array([0, 1]),
+            lambda seed=None: (0, 0),
+            lambda seed=None: (0, {}, {}),
+            lambda seed=None: None,
+        ],
+    )
+    def test_a_reset_in_the_old_manner(self, reset: Any, told: Task | None) -> None:
+        env = Walk()
+        env.reset = reset  # type: ignore[method-assign]
+        with pytest.raises(SettingError, match=r"Walk\.reset .*reset\(seed=\.\.\.\) must return \(observation, info\)"):
+            gw.learn(PSRL(), env, 3, goal="terminated", task=told)
+
+    @pytest.mark.parametrize("result", [(1, -1.0, False, {}), (1, -1.0), None, 1])
+    def test_a_step_in_the_old_manner(self, result: Any) -> None:
+        env = Walk()
+        env.step = lambda action: result  # type: ignore[method-assign]
+        with pytest.raises(
+            SettingError, match=r"Walk\.step returned .*\(observation, reward, terminated, truncated, info"
+        ):
+            gw.learn(PSRL(), env, 3, goal="terminated")
+
+    @pytest.mark.parametrize("reward", [None, "much", [1.0, 2.0]])
+    @pytest.mark.parametrize("goal", ["terminated", 1.0])
+    def test_a_reward_that_is_no_number(self, reward: Any, goal: Any) -> None:
+        env = Walk(reward=reward)
+        with pytest.raises(CostError, match=r"action \d in state 0 gave the reward .*; it must be a number"):
+            gw.learn(PSRL(), env, 3, goal=goal, give_up_cost=1.0)
+
+    def test_a_reward_that_nobody_reads(self) -> None:
+        env = Walk(reward=None)  # type: ignore[arg-type]
+        assert gw.learn(PSRL(), env, 30, goal="terminated", cost=1.0).costs[-1] == 3.0
+
+    @pytest.mark.parametrize("error", [ValueError, TypeError, KeyError, IndexError])
+    @pytest.mark.parametrize("method", ["reset", "step"])
+    def test_errors_of_the_environment_are_its_own(self, method: str, error: type[Exception]) -> None:
+        def broken(*_: Any, **__: Any) -> Any:
+            raise error("the sensor is off")
+
+        env = Walk()
+        setattr(env, method, broken)
+        with pytest.raises(error, match="the sensor is off") as raised:
+            gw.learn(PSRL(), env, 3, goal="terminated", task=Task(np.ones((4, 2)), 0, 1))
+        assert raised.type is error
+
+
+class TestRun:
+    """What the run says."""
+
+    def test_there_is_no_regret(self) -> None:
+        run = gw.learn(PSRL(), Walk(), 5, goal="terminated")
+        assert not run.has_model
+        assert "optimum unknown" in repr(run)
+        with pytest.raises(SettingError, match="there is no regret without the true model"):
+            _ = run.regret
+
+    def test_it_can_be_resumed_wherever_it_starts(self) -> None:
+        env = gymnasium.make("Taxi-v4")
+        agent = gw.agents.VISSP(rescale=True)
+        first = gw.learn(agent, env, 3, seed=0, max_steps=100)
+        again = gw.learn(first.agent, env, 3, seed=1, max_steps=100, resume=True)
+        assert again.agent.counts.visits.sum() == 200
+
+    @pytest.mark.parametrize("agent", ["psrl", "uc-ssp", "vi-ssp", "uniform"])
+    def test_every_kind_of_agent(self, agent: str) -> None:
+        run = gw.learn(
+            gw.agents.make(agent), Walk(cliff=True), 10, goal=lambda o: o.info["is_success"], give_up_cost=1.0
+        )
+        assert run.reached.all()
+
+
+def test_mistaken_arguments() -> None:
+    world = gw.worlds.grid_world()
+    with pytest.raises(SettingError, match="agent and world have changed places"):
+        gw.learn(world, PSRL(), 3)  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="world is the text 'grid-world'; pass the world itself"):
+        gw.learn(PSRL(), "grid-world", 3)  # type: ignore[arg-type]

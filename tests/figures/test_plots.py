@@ -1,0 +1,142 @@
+"""Which figure `goalward plot` draws, and of what."""
+
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+
+import goalward as gw
+from goalward import worlds
+from goalward.errors import SettingError, UnknownNameError
+from goalward.figures.plots import plot
+from goalward.results.results import open_results
+from goalward.studies.study import Study
+
+STUDY = """
+name = "mixed"
+runs = 2
+episodes = 10
+[[worlds]]
+world = "random-mdp"
+label = "drawn"
+[[worlds]]
+world = "corridor.npz"
+label = "corridor"
+[[agents]]
+agent = "uniform"
+[[agents]]
+agent = "psrl"
+"""
+
+
+@pytest.fixture
+def results(folder, run_here):
+    """Return results of a world without a layout and of a grid that comes from a file."""
+    worlds.grid_world(1, 3).save(folder / "corridor.npz")
+    (folder / "mixed.toml").write_text(STUDY)
+    _, store = run_here(Study.load(folder / "mixed.toml"))
+    (folder / "corridor.npz").unlink()
+    return open_results(store.folder)
+
+
+CONTINUOUS = """
+name = "hills"
+runs = 1
+episodes = 1
+max_steps = 5_000
+[[worlds]]
+world = "navigation"
+[[agents]]
+agent = "aggregated-psrl"
+settings = { cells = 4 }
+"""
+
+
+@pytest.fixture
+def continuous(folder, run_here):
+    """Return results of a world without a finite model."""
+    (folder / "hills.toml").write_text(CONTINUOUS)
+    _, store = run_here(Study.load(folder / "hills.toml"), name="hills")
+    return open_results(store.folder)
+
+
+@pytest.mark.parametrize("agents", [("uniform", "psrl"), ("psrl", "uniform"), ("optimal", "psrl", "uniform")])
+def test_by_default_the_learner_with_the_least_regret_is_drawn(write_study, run_here, agents):
+    """In whatever order the study names the agents; the optimal and the uniform policy have learnt nothing."""
+    _, store = run_here(write_study(*agents))
+    assert plot(open_results(store.folder), "grid").get_suptitle().startswith("psrl in grid, run 0")
+
+
+def test_by_default_the_first_grid_is_drawn(results):
+    figure = plot(results, "grid", run=1)
+    assert figure.get_suptitle() == "psrl in corridor, run 1: 10 episodes"
+    assert len(figure.axes[0].texts) == 2
+
+
+def test_an_agent_and_a_world_by_name(results):
+    figure = plot(results, "grid", agent="uniform", world="corridor")
+    assert figure.get_suptitle() == "uniform in corridor, run 0: 10 episodes"
+    assert list(figure.axes[0].texts) == []
+
+
+def test_causes_are_named(results):
+    figure = plot(results, "causes")
+    assert [panel.get_title() for panel in figure.axes] == ["drawn", "corridor"]
+    assert "visits of a pair" in [text.get_text() for text in figure.legends[0].get_texts()]
+    widths = [bar.get_width() for bar in figure.axes[0].patches]
+    assert np.sum(widths) == pytest.approx(2.0, abs=0.02)
+
+
+def test_regret_and_its_axes(results):
+    figure = plot(results, "regret", measure="gap_regret", axes="log")
+    assert {panel.get_xscale() for panel in figure.axes} == {"log"}
+    assert {panel.get_ylabel() for panel in figure.axes} == {"sum of optimality gaps"}
+
+
+@pytest.mark.parametrize("kind", ["regret", "causes", "grid"])
+def test_figures_can_be_pickled(results, kind):
+    figure = pickle.loads(pickle.dumps(plot(results, kind)))
+    assert len(figure.axes) >= 2
+
+
+def test_a_single_run():
+    run = gw.learn(gw.agents.PSRL(), worlds.make("river-swim"), 30, seed=0)
+    (axes,) = plot(run).axes
+    assert [line.get_ydata()[-1] for line in axes.lines] == [run.regret[-1], run.gap_regret[-1]]
+    with pytest.raises(SettingError, match="leave out kind"):
+        plot(run, "grid")
+
+
+def test_a_single_run_without_a_model_shows_its_costs():
+    env = gw.to_gymnasium(worlds.grid_world())
+    run = gw.learn(gw.agents.PSRL(), gw.from_gymnasium(env), 20, seed=0)
+    run = dataclasses.replace(run, optimal_value=np.nan)
+    (axes,) = plot(run).axes
+    each, average = (line.get_ydata() for line in axes.lines)
+    assert each.tolist() == run.costs.tolist()
+    assert average[-1] == pytest.approx(run.costs.mean())
+
+
+def test_worlds_without_a_finite_model(continuous):
+    for kind in ("grid", "causes"):
+        with pytest.raises(SettingError, match="navigation"):
+            plot(continuous, kind)
+    (panel,) = plot(continuous).axes
+    assert [text.get_text() for text in panel.texts] == ["V* is not known: no regret"]
+
+
+def test_what_cannot_be_drawn(results):
+    for arguments, error, message in (
+        ({"kind": "gird"}, UnknownNameError, "did you mean 'grid'"),
+        ({"kind": "grid", "world": "drawn"}, SettingError, "drawn is not a grid"),
+        ({"kind": "grid", "world": "corridr"}, UnknownNameError, "did you mean 'corridor'"),
+        ({"kind": "grid", "agent": "psl"}, UnknownNameError, "did you mean 'psrl'"),
+        ({"measure": "x"}, SettingError, "measure is 'x'; it must be one of regret, gap_regret, steps"),
+        ({"level": "x"}, SettingError, "level is 'x'; it must be a number between 0 and 1"),
+        ({"kind": "growth", "level": "x"}, SettingError, "level is 'x'; it must be a number between 0 and 1"),
+        ({"results": "results"}, SettingError, "this is 'results'"),
+        ({"kind": "growth"}, SettingError, "sweeps no numeric setting"),
+    ):
+        with pytest.raises(error, match=message):
+            plot(**{"results": results} | arguments)

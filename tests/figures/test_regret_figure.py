@@ -1,0 +1,175 @@
+"""Figures of studies are checked by what they are made of; how they look was judged by eye."""
+
+import math
+
+import numpy as np
+import pytest
+
+from goalward.errors import SettingError
+from goalward.figures.regret import band, growth_figure, regret_figure
+from goalward.results.results import open_results
+from goalward.results.summary import summarise, sweep_rows
+from goalward.statistics import mean_interval
+from goalward.studies.study import Study
+from made_up_results import cell_results, study
+
+
+def test_a_panel_for_each_world_and_a_line_for_each_agent():
+    cells = [cell_results(world, agent, 2.0) for world in ("one", "two") for agent in ("a", "b", "c")]
+    figure = regret_figure(study(*cells))
+    assert [panel.get_title() for panel in figure.axes] == ["one", "two"]
+    assert [len(panel.lines) for panel in figure.axes] == [3, 3]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b", "c"]
+    looks = [[(line.get_color(), line.get_marker()) for line in panel.lines] for panel in figure.axes]
+    assert looks[0] == looks[1]
+    assert len(set(looks[0])) == 3
+
+
+def test_caveats_are_in_the_legend():
+    cells = [cell_results("one", "a", 2.0), cell_results("one", "b", 1.0, caveat="no theorem covers it")]
+    texts = [text.get_text() for text in regret_figure(study(*cells)).legends[0].get_texts()]
+    assert texts == ["a", "b *", "* no theorem covers it"]
+
+
+def test_lines_are_means_and_bands_are_t_intervals():
+    results = cell_results("one", "a", 2.0)
+    points, mean, reach = band(results, "regret", 0.9)
+    line = regret_figure(study(results), level=0.9).axes[0].lines[0]
+    assert line.get_xdata().tolist() == points.tolist() == list(range(1, 101))
+    assert np.array_equal(line.get_ydata(), mean)
+    for place in (0, 49, 99):
+        expected = mean_interval(results.curves["regret"][:, place], 0.9)
+        assert (mean[place], reach[place]) == pytest.approx((expected.value, expected.half_width))
+
+
+def test_a_line_ends_where_its_first_run_was_cut_off():
+    figure = regret_figure(study(cell_results("one", "a", 2.0, cut=60), cell_results("one", "b", 1.0)))
+    cut, cross, whole = figure.axes[0].lines
+    assert cut.get_xdata()[-1] == 60
+    assert (cross.get_marker(), cross.get_xdata().tolist()) == ("x", [60])
+    assert whole.get_xdata()[-1] == 100
+    assert figure.legends[0].get_texts()[-1].get_text() == "first run cut off"
+
+
+def test_cells_without_runs_leave_no_line():
+    empty = cell_results("one", "a", 2.0, runs=0)
+    figure = regret_figure(study(empty, cell_results("one", "b", 1.0)))
+    assert len(figure.axes[0].lines) == 1
+
+
+@pytest.mark.parametrize("axes", ["linear", "log"])
+def test_worlds_without_runs_say_so(axes):
+    figure = regret_figure(study(cell_results("one", "a", 2.0), cell_results("two", "a", 2.0, runs=0)), axes=axes)
+    assert [[text.get_text() for text in panel.texts] for panel in figure.axes] == [[], ["no runs yet"]]
+    figure.canvas.draw()
+
+
+@pytest.mark.parametrize("axes", ["linear", "log"])
+def test_infinite_regret_can_be_drawn(axes):
+    lost, dead = cell_results("one", "a", 2.0), cell_results("two", "a", 2.0)
+    lost.curves["gap_regret"][:, 60:] = np.inf
+    dead.curves["gap_regret"][:] = np.inf
+    figure = regret_figure(study(lost, dead), "gap_regret", axes)
+    figure.canvas.draw()
+    finite = [np.isfinite(panel.lines[0].get_ydata()) for panel in figure.axes]
+    assert finite[0].tolist() == [True] * 60 + [False] * 40
+    assert not finite[1].any()
+
+
+@pytest.mark.parametrize(("axes", "scale"), [("linear", "linear"), ("log", "log")])
+def test_axes(axes, scale):
+    panel = regret_figure(study(cell_results("one", "a", 2.0)), axes=axes).axes[0]
+    assert panel.get_xscale() == panel.get_yscale() == scale
+    with pytest.raises(SettingError, match="axes is 'polar'; it must be one of linear, log"):
+        regret_figure(study(cell_results("one", "a", 2.0)), axes="polar")
+
+
+def test_seven_worlds_fill_three_rows():
+    figure = regret_figure(study(*(cell_results(f"world {n}", "a", 1.0) for n in range(7))))
+    assert [panel.get_visible() for panel in figure.axes] == [True] * 7 + [False] * 2
+
+
+def test_growth_across_a_sweep():
+    cells = [cell_results(f"grid n={n}", "a", 5.0 * n**2, swept={"n": n}) for n in (2, 4, 8)]
+    results = study(*cells)
+    (row,) = sweep_rows(results, 0.95)
+    assert (row.world, row.agent, row.setting, row.values) == ("grid", "a", "n", (2.0, 4.0, 8.0))
+    assert row.exponent.value == pytest.approx(1.9, abs=0.15)
+    panel = growth_figure(results, [row]).axes[0]
+    assert panel.get_legend().get_texts()[0].get_text().startswith("a: exponent 1.9")
+    assert [text.get_text() for text in panel.get_xticklabels()] == ["2", "4", "8"]
+    with pytest.raises(SettingError, match="sweeps no numeric setting"):
+        growth_figure(results, [])
+
+
+def test_growth_of_an_unfinished_sweep():
+    def swept(*runs):
+        return study(
+            *(
+                cell_results(f"grid n={n}", "a", 5.0 * n, swept={"n": n}, runs=r)
+                for n, r in zip((2, 4, 8), runs, strict=True)
+            )
+        )
+
+    for runs, said, lines in (((0, 0, 0), ["no complete runs"], 0), ((4, 0, 4), [], 1)):
+        results = swept(*runs)
+        figure = growth_figure(results, sweep_rows(results, 0.95))
+        panel = figure.axes[0]
+        assert [text.get_text() for text in panel.texts] == said
+        drawn = [line for line in panel.lines if len(line.get_xdata()) == 3 and line.get_marker() == "None"]
+        assert sum(bool(np.isfinite(line.get_ydata()).all()) for line in drawn) == lines
+        figure.canvas.draw()
+
+
+def test_caveats_of_a_growth_figure():
+    cells = [cell_results("one", "a", size, swept={"S": size}, caveat="no theorem covers it") for size in (4, 8)]
+    results = study(*cells)
+    figure = growth_figure(results, sweep_rows(results, 0.95))
+    assert figure.axes[0].get_legend().get_texts()[0].get_text().startswith("a *")
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["* no theorem covers it"]
+
+
+@pytest.mark.parametrize("agents", [1, 8])
+def test_legends_are_never_cut_off(agents):
+    label = "psrl prior={'kind': 'dirichlet', 'concentration': 0.001} value_limit=20 perturb_costs=True and more words"
+    figure = regret_figure(study(*(cell_results("one", f"{label} {n}", 1.0 + n) for n in range(agents))))
+    figure.canvas.draw()
+    box, page = figure.legends[0].get_window_extent(), figure.bbox
+    assert 0.0 <= box.x0 < box.x1 <= page.x1
+    assert 0.0 <= box.y0 < box.y1 <= page.y1
+    # The panel keeps its size.
+    assert figure.axes[0].get_window_extent().height > 300
+    shown = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert [" ".join(text.split()) for text in shown] == [f"{label} {n}" for n in range(agents)]
+
+
+def test_runs_intervals_and_regime_stand_in_the_figure():
+    cells = [cell_results("one", "a", 1.0), cell_results("one", "b", 2.0)]
+    cells[1].cell.agent.identity["settings"] = {"scale": 1.0}
+    said = regret_figure(study(*cells), level=0.9).get_suptitle()
+    assert said == "mean of 4 runs with 90 % t-intervals; confidence widths of the theory"
+    cells[1].cell.agent.identity["settings"] = {"scale": 0.01}
+    assert regret_figure(study(*cells)).get_suptitle().endswith("; tuned confidence widths")
+    alone = study(cell_results("one", "a", 1.0, runs=1))
+    assert regret_figure(alone).get_suptitle() == "mean of 1 run"
+
+
+def test_logarithmic_axes_have_the_gap_regret():
+    results = study(cell_results("one", "a", 1.0))
+    assert regret_figure(results, axes="log").axes[0].get_ylabel() == "sum of optimality gaps"
+    assert regret_figure(results).axes[0].get_ylabel() == "regret"
+    assert regret_figure(results, "regret", "log").axes[0].get_ylabel() == "regret"
+
+
+def test_an_optimal_agent_has_no_regret_in_tables_and_on_logarithmic_axes(folder, run_here):
+    """Rounding errors of the planner are no regret: they would stretch the axis down to 1e-14."""
+    agents = [{"agent": "psrl"}, {"agent": "optimal"}]
+    content = {"name": "own", "runs": 2, "episodes": 50, "worlds": [{"world": "random-mdp-v1"}], "agents": agents}
+    _, store = run_here(Study.from_dict(content))
+    results = open_results(store.folder)
+    _, optimal = summarise(results).rows
+    assert (optimal.gap_regret.value, optimal.gap_regret.half_width) == (0.0, 0.0)
+    assert math.isnan(optimal.exponent.value)
+    (panel,) = regret_figure(results, axes="log").axes
+    assert panel.get_ylim()[0] > 1e-3
+    assert [text.get_text() for text in panel.texts] == ["zero throughout: optimal"]

@@ -1,0 +1,139 @@
+"""Packed files and tar archives: what is there is read, up to a limit, and nothing else happens."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from goalward.errors import FileError
+from goalward.interchange.compression import read_packed, tar_bytes, tar_members, write_packed
+
+
+def archive(format: int, **members: bytes) -> bytearray:
+    body = io.BytesIO()
+    with tarfile.open(fileobj=body, mode="w", format=format) as tar:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return bytearray(body.getvalue())
+
+
+@pytest.mark.parametrize("format", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_members_of_every_dialect(format: int) -> None:
+    long = "annotations/" + "/".join(["rewards"] * 8) + "/" + "x" * 60
+    found = tar_members(archive(format, **{"a.bin": b"", "b": b"x" * 513, long: b"long", "c": b"end"}))
+    assert {name: bytes(body) for name, body in found.items()} == {
+        "a.bin": b"",
+        "b": b"x" * 513,
+        long: b"long",
+        "c": b"end",
+    }
+
+
+def test_links_folders_and_devices_are_passed_over() -> None:
+    body = io.BytesIO()
+    with tarfile.open(fileobj=body, mode="w") as tar:
+        for kind in (tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE):
+            member = tarfile.TarInfo("../outside")
+            member.type, member.linkname = kind, "/etc/passwd"
+            tar.addfile(member)
+        tar.addfile(tarfile.TarInfo("inside"))
+    assert list(tar_members(bytearray(body.getvalue()))) == ["inside"]
+
+
+def test_python_reads_what_is_written() -> None:
+    members = {"index.json": b"{}", "actions/choices/values.bin": b"\0" * 700}
+    with tarfile.open(fileobj=io.BytesIO(tar_bytes(members))) as tar:
+        for name, body in members.items():
+            member = tar.extractfile(name)
+            assert member is not None
+            assert member.read() == body
+
+
+def header(**changes: bytes) -> bytearray:
+    """Return an archive of one member whose header has other fields, with the checksum put right."""
+    content = archive(tarfile.USTAR_FORMAT, name=b"body")
+    for field, value in changes.items():
+        start = {"size": 124, "magic": 257, "name": 0, "kind": 156}[field]
+        content[start : start + len(value)] = value
+    content[148:156] = b" " * 8
+    content[148:156] = b"%06o\0 " % sum(content[:512])
+    return content
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (header(size=b"77777777777\0"), "ends inside a member of 8,589,934,591 bytes at byte 512"),
+        (header(size=b"\xff" * 12), "the size in the tar header at byte 0 is .*; it must be an octal number"),
+        (header(size=b"\x80" + b"\0" * 10 + b"\x04"), "the size in the tar header"),
+        (header(size=b"-0000000001\0"), "the size in the tar header"),
+        (header(size=b"00000000009\0"), "the size in the tar header"),
+        (header(magic=b"nosta"), "no tar header at byte 0; a .umb file is a tar"),
+        (header(name=b"\xff\xfe"), "names are UTF-8"),
+        (header()[:700], None),
+        (header()[:514], "ends inside a member of 4 bytes at byte 512"),
+        (bytearray(b"x" * 512), "no tar header at byte 0"),
+        (header()[:1024] + header(), "holds 'name' twice"),
+    ],
+)
+def test_headers_that_lie(content: bytearray, message: str | None) -> None:
+    if message is None:
+        assert bytes(tar_members(content)["name"]) == b"body"
+    else:
+        with pytest.raises(FileError, match=message):
+            tar_members(content)
+
+
+def test_a_checksum_that_is_wrong() -> None:
+    content = header()
+    content[0] ^= 1
+    with pytest.raises(FileError, match="no tar header at byte 0"):
+        tar_members(content)
+
+
+def test_a_size_in_an_extended_header_is_refused() -> None:
+    body = io.BytesIO()
+    with tarfile.open(fileobj=body, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        member = tarfile.TarInfo("name")
+        member.pax_headers = {"size": "-512"}
+        tar.addfile(member)
+    with pytest.raises(FileError, match="its size in an extended header"):
+        tar_members(bytearray(body.getvalue()))
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress])
+def test_no_more_than_the_limit_is_read(tmp_path: Path, pack: type[bytes]) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(pack(bytes(3 << 20)))
+    assert len(read_packed(path)) == 3 << 20
+    with pytest.raises(FileError, match="holds more than 1,000 bytes"):
+        read_packed(path, 1000)
+
+
+def test_files_that_end_early(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for pack in (gzip.compress, lzma.compress):
+        content = pack(bytes(range(256)) * 40)
+        for length in (7, 20, len(content) // 2, len(content) - 1):
+            path.write_bytes(content[:length])
+            with pytest.raises(FileError, match="damaged"):
+                read_packed(path)
+
+
+def test_writing_replaces_or_leaves(tmp_path: Path) -> None:
+    path = tmp_path / "file.gz"
+    write_packed(path, b"one", ".gz")
+    write_packed(path, b"two", ".gz")
+    assert (read_packed(path), [file.name for file in tmp_path.iterdir()]) == (bytearray(b"two"), ["file.gz"])
+    with pytest.raises(FileError, match="No such file or directory; nothing was saved"):
+        write_packed(tmp_path / "nowhere" / "file", b"", "")
+    with pytest.raises(FileError, match="Is a directory; nothing was saved"):
+        write_packed(tmp_path, b"", "")
+    assert [file.name for file in tmp_path.iterdir()] == ["file.gz"]

@@ -1,0 +1,59 @@
+"""All tests of claims by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sources import SmallSource
+
+from goalward.errors import UnknownNameError
+from goalward.paper.claims import catalogue
+from goalward.paper.claims.catalogue import TESTS, check_claims
+from goalward.paper.claims.findings import Finding, Verdict
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make all tests small, whatever the size they ask for."""
+    monkeypatch.setattr(catalogue, "RunSource", lambda store, pool, quick: SmallSource(store.folder, 2, 100))
+
+
+@pytest.mark.usefixtures("small")
+def test_claims_are_tested_and_runs_stored(tmp_path: Path) -> None:
+    names: list[str] = []
+    found = check_claims(tmp_path, only=["prior", "withheld"], workers=1, watch=names.append)
+    assert names == ["prior", "withheld"]
+    assert [each.key for each in found] == names
+    assert found[1].verdict is Verdict.HOLDS
+    stored = sorted(tmp_path.rglob("*.parquet"))
+    assert len(stored) == 6
+    times = [path.stat().st_mtime_ns for path in stored]
+    assert check_claims(tmp_path, only=["prior"], workers=1) == found[:1]
+    assert [path.stat().st_mtime_ns for path in stored] == times
+
+
+def test_unknown_tests_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="no test of claims is called 'rivalz'; did you mean 'rivals'"):
+        check_claims(tmp_path, only=["rivalz"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_order_is_that_of_the_paper() -> None:
+    assert list(TESTS) == [
+        "rivals", "ulcvi", "tuned", "withheld", "prior", "resampling", "epochs", "theorem-1", "theorem-2", "lemmas",
+        "posterior",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("decided", [Verdict.HOLDS, Verdict.FAILS])
+def test_a_quick_test_decides_only_what_no_number_of_runs_can_leave_open(
+    decided: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [Finding("tsde", "a claim", "what ran", "1 [0, 2]", decided, "a note"),
+            Finding("first-term", "a claim about every run", "what ran", "0.1", decided)]  # fmt: skip
+    monkeypatch.setitem(TESTS, "lemmas", lambda source: made)
+    quick = check_claims(tmp_path, quick=True, only=["lemmas"], workers=1)
+    assert [each.verdict for each in quick] == [Verdict.OPEN, decided]
+    assert quick[0].note == f"a note; these runs point to '{decided.value}'; run without --quick to decide"
+    assert check_claims(tmp_path, only=["lemmas"], workers=1) == made

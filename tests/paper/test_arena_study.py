@@ -1,0 +1,94 @@
+"""The arena as a study: its worlds, who takes part, and worlds that agents refuse."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from goalward import agents
+from goalward.errors import SettingError
+from goalward.paper.arena_study import CHOOSING, COMPANY, LEFT_OUT, REFERENCE, REPORTING, arena_study, without_refused
+from goalward.studies.factory import make_world
+from goalward.studies.study import Study
+
+PICKY = """
+from dataclasses import dataclass
+from goalward.agents import Agent, Plan
+from goalward.errors import CostError
+
+class Picky(Agent):
+    def begin(self, task, rng):
+        super().begin(task, rng)
+        if task.states == 8:
+            raise CostError("eight states are too many")
+
+    def plan(self, state):
+        return Plan(self.task.available / self.task.available.sum(axis=1, keepdims=True))
+
+    def observe(self, steps):
+        pass
+"""
+
+
+def test_every_registered_agent_takes_part() -> None:
+    """Those that studies/arena.toml does not name take part as well, unless LEFT_OUT says why not."""
+    design = arena_study().design
+    names = {cell.agent.identity["name"] for cell in design.cells}
+    assert names | LEFT_OUT.keys() == set(agents.known())
+    assert not names & LEFT_OUT.keys()
+    assert REFERENCE in {cell.agent.label for cell in design.cells}
+
+
+def test_the_worlds_differ_in_character() -> None:
+    study = arena_study()
+    worlds = {cell.world.label: cell.world for cell in study.design.cells}
+    assert len(worlds) >= 24
+    assert Counter(world.group for world in worlds.values()) == {CHOOSING: 12, REPORTING: 12}
+    models = [make_world(world.identity, study.attachments) for world in worlds.values()]
+    assert len({model.digest for model in models}) == len(models)
+    assert (min(model.states for model in models), max(model.states for model in models)) == (6, 100)
+    assert (min(model.actions for model in models), max(model.actions for model in models)) == (2, 8)
+    costs = [model.costs[model.available] for model in models]
+    assert any(each.min() < 0.02 and each.max() > 0.9 for each in costs)
+
+
+def test_a_quick_arena_has_a_name_of_its_own() -> None:
+    assert arena_study(quick=True).design.name == "arena-quick"
+    assert arena_study(quick=True, runs=5).design.runs == 5
+    assert arena_study(["tsde"], episodes=7).design.name == "arena-tsde"
+    assert {cell.episodes for cell in arena_study(episodes=7).design.cells} == {7}
+
+
+def test_an_agent_of_one_s_own_and_worlds_it_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "picky.py").write_text(PICKY)
+    monkeypatch.chdir(tmp_path)
+    study = arena_study(["picky.py:Picky"])
+    assert {cell.agent.label for cell in study.design.cells} == {*COMPANY, "Picky"}
+    document = study.spec.model_dump(exclude_unset=True)
+    document["worlds"] = document["worlds"][:3]
+    rest, refused = without_refused(Study.from_dict(document))
+    assert refused == {("RandomMDP", "Picky"): "eight states are too many"}
+    assert [cell.world.label for cell in rest.design.cells if cell.agent.label == "Picky"] == ["GridWorld", "river"]
+    assert {cell.world.label for cell in rest.design.cells if cell.agent.label != "Picky"} == {
+        "GridWorld",
+        "RandomMDP",
+        "river",
+    }
+
+
+def test_an_agent_that_refuses_everything_is_left_out() -> None:
+    document = {
+        "name": "few",
+        "worlds": [{"world": "grid-world-v0"}],
+        "agents": [{"agent": "psrl"}, {"agent": "psrl", "label": "bad", "settings": {"sharpness": 0.5}}],
+    }
+    rest, refused = without_refused(Study.from_dict(document))
+    assert list(refused) == [("grid-world", "bad")]
+    assert [cell.agent.label for cell in rest.design.cells] == ["psrl"]
+
+
+def test_agents_that_do_not_exist() -> None:
+    with pytest.raises(SettingError, match="no agent is called 'psrll'"):
+        arena_study(["psrll"])

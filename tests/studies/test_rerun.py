@@ -1,0 +1,175 @@
+"""Runs made again for what is not stored."""
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from goalward import agents, learn, worlds
+from goalward.acting.rollout import Ended
+from goalward.agents import VISSP, Plan
+from goalward.errors import FileError, SettingError
+from goalward.figures.plots import plot
+from goalward.learning.regret import optimum
+from goalward.results.results import load_results
+from goalward.studies.attachments import Attachments
+from goalward.studies.rerun import final_plan, regret_by_cause, rerun, visits
+from goalward.studies.study import Study
+from goalward.worlds import grid_world
+
+
+@pytest.mark.parametrize("agent", ["uniform", "psrl", "ulcvi", "bernstein-ssp", "vi-ssp"])
+def test_it_is_the_run_that_was_stored(write_study, run_here, agent):
+    study = write_study(agent)
+    _, store = run_here(study)
+    cell = study.design.cells[0]
+    world, run = rerun(study.design.spec(cell, 1))
+    stored = store.read(study.design.keys(cell)[1])
+    assert np.array_equal(stored.regret(), run.regret)
+    assert visits(world, run).sum() == run.total_steps
+    by_cause = regret_by_cause(world, run)
+    assert sum(by_cause.values()) == pytest.approx(run.gap_regret[-1])
+    gaps = optimum(world).gaps
+    assert (visits(world, run) * gaps).sum() == pytest.approx(run.gap_regret[-1])
+    final = final_plan(run)
+    assert final.shares.shape == world.costs.shape
+    assert final.shares.sum(axis=1) == pytest.approx(np.ones(world.states))
+    assert (final.values is None) == (agent == "uniform")
+
+
+def test_a_step_agent_is_asked_what_it_would_choose(folder):
+    """Its ties come out with equal probabilities, its values are its own."""
+    run = learn(VISSP(), worlds.grid_world(2, 2), 20, 0)
+    run.agent.Q[:] = [[1.0, 2.0, 1.0, 1.0], [3.0, 0.5, 1.0, 2.0], [1.0, 1.0, 1.0, 1.0]]
+    final = final_plan(run)
+    assert final.shares.tolist() == pytest.approx(np.array([[1, 0, 1, 1], [0, 3, 0, 0], [0.75] * 4]) / 3)
+    assert final.values.tolist() == run.agent.V[:-1].tolist()
+
+
+def test_the_first_step_of_a_plan_in_steps_is_shown():
+    run = learn(agents.make("uniform"), worlds.grid_world(2, 2), 1, 0, keep_plans=True)
+    stepwise = replace(run, plans=(Plan(np.array([[1, 3, 1], [0, 0, 0]])),))
+    assert final_plan(stepwise).shares.argmax(axis=1).tolist() == [1, 3, 1]
+    assert final_plan(replace(run, plans=None)) is None
+
+
+def test_regret_is_split_at_the_epochs(folder):
+    study = Study.load(folder / "small.toml")
+    cell = next(cell for cell in study.design.cells if cell.agent.label == "psrl")
+    world, run = rerun(study.design.spec(cell, 0))
+    gaps = optimum(world).gaps
+    expected = {}
+    for epoch in run.epochs:
+        part = slice(epoch.start_step, epoch.start_step + epoch.steps)
+        paid = gaps[run.trajectory.states[part], run.trajectory.actions[part]].sum()
+        expected[int(epoch.ended)] = expected.get(int(epoch.ended), 0.0) + paid
+    found = regret_by_cause(world, run)
+    assert found == pytest.approx(expected)
+    assert {Ended.AFTER_VISITS, Ended.GOALS} <= set(found)
+
+
+OWN_AGENT = """\
+from pathlib import Path
+from goalward.agents import PSRL
+
+with Path({log!r}).open("a") as log:
+    log.write("executed\\n")
+
+class Own(PSRL):
+    pass
+"""
+
+
+def test_every_stored_run_can_be_made_again_from_the_folder_alone(folder, write_study, run_here, run_python):
+    log = folder / "log"
+    log.write_text("")
+    (folder / "own.py").write_text(OWN_AGENT.format(log=str(log)))
+    grid_world(2, 3).save(folder / "model.json")
+    extra = '[[worlds]]\nworld = "model.json"'
+    run_here(write_study("own.py:Own", "psrl", extra=extra))
+    elsewhere = folder.parent / f"{folder.name}-elsewhere"
+    shutil.move(folder / "results", elsewhere)
+    for name in ("own.py", "own.toml", "model.json"):
+        (folder / name).unlink()
+    log.write_text("")
+    code = f"""
+import shutil
+
+import numpy as np
+from goalward.studies.rerun import rerun
+from goalward.results.results import load_results
+from goalward.studies.store import Store
+from goalward.results.summary import summarise
+store = Store.open({str(elsewhere)!r})
+results = load_results(store, store.design())
+summarise(results)
+print(len(open({str(log)!r}).read()), end=" ")
+for cell in results.design.cells:
+    for key in results.design.keys(cell):
+        stored = store.read(key)
+        world, run = rerun(stored.spec, results.attachments)
+        assert np.array_equal(run.regret, stored.regret())
+        print(cell.world.label, cell.agent.label, end=" ")
+"""
+    cells = [(world, agent) for world in ("model", "grid") for agent in ("Own", "psrl")]
+    assert run_python(code).split() == ["0", *(part for cell in cells for part in cell * 2)]
+    assert log.read_text() == "executed\n"
+
+
+def test_attachments_are_verified(folder, write_study, run_here):
+    grid_world(2, 3).save(folder / "model.npz")
+    study = write_study("agents.py:Plain", extra='[[worlds]]\nworld = "model.npz"')
+    _, store = run_here(study)
+    spec = study.design.spec(study.design.cells[0], 0)
+    (model,) = (store.folder / "attachments").glob("*.npz")
+    (file,) = (store.folder / "attachments").glob("*.py")
+    assert (model.stem, file.stem) == (spec.model_digest, spec.agent_source)
+    text = file.read_text()
+    for path, other in ((file, text + "# changed"), (model, None)):
+        if other is None:
+            grid_world(2, 2).save(path)
+        else:
+            path.write_text(other)
+        with pytest.raises(FileError, match="its content is not the one it is named after; run the study once more"):
+            rerun(spec, store.attachments)
+        run_here(study)
+        assert rerun(spec, store.attachments)
+    model.write_bytes(b"rubbish")
+    with pytest.raises(FileError, match=r"damaged, or no.*; run the study once more to attach it"):
+        rerun(spec, store.attachments)
+    model.unlink()
+    with pytest.raises(FileError, match=r"the model [0-9a-f]{12}... is not attached; run the study once more"):
+        rerun(spec, store.attachments)
+
+
+def test_what_cannot_be_run_again(write_study, folder):
+    study = write_study("agents.py:Plain")
+    cell = study.design.cells[0]
+    with pytest.raises(FileError, match=r"the agent file [0-9a-f]{12}... is not attached"):
+        rerun(study.design.spec(cell, 0))
+    assert rerun(study.design.spec(cell, 0), study.attachments)
+    with pytest.raises(SettingError, match="run is 2; the study has the runs 0 to 1"):
+        study.design.spec(cell, 2)
+
+
+def test_only_stored_runs_are_drawn(write_study, run_here):
+    study = write_study("agents.py:Raises", "psrl")
+    _, store = run_here(study)
+    results = load_results(store, study.design)
+    assert [label.get_text() for label in plot(results, "causes").axes[0].get_yticklabels()] == ["psrl"]
+    assert plot(results, "grid", agent="psrl").axes
+    with pytest.raises(
+        SettingError, match="run 0 of Raises in grid is not stored; choose another run, or see goalward"
+    ):
+        plot(results, "grid", agent="Raises")
+    for key in study.design.keys(study.design.cells[1]):
+        store.path(key).unlink()
+    with pytest.raises(SettingError, match="run 1 of Raises in grid is not stored"):
+        plot(load_results(store, study.design), "causes", run=1)
+
+
+def test_a_digest_leads_nowhere_else(folder):
+    (folder / "secret.py").write_text("")
+    with pytest.raises(FileError, match="is not attached"):
+        Attachments(folder=folder / "attachments").agent_file("../secret")

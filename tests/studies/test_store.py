@@ -1,0 +1,244 @@
+"""The results folder: written whole, checked, and clear about what it cannot do."""
+
+import json
+import os
+import time
+
+import pytest
+
+from goalward import agents, learn, worlds
+from goalward.errors import FileError, UnknownNameError
+from goalward.results.results import load_results
+from goalward.studies import run_file as record
+from goalward.studies import store as store_module
+from goalward.studies.leftovers import find_leftovers
+from goalward.studies.run_file import encode
+from goalward.studies.store import MARKER, NoRun, Store
+from goalward.studies.study import Study
+
+
+@pytest.fixture
+def filled(folder, run_here):
+    study = Study.load(folder / "small.toml")
+    return study, run_here(study)[1]
+
+
+def keys(study):
+    return [key for cell in study.design.cells for key in study.design.keys(cell)]
+
+
+def test_a_study_is_kept_as_it_was_run(filled):
+    study, store = filled
+    assert list(store.studies()) == ["small"]
+    assert store.design() == store.design("small") == study.design
+    assert (store.folder / "studies" / "small.toml").read_text() == study.text
+
+
+def test_only_whole_files_are_there(filled):
+    study, store = filled
+    files = sorted(path.name for path in (store.folder / "runs").rglob("*") if path.is_file())
+    assert files == sorted(f"{key}.parquet" for key in keys(study))
+    assert os.stat(store.path(keys(study)[0])).st_mode & 0o777 == 0o666 & ~current_umask()
+
+
+def current_umask():
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def test_damage_is_found_and_set_aside(filled):
+    study, store = filled
+    assert store.set_damaged_aside(keys(study)) == []
+    changed, cut = keys(study)[:2]
+    content = bytearray(store.path(changed).read_bytes())
+    content[200] ^= 1
+    store.path(changed).write_bytes(content)
+    store.path(cut).write_bytes(store.path(cut).read_bytes()[:100])
+    with pytest.raises(FileError, match="does not match its checksum; goalward run makes it again"):
+        store.read(changed)
+    moved = store.set_damaged_aside(keys(study))
+    assert [reason.partition(":")[0] for _, reason in moved] == [
+        "its content does not match its checksum",
+        "it has no checksum",
+    ]
+    assert all(path.parent == store.folder / "damaged" and path.exists() for path, _ in moved)
+    assert not store.has(changed)
+    assert not store.has(cut)
+
+
+def test_a_file_under_another_name_is_not_that_run(filled):
+    study, store = filled
+    first, second = keys(study)[:2]
+    copied = store.path(first).read_bytes()
+    store.path(second).write_bytes(copied)
+    with pytest.raises(FileError, match=f"it holds the run {first} under another name"):
+        store.read(second)
+    (moved,) = store.set_damaged_aside(keys(study))
+    assert moved[1] == f"it holds the run {first} under another name"
+    assert store.find(second) == NoRun("missing")
+    assert store.read(first).key == first
+
+
+def test_another_format_is_the_same_to_everybody(filled, run_here, monkeypatch):
+    study, store = filled
+    key = keys(study)[0]
+    spec = store.read(key).spec
+    assert spec == study.design.spec(study.design.cells[0], 0)
+    monkeypatch.setattr(record, "FORMAT_VERSION", 0)
+    older = encode(learn(agents.make("uniform"), worlds.grid_world(2, 2), 30, seed=0), spec, {"cpu_seconds": 0.1})
+    monkeypatch.undo()
+    store.path(key).write_bytes(older)
+    reason = "it has format 0; this goalward reads format 1"
+    assert store.find(key) == NoRun("damaged", reason)
+    assert load_results(store, study.design).cells[0].damaged == [0]
+    report, _ = run_here(study)
+    assert [why for _, why in report.damaged] == [reason]
+    assert (report.stored, report.done, report.complete) == (11, 1, True)
+    assert load_results(store, study.design).cells[0].damaged == []
+
+
+def test_what_cannot_be_set_aside_is_named(filled, monkeypatch):
+    study, store = filled
+    key = keys(study)[0]
+    store.path(key).write_bytes(b"rubbish")
+
+    def refuse(source, target):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(store_module.os, "replace", refuse)
+    ((path, reason),) = store.set_damaged_aside(keys(study))
+    assert path == store.path(key)
+    assert reason.endswith("; cannot be set aside: Read-only file system")
+
+
+@pytest.mark.parametrize("diverted", ["runs", "damaged"])
+def test_nothing_is_set_aside_through_links_out_of_the_folder(filled, tmp_path, diverted):
+    study, store = filled
+    key, outside = keys(study)[0], tmp_path / "outside"
+    place = store.path(key)
+    place.write_bytes(b"damaged")
+    if diverted == "runs":
+        place.parent.rename(outside)
+        place.parent.symlink_to(outside)
+    else:
+        outside.mkdir()
+        (store.folder / "damaged").symlink_to(outside)
+    before = sorted(path.name for path in outside.iterdir())
+    reasons = [reason for _, reason in store.set_damaged_aside([key])]
+    assert len(reasons) == 1
+    assert "cannot be set aside" in reasons[0]
+    assert "a symbolic link leads out of" in reasons[0]
+    assert sorted(path.name for path in outside.iterdir()) == before
+
+
+@pytest.mark.parametrize("diverted", ["attachments", "failed", "runs/ab"])
+def test_nothing_is_pruned_through_links_out_of_the_folder(filled, tmp_path, diverted):
+    _, store = filled
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for name in ("mine.py", "mine.npz", "mine.json", "mine.parquet"):
+        (outside / name).write_text("kept")
+    (store.folder / diverted).symlink_to(outside)
+    found = find_leftovers(store)
+    assert found.paths == []
+    found.remove()
+    assert len(list(outside.iterdir())) == 4
+
+
+@pytest.mark.parametrize(("name", "value"), [("description", "\ud800"), ("runs", 10**8)])
+def test_a_forged_design_is_refused(filled, name, value):
+    _, store = filled
+    path = store.folder / "studies" / "small.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {name: value}))
+    with pytest.raises(FileError, match="the stored design of the study is damaged"):
+        store.design()
+
+
+def test_a_failed_write_harms_nothing(filled, monkeypatch):
+    study, store = filled
+    key = keys(study)[0]
+    before = store.path(key).read_bytes()
+
+    def full(source, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store_module.os, "replace", full)
+    with pytest.raises(FileError, match=r"cannot be written .No space left on device."):
+        store.add(key, b"other")
+    assert store.path(key).read_bytes() == before
+    assert not list(store.folder.rglob("*.part"))
+
+
+def test_what_was_left_half_written_is_removed_when_nobody_can_own_it(filled):
+    _, store = filled
+    old, new = store.folder / "runs" / ".old.part", store.folder / "runs" / ".new.part"
+    for path in (old, new):
+        path.write_bytes(b"half")
+    os.utime(old, (time.time() - 7200,) * 2)
+    store.sweep()
+    assert not old.exists()
+    assert new.exists()
+
+
+def test_failures_are_kept_until_the_run_succeeds(filled):
+    study, store = filled
+    key = keys(study)[0]
+    assert store.failure(key) is None
+    store.add_failure(key, {"error": "ValueError: x"})
+    assert store.failure(key) == {"error": "ValueError: x"}
+    store.add(key, store.path(key).read_bytes())
+    assert store.failure(key) is None
+    store.failure_path(key).write_text("{")
+    assert "its record cannot be read" in store.failure(key)["error"]
+
+
+def test_folders_that_are_no_results(tmp_path):
+    with pytest.raises(FileError, match="No such folder; goalward run makes some"):
+        Store.open(tmp_path / "missing")
+    with pytest.raises(FileError, match="holds no results of goalward's"):
+        Store.open(tmp_path)
+    (tmp_path / "notes.txt").write_text("x")
+    with pytest.raises(FileError, match=r"holds other files \(notes\.txt\); choose an empty folder"):
+        Store.open(tmp_path, create=True)
+    with pytest.raises(FileError, match="choose a folder that can be written"):
+        Store.open(tmp_path / "notes.txt" / "results", create=True)
+
+
+def test_another_layout_is_named(tmp_path):
+    (tmp_path / MARKER).write_text(json.dumps({"version": 0}))
+    with pytest.raises(
+        FileError, match=r"layout version 0; this goalward reads version 1\. Use the goalward that wrote"
+    ):
+        Store.open(tmp_path)
+    (tmp_path / MARKER).write_text("{")
+    with pytest.raises(FileError, match="cannot be read"):
+        Store.open(tmp_path)
+
+
+def test_results_of_another_version_are_named(filled):
+    _, store = filled
+    path = store.folder / "studies" / "small.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"results": 0}))
+    with pytest.raises(FileError, match="results version 0, this goalward makes version"):
+        store.design()
+    path.write_text("{}")
+    with pytest.raises(FileError, match="the stored design of the study is damaged"):
+        store.design()
+
+
+def test_which_study(filled, write_study, run_here):
+    _, store = filled
+    run_here(write_study("uniform", name="other"))
+    with pytest.raises(FileError, match="holds the studies other, small; choose one with --study"):
+        store.design()
+    with pytest.raises(UnknownNameError, match="did you mean 'other'"):
+        store.design("othr")
+
+
+def test_room_is_checked_before_the_first_run(tmp_path):
+    store = Store.open(tmp_path, create=True)
+    store.check_room(1)
+    with pytest.raises(FileError, match=r"the runs need about 1,000,000,000,000 MB and .* MB are free; make room"):
+        store.check_room(10**18)
+    assert [path.name for path in tmp_path.iterdir()] == [MARKER]

@@ -1,0 +1,125 @@
+"""Signals that stop goalward end in one exception, once, and can be taken as requests."""
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+
+import pytest
+
+from goalward import signals as interrupts
+from goalward.cli import main
+from goalward.signals import Interrupted
+
+
+@pytest.fixture(autouse=True)
+def _as_before():
+    """Start as a fresh process does, and leave the handlers of the tests as they were."""
+    interrupts._received.clear()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    hook = sys.unraisablehook
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    sys.unraisablehook = hook
+    interrupts._received.clear()
+
+
+def send(number):
+    os.kill(os.getpid(), number)
+
+
+def test_a_signal_waits_for_the_end_of_what_is_undivided():
+    interrupts.catch_signals()
+    done = []
+
+    def step():
+        with interrupts.undivided():
+            send(signal.SIGTERM)
+            done.append(interrupts.received())
+
+    with pytest.raises(Interrupted) as raised:
+        step()
+    assert (raised.value.number, done) == (signal.SIGTERM, [signal.SIGTERM])
+    with interrupts.undivided():  # it is raised once
+        pass
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [(signal.SIGINT, 130, "interrupted (SIGINT)"), (signal.SIGTERM, 143, "terminated (SIGTERM)")],
+)
+def test_the_first_signal_is_raised_and_says_what_is_kept(number, code, said):
+    interrupts.catch_signals()
+    with pytest.raises(Interrupted) as raised, interrupts.keeping("all is kept"):
+        send(number)
+    assert (raised.value.exit_code, str(raised.value)) == (code, f"{said}; all is kept")
+    assert interrupts.received() == number
+    # Wherever the first exception was lost, long loops raise it again.
+    with pytest.raises(Interrupted, match="nothing was changed"):
+        interrupts.check_interrupt()
+
+
+def test_a_second_signal_does_not_disturb_the_cleaning_up():
+    def leave():
+        try:
+            send(signal.SIGTERM)
+        finally:
+            send(signal.SIGINT)
+
+    interrupts.catch_signals()
+    with pytest.raises(Interrupted) as raised:
+        leave()
+    assert raised.value.exit_code == 143
+
+
+def test_ctrl_c_without_handlers_says_what_is_kept():
+    with pytest.raises(KeyboardInterrupt) as raised, interrupts.keeping("all is kept"):
+        raise KeyboardInterrupt
+    assert raised.value.__notes__ == ["all is kept"]
+
+
+def test_a_request_to_stop_is_seen_and_a_second_one_raises():
+    before = signal.getsignal(signal.SIGTERM)
+    with interrupts.stop_requests() as requested:
+        assert requested() == 0
+        send(signal.SIGTERM)
+        assert requested() == signal.SIGTERM
+        with pytest.raises(Interrupted):
+            send(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_what_is_ignored_stays_ignored():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    interrupts.catch_signals()
+    send(signal.SIGINT)
+    assert interrupts.received() == 0
+
+
+def test_other_threads_have_no_handlers():
+    before = signal.getsignal(signal.SIGTERM)
+    thread = threading.Thread(target=interrupts.catch_signals)
+    thread.start()
+    thread.join()
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_an_interruption_is_no_error_of_an_agent():
+    # Workers record Exception and SystemExit as failed runs.
+    assert not issubclass(Interrupted, Exception | SystemExit)
+
+
+def test_a_signal_that_a_compiler_swallows_is_not_taken_for_a_mistake(monkeypatch, capsys):
+    # Compilers call back through C, where exceptions are lost, and fail later for want of what the callback had to do.
+    def facts():
+        ctypes.CFUNCTYPE(None)(lambda: send(signal.SIGTERM))()
+        raise RuntimeError("no compiled object yet")
+
+    monkeypatch.setattr("goalward.cli.doctor.facts", facts)
+    interrupts.catch_signals()
+    with pytest.raises(Interrupted) as raised:
+        main(["doctor"])
+    assert raised.value.exit_code == 143
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,196 @@
+"""Statistics against SciPy, closed forms and simulation."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from goalward import statistics
+from goalward.errors import SettingError
+from goalward.number_format import with_margin
+from goalward.statistics import (
+    bootstrap_interval,
+    checked_level,
+    compare_pairs,
+    growth_across,
+    growth_along,
+    mean_interval,
+    permutation_test,
+)
+
+SAMPLES = np.random.default_rng(5).lognormal(size=12)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
+@pytest.mark.parametrize("n", [2, 3, 10, 12])
+def test_t_intervals(n, level):
+    found = mean_interval(SAMPLES[:n], level)
+    expected = stats.ttest_1samp(SAMPLES[:n], 0.0).confidence_interval(level)
+    assert (found.low, found.high) == pytest.approx(tuple(expected), rel=1e-12)
+    assert found.value == SAMPLES[:n].mean()
+    assert found.half_width == pytest.approx(found.high - found.value)
+
+
+@pytest.mark.parametrize("interval", [mean_interval, bootstrap_interval])
+def test_intervals_of_few_or_equal_runs(interval):
+    assert math.isnan(interval(np.array([])).value)
+    one = interval(np.array([3.0]))
+    assert (one.value, one.runs) == (3.0, 1)
+    assert math.isnan(one.low)
+    same = interval(np.full(4, 7.0))
+    assert (same.low, same.value, same.high) == (7.0, 7.0, 7.0)
+
+
+@pytest.mark.parametrize("n", [4, 20])
+def test_infinite_regrets_have_no_interval_and_no_p_value(n):
+    lost = np.arange(float(n))
+    lost[1] = np.inf
+    for interval in (mean_interval, bootstrap_interval):
+        found = interval(lost)
+        assert (found.value, found.runs) == (math.inf, n)
+        assert math.isnan(found.low)
+        assert math.isnan(found.high)
+        assert math.isnan(interval(np.array([np.inf, -np.inf, 1.0])).value)
+        assert math.isnan(interval(np.full(n, np.inf)).low)
+    for other in (lost, np.zeros(n), np.roll(lost, 1)):
+        compared = compare_pairs(lost, other)
+        assert math.isnan(compared.p_value)
+        assert math.isnan(compared.difference.low)
+    assert math.isnan(growth_across(np.arange(1.0, n + 1.0), lost + 1.0).value)
+
+
+def bias_corrected(samples, level, resamples, seed):
+    """Return Efron's BCa interval of a mean, written out: level(q) = Phi(z0 + (z0 + z_q) / (1 - a (z0 + z_q)))."""
+    n, mean = len(samples), samples.mean()
+    rng = np.random.default_rng(seed)
+    means = np.array([samples[rng.integers(0, n, n)].mean() for _ in range(resamples)])
+    z0 = stats.norm.ppf((np.count_nonzero(means < mean) + np.count_nonzero(means <= mean)) / (2.0 * resamples))
+    # For a mean, the jackknife's influence values are the deviations themselves.
+    deviations = samples - mean
+    a = (deviations**3).sum() / (6.0 * (deviations**2).sum() ** 1.5)
+    z = z0 + stats.norm.ppf([(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    return np.quantile(means, stats.norm.cdf(z0 + z / (1.0 - a * z)))
+
+
+@pytest.mark.parametrize("n", [2, 5, 12])
+def test_bootstrap_intervals(n, monkeypatch):
+    samples = SAMPLES[:n]
+    found = bootstrap_interval(samples, 0.9, resamples=2_000, seed=3)
+    assert (found.low, found.high) == pytest.approx(tuple(bias_corrected(samples, 0.9, 2_000, 3)), rel=1e-12)
+    assert found.value == samples.mean()
+    assert bootstrap_interval(samples) == bootstrap_interval(samples)
+    monkeypatch.setattr(statistics, "MOST_AT_ONCE", 50)
+    assert bootstrap_interval(samples, 0.9, resamples=2_000, seed=3) == found
+
+
+def test_bootstrap_intervals_lean_to_the_side_of_the_skew():
+    found = bootstrap_interval(SAMPLES)
+    assert found.high - found.value > found.value - found.low
+    assert mean_interval(SAMPLES).low < found.low
+
+
+@pytest.mark.parametrize("n", [2, 5, 11])
+def test_the_permutation_test_counts_all_patterns(n):
+    differences = np.random.default_rng(n).normal(0.5, 1.0, n)
+    expected = stats.permutation_test(
+        (differences,), lambda x: np.abs(np.mean(x)), permutation_type="samples", alternative="greater"
+    ).pvalue
+    assert permutation_test(differences) == pytest.approx(expected)
+
+
+def test_patterns_that_tie_with_what_was_seen_count():
+    # In floating point 0.1 + 0.2 is not 0.3: all eight patterns but none are as extreme as the two of |sum| = 0.6.
+    assert permutation_test(np.array([0.1, 0.2, 0.3])) == 0.25
+    assert permutation_test(np.array([0.3, 0.2, 0.1])) == 0.25
+    assert permutation_test(np.zeros(4)) == 1.0
+    assert math.isnan(permutation_test(np.array([])))
+
+
+def test_random_patterns_agree_with_all_of_them(monkeypatch):
+    differences = np.random.default_rng(3).normal(0.4, 1.0, 12)
+    exact = permutation_test(differences)
+    monkeypatch.setattr(statistics, "MOST_EXACT", 5)
+    # The share among 100,000 patterns has a standard error below 0.0016; six of them.
+    assert permutation_test(differences) == pytest.approx(exact, abs=0.01)
+    assert permutation_test(differences, seed=1) == permutation_test(differences, seed=1)
+    assert 0.0 < permutation_test(np.full(100, 1.0)) < 1e-4
+
+
+def test_comparisons_are_pair_by_pair():
+    luck = np.array([100.0, 200.0, 300.0, 400.0])
+    other = luck + np.array([1.0, 2.0, 3.0, -1.0])
+    found = compare_pairs(other, luck)
+    assert found.difference.value == pytest.approx(1.25)
+    assert (found.wins, found.pairs) == (1, 4)
+    t = stats.ttest_rel(other, luck).confidence_interval()
+    assert (found.difference.low, found.difference.high) == pytest.approx(tuple(t))
+    with pytest.raises(SettingError, match="3 and 4 runs cannot be paired"):
+        compare_pairs(luck[:3], luck)
+
+
+@pytest.mark.parametrize("exponent", [0.3, 0.5, 1.0])
+def test_the_exponent_of_a_power_law(exponent):
+    episodes = np.arange(1.0, 10_001.0)
+    factors = np.array([1.0, 2.0, 5.0])
+    found = growth_along(episodes, factors[:, np.newaxis] * episodes**exponent)
+    assert found.value == pytest.approx(exponent, abs=1e-12)
+    assert found.half_width == pytest.approx(0.0, abs=1e-9)
+    alone = growth_along(episodes, episodes[np.newaxis] ** exponent)
+    assert alone.value == pytest.approx(exponent)
+    assert math.isnan(alone.low)
+
+
+def test_the_exponent_is_that_of_the_last_decade():
+    episodes = np.arange(1.0, 10_001.0)
+    regrets = np.where(episodes < 900.0, episodes, 900.0 * np.sqrt(episodes / 900.0))
+    assert growth_along(episodes, np.stack([regrets, regrets])).value == pytest.approx(0.5, abs=1e-9)
+
+
+def test_the_interval_of_the_exponent_covers_it():
+    # Curves c_i k^a_i with random c_i and a_i around 1/2: the truth is the slope of their expectation, here that of
+    # very many of them. 200 intervals of level 0.9 from 15 curves each; fewer than 160 would cover with probability
+    # below 1e-4 if the coverage were 0.9.
+    rng = np.random.default_rng(8)
+    episodes = np.unique(np.geomspace(100, 10_000, 60).round())
+
+    def curves(n):
+        return rng.uniform(1.0, 2.0, (n, 1)) * episodes ** rng.normal(0.5, 0.02, (n, 1))
+
+    truth = growth_along(episodes, curves(20_000)).value
+    found = [growth_along(episodes, curves(15), 0.9) for _ in range(200)]
+    assert sum(each.low <= truth <= each.high for each in found) >= 160
+
+
+def test_exponents_that_do_not_exist():
+    episodes = np.arange(1.0, 101.0)
+    assert math.isnan(growth_along(episodes, np.zeros((3, 100))).value)
+    assert math.isnan(growth_along(episodes, np.full((3, 100), np.inf)).value)
+    assert math.isnan(growth_along(episodes[:2], np.ones((3, 2))).value)
+    assert math.isnan(growth_along(episodes, np.ones((0, 100))).value)
+    assert math.isnan(growth_along(np.array([]), np.ones((2, 0))).value)
+
+
+def test_growth_across_a_sweep_is_a_regression():
+    rng = np.random.default_rng(4)
+    sizes = np.repeat([4.0, 8.0, 16.0, 32.0], 10)
+    finals = sizes**1.5 * rng.lognormal(0.0, 0.2, 40)
+    found = growth_across(sizes, finals)
+    expected = stats.linregress(np.log(sizes), np.log(finals))
+    assert found.value == pytest.approx(expected.slope)
+    assert found.half_width == pytest.approx(expected.stderr * stats.t.ppf(0.975, 38))
+    assert math.isnan(growth_across(sizes[:10], finals[:10]).value)
+    assert math.isnan(growth_across(sizes, -finals).value)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 95.0, math.nan, "x", True, None])
+def test_levels_outside_their_range(level):
+    with pytest.raises(SettingError, match=r"it must be a number between 0 and 1, both excluded, such as 0.95"):
+        checked_level(level)
+
+
+def test_a_flat_curve_has_the_exponent_zero():
+    episodes = np.arange(1.0, 1001.0)
+    found = growth_along(episodes, np.full((4, 1000), 7.3) * np.arange(1, 5)[:, np.newaxis])
+    assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
+    assert with_margin(found) == "0"
