@@ -17,16 +17,17 @@ class EpsilonGreedy(Agent):
     def begin(self, task, rng):
         """Start from scratch."""
         super().begin(task, rng)
-        # One imagined arrival at the goal, so that every estimate has a way there.
+        # One imagined arrival at the goal for each available action, so that every estimate has a way there.
         self.counts = np.zeros((task.states, task.actions, task.states + 1))
-        self.counts[:, :, task.goal] = 1.0
+        self.counts[task.available, task.goal] = 1.0
 
     def plan(self, state):
         """Return what to do for the next episode."""
-        rows = self.counts / self.counts.sum(axis=2, keepdims=True)
+        rows = self.counts / np.maximum(self.counts.sum(axis=2, keepdims=True), 1.0)
         model = gw.SSP.from_dense(rows, self.task.costs, initial_state=self.task.initial_state)
         best = gw.solve(model).policy
-        chances = np.full(self.task.costs.shape, self.epsilon / self.task.actions)
+        available = self.task.available
+        chances = self.epsilon * available / available.sum(axis=1, keepdims=True)
         chances[np.arange(self.task.states), best] += 1.0 - self.epsilon
         return Plan(chances, stop_after_goals=1)
 

@@ -17,7 +17,8 @@ from sample_environments import ModelEnvironment
 
 WORLD = worlds.grid_world(2, 3)
 OTHER = worlds.random_mdp(states=8, seed=5, rows="uniform")
-GIVE_UP = WORLD.with_give_up(0.5)
+# The start leads to the last state before the goal, or into a dead end.
+PIT = SSP.from_rows([0, 2, 3, 4], [1, 2, 3, 2], [0.5, 0.5, 1.0, 1.0], np.ones((3, 1)))
 EPISODES = 25
 LIMIT = 20_000
 
@@ -30,8 +31,12 @@ def unavailable_actions() -> SSP:
     return SSP.from_dense(P, costs)
 
 
+HUGE = unavailable_actions().with_costs(np.where(unavailable_actions().available, 1e300, np.inf))
+
+
 def run_of(name: str, world: SSP, seed: int = 0, **options: object) -> Run:
-    agent = agents.find(name).from_world(world, episodes=EPISODES)
+    settings = {"rescale": True} if world is HUGE and "rescale" in agents.find(name).schema().settings else {}
+    agent = agents.find(name).from_world(world, episodes=EPISODES, **settings)
     return learn(agent, world, EPISODES, seed, max_steps=LIMIT, keep_steps=True, **options)  # type: ignore[arg-type]
 
 
@@ -83,7 +88,9 @@ class TestEveryAgent:
         assert set(agent.given) == set(agent.needs)
 
     @pytest.mark.parametrize(
-        "world", [WORLD, OTHER, unavailable_actions(), GIVE_UP], ids=["grid", "random", "unavailable", "give-up"]
+        "world",
+        [WORLD, OTHER, unavailable_actions(), WORLD.with_give_up(0.5), PIT.with_give_up(0.5), HUGE],
+        ids=["grid", "random", "unavailable", "give-up", "dead end", "huge costs"],
     )
     def test_save_and_load(self, name: str, world: SSP, tmp_path: Path) -> None:
         """A loaded agent resumes with the same bits as the agent that was saved.

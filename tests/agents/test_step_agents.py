@@ -214,6 +214,19 @@ def test_the_stages_of_lcb_advantage() -> None:
         begun(LCBAdvantage(B_star=6.0), free)
 
 
+@pytest.mark.parametrize("name", ["lcb-advantage", "svi-ssp"])
+@pytest.mark.parametrize("costs", [(1.0, 1e16), (1.0, 1e300)])
+def test_costs_of_very_different_size(name: str, costs: tuple[float, float]) -> None:
+    """The lengths of the stages stay positive and finite, although beta or its reciprocal is not a double."""
+    for order in (costs, costs[::-1]):
+        # The first action leads to the goal at once, so B* is its cost.
+        world = SSP.from_rows([0, 1, 3], [1, 0, 1], [1.0, 0.5, 0.5], [order])
+        agent = gw.agents.find(name).from_world(world, episodes=20, rescale=True)
+        run = learn(agent, world, 20, max_steps=5_000)
+        assert 1.0 <= run.notes["horizon"] <= 2.0**53
+        assert run.total_steps > 0
+
+
 @pytest.mark.parametrize("name", ["psql", "rand-ql"])
 def test_they_learn(name: str) -> None:
     """GridWorld and the cheap-loop chain, which defeats fixed horizons of 20 and 50; seeds fixed, bounds generous."""

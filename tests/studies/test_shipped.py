@@ -1,10 +1,12 @@
 """What comes with goalward runs: the studies, the example of an agent of one's own."""
 
 import ast
+import runpy
 from pathlib import Path
 
 import pytest
 
+from goalward import learn, worlds
 from goalward.errors import FileError, UnknownNameError
 from goalward.results.results import load_results
 from goalward.results.summary import summarise
@@ -75,3 +77,9 @@ def test_the_example_of_an_agent_learns(tmp_path):
     curves = example.curves["gap_regret"]
     middle = int((example.points <= 150).sum()) - 1
     assert ((curves[:, -1] - curves[:, middle]) / 150 < 9.0).all()
+
+
+def test_the_example_of_an_agent_learns_where_actions_are_unavailable():
+    agent = runpy.run_path(str(ROOT / "examples" / "my_agent.py"))["EpsilonGreedy"]()
+    run = learn(agent, worlds.make("triangle-tireworld"), 20, give_up_cost=20.0)
+    assert len(run.costs) == 20

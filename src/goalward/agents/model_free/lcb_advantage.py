@@ -44,6 +44,7 @@ from goalward.agents.optimistic.common import StepOptimist, check_fact
 from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int64s
+from goalward.beliefs.base import LARGEST_NUMBER
 from goalward.errors import CostError
 from goalward.jit import exercise, kernel
 from goalward.settings import checked_number
@@ -131,12 +132,14 @@ class LCBAdvantage(StepOptimist):
 
 
 def stage_horizon(agent: str, costs: Floats, B_star: float, episodes: int) -> float:
-    """Return H; recalled."""
+    """Return H, from 1 to 2^53; recalled."""
     c_min = float(costs.min())
     if c_min <= 0.0:
         raise CostError(f"a cost is 0; {agent} needs positive costs, because its stages grow with 1/c_min")
-    beta = c_min / (2.0 * B_star**2 * costs.size * episodes)
-    return float(math.ceil(4.0 * B_star / c_min * math.log(2.0 / beta) + 1.0))
+    # In logarithms, because beta may be smaller than any double.
+    log_ratio = math.log(4.0 * costs.size * episodes) + 2.0 * math.log(B_star) - math.log(c_min)
+    # A small B* makes beta exceed 2 and the logarithm negative. No run is longer than the largest number.
+    return float(math.ceil(min(max(4.0 * B_star / c_min * log_ratio + 1.0, 1.0), LARGEST_NUMBER)))
 
 
 @kernel

@@ -22,8 +22,8 @@ Operator
 Planner
     The belief is represented by M models drawn from it, sharper than the posterior unless `sharpness` is 1 (see
     `PSRL`). From any V compute the rows q that attain the minimum, solve the SSP that has these rows, and repeat. Each
-    solution is at most the one before, and every row has finitely many minimisers, so this ends. It stops when values
-    change by less than a relative 1e-6.
+    solution is at most the one before, and every row has finitely many minimisers, so this ends. It stops when no
+    value falls by more than 1e-6 of the largest one. Dead ends keep the value infinity.
 
 A plan ends when the visits of a pair have doubled, or when the number of episodes has grown by half. No theorem bounds
 the regret.
