@@ -112,6 +112,16 @@ def test_a_given_folder_that_cannot_be_written(package: Path, tmp_path: Path, ru
         assert text.split() == ["2.0", "0", "None"]
 
 
+def test_a_folder_that_is_full(package: Path, tmp_path: Path, run_python: RunPython) -> None:
+    # No file may have a byte, as on a full disk: the kernels run all the same and are not kept.
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); "
+    cache = tmp_path / "cache"
+    assert run_python(limit + WALK, path=package.parent, GOALWARD_CACHE_DIR=str(cache)) == "2.0 0"
+    assert not list(cache.rglob("*.nb?"))
+    for expected in ("2.0 0", "2.0 1"):  # with room again they are kept
+        assert run_python(WALK, path=package.parent, GOALWARD_CACHE_DIR=str(cache)) == expected
+
+
 def test_a_home_that_cannot_be_written(package: Path, tmp_path: Path, run_python: RunPython) -> None:
     """The temporary directory takes its place, in a folder of the user's own."""
     (tmp_path / "file").write_text("no folder")

@@ -20,8 +20,8 @@ from typing import Any, BinaryIO
 from goalward.errors import FileError
 
 __all__ = [
-    "TEMPORARY", "check_inside", "check_regular", "is_inside", "parse_json", "parse_toml", "read_bytes", "read_text",
-    "reason", "replacing", "write_bytes",
+    "TEMPORARY", "check_inside", "check_not_folder", "check_regular", "is_inside", "parse_json", "parse_toml",
+    "read_bytes", "read_text", "reason", "replacing", "write_bytes",
 ]  # fmt: skip
 
 TEMPORARY = ".part"
@@ -54,6 +54,12 @@ def check_regular(path: Path) -> None:
         raise FileError(f"{path}: {reason(error) if isinstance(error, OSError) else error}") from None
     if not stat.S_ISREG(mode):
         raise not_regular(path)
+
+
+def check_not_folder(path: Path) -> None:
+    """Raise FileError if a path is that of a folder, where a file is to be written."""
+    if os.path.isdir(path):  # Path.is_dir raises an error if the name is too long
+        raise FileError(f"{path}: is a folder; name a file in it")
 
 
 def not_regular(path: Path) -> FileError:
@@ -126,6 +132,7 @@ def replacing(path: Path, inside: Path | None = None) -> Iterator[BinaryIO]:
     What a user names in ``/dev``, such as ``/dev/stdout``, is written to and not replaced.
     """
     check_inside(path, inside)
+    check_not_folder(path)
     device = path.parts[:2] == ("/", "dev") and (path.is_symlink() or (path.exists() and not path.is_file()))
     if device and inside is None:
         with path.open("wb") as file:

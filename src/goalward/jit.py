@@ -55,6 +55,7 @@ __all__ = [
 
 PACKAGE = Path(__file__).parent
 POSIX = hasattr(os, "getuid")
+UNCOMPILED = bool(getattr(numba.config, "DISABLE_JIT", False))
 UNUSED_SECONDS = 30 * 24 * 3600.0
 ASK_EVERY = 1 << 16  # steps of a kernel between two questions whether it was interrupted
 _kernels: list[Any] = []
@@ -82,14 +83,14 @@ def source_hash(package: Path = PACKAGE) -> str:
 def cache_directory() -> Path | None:
     """Return the folder of the compiled kernels, created if need be; None if no folder is safe and can be written."""
     given = os.environ.get("GOALWARD_CACHE_DIR")
-    fallback = Path(tempfile.gettempdir()) / f"goalward-{os.getuid() if POSIX else os.getlogin()}"
-    for root in [Path(given)] if given else [platformdirs.user_cache_path("goalward", appauthor=False), fallback]:
+    fallback = [] if given else temporary_folder()
+    for root in [Path(given)] if given else [platformdirs.user_cache_path("goalward", appauthor=False), *fallback]:
         folder = root / f"kernels-{source_hash()}"
         try:
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
             folder.mkdir(exist_ok=True, mode=0o700)
             # Anybody may put a link into the folder of temporary files.
-            for status in (folder.stat(), root.lstat() if root == fallback else root.stat()):
+            for status in (folder.stat(), root.lstat() if root in fallback else root.stat()):
                 check_private(root, status)
             with tempfile.TemporaryFile(dir=folder):
                 os.utime(folder)
@@ -100,6 +101,14 @@ def cache_directory() -> Path | None:
         except OSError:
             continue
     return None
+
+
+def temporary_folder() -> list[Path]:
+    """Return this user's folder among the temporary files; empty where none can be written, as on a full disk."""
+    try:
+        return [Path(tempfile.gettempdir()) / f"goalward-{os.getuid() if POSIX else os.getlogin()}"]
+    except OSError:
+        return []
 
 
 class UnsafeFolderError(Exception):
@@ -160,8 +169,20 @@ def kernel(function: Function) -> Function:
         )
     finally:
         settings.CACHE_DIR = before
+    if folder is not None and not UNCOMPILED:
+        compiled._cache.save_overload = unless_it_fails(compiled._cache.save_overload)
     _kernels.append(compiled)
     return cast(Function, compiled)
+
+
+def unless_it_fails(save: Callable[..., None]) -> Callable[..., None]:
+    """Return a way to keep compiled code that does nothing on a full disk, or in a folder that was removed."""
+
+    def save_or_not(*arguments: Any) -> None:
+        with contextlib.suppress(OSError):
+            save(*arguments)
+
+    return save_or_not
 
 
 @intrinsic
@@ -187,7 +208,6 @@ def _ignore(array: object, index: object) -> None:
     """Do nothing, which is all that a prefetch does to results."""
 
 
-UNCOMPILED = bool(getattr(numba.config, "DISABLE_JIT", False))
 prefetch: Callable[[Any, Any], None] = _ignore if UNCOMPILED else cast(Any, _prefetch)
 """Ask for ``array[index]``, inside a kernel, some time before it is read: memory answers slowly out of order."""
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
 
@@ -197,3 +198,49 @@ def test_a_world_with_a_pit_has_an_answer(run, tmp_path):
     code, out, _ = run("show", model)
     assert "0 of 2   all this is about those from which the goal is reached surely" in out
     assert "NO: from the start maybe" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["status", "a" * 300], "No such folder"),
+        (["run", "a" * 300], "File name too long"),
+        (["learn", "grid-world", "--episodes", "1", "--save", "a" * 300 + ".npz"], "File name too long"),
+        (["learn", "grid-world", "--episodes", "1", "--save", "/"], "is a folder"),
+    ],
+)
+def test_names_that_the_system_refuses(run, arguments, reason):
+    code, _, err = run(*arguments)
+    assert (code, reason in err, len(err.splitlines())) == (2, True, 1), err
+
+
+@pytest.mark.parametrize("output", ["/", ".", ".."])
+@pytest.mark.parametrize("arguments", [["summary", "results", "--csv"], ["plot", "results", "--out"]])
+def test_folders_are_refused_as_output_files(run, write_study, run_here, folder, monkeypatch, arguments, output):
+    run_here(write_study("uniform"))
+    monkeypatch.chdir(folder)
+    code, _, err = run(*arguments, output)
+    assert (code, "is a folder" in err) == (2, True), err
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "output", "reason"),
+    [
+        (None, 0, "/dev/full", "No space left on device"),
+        (resource.RLIMIT_NOFILE, 10, "/dev/null", "Too many open files"),
+        (resource.RLIMIT_FSIZE, 0, "/dev/null", "File too large"),
+    ],
+)
+def test_a_system_without_resources_is_not_a_mistake_in_goalward(write_study, folder, limit, value, output, reason):
+    write_study("uniform")
+    command = [sys.executable, "-m", "goalward", "run", "own.toml", "--workers", "2", *(["--show"] * (limit is None))]
+
+    def restrict():
+        if limit is not None:
+            resource.setrlimit(limit, (value, value))
+
+    with open(output, "w") as out:
+        done = subprocess.run(
+            command, cwd=folder, stdout=out, stderr=subprocess.PIPE, text=True, check=False, preexec_fn=restrict
+        )
+    assert (done.returncode, reason in done.stderr, "mistake" in done.stderr) == (2, True, False), done.stderr

@@ -21,12 +21,15 @@ from goalward.cli import arena  # noqa: F401  isort: skip
 from goalward.cli import installation  # noqa: F401  isort: skip
 from goalward.cli.app import app
 from goalward.errors import GoalwardError
+from goalward.files import reason
 from goalward.signals import check_interrupt
 from goalward.text_escapes import visible
 
 __all__ = ["app", "main"]
 
 LONGEST_MESSAGE = 1_500
+# What Python says when a thread or a library does not fit into the memory that the system grants.
+TOO_LITTLE_MEMORY = ("can't start new thread", "failed to map segment")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -53,6 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         check_interrupt()  # A signal that comes while the compiler calls back breaks what is compiled.
         if debug:
             raise
+        if isinstance(error, OSError) or any(text in str(error) for text in TOO_LITTLE_MEMORY):
+            place = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
+            why = reason(error) if isinstance(error, OSError) else str(error)
+            print(f"goalward: the system refused: {one_line(place + why)}; --debug shows where", file=sys.stderr)
+            sys.exit(2)
         what = one_line(f"{type(error).__name__}: {error}")
         print(f"goalward: a mistake in goalward ({what}); --debug shows where: please report it", file=sys.stderr)
         sys.exit(70)

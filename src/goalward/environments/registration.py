@@ -20,6 +20,4 @@ def register_worlds() -> None:
     for id, world in registry:
         name = environment_id(world)
         if name not in gymnasium.registry and not world.continuous:
-            gymnasium.register(
-                name, entry_point="goalward.environments.world_env:WorldEnv", kwargs={"world": id}
-            )
+            gymnasium.register(name, entry_point="goalward.environments.world_env:WorldEnv", kwargs={"world": id})

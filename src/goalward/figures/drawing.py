@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
 from goalward.errors import SettingError
-from goalward.files import replacing
+from goalward.files import check_not_folder, replacing
 from goalward.json_documents import writing
 from goalward.text_escapes import mathtext
 
@@ -75,6 +75,7 @@ def grouped(value: float, _: int | None = None) -> str:
 
 def figure_files(path: Path) -> list[Path]:
     """Return the files that a name asks for: itself if its ending is a format, three files if it has no ending."""
+    check_not_folder(path)
     ending = path.suffix.removeprefix(".").lower()
     if not ending:
         return [path.with_name(f"{path.name}.{each}") for each in FORMATS]

@@ -81,7 +81,7 @@ class Store:
     def begin(self, create: bool) -> None:
         """Create the folder; raise FileError if it must not be created or holds other files."""
         if not create:
-            state = "holds no results of goalward's" if self.folder.is_dir() else "No such folder"
+            state = "holds no results of goalward's" if os.path.isdir(self.folder) else "No such folder"
             raise FileError(f"{self.folder}: {state}; goalward run makes some")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
