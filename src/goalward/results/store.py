@@ -5,7 +5,7 @@
     results/
       goalward-results.json         the version of this layout
       studies/NAME.json             the design of each study that was run here
-      studies/NAME.toml             the study as its author wrote it
+      studies/NAME.toml             the study with every setting: goalward run takes it
       runs/ab/ab12...parquet        one file for each run, named by its key (see `record` and `studies.run_spec`)
       attachments/                  models and agent files that runs need, named by their SHA-256
       failed/ab12...json            what went wrong in runs that failed

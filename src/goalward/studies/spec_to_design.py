@@ -24,7 +24,7 @@ from goalward.studies.study_spec import AgentSpec, Source, StudySpec, WorldSpec
 from goalward.studies.toml_lines import Place
 from goalward.worlds.load import read_map
 
-__all__ = ["Designer", "blaming", "is_file", "located"]
+__all__ = ["Designer", "blaming", "is_file", "labelled", "located"]
 
 MOST_COMBINATIONS = 10_000
 
