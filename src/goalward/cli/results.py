@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goalward.cli.app import app, say, say_json
+from goalward.cli.app import app, say, say_choice, say_json
 from goalward.cli.options import Folder, Json, Level, MarkdownFile, Measure, StudyName
 
+if TYPE_CHECKING:
+    from goalward.results.study_results import Results
+
 __all__ = ["compare", "plot", "summary"]
+
+
+def read_results(folder: Path, study: str | None) -> Results:
+    """Read the results of a study, and mention which of its designs is read."""
+    from goalward.results.store import Store
+    from goalward.results.study_results import load_results
+
+    store = Store.open(folder)
+    results = load_results(store, store.design(study))
+    say_choice(store, study)
+    return results
 
 
 @app.command()
@@ -27,11 +41,10 @@ def summary(
     from goalward.report.json_documents import write_text
     from goalward.report.summary_text import markdown_text, summary_document, summary_text
     from goalward.results.statistics import checked_level
-    from goalward.results.study_results import open_results
     from goalward.results.summary import summarise
 
     checked_level(level)
-    found = summarise(open_results(folder, study), level, bootstrap)
+    found = summarise(read_results(folder, study), level, bootstrap)
     if csv is not None:
         write_text(csv, found.table.csv())
     if markdown is not None:
@@ -76,14 +89,14 @@ def plot(
     from goalward.report.plots import checked_kind
     from goalward.report.plots import plot as draw
     from goalward.results.statistics import checked_level
-    from goalward.results.study_results import CURVES, checked_measure, open_results
+    from goalward.results.study_results import CURVES, checked_measure
 
     checked_kind(kind)
     if measure is not None:
         checked_measure(measure, CURVES)
     checked_level(level)
     files = [] if out is None else figure_files(out)
-    results = open_results(folder, study)
+    results = read_results(folder, study)
     if out is None:
         name = f"{results.design.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"
         files = [folder / f"{name}.{ending}" for ending in FORMATS]
@@ -106,12 +119,12 @@ def compare(
     from goalward.errors import SettingError
     from goalward.report.comparison_text import comparison_document, comparison_text
     from goalward.results.statistics import checked_level
-    from goalward.results.study_results import checked_measure, named, open_results
+    from goalward.results.study_results import checked_measure, named
     from goalward.results.summary import compare as compare_agents
 
     checked_measure(measure)
     checked_level(level)
-    results = open_results(folder, study)
+    results = read_results(folder, study)
     found = compare_agents(results, named(results, first), named(results, second), measure, level)
     if not found:
         raise SettingError(f"{first} and {second} share no world in {results.design.name}; there is nothing to compare")

@@ -91,7 +91,7 @@ class Study:
     @property
     def text(self) -> str:
         """The study as a results folder stores it: TOML with every setting, which can be run there as it stands."""
-        return full_text(self, "../attachments")
+        return full_text(self, "../../attachments")
 
     def check(self) -> None:
         """Build every world, and every agent up to its first plan, so that wrong values are found before any run."""
