@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 import threading
 import weakref
 from pathlib import Path
@@ -29,10 +30,11 @@ def run(call, monkeypatch, folder):
 
 @pytest.fixture
 def store(run, folder) -> Store:
-    """Return the small study with one run damaged, one failed, and two left over from an older version of it."""
+    """Return the small study with one run damaged, one failed, and twelve of a study whose design was removed."""
     older = (folder / "small.toml").read_text().replace("episodes = 30", "episodes = 20").replace('"psrl"', '"optimal"')
     (folder / "older.toml").write_text(older)
     gw.run("older.toml", "results/small", workers=1)
+    shutil.rmtree("results/small/studies")
     gw.run("small.toml", "results/small", workers=1)
     store = Store.open("results/small")
     design = store.design()
@@ -142,22 +144,66 @@ def test_leftovers_are_counted_checked_and_removed(run, store, folder) -> None:
     left[0].write_bytes(b"rubbish")
     code, out, _ = run("status", "results/small")
     assert code == 1
-    assert "12 runs that no study here names; goalward prune removes them" in out
+    assert "12 runs that no stored study names; goalward prune removes them" in out
     before = export_table(store)
     code, out, _ = run("prune", "results/small", "--dry-run")
     assert out.startswith("12 runs, 0 failures, 0 attachments")
     assert all(path.exists() for path in left)
-    code, out, _ = run("prune", "results/small")
+    code, out, _ = run("prune", "results/small", "--yes")
     assert code == 0
     assert not any(path.exists() for path in left)
     assert export_table(store).equals(before)
     assert run("prune", "results/small")[1].startswith("0 runs")
 
 
+def test_nothing_is_removed_without_consent(run, store, folder, monkeypatch) -> None:
+    before = sorted(folder.glob("results/small/runs/*/*.parquet"))
+    for options in ([], ["--json"]):
+        code, _, err = run("prune", "results/small", *options)
+        assert code == 2
+        assert "12 runs, 0 failures, 0 attachments" in err
+        assert "add --yes" in err
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    answers = iter([False, True])
+    monkeypatch.setattr("typer.confirm", lambda question: next(answers))
+    assert run("prune", "results/small")[:2] == (0, "nothing was removed\n")
+    assert sorted(folder.glob("results/small/runs/*/*.parquet")) == before
+    assert run("prune", "results/small")[1].startswith("12 runs, 0 failures, 0 attachments")
+    assert len(list(folder.glob("results/small/runs/*/*.parquet"))) == len(before) - 12
+
+
+def test_a_smaller_rerun_loses_nothing(run, folder) -> None:
+    (folder / "smaller.toml").write_text((folder / "small.toml").read_text().replace("runs = 3", "runs = 1"))
+    (folder / "shorter.toml").write_text((folder / "small.toml").read_text().replace("episodes = 30", "episodes = 7"))
+    references = []
+    for name in ("small", "smaller", "shorter"):
+        assert run("run", f"{name}.toml", "--out", "results", "--workers", "1")[0] == 0
+        references.append(gw.Study.load(f"{name}.toml").design.reference)
+    code, out, err = run("status", "results", "--json")
+    (status,) = json.loads(out)
+    assert (code, status["stored"], status["runs"], status["leftovers"]) == (0, 12, 12, 0)
+    assert status["design"] == references[2]
+    assert all(reference in err for reference in references)
+    assert run("prune", "results")[1].startswith("0 runs, 0 failures, 0 attachments")
+    verbs = ["summary"], ["plot", "--out", "x.svg"], ["compare", "psrl", "uniform"], ["report"], ["runs"], ["export"]
+    for verb, *options in verbs:
+        code, _, err = run(verb, "results", *options)
+        assert (code, references[2] in err, references[0] in err) == (0, True, True)
+    assert "regret after 7 episodes" in run("summary", "results")[1]
+    code, out, err = run("summary", "results", "--study", references[0])
+    assert (code, "regret after 30 episodes, mean of 3 runs" in out, err) == (0, True, "")
+    assert "regret after 30 episodes, mean of 1 run" in run("summary", "results", "--study", references[1])[1]
+    for reference, rows in zip(references, (12, 4, 12), strict=True):
+        assert run("export", "results", "--study", reference)[1].count("\n") == rows + 1
+    design = gw.open_results("results", references[0]).design
+    assert run("rerun", "results", design.keys(design.cells[0])[2])[1].endswith("the stored run is the same\n")
+
+
 def test_nothing_is_removed_where_a_study_cannot_be_read(run, store, folder) -> None:
-    (folder / "results/small/studies/small.json").write_text("{")
+    (path,) = folder.glob("results/small/studies/small/*.json")
+    path.write_text("{")
     before = sorted((folder / "results/small/runs").glob("*/*.parquet"))
-    assert run("prune", "results/small")[0] == 2
+    assert run("prune", "results/small", "--yes")[0] == 2
     assert sorted((folder / "results/small/runs").glob("*/*.parquet")) == before
 
 

@@ -229,10 +229,10 @@ def test_folders_that_cannot_be_reported(tmp_path, stored_folder, capsys):
         report_of_folder(tmp_path / "empty")
     folder = tmp_path / "results"
     shutil.copytree(stored_folder, folder)
-    os.rename(folder / "studies" / "small.json", folder / "studies" / "other.json")
-    with pytest.raises(FileError, match=r"other\.json: holds the study 'small' under another name"):
+    os.rename(folder / "studies" / "small", folder / "studies" / "other")
+    with pytest.raises(FileError, match=r"other/\w+\.json: holds small/\w+ under another name"):
         report_of_folder(folder)
-    shutil.copy(folder / "studies" / "other.json", folder / "studies" / "small.json")
+    shutil.copytree(folder / "studies" / "other", folder / "studies" / "small")
     page, troubles = report_of_folder(folder)
     assert [found["name"] for found in page.document["studies"]] == ["small"]
     assert troubles[0].startswith("The study other cannot be read: ")

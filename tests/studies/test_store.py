@@ -23,6 +23,11 @@ def filled(folder, run_here):
     return study, run_here(study)[1]
 
 
+def stored_design(store):
+    (path,) = store.folder.glob("studies/small/*.json")
+    return path
+
+
 def keys(study):
     return [key for cell in study.design.cells for key in study.design.keys(cell)]
 
@@ -31,7 +36,7 @@ def test_a_study_is_kept_as_it_was_run(filled):
     study, store = filled
     assert list(store.studies()) == ["small"]
     assert store.design() == store.design("small") == study.design
-    assert (store.folder / "studies" / "small.toml").read_text() == study.text
+    assert Study.load(stored_design(store).with_suffix(".toml")).design == study.design
 
 
 def test_only_whole_files_are_there(filled):
@@ -149,7 +154,7 @@ def test_nothing_is_pruned_through_links_out_of_the_folder(filled, tmp_path, div
 @pytest.mark.parametrize(("name", "value"), [("description", "\ud800"), ("runs", 10**8)])
 def test_a_forged_design_is_refused(filled, name, value):
     _, store = filled
-    path = store.folder / "studies" / "small.json"
+    path = stored_design(store)
     path.write_text(json.dumps(json.loads(path.read_text()) | {name: value}))
     with pytest.raises(FileError, match="the stored design of the study is damaged"):
         store.design()
@@ -208,7 +213,7 @@ def test_folders_that_are_no_results(tmp_path):
 def test_another_layout_is_named(tmp_path):
     (tmp_path / MARKER).write_text(json.dumps({"version": 0}))
     with pytest.raises(
-        FileError, match=r"layout version 0; this goalward reads version 1\. Use the goalward that wrote"
+        FileError, match=r"layout version 0; this goalward reads version 2\. Use the goalward that wrote"
     ):
         Store.open(tmp_path)
     (tmp_path / MARKER).write_text("{")
@@ -218,7 +223,7 @@ def test_another_layout_is_named(tmp_path):
 
 def test_results_of_another_version_are_named(filled):
     _, store = filled
-    path = store.folder / "studies" / "small.json"
+    path = stored_design(store)
     path.write_text(json.dumps(json.loads(path.read_text()) | {"results": 0}))
     with pytest.raises(FileError, match="results version 0, this goalward makes version"):
         store.design()
@@ -234,6 +239,30 @@ def test_which_study(filled, write_study, run_here):
         store.design()
     with pytest.raises(UnknownNameError, match="did you mean 'other'"):
         store.design("othr")
+
+
+def test_designs_of_one_name_lie_side_by_side(folder, run_here):
+    study = Study.load(folder / "small.toml")
+    _, store = run_here(study)
+    smaller, colleague = study.replace(runs=1, episodes=5), study.replace(agents=[{"agent": "optimal"}])
+    for other in (smaller, colleague, smaller):
+        run_here(other)
+    assert list(store.studies()) == ["small"]
+    in_order = [store.read_design(reference) for reference in store.designs("small")]
+    assert in_order == [study.design, colleague.design, smaller.design]
+    assert store.design() == store.design("small") == smaller.design
+    for each in (study, smaller, colleague):
+        reference = each.design.reference
+        assert store.design(reference) == store.design(reference[:-3]) == each.design
+        assert load_results(store, each.design).count() == (each.design.size, each.design.size)
+        assert Study.load(store.folder / "studies" / f"{reference}.toml").design == each.design
+    assert find_leftovers(store).paths == []
+    for wrong in ("small/zz", "small/../small"):
+        with pytest.raises(UnknownNameError, match=r"no design in .* is called"):
+            store.design(wrong)
+    # Another description is not another design.
+    run_here(study.replace(description="the same"))
+    assert (len(store.designs("small")), store.design().description) == (3, "the same")
 
 
 def test_room_is_checked_before_the_first_run(tmp_path):

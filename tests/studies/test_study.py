@@ -327,6 +327,77 @@ def test_wrong_values_in_a_dict_are_found_by_check():
         Study.from_dict(3)
 
 
+EVERYTHING = """\
+name = "everything"
+description = "files, sweeps, groups, nothing left out"
+seed = 3
+runs = 2
+episodes = [4, 6]
+max_steps = 500
+
+[[worlds]]
+world = "unused.txt"
+
+[[worlds]]
+world = "model.npz"
+give_up_cost = 4.5
+
+[[worlds]]
+world = "maze.txt"
+label = "a maze"
+sweep = { success = [0.5, 1] }
+group = "maps"
+
+[[worlds]]
+world = "random-mdp"
+sweep = { states = [3, 4], rows = ["uniform", "dirichlet"] }
+settings = { actions = 2 }
+draw = "seed"
+
+[[agents]]
+agent = "psrl"
+worlds = ["random-mdp states=3 rows=uniform"]
+settings = { prior = { kind = "dirichlet" } }
+
+[[agents]]
+agent = "own.py:Own"
+worlds = ["model", "a maze", "random-mdp"]
+sweep = { extra = [1, 2] }
+
+[[agents]]
+agent = "uniform"
+worlds = ["model"]
+"""
+OWN = """\
+from dataclasses import dataclass, field
+from goalward.agents import PSRL
+
+@dataclass(eq=False)
+class Own(PSRL):
+    extra: int = 0
+    table: dict = field(default_factory=lambda: {"a": None})
+    entries: list = field(default_factory=lambda: [1, None])
+"""
+
+
+@pytest.mark.parametrize("changes", [{}, {"runs": 1, "episodes": 3}])
+def test_a_results_folder_says_what_was_run(folder, run_here, changes):
+    random_mdp(seed=3).save(folder / "model.npz")
+    for name in ("maze", "unused"):
+        (folder / f"{name}.txt").write_text("S.\n.G\n")
+    (folder / "own.py").write_text(OWN)
+    (folder / "everything.toml").write_text(EVERYTHING)
+    study = Study.load(folder / "everything.toml").replace(**changes)
+    _, store = run_here(study)
+    for name in ("model.npz", "maze.txt", "unused.txt", "own.py", "everything.toml"):
+        (folder / name).unlink()
+    (stored,) = store.folder.glob("studies/**/*.toml")
+    again = Study.load(stored)
+    assert again.design == study.design
+    report, _ = run_here(again)
+    assert (report.stored, report.done) == (report.total, 0)
+
+
 def test_changes_replace_what_a_study_says():
     growth = Study.load("growth")
     assert (growth.replace(runs=2).design.runs, growth.design.runs) == (2, 20)

@@ -18,8 +18,9 @@ from goalward.text_escapes import visible
 
 if TYPE_CHECKING:
     from goalward.figures.symbols import Glyphs
+    from goalward.studies.store import Store
 
-__all__ = ["app", "glyphs", "say", "say_json", "terminal_width"]
+__all__ = ["app", "glyphs", "say", "say_choice", "say_json", "terminal_width"]
 
 app = typer.Typer(
     name="goalward",
@@ -57,6 +58,12 @@ def say(*lines: str) -> None:
     except UnicodeEncodeError:
         text = text.replace("±", "+-")
     typer.echo(text)
+
+
+def say_choice(store: Store, *studies: str | None) -> None:
+    """Mention on standard error which of several designs of each study is shown."""
+    for sentence in filter(None, map(store.choice, studies)):
+        typer.echo(visible(sentence), err=True)
 
 
 def say_json(document: object) -> None:

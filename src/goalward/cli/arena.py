@@ -52,7 +52,7 @@ def arena(
         say(report_text(report, out))
     if not report.done and not report.stored:
         raise typer.Exit(1)
-    ratios = compare_all(open_results(out, study.design.name), REFERENCE, refusals=refused)
+    ratios = compare_all(open_results(out, study.design.reference), REFERENCE, refusals=refused)
     written = publish_arena(ratios, out, study.design.name)
     if json:
         say_json(arena_document(ratios))

@@ -33,7 +33,14 @@ GiveUpCost = Annotated[
     typer.Option(metavar="NUMBER", help="Add an action that gives up: back to the start, at this cost."),
 ]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
-StudyName = Annotated[str | None, typer.Option("--study", help="Which study, if the folder holds several.")]
+StudyName = Annotated[
+    str | None,
+    typer.Option(
+        "--study",
+        metavar="NAME[/DESIGN]",
+        help="Which study, if the folder holds several; which design of it. The default is the one run last.",
+    ),
+]
 Workers = Annotated[
     int | None, typer.Option(help="How many processes to use; 1 means only this one. The default is one for each core.")
 ]

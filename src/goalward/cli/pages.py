@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goalward.cli.app import app, say
+from goalward.cli.app import app, say, say_choice
 from goalward.cli.options import AgentSettings, Folder, GiveUpCost, Level, Settings, StudyName, World
 from goalward.long_work import phase
 
@@ -35,11 +35,14 @@ def report(
     """Write a page about a study: curves, tables, settings."""
     from goalward.pages.page import check_place
     from goalward.pages.report import report_of_folder
+    from goalward.studies.store import Store
 
     place = check_place(out or folder / "report.html")
     page, troubles = report_of_folder(folder, study, level)
     page.save(place)
     problems = [f"{found['name']}: {problem}" for found in page.document["studies"] for problem in found["problems"]]
+    store = Store.open(folder)
+    say_choice(store, *([study] if study else store.studies()))
     say(*troubles, *problems, f"written: {place}")
     show_if(show, place)
 

@@ -60,7 +60,7 @@ def reproduce(
     say(report_text(report, folder))
     if not report.done and not report.stored:
         raise typer.Exit(1)
-    say("", publish(open_results(folder, study.design.name), folder, regime))
+    say("", publish(open_results(folder, study.design.reference), folder, regime))
     if report.failures or report.stopped:
         raise typer.Exit(1)
 

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goalward.cli.app import app, say, say_json
+from goalward.cli.app import app, say, say_choice, say_json
 from goalward.cli.options import Folder, Json, Level, MarkdownFile, Measure, StudyName
 
+if TYPE_CHECKING:
+    from goalward.results.results import Results
+
 __all__ = ["compare", "plot", "summary"]
+
+
+def read_results(folder: Path, study: str | None) -> Results:
+    """Read the results of a study, and mention which of its designs is read."""
+    from goalward.results.results import load_results
+    from goalward.studies.store import Store
+
+    store = Store.open(folder)
+    results = load_results(store, store.design(study))
+    say_choice(store, study)
+    return results
 
 
 @app.command()
@@ -25,13 +39,12 @@ def summary(
 ) -> None:
     """Print the numbers of a study: means, intervals, exponents."""
     from goalward.json_documents import write_text
-    from goalward.results.results import open_results
     from goalward.results.summary import summarise
     from goalward.results.summary_text import markdown_text, summary_document, summary_text
     from goalward.statistics import checked_level
 
     checked_level(level)
-    found = summarise(open_results(folder, study), level, bootstrap)
+    found = summarise(read_results(folder, study), level, bootstrap)
     if csv is not None:
         write_text(csv, found.table.csv())
     if markdown is not None:
@@ -77,7 +90,7 @@ def plot(
     from goalward.figures.drawing import FORMATS, figure_files, save_figure
     from goalward.figures.plots import checked_kind
     from goalward.figures.plots import plot as draw
-    from goalward.results.results import CURVES, checked_measure, open_results
+    from goalward.results.results import CURVES, checked_measure
     from goalward.statistics import checked_level
 
     checked_kind(kind)
@@ -85,7 +98,7 @@ def plot(
         checked_measure(measure, CURVES)
     checked_level(level)
     files = [] if out is None else figure_files(out)
-    results = open_results(folder, study)
+    results = read_results(folder, study)
     if out is None:
         name = f"{results.design.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"
         files = [folder / f"{name}.{ending}" for ending in FORMATS]
@@ -107,13 +120,13 @@ def compare(
     """Compare two agents run by run."""
     from goalward.errors import SettingError
     from goalward.results.comparison_text import comparison_document, comparison_text
-    from goalward.results.results import checked_measure, named, open_results
+    from goalward.results.results import checked_measure, named
     from goalward.results.summary import compare as compare_agents
     from goalward.statistics import checked_level
 
     checked_measure(measure)
     checked_level(level)
-    results = open_results(folder, study)
+    results = read_results(folder, study)
     found = compare_agents(results, named(results, first), named(results, second), measure, level)
     if not found:
         raise SettingError(f"{first} and {second} share no world in {results.design.name}; there is nothing to compare")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from goalward.cli.app import app, say, say_json
+from goalward.cli.app import app, say, say_choice, say_json
 from goalward.cli.options import Folder, Json, StudyName
 from goalward.studies.thread_limits import use_one_thread
 
@@ -21,7 +22,9 @@ def runs(folder: Folder, study: StudyName = None, json: Json = False) -> None:
     from goalward.results.stored_runs_text import listing_document, listing_text
     from goalward.studies.store import Store
 
-    found = list_runs(Store.open(folder), study)
+    store = Store.open(folder)
+    found = list_runs(store, study)
+    say_choice(store, *([study] if study else store.studies()))
     if json:
         say_json(listing_document(found))
     else:
@@ -46,7 +49,9 @@ def export(
     ending = ".csv" if csv else ".parquet" if parquet else out.suffix if out is not None else ".csv"
     if out is not None and out.suffix != ending:
         raise SettingError(f"--out {out} does not end in {ending}; rename it, or leave --{ending[1:]} out")
-    table = export_table(Store.open(folder), study)
+    store = Store.open(folder)
+    table = export_table(store, study)
+    say_choice(store, *([study] if study else store.studies()))
     if out is None and ending == ".csv":
         typer.echo(csv_bytes(table), nl=False)
         return
@@ -79,20 +84,28 @@ def rerun(
 @app.command()
 def prune(
     folder: Folder,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
     json: Json = False,
 ) -> None:
-    """Remove the runs that no study of a results folder names."""
+    """Remove the runs that no stored design of a study names, after asking."""
+    from goalward.errors import SettingError
     from goalward.studies.leftovers import find_leftovers
     from goalward.studies.store import Store
 
     found = find_leftovers(Store.open(folder))
     size = found.size
+    counts = (len(found.runs), "runs"), (len(found.failures), "failures"), (len(found.attachments), "attachments")
+    what = ", ".join(f"{count:,} {name}" for count, name in counts) + f", {size / 1e6:,.1f} MB"
+    if found.paths and not yes and not dry_run:
+        if json or not sys.stdin.isatty():
+            raise SettingError(f"{what} would be removed; add --yes to remove them, or --dry-run to look only")
+        if not typer.confirm(f"Remove {what}?"):
+            say("nothing was removed")
+            return
     if not dry_run:
         found.remove()
     if json:
         say_json({"removed": not dry_run, "bytes": size, "files": [str(path) for path in found.paths]})
         return
-    counts = (len(found.runs), "runs"), (len(found.failures), "failures"), (len(found.attachments), "attachments")
-    what = ", ".join(f"{count:,} {name}" for count, name in counts)
-    say(f"{what}, {size / 1e6:,.1f} MB {'would be' if dry_run else 'were'} removed")
+    say(f"{what} {'would be' if dry_run else 'were'} removed")

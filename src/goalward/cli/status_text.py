@@ -51,6 +51,7 @@ def status_document(status: Status) -> dict[str, Any]:
     ]
     return {
         "study": status.design.name,
+        "design": status.design.reference,
         "runs": status.planned,
         "stored": status.stored,
         "cells": cells,

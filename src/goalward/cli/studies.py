@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from goalward.cli.app import app, say, say_json
+from goalward.cli.app import app, say, say_choice, say_json
 from goalward.cli.options import DaskAddress, Folder, Json, StudyName, Workers
 from goalward.studies.thread_limits import use_one_thread
 
@@ -66,19 +66,28 @@ def run(
 def status(folder: Folder, study: StudyName = None, json: Json = False) -> None:
     """Check every file of a study; print how far it is."""
     from goalward.cli.status_text import status_document, status_text
+    from goalward.errors import FileError
     from goalward.studies.leftovers import find_leftovers
     from goalward.studies.status import check_studies
     from goalward.studies.store import Store
 
     store = Store.open(folder)
     found = check_studies(store, study)
-    left = len(find_leftovers(store).runs) if study is None else 0
+    left, uncounted = 0, ""
+    if study is None:
+        try:
+            left = len(find_leftovers(store).runs)
+        except FileError as error:
+            uncounted = f"runs that no stored study names are not counted: {error}"
     if json:
         say_json([status_document(each) | {"leftovers": left} for each in found])
     else:
         for each in found:
             say(f"{folder}: study {each.design.name}", status_text(each))
         if left:
-            say("", f"{left:,} runs that no study here names; goalward prune removes them")
+            say("", f"{left:,} runs that no stored study names; goalward prune removes them")
+        if uncounted:
+            say("", uncounted)
+    say_choice(store, *([study] if study else store.studies()))
     if not all(each.sound for each in found):
         raise typer.Exit(1)

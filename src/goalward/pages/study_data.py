@@ -226,7 +226,7 @@ def study_text(results: Results) -> str:
     """Return the study file as it was run; empty if the folder does not have it."""
     if results.folder is None:
         return ""
-    path = results.folder / "studies" / f"{results.design.name}.toml"
+    path = results.folder / "studies" / f"{results.design.reference}.toml"
     try:
         return read_text(path, "a study", inside=results.folder)
     except FileError:

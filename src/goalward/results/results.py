@@ -204,7 +204,11 @@ def checked_measure(measure: str, known: tuple[str, ...] = MEASURES) -> str:
 
 
 def open_results(folder: str | Path, study: str | None = None) -> Results:
-    """Read the results of a study from a folder; without a name, of its only study."""
+    """Read the results of a study from a folder; without a name, of its only study.
+
+    A study that was run with several designs, for example with different numbers of runs, is read as it was run last;
+    ``NAME/DIGEST`` names another design, which is stored in ``studies/NAME/DIGEST.toml``.
+    """
     store = Store.open(folder)
     return load_results(store, store.design(study))
 

@@ -6,6 +6,7 @@ world and r. All agents of a study share it, so they face the same luck and can 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -84,6 +85,12 @@ class Design:
         return self.runs * len(self.cells)
 
     @cached_property
+    def reference(self) -> str:
+        """The name of the study and the digest of its design, ``NAME/DIGEST``; the description does not count."""
+        decisive = {name: value for name, value in self.document().items() if name != "description"}
+        return f"{self.name}/{hashlib.sha256(canonical(decisive).encode()).hexdigest()[:12]}"
+
+    @cached_property
     def several_lengths(self) -> bool:
         """Whether the runs of the cells differ in their number of episodes."""
         return len({cell.episodes for cell in self.cells}) > 1
@@ -136,6 +143,7 @@ class Design:
             settings = {name: document[name] for name in ("name", "description", "seed", "runs", "max_steps")}
             design = cls(**settings, cells=cells)
             design.check_types()
+            canonical(document)  # raises ValueError on NaN, which no key can have
             return design
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise FileError(f"the stored design of the study is damaged ({error!r}); run the study again") from None

@@ -7,11 +7,13 @@ from typing import Any
 
 from goalward import agents, worlds
 from goalward.agents.base import Learner
+from goalward.agents.base import registry as known_agents
 from goalward.continuous.task import GoalTask
 from goalward.errors import SettingError
 from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
 from goalward.studies.user_files import load_class
+from goalward.worlds.base import registry as known_worlds
 
 __all__ = ["agent_code", "make_agent", "make_world", "with_give_up"]
 
@@ -21,7 +23,7 @@ def make_world(identity: Mapping[str, Any], attachments: Attachments) -> Any:
     if "id" not in identity:
         world = attachments.model(identity["digest"])
     else:
-        if worlds.registry.code(identity["id"]) != identity.get("code"):
+        if known_worlds.code(identity["id"]) != identity.get("code"):
             raise changed(identity["id"])
         world = worlds.make(identity["id"], **identity["settings"])
     return with_give_up(world, identity["give_up_cost"]) if "give_up_cost" in identity else world
@@ -49,7 +51,7 @@ def make_agent(identity: Mapping[str, Any], world: SSP | GoalTask, episodes: int
 
 def agent_code(kind: type[Learner], identity: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the digests of the code of an agent and of its priors, for those that do not come with goalward."""
-    found = {} if "source" in identity else {f"agent {identity['name']}": agents.registry.code(identity["name"])}
+    found = {} if "source" in identity else {f"agent {identity['name']}": known_agents.code(identity["name"])}
     for name, setting in kind.schema().settings.items():
         if setting.registry is not None and name in settings:
             used, _ = setting.registry.split(settings[name])

@@ -1,7 +1,4 @@
-"""What a results folder has that no study of it names: runs of edited or deleted studies, and what they needed.
-
-Such runs stay, because an edited study may be changed back. `Leftovers.remove` removes them.
-"""
+"""What a results folder has that none of its stored designs names: runs of deleted designs, and what they needed."""
 
 from __future__ import annotations
 
@@ -43,14 +40,14 @@ class Leftovers:
 
 
 def find_leftovers(store: Store) -> Leftovers:
-    """Look for files that no study of a folder needs; raises FileError if a study cannot be read.
+    """Look for files that no stored design needs; raises FileError if a design cannot be read.
 
     Symbolic links that lead out of the folder are not followed.
     """
     keys: set[str] = set()
     needed: set[str] = set()
-    for name in store.studies():
-        design = store.design(name)  # one that is damaged might name any of the runs
+    for reference in [reference for name in store.studies() for reference in store.designs(name)]:
+        design = store.read_design(reference)  # one that is damaged might name any of the runs
         for cell in design.cells:
             specs = design.specs(cell)
             keys.update(spec.key for spec in specs)

@@ -57,7 +57,9 @@ def repeat(store: Store, key: str) -> Repeated:
 def find(store: Store, key: str) -> ListedRun:
     """Return the run whose key begins like this."""
     wanted = key.strip().lower()
-    found = {each.key: each for each in list_runs(store) if wanted and each.key.startswith(wanted)}
+    designs = [reference for name in store.studies() for reference in store.designs(name)]
+    runs = (run for reference in designs for run in list_runs(store, reference))
+    found = {run.key: run for run in runs if wanted and run.key.startswith(wanted)}
     if not found:
         raise SettingError(f"no run of {store.folder} has a key that begins with {key!r}; goalward runs lists them")
     if len(found) > 1:

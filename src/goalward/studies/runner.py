@@ -185,7 +185,7 @@ def run(
         errors = [failure.error for failure in report.failures] or [str(report.stopped)]
         missing = report.total - report.stored - report.done
         warnings.warn(f"{missing} of {report.total} runs are missing: {errors[0]}; see {place}", stacklevel=2)
-    return open_results(place, study.design.name)
+    return open_results(place, study.design.reference)
 
 
 def size_of(job: Job) -> int:

@@ -22,9 +22,10 @@ from goalward.studies.run_spec import canonical
 from goalward.studies.spec import AgentSpec, Source, StudySpec, WorldSpec
 from goalward.studies.toml_lines import Place
 from goalward.studies.user_files import AgentFile, is_reference, load_class, read_agent_file
+from goalward.worlds.base import registry as known_worlds
 from goalward.worlds.load import read_map
 
-__all__ = ["Designer", "blaming", "is_file", "located"]
+__all__ = ["Designer", "blaming", "is_file", "labelled", "located"]
 
 MOST_COMBINATIONS = 10_000
 
@@ -222,7 +223,7 @@ def world_content(identity: Mapping[str, Any]) -> dict[str, Any]:
     """Return the digest of the model of a registered world, and that of its code; see `RunSpec.world`."""
     if "id" not in identity:
         return {}
-    code = worlds.registry.code(identity["id"])
+    code = known_worlds.code(identity["id"])
     model = worlds.make(identity["id"], **identity["settings"])
     digest = {"digest": model.digest} if isinstance(model, SSP) else {}
     return digest | ({} if code is None else {"code": code})

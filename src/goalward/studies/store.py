@@ -4,8 +4,8 @@
 
     results/
       goalward-results.json         the version of this layout
-      studies/NAME.json             the design of each study that was run here
-      studies/NAME.toml             the study as its author wrote it
+      studies/NAME/DIGEST.json      each design of a study that was run here, and when it was run last
+      studies/NAME/DIGEST.toml      the study with every setting: goalward run takes it
       runs/ab/ab12...parquet        one file for each run, named by its key (see `record` and `studies.run_spec`)
       attachments/                  models and agent files that runs need, named by their SHA-256
       failed/ab12...json            what went wrong in runs that failed
@@ -23,6 +23,7 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,9 +36,11 @@ from goalward.studies.run_file import StoredRun, decode
 
 __all__ = ["LAYOUT_VERSION", "NoRun", "Store"]
 
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 MARKER = "goalward-results.json"
 SUBFOLDERS = ("studies", "runs", "attachments", "failed", "damaged")
+LAST_RUN = "last_run"
+MOST_NAMED = 5
 # No process still writes a temporary file as old as this.
 STALE_SECONDS = 3600.0
 
@@ -229,32 +232,70 @@ class Store:
         return Attachments(folder=self.folder / "attachments")
 
     def save_study(self, design: Design, text: str, attachments: Attachments) -> None:
-        """Store the design of a study, its text, and the files that its runs need."""
+        """Store the design of a study, its text, and the files that its runs need; other designs of it stay."""
         for name, content in attachments.files_beyond(self.attachments):
             self.write(self.folder / "attachments" / name, content)
-        folder = self.folder / "studies"
-        self.write(folder / f"{design.name}.toml", text.encode())
-        self.write(folder / f"{design.name}.json", json.dumps(design.document(), indent=1).encode())
+        document = design.document() | {LAST_RUN: datetime.now(UTC).isoformat()}
+        path = self.design_path(design.reference)
+        self.write(path.with_suffix(".toml"), text.encode())
+        self.write(path, json.dumps(document, indent=1).encode())
+
+    def design_path(self, reference: str) -> Path:
+        """Return where a design is stored; `reference` is ``NAME/DIGEST``."""
+        return self.folder / "studies" / f"{reference}.json"
 
     def studies(self) -> Iterator[str]:
         """Return the names of the studies that were run here."""
-        return (path.stem for path in sorted((self.folder / "studies").glob("*.json")))
+        yield from sorted({path.parent.name for path in self.folder.glob("studies/*/*.json")})
 
-    def design(self, name: str | None = None) -> Design:
-        """Return the design of a study; without a name, of the only one."""
+    def designs(self, name: str) -> list[str]:
+        """Return the designs of a study as ``NAME/DIGEST``, the one that was run last at the end."""
+        found = []
+        for path in (self.folder / "studies" / name).glob("*.json"):
+            try:
+                document = self.read_json(path)
+            except FileError:
+                document = None
+            last_run = document.get(LAST_RUN) if isinstance(document, dict) else None
+            found.append((str(last_run or ""), f"{name}/{path.stem}"))
+        return [reference for _, reference in sorted(found)]
+
+    def design(self, study: str | None = None) -> Design:
+        """Return a design: the one of ``NAME/DIGEST`` (the beginning of a digest will do), or the last run of ``NAME``.
+
+        Without a name, the study is the only one of the folder.
+        """
         known = list(self.studies())
-        if name is None:
+        if study is None:
             if len(known) != 1:
                 there = f"holds the studies {', '.join(known)}; choose one with --study" if known else "holds no study"
                 raise FileError(f"{self.folder}: {there}")
-            name = known[0]
+            study = known[0]
+        name, _, digest = study.partition("/")
         if name not in known:
             raise UnknownNameError(f"study in {self.folder}", name, known)
-        path = self.folder / "studies" / f"{name}.json"
+        stored = self.designs(name)
+        matching = [reference for reference in stored if reference.startswith(f"{name}/{digest}")]
+        if not matching or (digest and len(matching) > 1):
+            raise UnknownNameError(f"design in {self.folder}", study, stored)
+        return self.read_design(matching[-1])
+
+    def read_design(self, reference: str) -> Design:
+        """Return the design that is stored as ``NAME/DIGEST``; raises FileError if it cannot be used."""
+        path = self.design_path(reference)
         try:
             design = Design.from_document(self.read_json(path))
         except FileError as error:
             raise FileError(f"{path}: {error}") from None
-        if design.name != name:
-            raise FileError(f"{path}: holds the study {design.name!r} under another name; run the study again")
+        if design.reference != reference:
+            raise FileError(f"{path}: holds {design.reference} under another name; run the study again")
         return design
+
+    def choice(self, study: str | None = None) -> str:
+        """Return a sentence about which design `design` has chosen; empty if there was no choice."""
+        name = next(self.studies(), "") if study is None else study
+        *others, last = [""] if "/" in name else self.designs(name) or [""]
+        if not others:
+            return ""
+        before = ", ".join(f"--study {reference}" for reference in others[: -MOST_NAMED - 1 : -1])
+        return f"{name} was run with {len(others) + 1} designs; this is the last one, {last}. Others: {before}"

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tomli_w
 
 from goalward.acting.task import Task
 from goalward.agents.base import Learner
@@ -27,6 +26,7 @@ from goalward.studies.run_spec import RunSpec
 from goalward.studies.shipped import find_study
 from goalward.studies.spec import Source, StudySpec, load_spec, validated
 from goalward.studies.spec_to_design import Designer, blaming, located
+from goalward.studies.study_text import full_text
 from goalward.studies.toml_lines import Place
 
 __all__ = ["Study"]
@@ -85,14 +85,13 @@ class Study:
     def replace(self, **changes: Any) -> Study:
         """Return the study with other values at its top: ``study.replace(runs=3, episodes=100)``."""
         spec = validated(self.spec.model_dump(exclude_unset=True) | changes, Source("", self.source.folder))
-        return Study.from_spec(spec, self.source)
+        # Without the text, because its lines no longer say what the study is.
+        return Study.from_spec(spec, Source(self.source.name, self.source.folder))
 
     @property
     def text(self) -> str:
-        """The study as TOML: as it was read, or written out if it came from a dict."""
-        if self.source.text is not None:
-            return self.source.text
-        return tomli_w.dumps(self.spec.model_dump(exclude_none=True, exclude_defaults=True))
+        """The study as a results folder stores it: TOML with every setting, which can be run there as it stands."""
+        return full_text(self, "../../attachments")
 
     def check(self) -> None:
         """Build every world, and every agent up to its first plan, so that wrong values are found before any run."""

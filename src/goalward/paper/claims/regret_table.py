@@ -56,10 +56,10 @@ def has_theorem_runs(folder: Path) -> bool:
 
 def stored_regret_rows(store: Store) -> list[RegretRow]:
     """Return the rows of the longest runs that a test of Theorem 1 left in a results folder."""
-    designs = [store.design(name) for name in theorem_studies(store)]
+    designs = [store.read_design(reference) for name in theorem_studies(store) for reference in store.designs(name)]
     if not designs:
         raise TheoryError(f"{store.folder}: no runs of Theorem 1; goalward claims --only theorem-1 makes them")
-    design = max(designs, key=lambda each: each.cells[0].episodes)
+    design = max(designs, key=lambda each: (each.cells[0].episodes, each.runs))
     K = design.cells[0].episodes
     # The sweeps of S and A have a setting in common.
     return list(dict.fromkeys(regret_rows(load_results(store, design), [K // 20, K // 4, K])))
