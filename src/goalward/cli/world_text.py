@@ -76,8 +76,8 @@ def hardness_facts(hardness: Hardness) -> Rows:
             else [("states", share, "all this is about those from which the goal is reached surely")]
         ),
         ("B*", number(hardness.B_star, 5), "the largest optimal cost of a state"),
-        ("T*", number(hardness.T_star, 5), "the most steps the optimal policy needs"),
-        ("D", number(hardness.D, 5), "the SSP-diameter: the most steps the fastest policy needs"),
+        ("T*", number(hardness.T_star, 5), "the largest expected number of steps of the optimal policy"),
+        ("D", number(hardness.D, 5), "the SSP-diameter: the largest expected number of steps of the fastest policy"),
         ("c_min", number(hardness.c_min, 5), "the smallest cost"),
         ("gap", number(hardness.smallest_gap, 5), "the smallest loss of one wrong action"),
     ]

@@ -1,8 +1,10 @@
 """The quantities that say how hard a problem is to learn.
 
     B* = max_s V*(s)                                   the largest value
-    T* = max_s h_π*(s)                                 the steps of the optimal policy, the fastest one if several tie
-    D  = max_s min_π h_π(s)                            the SSP-diameter: the solution with all costs one
+    T* = max_s h_π*(s)                                 the largest expected number of steps of the optimal policy, of
+                                                       the fastest one if several tie
+    D  = max_s min_π h_π(s)                            the SSP-diameter: the largest expected number of steps of the
+                                                       fastest policy, which is optimal if all costs are one
     c_min = min c(s, a)                                over available actions
     gap(s, a) = c(s, a) + Σ p V* - V*(s)               the loss of one deviation
 

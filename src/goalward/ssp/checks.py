@@ -25,6 +25,7 @@ __all__ = [
     "canonical_rows",
     "check_least",
     "checked_costs",
+    "checked_give_up",
     "checked_labels",
     "checked_names",
     "checked_state",

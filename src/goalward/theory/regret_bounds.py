@@ -76,7 +76,7 @@ def theorem_1(S: int, A: int, K: int, B: float, c_min: float) -> Bound:
 
 
 def theorem_2(S: int, A: int, K: int, B: float, T_star: float) -> Bound:
-    """Return the bound of Theorem 2; T_star bounds the steps of the optimal policies."""
+    """Return the bound of Theorem 2; T_star bounds the expected number of steps of the optimal policies."""
     check_sizes(S, A, K, "Theorem 2")
     L = log(K * B * T_star * S * A)
     middle = (S * S * A) ** (2 / 3) * K ** (1 / 3) * (B**1.5 * L**2 + T_star)

@@ -62,7 +62,7 @@ def test_the_longest_runs_of_a_folder(tmp_path: Path) -> None:
     assert stored_regret_rows(store) == regret_rows(results, [3, 15, 60])
 
 
-def test_no_episode_after_k_counts(tmp_path: Path) -> None:
+def test_k_is_the_episode_at_which_the_regret_is_read(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(STUDY.replace("[2, 6]", "[2]"))
     source = RunSource(Store.open(tmp_path / "results", create=True), InProcess(), quick=True)
     results = source.results(str(tmp_path / "small.toml"), runs=2, episodes=60)
@@ -72,4 +72,6 @@ def test_no_episode_after_k_counts(tmp_path: Path) -> None:
     kept = ~np.isin(cell.points, (20, 21))
     thin = replace(cell, points=cell.points[kept], curves={"gap_regret": regrets[:, kept]})
     rows = regret_rows(replace(results, cells=[thin]), [19, 20, 22])
+    assert [row.K for row in rows] == [19, 19, 22]
+    assert (rows[1].main, rows[1].lower_order) == (rows[0].main, rows[0].lower_order)
     assert [row.regret.value for row in rows] == pytest.approx(regrets[:, [18, 18, 21]].mean(axis=0))

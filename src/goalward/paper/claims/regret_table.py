@@ -68,17 +68,18 @@ def stored_regret_rows(store: Store) -> list[RegretRow]:
 def regret_rows(results: Results, lengths: Sequence[int]) -> list[RegretRow]:
     """Return the rows of a study whose worlds are drawn anew for each run, after each number of episodes in `lengths`.
 
-    Long curves have only some hundreds of points. If K is not one of them, the regret is that of the last point before.
+    Long curves have only some hundreds of points. If a length is not one of them, K is the last point before it.
     """
     rows = []
     for cell in results.cells:
         worlds = drawn_worlds(results, cell)
         hard = [hardness(world) for world in worlds]
         S, A = worlds[0].costs.shape
-        for K in lengths:
-            if cell.points[-1] < K:
+        for length in lengths:
+            if cell.points[-1] < length:
                 continue
-            place = int(np.searchsorted(cell.points, K, side="right")) - 1
+            place = int(np.searchsorted(cell.points, length, side="right")) - 1
+            K = int(cell.points[place])
             main = lower = None
             if S * S * A <= K:
                 bounds = [theorem_1(S, A, K, each.B_star, each.c_min) for each in hard]
