@@ -93,14 +93,3 @@ def test_named_files_are_there(page):
     for path in re.findall(r"(?<![\w/.])[a-z][\w-]*(?:/[\w-]+)+\.(?:py|toml)\b", page.read_text(encoding="utf-8")):
         folders = (ROOT, ROOT / "src" / "goalward")
         assert any((folder / path).is_file() for folder in folders), f"{page.name} names {path}, which is not there"
-
-
-def test_the_picture_of_the_rooms_has_every_room_and_only_files_that_are_there():
-    picture = (ROOT / "docs" / "rooms.svg").read_text(encoding="utf-8")
-    rooms = re.findall(r'class="title">(\w+)</text>(.*?)<(?:rect|path)', picture, flags=re.DOTALL)
-    package = ROOT / "src" / "goalward"
-    assert {room for room, _ in rooms} == {path.parent.name for path in package.glob("*/__init__.py")}
-    for room, texts in rooms:
-        for name in " · ".join(re.findall(r'class="file">([^<]+)</text>', texts)).split(" · "):
-            path = package / room / (name if name.endswith("/") else f"{name}.py")
-            assert path.exists(), f"{room}/{path.name} is not there"
