@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,26 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="not TOML: an integer of it has too many digits"):
         parse_toml(tmp_path, "a = " + "9" * 5000)
     assert parse_toml(tmp_path, "a = [[1]]") == {"a": [[1]]}
+
+
+def test_a_file_reaches_the_disk_before_its_name_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def note_fsync(descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        events.append("folder" if stat.S_ISDIR(status.st_mode) else f"{status.st_size} bytes")
+        fsync(descriptor)
+
+    def note_replace(source: Path, target: Path) -> None:
+        events.append("rename")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", note_fsync)
+    monkeypatch.setattr(os, "replace", note_replace)
+    write_bytes(tmp_path / "file", b"content")
+    assert events == ["7 bytes", "rename", "folder"]
+    events.clear()
+    # The name of a new folder must reach the disk as well.
+    write_bytes(tmp_path / "new" / "file", b"content", inside=tmp_path)
+    assert events == ["folder", "7 bytes", "rename", "folder"]

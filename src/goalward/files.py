@@ -2,7 +2,8 @@
 
 Reading opens regular files only: a device, a pipe or a folder in the place of a file is refused at once. With `inside`
 a file must lie in that folder, and no symbolic link is followed. Writing puts the content under another name in the
-same folder and renames it, so a file that is there is whole, and no symbolic link is followed. Modes follow the umask.
+same folder and renames it, so a file that is there is whole, and no symbolic link is followed. Content and name are
+synchronised to the disk, so a file that was reported as written survives a power cut. Modes follow the umask.
 """
 
 from __future__ import annotations
@@ -142,7 +143,10 @@ def replacing(path: Path, inside: Path | None = None) -> Iterator[BinaryIO]:
     try:
         with temporary.open("xb") as file:
             yield file
+            file.flush()
+            os.fsync(file.fileno())  # otherwise a power cut may leave the name with an empty file
         os.replace(temporary, path)
+        sync_folder(path.parent)
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -154,7 +158,21 @@ def make_parents(path: Path, inside: Path | None) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         return
     for folder in reversed(path.relative_to(inside).parents[:-1]):
-        (inside / folder).mkdir(exist_ok=True)
+        try:
+            (inside / folder).mkdir()
+        except FileExistsError:
+            continue
+        sync_folder((inside / folder).parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder written to the disk, on systems where that can be asked for."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def write_bytes(path: Path, content: bytes, inside: Path | None = None) -> None:

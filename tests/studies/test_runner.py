@@ -1,6 +1,7 @@
 """The runner: nothing twice, nothing lost, the same bits whoever computes them."""
 
 import shutil
+import threading
 from collections import deque
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 
@@ -235,12 +236,13 @@ def test_threads_may_share_what_is_made(folder):
 def test_a_disk_that_fills_up(folder, monkeypatch):
     study = Study.load(folder / "small.toml")
     store = Store.open(folder / "results", create=True)
-    add, added = store.add, []
+    add, added, lock = store.add, [], threading.Lock()
 
     def fill_up(key, content):
-        if len(added) == 5:
-            raise FileError("no space")
-        added.append(key)
+        with lock:
+            if len(added) == 5:
+                raise FileError("no space")
+            added.append(key)
         add(key, content)
 
     monkeypatch.setattr(store, "add", fill_up)
