@@ -47,19 +47,14 @@ ALLOWED = {
     # To be removed: what the contract in acting/ will separate.
     ("goalward.acting.compiled_stretches", "agents"),
     ("goalward.acting.compiled_stretches", "beliefs"),
-    ("goalward.acting.mountain_car_rollout", "agents"),
-    ("goalward.acting.mountain_car_rollout", "worlds"),
     ("goalward.acting.rollout", "agents"),
-    ("goalward.acting.rollout", "worlds"),
     ("goalward.acting.stepping", "agents"),
     ("goalward.acting.stepping", "environments"),
     ("goalward.agents.base", "continuous"),
     ("goalward.agents.saving", "continuous"),
     ("goalward.agents.saving", "worlds"),
-    ("goalward.figures.mountain_car", "paper"),
     ("goalward.learning.learn", "continuous"),
     ("goalward.learning.learn", "environments"),
-    ("goalward.learning.learn", "worlds"),
     ("goalward.learning.loop", "continuous"),
     ("goalward.pages.live_watch", "cli"),
     ("goalward.pages.report", "paper"),
@@ -68,8 +63,6 @@ ALLOWED = {
     ("goalward.studies.status", "results"),
     ("goalward.worlds.base", "continuous"),
     ("goalward.worlds.load", "continuous"),
-    ("goalward.worlds.ssp_mountain_car", "continuous"),
-    ("goalward.worlds.ssp_mountain_car", "environments"),
 }
 
 

@@ -39,7 +39,6 @@ from goalward.errors import PolicyError
 from goalward.jit import exercise, kernel
 from goalward.seeds import generator
 from goalward.ssp.model import SSP
-from goalward.worlds.ssp_mountain_car import drive, place
 
 __all__ = ["BLOCK", "STATE", "Ended", "Luck", "Rollout", "prepare_policy", "visit_limits"]
 
@@ -52,7 +51,6 @@ UNAVAILABLE = -1
 NO_CHANCES = np.empty((0, 0))
 # Places in the cursor, the integers that a kernel reads and writes.
 STATE, STEP, PLAN_GOALS, PLAN_STEPS, LUCK, CHANCE, ENDED = range(7)
-NO_CAR = (np.empty(0), np.empty(0), np.empty(0))
 
 
 class Luck:
@@ -91,7 +89,6 @@ class Rollout:
         self.visits = np.zeros(ssp.costs.shape, dtype=np.int64)
         self.never = np.full(ssp.costs.shape, NEVER)
         self.record = Steps.empty(BLOCK)
-        self.car: tuple[Floats, Floats, Floats] = NO_CAR
         self.ends, self.ended = (np.empty(BLOCK, dtype=np.int64) for _ in range(2))
 
     @property
@@ -118,9 +115,6 @@ class Rollout:
             self.cursor[CHANCE] = self.acting.used
         written = follow(
             *self.dynamics,
-            self.car[0],
-            self.car[1],
-            self.car[2],
             self.policy,
             self.chances,
             self.stop_after,
@@ -224,9 +218,6 @@ def follow(
     cumulative: Floats,
     costs: Floats,
     initial_state: int,
-    car: Floats,
-    position_cuts: Floats,
-    velocity_cuts: Floats,
     policy: Int64s,
     chances: Floats,
     stop_after: Int64s,
@@ -242,10 +233,7 @@ def follow(
     paid: Floats,
     next_states: Int64s,
 ) -> int:
-    """Follow a plan until a condition holds, `room` steps are done or a block is used up; return the steps written.
-
-    With a car (`goalward.worlds.ssp_mountain_car`) the rows say only which actions are available.
-    """
+    """Follow a plan until a condition holds, `room` steps are done or a block is used up; return the steps written."""
     S, A = costs.shape
     state = cursor[STATE]
     step = cursor[STEP]
@@ -268,11 +256,8 @@ def follow(
         if step > 0 and visits[state, action] >= stop_before[state, action]:
             ended = BEFORE_VISITS
             break
-        if len(car) > 0:
-            successor = drive(car, action, position_cuts, velocity_cuts)
-        else:
-            successor = draw_successor(indptr, successors, cumulative, row, luck[next_luck])
-            next_luck += 1
+        successor = draw_successor(indptr, successors, cumulative, row, luck[next_luck])
+        next_luck += 1
         states[written] = state
         actions[written] = action
         paid[written] = costs[state, action]
@@ -290,9 +275,6 @@ def follow(
             if episodes == 0:
                 ended += EPISODES
             state = initial_state
-            if len(car) > 0:
-                state = place(car, luck[next_luck], position_cuts, velocity_cuts)
-                next_luck += 1
         else:
             state = successor
         if step >= cursor[PLAN_STEPS]:

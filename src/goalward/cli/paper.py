@@ -14,35 +14,22 @@ from goalward.studies.thread_limits import use_one_thread
 
 __all__ = ["claims", "reproduce"]
 
-FIGURES = ("regret", "mountain-car")
 REGIMES = ("theory", "tuned")
 
 
 @app.command()
 def reproduce(
-    figure: Annotated[
-        str, typer.Option(help="regret: the paper's comparison. mountain-car: SSP-MountainCar of the 2023 version.")
-    ] = "regret",
     regime: Annotated[
         str, typer.Option(help="theory: confidence widths as proved. tuned: widths scaled down for each world.")
     ] = "theory",
-    episodes: Annotated[
-        int | None, typer.Option(min=1, help="Episodes of each run. The paper has 10,000, and 2,000 of the car.")
-    ] = None,
+    episodes: Annotated[int | None, typer.Option(min=1, help="Episodes of each run. The paper has 10,000.")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Runs of each agent in each world. The paper has 10.")] = None,
     out: Annotated[Path | None, typer.Option(help="The results folder. The default is results/paper-REGIME.")] = None,
     workers: Workers = None,
     dask: DaskAddress = None,
 ) -> None:
-    """Reproduce a figure of the paper: runs, tables, figures."""
+    """Reproduce the paper's comparison: runs, tables, figures."""
     use_one_thread()
-    if figure not in FIGURES:
-        raise UnknownNameError("figure", figure, FIGURES)
-    if figure == "mountain-car":
-        if dask is not None:
-            raise SettingError("the runs of the mountain car are carried out on this machine; leave --dask out")
-        reproduce_car(out or Path("results") / "mountain-car", episodes or 2000, runs or 1, workers)
-        return
     from goalward.cli.status_text import report_text
     from goalward.paper.publication import publish
     from goalward.progress import open_display
@@ -63,22 +50,6 @@ def reproduce(
     say("", publish(open_results(folder, study.design.reference), folder, regime))
     if report.failures or report.stopped:
         raise typer.Exit(1)
-
-
-def reproduce_car(folder: Path, episodes: int, runs: int, workers: int | None) -> None:
-    from goalward.figures.mountain_car import publish_car
-    from goalward.paper.mountain_car_runs import drive_all
-    from goalward.signals import keeping
-
-    with keeping(f"the runs that are over are stored in {folder}, and the same command goes on there"):
-        found = drive_all(
-            folder,
-            episodes,
-            runs,
-            workers=workers,
-            watch=lambda run: typer.echo(f"done: {run.label}, run {run.number}, {run.seconds:.1f} s", err=True),
-        )
-    say(publish_car(found, folder))
 
 
 @app.command()

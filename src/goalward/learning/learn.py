@@ -12,7 +12,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from goalward.acting.mountain_car_rollout import CarRollout
 from goalward.acting.rollout import Rollout
 from goalward.acting.stepping import PATIENCE, Environment, Stepwise
 from goalward.agents.base import Agent, Learner, StepAgent, Task
@@ -33,7 +32,6 @@ from goalward.learning.termination import check_end
 from goalward.seeds import checked_seed, generator, streams
 from goalward.settings import checked_integer
 from goalward.ssp.model import SSP, check_model
-from goalward.worlds.ssp_mountain_car import SSPMountainCar
 
 __all__ = ["learn"]
 
@@ -42,7 +40,7 @@ UNLIMITED = int(np.iinfo(np.int64).max)
 
 def learn(
     agent: Learner,
-    world: SSP | GoalTask | Environment | SSPMountainCar,
+    world: SSP | GoalTask | Environment,
     episodes: int,
     seed: int = 0,
     *,
@@ -67,8 +65,8 @@ def learn(
     world
         A model, a Gymnasium environment whose actions and observations are finitely many, or a goal task with
         continuous states for the agents that learn in one. An environment made from a model carries it as
-        ``environment.unwrapped.ssp``. Of any other, of a goal task and of
-        `SSPMountainCar` the regret is not known.
+        ``environment.unwrapped.ssp``. Of any other and of a goal task the regret is not
+        known.
     episodes
         How many episodes to run, K.
     seed
@@ -119,9 +117,7 @@ def learn(
         return loop.run(checked_seed(seed), best, loop.go(), None)
     model = checked_model(world, give_up_cost, goal, cost)
     reading = None
-    if isinstance(world, SSPMountainCar):
-        told = world.task(episodes)
-    elif model is None:
+    if model is None:
         told, reading = survey(world, given, episodes, task, goal, cost, give_up_cost, max_steps is not None)
     else:
         told = tell(model, task, episodes)
@@ -133,8 +129,6 @@ def learn(
     learner = prepare(given, told, generator(planning), resume)
     if isinstance(world, SSP):
         stage = Rollout(cast("SSP", model), environment, acting)
-    elif isinstance(world, SSPMountainCar):
-        stage = CarRollout(world, environment, acting)
     else:
         stage = Stepwise(world, told, environment, acting, reading, PATIENCE if max_steps is None else None)
     if isinstance(learner, StepAgent) and not told.available.any(axis=1).all():
@@ -150,14 +144,8 @@ def learn(
     return loop.run(checked_seed(seed), best, ended, None if resume else model)
 
 
-def checked_model(
-    world: SSP | Environment | SSPMountainCar, give_up_cost: float | None, goal: object, cost: object
-) -> SSP | None:
+def checked_model(world: SSP | Environment, give_up_cost: float | None, goal: object, cost: object) -> SSP | None:
     """Return the model of a world, in which the agent may give up if that has a cost; None if it has none."""
-    if isinstance(world, SSPMountainCar) and (give_up_cost, goal, cost) != (None, None, None):
-        raise SettingError(
-            "the mountain car has its goal and its costs, and no dead ends: leave the rules for them out"
-        )
     if isinstance(world, SSP) and (goal is not None or cost is not None):
         raise SettingError(
             f"{'cost' if goal is None else 'goal'} says what the steps of an environment mean; a model knows its goal"

@@ -119,8 +119,8 @@ class Loop:
         return ended
 
     def leaves_alone(self, agent: SelfActing) -> bool:
-        """Return whether the agent may act by itself: on the rows of a model, and if nobody looks at its plans."""
-        return agent.acts_itself and type(self.stage) is Rollout and self.plans is None and self.observer is None
+        """Return whether the agent may act by itself: nobody looks at its plans."""
+        return agent.acts_itself and self.plans is None and self.observer is None
 
     def epochs_alone(self, agent: SelfActing, stage: Rollout) -> int:
         """Let an agent plan, act and learn by itself to the end of the run; return what ended it."""

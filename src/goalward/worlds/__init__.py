@@ -13,10 +13,9 @@ from goalward.worlds.base import World, find, known, make, register, registry
 from goalward.worlds.grid import grid_map, grid_world
 from goalward.worlds.load import load, load_model
 from goalward.worlds.random_models import random_mdp
-from goalward.worlds.ssp_mountain_car import SSPMountainCar
 
 __all__ = [
-    "SSPMountainCar", "World", "find", "grid_map", "grid_world", "known", "load", "load_model", "make", "random_mdp",
+    "World", "find", "grid_map", "grid_world", "known", "load", "load_model", "make", "random_mdp",
     "register",
 ]  # fmt: skip
 
