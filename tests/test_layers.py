@@ -13,7 +13,7 @@ PACKAGE = Path(goalward.__file__).parent
 LAYERS = """
     errors
     settings
-    arrays seeds text_escapes files number_format
+    arrays seeds formatting files
     archive html_tables long_work
     jit statistics signals table text_tables json_documents
     registry

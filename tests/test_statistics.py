@@ -8,7 +8,7 @@ from scipy import stats
 
 from goalward import statistics
 from goalward.errors import SettingError
-from goalward.number_format import with_margin
+from goalward.formatting import with_margin
 from goalward.statistics import (
     bootstrap_interval,
     checked_level,

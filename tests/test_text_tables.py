@@ -2,7 +2,7 @@
 
 import pytest
 
-from goalward.text_escapes import markdown
+from goalward.formatting import markdown_text
 from goalward.text_tables import columns, markdown_table
 
 
@@ -29,4 +29,4 @@ def test_markdown_aligns_numbers_at_the_right():
 
 
 def test_markup_is_escaped():
-    assert markdown(r"a|b*c_d<e\f") == r"a\|b\*c\_d&lt;e\\f"
+    assert markdown_text(r"a|b*c_d<e\f") == r"a\|b\*c\_d&lt;e\\f"

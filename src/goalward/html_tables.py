@@ -8,7 +8,7 @@ from __future__ import annotations
 import html
 from collections.abc import Collection, Iterable, Sequence
 
-from goalward.text_escapes import visible
+from goalward.formatting import visible
 
 __all__ = ["facts_html", "line_html", "markup", "table_html"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from goalward.errors import FileError
 from goalward.files import replacing
-from goalward.number_format import finite
+from goalward.formatting import finite
 
 __all__ = ["json_text", "write_text", "writing"]
 

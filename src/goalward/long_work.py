@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TextIO, TypeVar
 
-from goalward.number_format import duration
-from goalward.text_escapes import visible
+from goalward.formatting import duration, visible
 
 __all__ = ["Phase", "Speaker", "advance", "counted", "current", "hushed", "phase", "speaking"]
 

@@ -14,10 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, T
 from rich.progress import Progress as Bars
 from rich.text import Text
 
+from goalward.formatting import duration, number, visible
 from goalward.long_work import current, hushed, phase
-from goalward.number_format import duration, number
 from goalward.studies.session import Progress
-from goalward.text_escapes import visible
 
 __all__ = ["open_display", "open_episode_display"]
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from goalward.errors import UnknownNameError
 from goalward.files import write_bytes
+from goalward.formatting import number
 from goalward.html_tables import table_html
-from goalward.number_format import number
 
 __all__ = ["Table"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from goalward.text_escapes import visible
+from goalward.formatting import visible
 
 __all__ = ["Rows", "columns", "markdown_table"]
 

@@ -17,8 +17,8 @@ import pytest
 from goalward import SSP
 from goalward.cli import main
 from goalward.figures.regret import regret_figure
+from goalward.formatting import markdown_text, mathtext, visible
 from goalward.results.results import open_results
-from goalward.text_escapes import markdown, mathtext, visible
 
 LABELS = [
     "$x_1$",
@@ -72,9 +72,9 @@ def test_markdown(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     text = (tmp_path / "summary.md").read_text()
     assert "<script>" not in text
     for label in LABELS:
-        assert markdown(label) in text
+        assert markdown_text(label) in text
         # What Markdown shows is the label: a backslash before a mark is taken away, an entity is a character.
-        assert html.unescape(re.sub(r"\\([\\`*_|~$\]&])", r"\1", markdown(label))) == visible(label)
+        assert html.unescape(re.sub(r"\\([\\`*_|~$\]&])", r"\1", markdown_text(label))) == visible(label)
 
 
 def test_export(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

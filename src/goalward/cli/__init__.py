@@ -22,8 +22,8 @@ from goalward.cli import installation  # noqa: F401  isort: skip
 from goalward.cli.app import app
 from goalward.errors import GoalwardError
 from goalward.files import reason
+from goalward.formatting import visible
 from goalward.signals import check_interrupt
-from goalward.text_escapes import visible
 
 __all__ = ["app", "main"]
 

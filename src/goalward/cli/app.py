@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from goalward import __version__
-from goalward.text_escapes import visible
+from goalward.formatting import visible
 
 if TYPE_CHECKING:
     from goalward.figures.symbols import Glyphs

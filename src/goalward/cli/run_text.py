@@ -10,8 +10,8 @@ import numpy as np
 
 from goalward.acting.rollout import Ended
 from goalward.figures.symbols import CAUSES, cause_name
+from goalward.formatting import number
 from goalward.learning.run import Run
-from goalward.number_format import number
 from goalward.settings import plain
 from goalward.text_tables import columns
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from goalward.number_format import duration
+from goalward.formatting import duration
 from goalward.results.results import world_name
 from goalward.studies.runner import Report
 from goalward.studies.status import Failure, Status

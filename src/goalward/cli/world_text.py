@@ -9,7 +9,7 @@ import numpy as np
 
 from goalward.arrays import Int64s
 from goalward.figures.terminal_grid import cost_range, step_costs
-from goalward.number_format import number
+from goalward.formatting import number
 from goalward.planning.goal_first import GoalFirstSolution
 from goalward.planning.hardness import Hardness
 from goalward.planning.solve import Solution

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 
 from goalward.figures.drawing import caveat_handles, finish_axes, new_figure
 from goalward.figures.styles import COLOURS
-from goalward.text_escapes import mathtext
+from goalward.formatting import mathtext
 
 __all__ = ["causes_figure"]
 

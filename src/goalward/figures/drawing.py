@@ -18,8 +18,8 @@ from matplotlib.ticker import FuncFormatter
 
 from goalward.errors import SettingError
 from goalward.files import check_not_folder, replacing
+from goalward.formatting import mathtext
 from goalward.json_documents import writing
-from goalward.text_escapes import mathtext
 
 __all__ = [
     "FORMATS", "add_legend", "caveat_handles", "figure_files", "finish_axes", "grouped_ticks", "new_figure",

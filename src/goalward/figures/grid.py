@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.figures.symbols import UNICODE, action_marks
 from goalward.figures.terminal_grid import MAYBE, NEVER, ground_meanings, has_walls, layout_of, maybe_states
-from goalward.number_format import number
+from goalward.formatting import mathtext, number
 from goalward.ssp.layout import GridLayout
 from goalward.ssp.model import SSP
-from goalward.text_escapes import mathtext
 
 __all__ = ["GridPanel", "action_shares", "grid_figure", "ink_colours", "legend_entries"]
 

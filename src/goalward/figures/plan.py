@@ -9,10 +9,9 @@ from matplotlib.figure import Figure
 from goalward.arrays import Int64s
 from goalward.figures.grid import GridPanel, action_shares, ink_colours, legend_entries
 from goalward.figures.terminal_grid import layout_of
-from goalward.number_format import short_count
+from goalward.formatting import mathtext, short_count
 from goalward.ssp.model import SSP
 from goalward.studies.rerun import Final
-from goalward.text_escapes import mathtext
 
 __all__ = ["plan_figure"]
 

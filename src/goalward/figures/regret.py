@@ -20,11 +20,11 @@ from goalward.errors import SettingError
 from goalward.figures.drawing import add_legend, caveat_handles, finish_axes, grouped_ticks, new_figure
 from goalward.figures.styles import LineStyle, agent_styles
 from goalward.figures.symbols import marked
+from goalward.formatting import mathtext
 from goalward.results.curves import band, regime_of, runs_text
 from goalward.results.results import CellResults, Results
 from goalward.results.summary import SweepRow
 from goalward.statistics import mean_interval
-from goalward.text_escapes import mathtext
 
 __all__ = ["growth_figure", "regret_figure"]
 

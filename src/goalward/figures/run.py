@@ -11,11 +11,11 @@ from goalward.arrays import Int64s
 from goalward.figures.drawing import finish_axes, grouped_ticks, new_figure
 from goalward.figures.plan import plan_figure
 from goalward.figures.styles import agent_styles
+from goalward.formatting import mathtext
 from goalward.learning.replay import Frame, Replay
 from goalward.learning.run import Run
 from goalward.ssp.model import SSP
 from goalward.studies.rerun import Final
-from goalward.text_escapes import mathtext
 
 __all__ = ["curve_figure", "frame_plan", "run_figure"]
 

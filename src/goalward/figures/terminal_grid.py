@@ -7,7 +7,7 @@ import numpy as np
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import ShapeError
 from goalward.figures.symbols import UNICODE, Glyphs, action_marks
-from goalward.number_format import number
+from goalward.formatting import number
 from goalward.ssp.give_up import GIVE_UP
 from goalward.ssp.graph import can_reach_goal
 from goalward.ssp.layout import GridLayout

@@ -13,9 +13,9 @@ from goalward.acting.rollout import Ended
 from goalward.agents.base import Learner
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
+from goalward.formatting import number
 from goalward.html_tables import facts_html, line_html
 from goalward.learning.replay import Replay
-from goalward.number_format import number
 from goalward.ssp.model import SSP
 
 __all__ = ["Epoch", "Epochs", "Run"]

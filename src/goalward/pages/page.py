@@ -20,9 +20,9 @@ from typing import Any
 
 from goalward.errors import SettingError
 from goalward.files import write_bytes
+from goalward.formatting import visible
 from goalward.pages.page_data import Block, script_json
 from goalward.pages.page_words import words_html
-from goalward.text_escapes import visible
 
 __all__ = ["Page", "check_place", "show_file"]
 

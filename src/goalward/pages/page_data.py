@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from goalward.number_format import finite
+from goalward.formatting import finite
 
 __all__ = ["Block", "script_json", "smallest_integers"]
 

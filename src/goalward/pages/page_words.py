@@ -8,9 +8,9 @@ from typing import Any
 
 from goalward import agents
 from goalward.figures.symbols import UNICODE
+from goalward.formatting import visible
 from goalward.registry import summary
 from goalward.ssp.give_up import GIVE_UP
-from goalward.text_escapes import visible
 
 __all__ = ["words_html"]
 

@@ -13,7 +13,7 @@ from goalward.errors import FileError
 from goalward.figures.styles import agent_styles
 from goalward.figures.symbols import CAUSES
 from goalward.files import read_text
-from goalward.number_format import number, with_margin
+from goalward.formatting import number, with_margin
 from goalward.pages.page_data import Block
 from goalward.results.curves import band, regime_of, runs_text
 from goalward.results.results import CURVES, CellResults, Results, world_name

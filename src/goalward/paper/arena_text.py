@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from goalward.figures.symbols import marked
-from goalward.number_format import number
+from goalward.formatting import markdown_text, number
 from goalward.paper.ratios import Overall, Ratio, Ratios
 from goalward.statistics import Interval
-from goalward.text_escapes import markdown
 from goalward.text_tables import Rows, columns, markdown_table
 
 __all__ = ["arena_document", "arena_markdown", "arena_text", "cell_text"]
@@ -33,16 +32,16 @@ def arena_text(ratios: Ratios) -> str:
 
 def arena_markdown(ratios: Ratios, name: str) -> str:
     """Write the ratios as Markdown, with intervals in every world."""
-    parts = [f"# {markdown(name)}"]
+    parts = [f"# {markdown_text(name)}"]
     for group in ratios.groups:
-        table = markdown_table([HEADINGS, *overall_rows(ratios, group, markdown)], right=NUMBERS)
-        parts.append(f"## {markdown(group or 'All worlds')}\n\n{markdown(title(ratios, group))}.\n\n{table}")
-    rows: Rows = [("world", *(markdown(marked(agent, ratios.caveats)) for agent in ratios.agents))]
+        table = markdown_table([HEADINGS, *overall_rows(ratios, group, markdown_text)], right=NUMBERS)
+        parts.append(f"## {markdown_text(group or 'All worlds')}\n\n{markdown_text(title(ratios, group))}.\n\n{table}")
+    rows: Rows = [("world", *(markdown_text(marked(agent, ratios.caveats)) for agent in ratios.agents))]
     for world in worlds_of(ratios):
         cells = [ratios.find(world, agent) for agent in ratios.agents]
-        rows.append((markdown(world), *(markdown(cell_text(cell, with_ends)) for cell in cells)))
+        rows.append((markdown_text(world), *(markdown_text(cell_text(cell, with_ends)) for cell in cells)))
     parts.append(f"## World by world\n\n{markdown_table(rows, right=range(1, len(rows[0])))}")
-    parts.append("\n".join(f"* {markdown(note)}" for note in notes_on(ratios)))
+    parts.append("\n".join(f"* {markdown_text(note)}" for note in notes_on(ratios)))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

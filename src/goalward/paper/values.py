@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from goalward.number_format import with_margin
+from goalward.formatting import with_margin
 from goalward.results.summary import Summary
 from goalward.statistics import Interval
 from goalward.text_tables import Rows, columns

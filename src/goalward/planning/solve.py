@@ -27,10 +27,10 @@ import numpy as np
 
 from goalward.arrays import Floats, Int64s
 from goalward.errors import PolicyError, PrecisionError, SettingError, UnreachableGoalError
+from goalward.formatting import number
 from goalward.html_tables import facts_html, table_html
 from goalward.jit import exercise
 from goalward.long_work import phase
-from goalward.number_format import number
 from goalward.planning import bellman
 from goalward.planning.certificate import Bounds, Certifier
 from goalward.planning.component_order import exercise_orders

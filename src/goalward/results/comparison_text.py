@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from goalward.number_format import number, with_margin
+from goalward.formatting import number, with_margin
 from goalward.results.summary import notes_on_pairs
 from goalward.statistics import Comparison
 from goalward.text_tables import Rows, columns

@@ -18,9 +18,9 @@ import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError, SettingError, UnknownNameError
+from goalward.formatting import with_margin
 from goalward.html_tables import facts_html, table_html
 from goalward.long_work import counted
-from goalward.number_format import with_margin
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import Cell, Design
 from goalward.studies.run_file import MOST_EPISODES, recorded

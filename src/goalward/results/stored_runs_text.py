@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from goalward.number_format import number
+from goalward.formatting import number
 from goalward.results.export import ListedRun
 from goalward.studies.run_file import StoredRun
 from goalward.text_tables import Rows, columns

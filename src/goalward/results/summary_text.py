@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from goalward.number_format import number, with_margin
+from goalward.formatting import markdown_text as markdown
+from goalward.formatting import number, with_margin
 from goalward.results.summary import Row, Summary
-from goalward.text_escapes import markdown
 from goalward.text_tables import Rows, columns, markdown_table
 
 __all__ = ["markdown_text", "measured", "summary_document", "summary_text"]

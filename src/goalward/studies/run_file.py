@@ -51,8 +51,8 @@ from goalward.acting.rollout import Ended
 from goalward.agents.base import CAVEAT
 from goalward.arrays import Floats, Int64s
 from goalward.errors import FileError
+from goalward.formatting import finite
 from goalward.learning.run import Epochs, Run
-from goalward.number_format import finite
 from goalward.studies.run_spec import RunSpec, canonical, key_of
 
 __all__ = [

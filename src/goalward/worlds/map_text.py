@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from goalward.arrays import Bools, Floats
 from goalward.errors import SettingError
-from goalward.text_escapes import visible
+from goalward.formatting import visible
 
 __all__ = ["GOAL", "PIT", "START", "Drawing", "read_drawing"]
 

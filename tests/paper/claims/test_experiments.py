@@ -12,7 +12,7 @@ from sources import GivenSource, SmallSource, cell
 
 from goalward import evaluate, solve
 from goalward.arrays import Floats
-from goalward.number_format import number
+from goalward.formatting import number
 from goalward.paper.claims import experiments
 from goalward.paper.claims.experiments import RIVALS
 from goalward.paper.claims.findings import Verdict

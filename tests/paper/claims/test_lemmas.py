@@ -13,7 +13,7 @@ import pytest
 from sources import GivenSource, SmallSource
 
 from goalward.beliefs.dirichlet import Dirichlet
-from goalward.number_format import with_range
+from goalward.formatting import with_range
 from goalward.paper.claims import lemmas
 from goalward.paper.claims.findings import Finding, Verdict
 from goalward.paper.claims.lemmas import Examination, examine

@@ -14,7 +14,7 @@ from sources import GivenSource, SmallSource, cell, made_up
 
 from goalward import hardness
 from goalward.arrays import Floats
-from goalward.number_format import with_range
+from goalward.formatting import with_range
 from goalward.paper.claims import theorems
 from goalward.paper.claims.findings import Verdict
 from goalward.paper.claims.run_source import drawn_worlds

@@ -13,8 +13,8 @@ import numpy as np
 from goalward import agents
 from goalward.acting.task import Task
 from goalward.arrays import Floats
+from goalward.formatting import number, with_range
 from goalward.learning.learn import learn
-from goalward.number_format import number, with_range
 from goalward.paper.claims.findings import Finding, Verdict, above, all_of, below, certain, share, within
 from goalward.paper.claims.run_source import OURS, PAPER_WORLDS, RunSource, cell_of
 from goalward.planning.evaluate import evaluate

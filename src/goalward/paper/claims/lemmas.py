@@ -14,8 +14,8 @@ import numpy as np
 from goalward.acting.task import Task
 from goalward.agents.posterior.psrl import PSRL
 from goalward.beliefs.dirichlet import Dirichlet
+from goalward.formatting import number, with_range
 from goalward.learning.learn import learn
-from goalward.number_format import number, with_range
 from goalward.paper.claims.findings import Finding, all_of, at_most, below, certain
 from goalward.paper.claims.run_source import PAPER_WORLDS, RunSource
 from goalward.seeds import generator, run_seed

@@ -12,11 +12,10 @@ from typing import Any
 
 from goalward.errors import FileError
 from goalward.files import parse_json, read_bytes
+from goalward.formatting import markdown_text, number, visible, with_range
 from goalward.json_documents import json_text, write_text
-from goalward.number_format import number, with_range
 from goalward.paper.claims.findings import Finding, Verdict
 from goalward.paper.claims.regret_table import RegretRow
-from goalward.text_escapes import markdown, visible
 from goalward.text_tables import Rows, markdown_table
 
 __all__ = ["claims_document", "claims_markdown", "claims_text", "keep_claims", "read_claims", "regret_markdown"]
@@ -56,7 +55,7 @@ def claims_markdown(findings: Sequence[Finding]) -> str:
         claim = html.escape(visible(finding.claim), quote=False)
         parts.append(f"<details><summary><b>{finding.verdict.value}</b>: {claim}</summary>\n")
         entries = [("measured", finding.figure), ("run", finding.ran), ("note", finding.note)]
-        parts += [f"* *{name}*: {markdown(text)}" for name, text in entries if text]
+        parts += [f"* *{name}*: {markdown_text(text)}" for name, text in entries if text]
         parts.append("\n</details>\n")
     return "\n".join(parts)
 

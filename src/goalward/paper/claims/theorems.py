@@ -25,8 +25,8 @@ from goalward.acting.task import Task
 from goalward.agents.posterior.psrl import PSRL, cost_floor
 from goalward.arrays import Floats
 from goalward.beliefs.dirichlet import Dirichlet
+from goalward.formatting import number, with_range
 from goalward.learning.learn import learn
-from goalward.number_format import number, with_range
 from goalward.paper.claims.findings import Finding, above, all_of, at_most, below, certain
 from goalward.paper.claims.run_source import OURS, RunSource, cell_of, drawn_worlds
 from goalward.planning.hardness import hardness

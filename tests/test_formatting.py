@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from goalward.number_format import duration, number, with_margin, with_range
+from goalward.formatting import duration, number, with_margin, with_range
 from goalward.statistics import Interval
 
 

@@ -1,14 +1,32 @@
-"""How numbers are written: for people in every table, figure and message, for programs in JSON."""
+"""How numbers are written for people, and how text from users is escaped for the place where it is shown.
+
+Labels and names may contain anything. They are stored unchanged and escaped when they are written: `visible` for
+terminals and logs, `markdown_text`, `html_text` and `latex_text` for documents, `mathtext` for figures. A reader sees
+the characters of the label in each of them.
+"""
 
 from __future__ import annotations
 
+import html
 import math
+import re
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from goalward.statistics import Interval
 
-__all__ = ["duration", "finite", "number", "short_count", "with_margin", "with_range"]
+__all__ = [
+    "duration", "finite", "html_text", "latex_text", "markdown_text", "mathtext", "number", "short_count", "visible",
+    "with_margin", "with_range",
+]  # fmt: skip
+
+MARKDOWN = re.compile(r"([\\`*_|~$]|\](?=[(\[:])|&(?=[#\w]+;))")
+LATEX = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$",
+    "[": "{[}", "*": "{*}",  # both would belong to the end of the line before
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+}  # fmt: skip
 
 
 def number(value: float, digits: int = 3, *, zeros: bool = False, infinity: str = "inf") -> str:
@@ -100,3 +118,57 @@ def finite(data: Any) -> Any:
     if isinstance(data, list | tuple):
         return [finite(value) for value in data]
     return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def visible(text: str, kept: str = " ") -> str:
+    r"""Return a text with control characters, line breaks and direction marks, except those in `kept`, as escapes.
+
+    >>> print(visible("a\x1b[31mb\nc"))
+    a\x1b[31mb\nc
+    """
+    return "".join(
+        character if character in kept or unicodedata.category(character)[0] not in "CZ" else escape(character)
+        for character in text
+    )
+
+
+def escape(character: str) -> str:
+    return character.encode("unicode_escape", "backslashreplace").decode("ascii")
+
+
+def markdown_text(text: str) -> str:
+    r"""Return a text that Markdown shows unchanged, also in a cell of a table.
+
+    >>> print(markdown_text("a|b <script>"))
+    a\|b &lt;script>
+    """
+    return MARKDOWN.sub(r"\\\1", visible(text)).replace("<", "&lt;")
+
+
+def html_text(text: object) -> str:
+    """Return a text that HTML shows unchanged.
+
+    >>> html_text("<b>")
+    '&lt;b&gt;'
+    """
+    return html.escape(visible(str(text)))
+
+
+def latex_text(text: str) -> str:
+    r"""Return a text that LaTeX prints unchanged.
+
+    >>> print(latex_text("50 % of $x_1$"))
+    50 \% of \$x\_1\$
+    """
+    return "".join(LATEX.get(character, character) for character in visible(text))
+
+
+def mathtext(text: str, kept: str = " ") -> str:
+    r"""Return a text that Matplotlib draws unchanged: a dollar sign would begin a formula.
+
+    >>> print(mathtext("$x$"))
+    \$x\$
+    """
+    shown = visible(text, kept).replace("$", r"\$")
+    # A legend leaves out labels that begin with an underscore.
+    return f" {shown}" if shown.startswith("_") else shown
