@@ -183,6 +183,21 @@ def test_costs_that_cannot_be_proved_say_so_where_the_goal_is_reached_surely() -
     assert raised.value.solution.goal_probability.tolist() == [1.0, 1.0, 1.0]
 
 
+def test_sweeps_over_probabilities_next_to_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Changes are counted in probabilities of 1e-307, so that their quotients overflow."""
+    monkeypatch.setattr("goalward.planning.solve.DENSE_STATES", 0)
+    monkeypatch.setattr("goalward.planning.solve.ELIMINATED_STATES", 0)
+    rows = {0: {2: 2 / 3, 1: 1 / 3}, 1: {1: 1.0}, 2: {1: 1.0, 4: 1e-307}, 3: {1: 4 / 7, 4: 3 / 7}}
+    ssp = SSP.from_transitions(
+        [(state, "go", near, p, 1.0) for state, row in rows.items() for near, p in row.items()], goals=[4]
+    )
+    try:
+        solution = gw.solve(ssp, goal_first=True)
+    except PrecisionError as error:
+        solution = error.solution
+    assert solution.goal_probability.max() == pytest.approx(3 / 7)
+
+
 @pytest.mark.parametrize("loss", [0.003, 7e-4, 4e-5, 1e-8, 2e-10, 8e-14, 6e-17])
 def test_bounds_of_the_probability_are_rounded_outward(loss: float) -> None:
     """One step decides: 1 - loss is not a double, and the double next to it may be below the exact probability."""

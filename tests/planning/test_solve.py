@@ -316,6 +316,31 @@ def test_ways_that_are_hardly_ever_taken(method: str, leave: float, cost: float)
     check_promises(ssp, solution, None, Exact.of(ssp).best()[0])
 
 
+Step = tuple[int, int, float, float]  # state, next state, probability, cost
+UNDERFLOWS: dict[str, list[Step]] = {
+    # In a free loop that is left once in 1e307 steps, what a residual has besides the loop underflows.
+    "a residual": [(0, 1, 1.0, 0.0), (1, 0, 1.0, 0.0), (1, 2, 3e-307, 0.0), (2, 3, 1.0, 2e-10)],
+    # From 0, two unlikely steps lead to a huge cost. The probability of both is subnormal, their cost is not.
+    "elimination": [
+        (0, 1, 1.0, 1e-200), (0, 2, 1.1e-160, 1e-200), (1, 4, 1.0, 1e-200), (2, 1, 1.0, 1e-200),
+        (2, 3, 1.2e-160, 1e-200), (3, 4, 1.0, 1e280),
+    ],
+    # A subnormal cost is rounded when its self-loop is divided out, and paid 1e300 times.
+    "a cost": [(0, 0, 0.3, 5e-324), (0, 1, 0.7, 5e-324), (1, 0, 1.0, 0.0), (1, 2, 1e-300, 0.0)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", UNDERFLOWS)
+def test_what_underflows_is_not_proved(method: str, what: str) -> None:
+    rows = [(str(state), "go", str(near), p, cost) for state, near, p, cost in UNDERFLOWS[what]]
+    ssp = SSP.from_transitions(rows, goals=[str(max(near for _, near, _, _ in UNDERFLOWS[what]))])
+    try:
+        solution = gw.solve(ssp)
+    except PrecisionError as error:
+        solution = error.solution
+    check_promises(ssp, solution, None, Exact.of(ssp).best()[0])
+
+
 def test_sweeps_that_hardly_move_are_given_up() -> None:
     """Two states circle at a cost of 1e290 and leave once in a million steps; beside them others cost 1e307.
 

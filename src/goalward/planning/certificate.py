@@ -13,7 +13,8 @@ By elimination
     Elimination without subtraction has an error bound of its own: each component of the solution is off by at most a
     cubic in the number of states times the unit roundoff, however ill-conditioned the system (O'Cinneide 1996: a
     backward error of n² units in each entry, and entries off by one unit move the solution by 2 n). If that error
-    cannot hide a row better than that of the policy, the policy is optimal and its values are V*.
+    cannot hide a row better than that of the policy, the policy is optimal and its values are V*. This needs products
+    that do not underflow.
 
 By propagation
     Let e(s) bound by how much Bellman's inequality fails at s, rounding included, and let E = e + P E under the policy
@@ -29,7 +30,9 @@ from typing import NamedTuple
 import numpy as np
 
 from goalward.arrays import Floats, Int64s
+from goalward.model.checks import LEAST_PROBABILITY
 from goalward.planning import bellman
+from goalward.planning.elimination import aggregate, eliminate
 from goalward.planning.policy_chain import REPEATS, PolicyChain
 from goalward.planning.reduction import DEAD, GOAL, Reduction
 from goalward.planning.workspace import workspace
@@ -89,9 +92,23 @@ class Certifier:
         error = 2.0 * states * (states**2 + self.longest + 8) * bellman.UNIT
         values = extended[:DEAD]
         in_range = values.min() > bellman.TINY and values.max() < bellman.HUGE
+        in_range = in_range and not self.underflows(values, policy)
         if not in_range or not bellman.dominates(self.problem, values, policy, 4.0 * error):
             return trivial_bounds(extended)
         return Bounds(extended * (1.0 - error), extended * (1.0 + error), 2.0 * error)
+
+    def underflows(self, values: Floats, policy: Int64s) -> bool:
+        """Return whether the elimination that gave these values may have lost digits to products that underflow."""
+        _, matrix, goal, right = equation = self.chain.equation
+        aggregate(self.problem, policy, np.zeros_like(values), equation)
+        if not eliminate(equation, np.empty_like(values)):
+            return True
+        # Every factor is still there: what leads to a group is multiplied with what leads on from it.
+        above = np.where(np.triu(matrix, 1) > 0.0, matrix, np.inf).min(axis=0)
+        below = np.where(np.tril(matrix, -1) > 0.0, matrix, np.inf)
+        ahead = np.minimum(np.where(goal > 0.0, goal, np.inf), np.where(right > 0.0, right, np.inf))
+        factors = above * np.minimum(below.min(axis=1), ahead)
+        return bool(min(factors.min(), (below * values).min()) < LEAST_PROBABILITY)
 
     def by_propagation(self, extended: Floats, policy: Int64s) -> Bounds:
         """Bound by summing errors on the way to the goal; the policy is not changed."""

@@ -127,7 +127,8 @@ def percent_done(first: float, change: float, threshold: float) -> int:
         return 100
     if threshold == 0.0 or first == np.inf or change == np.inf:
         return 0  # sums overflow, or nothing is close enough
-    return max(0, int(100.0 * np.log(first / change) / np.log(first / threshold)))
+    # Quotients of the changes may overflow.
+    return max(0, int(100.0 * (np.log(first) - np.log(change)) / (np.log(first) - np.log(threshold))))
 
 
 class DirectSteps:
