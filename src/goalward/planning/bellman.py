@@ -244,7 +244,20 @@ def certify(
         low[state] = 0.0
         high[state] = np.inf
         for row in range(first[state], first[state + 1]):
-            gain, rounding = rounded_residual(problem, longest, values, state, row)
+            # `rounded_residual`, written out because the compiler would not: twice as fast.
+            gain = cost[row] - to_goal[row] * here
+            size = cost[row] + to_goal[row] * here
+            lost = 2.0 * UNDERFLOW if 0.0 < cost[row] < LEAST_NORMAL else 0.0
+            if to_goal[row] > 0.0 and to_goal[row] * here < LEAST_NORMAL:
+                lost += UNDERFLOW
+            for entry in range(start[row], start[row + 1]):
+                there = values[target[entry]]
+                term = weight[entry] * (there - here)
+                gain += term
+                size += abs(term)
+                if abs(term) < LEAST_NORMAL and there != here:
+                    lost += UNDERFLOW
+            rounding = (longest + 8) * UNIT * size + lost
             excess = rounding - gain
             low[state] = max(low[state], excess)
             if not excess < np.inf:  # NaN where values have overflowed
