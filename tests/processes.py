@@ -34,7 +34,7 @@ def wait_until(condition: Callable[[], object], process: subprocess.Popen[str] |
 
 
 def listed_processes(columns: str) -> list[list[str]]:
-    text = subprocess.run(["ps", "-eo", columns], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(["ps", "-ww", "-eo", columns], capture_output=True, text=True, check=True).stdout
     return [line.split() for line in text.splitlines()]
 
 

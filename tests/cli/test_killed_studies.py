@@ -9,7 +9,7 @@ import pytest
 
 from goalward.studies.store import Store
 from goalward.studies.study import Study
-from processes import alive, descendants, start_goalward, wait_until
+from processes import alive, descendants, listed_processes, start_goalward, wait_until
 
 RUN = ("run", "held.toml", "--out", "results", "--workers")
 
@@ -58,6 +58,25 @@ def test_interrupted_a_study_leaves_in_order_and_keeps_what_it_has(held, workers
     store = Store.open(held.folder / "results")
     keys = [key for cell in store.design().cells for key in store.design().keys(cell)]
     assert store.set_damaged_aside(keys) == []
+
+
+def server_and_workers(pid):
+    """Return the fork server that a process has started, and the workers below it."""
+    rows = [(int(own), int(parent), " ".join(rest)) for own, parent, *rest in listed_processes("pid=,ppid=,args=")]
+    servers = [own for own, parent, command in rows if parent == pid and "forkserver" in command]
+    return servers, [own for own, parent, _ in rows if parent in servers]
+
+
+@pytest.mark.parametrize("killed", ["server", "worker"])
+def test_killed_before_the_first_run_a_worker_is_replaced(folder, run_here, digests, killed):
+    process = start_goalward(folder, "run", "small.toml", "--out", "results", "--workers", "2")
+    wait_until(lambda: server_and_workers(process.pid)[killed == "worker"], process)
+    os.kill(server_and_workers(process.pid)[killed == "worker"][0], signal.SIGKILL)
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    assert "12 of 12 runs are stored" in out
+    _, alone = run_here(Study.load(folder / "small.toml"), "alone")
+    assert digests(Store.open(folder / "results")) == digests(alone)
 
 
 RUN_WITH_SMALL_FILES = """

@@ -6,6 +6,7 @@ same bits.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import logging
 import multiprocessing
@@ -29,6 +30,8 @@ from goalward.studies.thread_limits import use_one_thread
 
 __all__ = ["ClusterLostError", "Dask", "InProcess", "Pool", "Processes", "cores", "open_pool"]
 
+DIED = "the worker processes ended"
+MOST_STARTS = 3  # how often to start workers that die before the first run
 CONNECT_SECONDS = 10.0  # how long to try to reach a Dask scheduler, at the start and when it is lost
 
 
@@ -121,31 +124,54 @@ class Processes(Pool):
         self.begin()
 
     def begin(self) -> None:
-        """Start an executor and its workers."""
+        """Start an executor and its workers; again, if the fork server is killed at that moment."""
+        for _ in range(MOST_STARTS):
+            with contextlib.suppress(BrokenExecutor):
+                self.start()
+                return
+        raise SettingError(f"{DIED} as soon as they had started; out of memory? Try fewer workers")
+
+    def start(self) -> None:
+        """Start an executor and its first worker; raise BrokenExecutor if that one cannot be started."""
         use_one_thread()
         if self.context.get_start_method() == "forkserver":
             start_server()
         self.executor = ProcessPoolExecutor(self.workers, mp_context=self.context, initializer=prepare_worker)
         try:
             with undivided():  # nobody would know a worker that is half started, and could kill it
-                self.executor.submit(int)
+                self.first = self.submit(int)
         except BaseException:
             self.stop()
             raise
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Hand out a piece of work."""
-        return self.executor.submit(function, *arguments)
+        """Hand out a piece of work; raise BrokenExecutor if a worker has died, or the fork server."""
+        try:
+            return self.executor.submit(function, *arguments)
+        except (EOFError, ConnectionError) as error:
+            raise BrokenExecutor(f"the fork server does not answer: {error}") from None
 
     def warm(self) -> None:
         """Compile the kernels, each part in one worker; the others read them from the cache."""
-        try:
-            list(self.executor.map(worker.warm, range(worker.exercises())))
-        except BrokenExecutor:
-            raise SettingError(
-                "the worker processes ended as soon as they had started; in a script, call goalward.run below"
-                ' if __name__ == "__main__":, or give workers=1'
-            ) from None
+        never_ran = 0
+        for _ in range(MOST_STARTS):
+            try:
+                futures = [self.submit(worker.warm, part) for part in range(worker.exercises())]
+                for future in futures:
+                    future.result()
+                return
+            except BrokenExecutor:
+                # One that was killed is replaced. In a script without a guard, none ever gets as far as a call.
+                never_ran += self.first.exception() is not None
+                if never_ran > 1:
+                    raise SettingError(
+                        f"{DIED} as soon as they had started; in a script, call goalward.run below"
+                        ' if __name__ == "__main__":, or give workers=1'
+                    ) from None
+                self.restart()
+        raise SettingError(
+            f"{DIED} {MOST_STARTS} times while they loaded the kernels; out of memory? Try fewer workers"
+        )
 
     def restart(self) -> None:
         """Start a fresh executor."""
