@@ -94,16 +94,20 @@ def harm(rng: random.Random, results: Path) -> None:
         path.unlink()
         path.mkdir()
     elif kind == 7:
-        plan = next((results / "studies").glob("*.json"))
-        plan.write_bytes(mutate_bytes(rng, plan.read_bytes()))
+        for plan in results.glob("studies/*/*.json"):
+            plan.write_bytes(mutate_bytes(rng, plan.read_bytes()))
     elif kind == 8:
         (results / "goalward-results.json").write_bytes(
             mutate_bytes(rng, (results / "goalward-results.json").read_bytes())
         )
     elif kind == 9:
-        forge_plan(rng, next((results / "studies").glob("*.json")))
+        for plan in results.glob("studies/*/*.json"):
+            forge_plan(rng, plan)
     elif kind == 10:
-        divert(results / rng.choice(["attachments", "damaged", "failed", f"runs/{path.parent.name}", "studies"]))
+        divert(
+            results
+            / rng.choice(["attachments", "damaged", "failed", f"runs/{path.parent.name}", "studies", "studies/small"])
+        )
     else:
         path.unlink()
         os.mkfifo(path)
@@ -169,7 +173,7 @@ def attack(rng: random.Random, folder: Path) -> str:
 VERBS: dict[str, Callable[[Path, str], tuple[str, ...]]] = {
     "runs": lambda folder, key: (),
     "export": lambda folder, key: ("--out", str(folder / "runs.csv")),
-    "prune": lambda folder, key: (),
+    "prune": lambda folder, key: ("--yes",),
     "rerun": lambda folder, key: (key,),
     "compare": lambda folder, key: ("psrl", "uniform"),
     "report": lambda folder, key: ("--out", str(folder / "report.html")),

@@ -88,7 +88,7 @@ def prune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
     json: Json = False,
 ) -> None:
-    """Remove the runs that no stored design of a study names, after asking."""
+    """Remove the runs that no stored study names, after asking."""
     from goalward.errors import SettingError
     from goalward.results.leftovers import find_leftovers
     from goalward.results.store import Store

@@ -188,6 +188,7 @@ def is_plain(value: object) -> bool:
 
 
 def labelled(label: str, swept: Mapping[str, Any]) -> str:
+    """Return a label with the swept settings behind it."""
     return " ".join([label, *(f"{name}={value}" for name, value in swept.items())])
 
 
