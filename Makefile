@@ -83,7 +83,7 @@ dist: install
 	$(BIN)/python -m build
 
 # What a release must do: the wheel works in an empty environment, and the tests of the source archive pass there.
-# RELEASE_TESTS="tests/model tests/planning" runs some of them only.
+# RELEASE_TESTS="tests/ssp tests/planning" runs some of them only.
 RELEASE := build/release
 RELEASE_TESTS ?= tests
 release-check: dist

@@ -99,7 +99,6 @@ def test_the_goal_is_a_setting_of_the_prior() -> None:
     assert repr(PRIOR) == "Dirichlet(0.001, goal=1.0)"
     assert Dirichlet.from_state(PRIOR.to_state()).settings() == PRIOR.settings()
     assert PRIOR.settings()["goal"] == 1.0
-    assert "goal" not in Dirichlet().settings(), "keys of runs from before stay"
     built = gw.agents.find("psrl").from_settings({"prior": {"kind": "dirichlet", "goal": 1.0}}, GRID, 10)
     assert isinstance(built, PSRL)
     assert built.prior.settings() == Dirichlet(0.1, goal=1.0).settings()

@@ -232,12 +232,6 @@ class TestRescaling:
         plain = agents.find(name).from_world(self.UNIT, episodes=3)
         assert "costs_divided_by" not in learn(plain, self.UNIT, 3, seed=0).notes
 
-    def test_a_plain_form_names_it_only_if_it_is_asked_for(self, name: str) -> None:
-        """So the keys of runs that do not rescale stay."""
-        assert "rescale" not in agents.find(name).complete({})
-        assert "rescale" not in agents.find(name).complete({"rescale": False})
-        assert agents.find(name).complete({"rescale": True})["rescale"] is True
-
 
 def test_costs_that_are_paid_are_rescaled_too() -> None:
     """EB-SSP with costs that it has to learn."""

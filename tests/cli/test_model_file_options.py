@@ -10,7 +10,7 @@ import pytest
 from goalward import SSP, Solution
 from goalward.cli import main
 
-SAMPLES = Path(__file__).parents[1] / "model" / "formats" / "samples"
+SAMPLES = Path(__file__).parents[1] / "interchange" / "samples"
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, str, str]:

@@ -225,7 +225,7 @@ def certify(
     the smallest residual may be negative and that of the policy positive, rounding included. On Ctrl-C the ratios are
     infinite, and the states that are left are taken to have any error.
     """
-    first, cost = problem.first, problem.cost
+    first, start, target, weight, to_goal, cost, _ = problem
     below = 0.0
     above = 0.0
     stopped = False

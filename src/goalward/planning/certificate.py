@@ -30,7 +30,6 @@ from typing import NamedTuple
 import numpy as np
 
 from goalward.arrays import Floats, Int64s
-from goalward.model.checks import LEAST_PROBABILITY
 from goalward.planning import bellman
 from goalward.planning.elimination import aggregate, eliminate
 from goalward.planning.policy_chain import REPEATS, PolicyChain
