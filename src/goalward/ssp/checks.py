@@ -139,13 +139,13 @@ def canonical_rows(
         matrix.eliminate_zeros()
         check_zeros(indptr, matrix.indptr, A)
         indptr, successors, probabilities = matrix.indptr, matrix.indices, matrix.data
-    pointers = np.array(indptr, dtype=np.int64)
+    pointers, targets = np.array(indptr, dtype=np.int64), np.array(successors, dtype=np.int32)
     weights = check_sums(pointers, np.array(probabilities, dtype=np.float64), A, normalize)
-    check_least(pointers, successors, weights, A, " once its row is rescaled" if normalize else "")
+    check_least(pointers, targets, weights, A, " once its row is rescaled" if normalize else "")
     available = (np.diff(pointers) > 0).reshape(S, A)
     if not available.any():
         raise ModelError("no action is available in any state; give at least one row its successors")
-    return ModelArrays(pointers, np.array(successors, dtype=np.int32), weights, checked_costs(cost_table, available))
+    return ModelArrays(pointers, targets, weights, checked_costs(cost_table, available))
 
 
 def check_pointers(indptr: Int64s, successors: Int64s, probabilities: Floats, rows: int) -> None:
