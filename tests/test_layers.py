@@ -56,8 +56,6 @@ ALLOWED = {
     ("goalward.learning.learn", "continuous"),
     ("goalward.learning.learn", "environments"),
     ("goalward.learning.loop", "continuous"),
-    ("goalward.pages.live_watch", "cli"),
-    ("goalward.pages.report", "paper"),
     ("goalward.studies.repeat_check", "results"),
     ("goalward.studies.runner", "results"),
     ("goalward.studies.status", "results"),

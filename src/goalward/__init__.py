@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from goalward.environments.tables import from_gymnasium as from_gymnasium
     from goalward.environments.tables import to_gymnasium as to_gymnasium
     from goalward.errors import GoalwardError as GoalwardError
-    from goalward.figures.plots import plot as plot
+    from goalward.figures import plot as plot
     from goalward.interchange.log_estimate import LogEstimate as LogEstimate
     from goalward.interchange.log_estimate import learn_from as learn_from
     from goalward.jit import warm_up as warm_up
@@ -87,7 +87,7 @@ _homes = {
     "Results": "goalward.results.results",
     "open_results": "goalward.results.results",
     "Table": "goalward.table",
-    "plot": "goalward.figures.plots",
+    "plot": "goalward.figures",
     "report": "goalward.pages.report",
     "watch": "goalward.pages.watch",
 }

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from goalward.paper.claims.run_source import RunSource
+from goalward.paper.claims.runs import RunSource
 from goalward.studies.executors import InProcess
 from goalward.studies.store import Store
 

@@ -6,7 +6,7 @@ import pytest
 
 from goalward import __version__ as goalward_version
 from goalward.cli import doctor, main
-from goalward.paper.values import PUBLISHED
+from goalward.paper.reproduce import PUBLISHED
 from goalward.studies.store import Store
 from goalward.studies.study import Study
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from goalward.figures.causes import causes_figure, shown_shares
+from goalward.figures.causes import draw_shares, shown_shares
 
 
 def test_small_causes_become_one():
@@ -14,7 +14,7 @@ def test_small_causes_become_one():
 
 
 def test_bars_are_shares_with_their_sum_beside_them():
-    figure = causes_figure({"one": {"x": {"a": 1.0, "b": 3.0}, "y": {"b": 2.0}}, "two": {"x": {"c": 0.0}}})
+    figure = draw_shares({"one": {"x": {"a": 1.0, "b": 3.0}, "y": {"b": 2.0}}, "two": {"x": {"c": 0.0}}})
     assert [panel.get_title() for panel in figure.axes] == ["one", "two"]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b"]
     bars = figure.axes[0].patches

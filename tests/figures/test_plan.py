@@ -5,7 +5,7 @@ import pytest
 from matplotlib.quiver import Quiver
 
 from goalward import agents, learn, worlds
-from goalward.figures.plan import plan_figure
+from goalward.figures.grid import plan_figure
 from goalward.planning.solve import solve_all
 from goalward.studies.rerun import Final, final_plan, visits
 

@@ -9,7 +9,7 @@ import pytest
 import goalward as gw
 from goalward import worlds
 from goalward.errors import SettingError, UnknownNameError
-from goalward.figures.plots import plot
+from goalward.figures import plot
 from goalward.results.results import open_results
 from goalward.studies.study import Study
 

@@ -95,11 +95,11 @@ def test_growth_across_a_sweep():
     (row,) = sweep_rows(results, 0.95)
     assert (row.world, row.agent, row.setting, row.values) == ("grid", "a", "n", (2.0, 4.0, 8.0))
     assert row.exponent.value == pytest.approx(1.9, abs=0.15)
-    panel = growth_figure(results, [row]).axes[0]
+    panel = growth_figure(results).axes[0]
     assert panel.get_legend().get_texts()[0].get_text().startswith("a: exponent 1.9")
     assert [text.get_text() for text in panel.get_xticklabels()] == ["2", "4", "8"]
     with pytest.raises(SettingError, match="sweeps no numeric setting"):
-        growth_figure(results, [])
+        growth_figure(study(cell_results("grid", "a", 5.0)))
 
 
 def test_growth_of_an_unfinished_sweep():
@@ -113,7 +113,7 @@ def test_growth_of_an_unfinished_sweep():
 
     for runs, said, lines in (((0, 0, 0), ["no complete runs"], 0), ((4, 0, 4), [], 1)):
         results = swept(*runs)
-        figure = growth_figure(results, sweep_rows(results, 0.95))
+        figure = growth_figure(results)
         panel = figure.axes[0]
         assert [text.get_text() for text in panel.texts] == said
         drawn = [line for line in panel.lines if len(line.get_xdata()) == 3 and line.get_marker() == "None"]
@@ -124,7 +124,7 @@ def test_growth_of_an_unfinished_sweep():
 def test_caveats_of_a_growth_figure():
     cells = [cell_results("one", "a", size, swept={"S": size}, caveat="no theorem covers it") for size in (4, 8)]
     results = study(*cells)
-    figure = growth_figure(results, sweep_rows(results, 0.95))
+    figure = growth_figure(results)
     assert figure.axes[0].get_legend().get_texts()[0].get_text().startswith("a *")
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["* no theorem covers it"]
 

@@ -10,7 +10,7 @@ import pytest
 import goalward as gw
 from goalward import agents
 from goalward.cli import main
-from goalward.figures.run import frame_plan, run_figure, visits_of
+from goalward.figures.grid import frame_plan, run_figure, visits_of
 from goalward.studies.rerun import final_plan
 
 GRID = gw.worlds.grid_world()

@@ -14,8 +14,7 @@ from browsing import wait_until
 from goalward.cli import main
 from goalward.errors import FileError, SettingError
 from goalward.pages.report import report_of_folder
-from goalward.paper.claims.findings import Finding, Verdict
-from goalward.paper.claims.text import keep_claims, read_claims
+from goalward.paper.claims.findings import Finding, Verdict, keep_claims, read_claims
 from goalward.studies.executors import InProcess
 from goalward.studies.runner import run_study
 from goalward.studies.store import Store
@@ -178,7 +177,7 @@ def test_stored_studies(visit, stored_folder, tmp_path):
     store.path(keys[2]).unlink()
     store.add_failure(keys[2], {"error": "<b>no</b>"})
     keep_claims(folder, [Finding("rivals", "<i>PSRL</i> wins", "this", "1 < 2", Verdict.HOLDS)])
-    page, _ = report_of_folder(folder)
+    page, _ = report_of_folder(folder, claims=read_claims(folder))
     problems = page.document["studies"][0]["problems"]
     assert problems[0].startswith("This study is partial: 9 of 12 runs are stored.")
     assert problems[1:] == [

@@ -14,8 +14,8 @@ from goalward import agents
 from goalward.cli import main
 from goalward.errors import SettingError
 from goalward.learning.regret import optimum
-from goalward.pages.page_data import Block, script_json
-from goalward.pages.replay_data import MOST_MODEL_NUMBERS
+from goalward.pages.page import Block, script_json
+from goalward.pages.watch import MOST_MODEL_NUMBERS
 from goalward.registry import summary
 
 GRID = gw.worlds.grid_world()
@@ -375,7 +375,7 @@ def test_what_cannot_be_watched():
         gw.watch(run, other)
     with pytest.raises(SettingError, match=r"one text for each of the 2 runs, all different"):
         gw.watch(run, run, labels=["a", "a"])
-    with pytest.raises(SettingError, match=r"page\.pdf: a page is written as \.html"):
+    with pytest.raises(SettingError, match=r"page\.pdf: pages are HTML files"):
         gw.watch(run).save("page.pdf")
 
 
@@ -402,7 +402,7 @@ def test_the_verb(tmp_path, capsys, monkeypatch):
     assert printed[2] == "written: page.html"
     assert (tmp_path / "page.html").stat().st_size > 10_000
     for arguments, message in (
-        (["--out", "page.pdf"], "a page is written as .html"), (["--rival-set", "delta=1"], "name one with --rival"),
+        (["--out", "page.pdf"], "pages are HTML files"), (["--rival-set", "delta=1"], "name one with --rival"),
         (["--agent", "psrll"], "psrl"),
     ):  # fmt: skip
         with pytest.raises(SystemExit) as done:

@@ -10,7 +10,7 @@ from goalward import agents, learn, worlds
 from goalward.acting.rollout import Ended
 from goalward.agents import VISSP, Plan
 from goalward.errors import FileError, SettingError
-from goalward.figures.plots import plot
+from goalward.figures import plot
 from goalward.learning.regret import optimum
 from goalward.results.results import load_results
 from goalward.studies.attachments import Attachments

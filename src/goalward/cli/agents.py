@@ -54,7 +54,7 @@ def learn(
     recorder = None
     if png is not None:
         from goalward.figures.drawing import picture_file, save_picture
-        from goalward.figures.run import run_figure
+        from goalward.figures.grid import run_figure
         from goalward.learning.replay import Recorder
 
         picture_file(png)

@@ -37,9 +37,7 @@ def arena(
     """Let agents meet in many worlds, and compare their regret."""
     use_one_thread()
     from goalward.cli.status_text import report_text
-    from goalward.paper.arena_files import publish_arena
-    from goalward.paper.arena_study import REFERENCE, arena_study, without_refused
-    from goalward.paper.arena_text import arena_document, arena_text
+    from goalward.paper.arena import REFERENCE, arena_document, arena_study, arena_text, publish_arena, without_refused
     from goalward.paper.ratios import compare_all
     from goalward.progress import open_display
     from goalward.results.results import open_results

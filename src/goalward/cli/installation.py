@@ -13,16 +13,22 @@ from goalward.registry import Registry
 
 __all__ = ["doctor", "list_things"]
 
-KINDS = ("agents", "priors", "studies", "worlds")
+KINDS = ("agents", "figures", "priors", "studies", "worlds")
 
 
 @app.command("list")
 def list_things(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="agents, priors, studies or worlds.")],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="agents, figures, priors, studies or worlds.")],
 ) -> None:
-    """List the agents, priors, studies or worlds by name."""
+    """List the agents, figures, priors, studies or worlds by name."""
     if kind not in KINDS:
         raise UnknownNameError("list", kind, KINDS)
+    if kind == "figures":
+        from goalward.figures import figure_names
+        from goalward.text_tables import columns
+
+        say(columns(list(figure_names().items())))
+        return
     if kind == "studies":
         from goalward.studies.shipped import shipped_studies
         from goalward.text_tables import columns

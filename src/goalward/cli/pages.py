@@ -33,12 +33,13 @@ def report(
     show: Open = False,
 ) -> None:
     """Write a page about a study: curves, tables, settings."""
-    from goalward.pages.page import check_place
+    from goalward.pages.page import check_page_path
     from goalward.pages.report import report_of_folder
+    from goalward.paper.claims.findings import read_claims
     from goalward.studies.store import Store
 
-    place = check_place(out or folder / "report.html")
-    page, troubles = report_of_folder(folder, study, level)
+    place = check_page_path(out or folder / "report.html")
+    page, troubles = report_of_folder(folder, study, level, read_claims(folder))
     page.save(place)
     problems = [f"{found['name']}: {problem}" for found in page.document["studies"] for problem in found["problems"]]
     store = Store.open(folder)
@@ -78,13 +79,13 @@ def watch(
     from goalward import worlds
     from goalward.cli.single_run import run_once, usual_agent
     from goalward.errors import SettingError
-    from goalward.pages.page import check_place
+    from goalward.pages.page import check_page_path
     from goalward.pages.watch import watch as make_page
     from goalward.progress import open_episode_display
     from goalward.signals import stop_requests
     from goalward.ssp.model import SSP
 
-    check_place(out)
+    check_page_path(out)
     model = worlds.load(world, settings or [])
     if episodes is None:
         episodes = 1000 if isinstance(model, SSP) else 20
@@ -96,12 +97,22 @@ def watch(
     if rival is None and rival_settings:
         raise SettingError("--rival-set sets the rival; name one with --rival")
     chosen = [(agent or usual_agent(model), agent_settings or []), *([(rival, rival_settings or [])] if rival else [])]
-    if live:
-        from goalward.pages.live_watch import watch_live
+    if live and isinstance(model, SSP):
+        from goalward.pages.live import watch_live
+        from goalward.pages.watch import run_labels
 
-        common = {"episodes": episodes, "seed": seed, "max_steps": max_steps, "give_up_cost": give_up_cost}
+        runs = {
+            label: partial(
+                run_once, world, settings or [], agent=name, agent_settings=given, episodes=episodes, seed=seed,
+                max_steps=max_steps, give_up_cost=give_up_cost,
+            )
+            for label, (name, given) in zip(run_labels([name for name, _ in chosen]), chosen, strict=True)
+        }  # fmt: skip
         with stop_requests() as stopped:
-            watch_live(world, settings or [], chosen, common, delay=delay, show=show, stopped=stopped, say=say)
+            watch_live(
+                runs, model if give_up_cost is None else model.with_give_up(give_up_cost), Path(world).name,
+                seed=seed, episodes=episodes, delay=delay, show=show, stopped=stopped, say=say,
+            )  # fmt: skip
         return
     found = []
     with stop_requests() as stopped:

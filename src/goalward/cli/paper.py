@@ -31,7 +31,7 @@ def reproduce(
     """Reproduce the paper's comparison: runs, tables, figures."""
     use_one_thread()
     from goalward.cli.status_text import report_text
-    from goalward.paper.publication import publish
+    from goalward.paper.reproduce import publish
     from goalward.progress import open_display
     from goalward.results.results import open_results
     from goalward.studies.runner import run_in_folder
@@ -76,15 +76,9 @@ def claims(
 ) -> None:
     """Test the claims of the paper and print a verdict on each."""
     from goalward.json_documents import write_text
-    from goalward.paper.claims.catalogue import check_claims
-    from goalward.paper.claims.regret_table import has_theorem_runs, stored_regret_rows
-    from goalward.paper.claims.text import (
-        claims_document,
-        claims_markdown,
-        claims_text,
-        keep_claims,
-        regret_markdown,
-    )
+    from goalward.paper.claims import check_claims
+    from goalward.paper.claims.findings import claims_document, claims_markdown, claims_text, keep_claims
+    from goalward.paper.claims.theorems import has_theorem_runs, regret_markdown, stored_regret_rows
     from goalward.signals import keeping
     from goalward.studies.store import Store
 

@@ -61,12 +61,7 @@ def summary(
 @app.command()
 def plot(
     folder: Folder,
-    kind: Annotated[
-        str,
-        typer.Option(
-            help="regret, growth (across a sweep), causes (what ended the epochs) or grid (last plan and visits)."
-        ),
-    ] = "regret",
+    kind: Annotated[str, typer.Option(help="The name of a figure: goalward list figures.")] = "regret",
     study: StudyName = None,
     out: Annotated[
         Path | None,
@@ -87,9 +82,9 @@ def plot(
     number: Annotated[int, typer.Option("--run", min=0, help="For causes and grids: which run.")] = 0,
 ) -> None:
     """Draw the results of a study."""
+    from goalward.figures import checked_kind
+    from goalward.figures import plot as draw
     from goalward.figures.drawing import FORMATS, figure_files, save_figure
-    from goalward.figures.plots import checked_kind
-    from goalward.figures.plots import plot as draw
     from goalward.results.results import CURVES, checked_measure
     from goalward.statistics import checked_level
 

@@ -1,1 +1,117 @@
-"""Matplotlib figures of finished results, and what they share with pages: styles, symbols."""
+"""Figures of results, drawn by Matplotlib, and what pages share with them: styles and symbols.
+
+A figure is one function below ``@figure("name")`` in a module of this package: it takes results and the settings it
+understands, and returns a Matplotlib figure. `plot`, ``goalward plot --kind`` and their messages find it by its name.
+Matplotlib is imported with the first figure.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from goalward.errors import SettingError, UnknownNameError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from goalward.learning.run import Run
+    from goalward.results.results import Results
+
+    Draw = Callable[..., Figure]
+
+__all__ = ["checked_kind", "figure", "figure_names", "plot"]
+
+_figures: dict[str, Draw] = {}
+
+
+def figure(name: str) -> Callable[[Draw], Draw]:
+    """Register a function as the figure of this name; the first line of its docstring describes it."""
+
+    def register(draw: Draw) -> Draw:
+        _figures[name] = draw
+        return draw
+
+    return register
+
+
+def all_figures() -> dict[str, Draw]:
+    """Return the function of each figure, by name."""
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
+    return dict(sorted(_figures.items()))
+
+
+def figure_names() -> dict[str, str]:
+    """Return the names of all figures, each with a line that describes it."""
+    return {name: str(inspect.getdoc(draw)).partition("\n")[0] for name, draw in all_figures().items()}
+
+
+def checked_kind(kind: str) -> str:
+    """Return the name of a figure; raise UnknownNameError if there is none of this name."""
+    known = all_figures()
+    if kind not in known:
+        raise UnknownNameError("kind of plot", kind, known)
+    return kind
+
+
+def plot(
+    results: Results | Run,
+    kind: str = "regret",
+    *,
+    measure: str | None = None,
+    axes: str = "linear",
+    level: float = 0.95,
+    agent: str | None = None,
+    world: str | None = None,
+    run: int = 0,
+) -> Figure:
+    """Draw one figure of a study, or the regret of one run; ``figure.savefig(path)`` writes it.
+
+    Parameters
+    ----------
+    results
+        The results of a study. Or a run: then its regrets along the episodes are drawn, or its costs if the true model
+        is not known, and the other settings must be left out.
+    kind
+        ``regret`` along the episodes; ``growth`` across a swept setting; ``causes`` of the epochs in which regret was
+        paid; ``grid``: what an agent has learnt, and its visits.
+    measure, axes, level
+        For regret: ``regret``, ``gap_regret`` or ``steps`` (of each episode), ``linear`` or ``log`` axes, and the level
+        of the intervals (also for growth). Without a measure it is the realised regret, on logarithmic axes the gap
+        regret.
+    agent, world
+        For a grid: which ones; by default the learner with the least mean regret in the first grid.
+    run
+        For causes and grids: which run, counted from 0.
+
+    Raises
+    ------
+    SettingError
+        If a setting is given that this kind of figure does not have.
+    """
+    from goalward.learning.run import Run
+    from goalward.results.results import Results
+
+    settings = {"measure": measure, "axes": axes, "level": level, "agent": agent, "world": world, "run": run}
+    defaults = inspect.signature(plot).parameters
+    changed = [name for name, value in settings.items() if value != defaults[name].default]
+    if isinstance(results, Run):
+        from goalward.figures.regret import curve_figure
+
+        if changed or kind != "regret":
+            raise SettingError("a single run is drawn in one way: leave out kind, measure, axes, agent, world and run")
+        return curve_figure(results, f"{results.agent.name}: {len(results.costs):,} episodes, seed {results.seed}")
+    if not isinstance(results, Results):
+        raise SettingError(
+            f"plot takes results, as gw.run and gw.open_results return them, or a run of gw.learn; this is {results!r}"
+        )
+    draw = all_figures()[checked_kind(kind)]
+    taken = [name for name in inspect.signature(draw).parameters if name in settings]
+    for name in changed:
+        if name not in taken:
+            raise SettingError(f"a figure of kind {kind} has no setting {name}; it takes {', '.join(taken)}")
+    return draw(results, **{name: settings[name] for name in taken})

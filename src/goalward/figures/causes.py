@@ -1,4 +1,4 @@
-"""What ended the epochs in which an agent paid its regret."""
+"""What ended the epochs in which an agent paid its regret. Epochs are not stored, so runs are repeated."""
 
 from __future__ import annotations
 
@@ -10,20 +10,50 @@ from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from goalward.errors import SettingError
+from goalward.figures import figure
 from goalward.figures.drawing import caveat_handles, finish_axes, new_figure
 from goalward.figures.styles import COLOURS
+from goalward.figures.symbols import cause_name, marked
 from goalward.formatting import mathtext
+from goalward.long_work import phase
+from goalward.results.results import Results, world_name
+from goalward.ssp.model import SSP
+from goalward.studies.factory import make_world
+from goalward.studies.rerun import regret_by_cause, rerun
 
-__all__ = ["causes_figure"]
+__all__ = ["causes_figure", "draw_shares"]
 
 SMALLEST_SHARE = 0.005
 HATCHES = ("", "//", "..", "xx", "\\\\", "--", "++")
 
 
-def causes_figure(
+@figure("causes")
+def causes_figure(results: Results, run: int = 0) -> Figure:
+    """Draw which causes ended the epochs in which regret was paid."""
+    design = results.design
+    cells = [cell.cell for cell in results.cells if run in cell.runs] or design.cells
+    # In continuous worlds V* is not known, and without it there is no regret.
+    cells = [cell for cell in cells if isinstance(make_world(design.spec(cell, run).world, results.attachments), SSP)]
+    if not cells:
+        worlds = ", ".join(dict.fromkeys(cell.world.label for cell in design.cells))
+        raise SettingError(f"causes are shares of the regret, and V* is not known in {worlds}; choose another kind")
+    regrets: dict[str, dict[str, dict[str, float]]] = {}
+    with phase("repeating runs to find out what ended their epochs", len(cells), "runs") as progress:
+        for done, cell in enumerate(cells):
+            progress.advance(done)
+            causes: dict[str, float] = {}
+            for ended, regret in regret_by_cause(*rerun(results.stored_spec(cell, run), results.attachments)).items():
+                causes[cause_name(ended)] = causes.get(cause_name(ended), 0.0) + regret
+            label = marked(cell.agent.label, results.caveats())
+            regrets.setdefault(world_name(design, cell), {})[label] = causes
+    return draw_shares(regrets, results.caveats())
+
+
+def draw_shares(
     worlds: Mapping[str, Mapping[str, Mapping[str, float]]], caveats: Mapping[str, str] | None = None
 ) -> Figure:
-    """Draw which causes ended the epochs in which regret was paid, as shares; the regret stands beside each bar.
+    """Draw the share of each cause as a bar for each agent, with the total regret beside it.
 
     ``worlds[world][agent][cause]`` is a regret; `caveats` go below the legend.
     """

@@ -1,4 +1,4 @@
-"""How figures look and how they are saved: plain axes, files without dates. Colours are those of `agent_styles`."""
+"""How figures look and how they are saved: plain axes, and the same bytes for the same figure."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def finish_axes(axes: Axes) -> None:
 
 
 def caveat_handles(caveats: Mapping[str, str]) -> list[Line2D]:
-    """Return the lines of a legend that say what is behind the marks at the agents' names."""
+    """Return the legend entries that explain the asterisks at the agents' names."""
     return [Line2D([], [], linestyle="none", label=mathtext(f"* {text}")) for text in dict.fromkeys(caveats.values())]
 
 
@@ -69,48 +69,38 @@ def grouped_ticks() -> FuncFormatter:
 
 
 def grouped(value: float, _: int | None = None) -> str:
-    """Write the number at a tick; a function of the module, so that figures can be pickled."""
+    """Write the number at a tick. Figures can be pickled because this is a function of the module."""
     return f"{value:,.10g}"
 
 
 def figure_files(path: Path) -> list[Path]:
-    """Return the files that a name asks for: itself if its ending is a format, three files if it has no ending."""
+    """Return the files to write for a name: the name itself, or one file per default format if it has no ending."""
+    picture_file(path)
+    return [path] if path.suffix else [path.with_name(f"{path.name}.{ending}") for ending in FORMATS]
+
+
+def picture_file(path: Path) -> Path:
+    """Return the path of one picture; raise SettingError if its ending is not that of a format."""
     check_not_folder(path)
-    ending = path.suffix.removeprefix(".").lower()
-    if not ending:
-        return [path.with_name(f"{path.name}.{each}") for each in FORMATS]
-    if ending not in (*FORMATS, *MORE_FORMATS):
-        known = ", ".join(f".{each}" for each in (*FORMATS, *MORE_FORMATS))
+    if path.suffix and path.suffix.removeprefix(".").lower() not in (*FORMATS, *MORE_FORMATS):
+        known = ", ".join(f".{ending}" for ending in (*FORMATS, *MORE_FORMATS))
         raise SettingError(
             f"{path}: figures are not written as {path.suffix}; the ending must be one of {known}."
             f" Without an ending, {', '.join(FORMATS)} are written"
         )
-    return [path]
-
-
-def picture_file(path: Path) -> Path:
-    """Return where one picture is to be written; raise SettingError if its ending is not that of a format."""
-    return figure_files(path)[0] if path.suffix else path
-
-
-def save_picture(figure: Figure, path: Path) -> None:
-    """Write a figure in the format of the file's ending; without an ending as PNG."""
-    form = picture_file(path).suffix.removeprefix(".").lower() or "png"
-    with writing(path), replacing(path) as file:
-        figure.savefig(file, format=form)
+    return path
 
 
 def add_legend(figure: Figure, handles: Sequence[Artist], **options: Any) -> None:
-    """Put a legend below the panels: in as many columns as the figure has room for, long labels on several lines.
+    """Put a legend below the panels, in as many columns as fit, with long labels on several lines.
 
     The figure grows by the height of the legend, so that the panels keep theirs.
     """
     width, height = figure.get_size_inches()
-    most = max(MOST_COLUMNS, 1)
     longest = int((width - 1.0) / INCHES_PER_CHARACTER)
     for handle in handles:
         handle.set_label(textwrap.fill(str(handle.get_label()), longest, break_on_hyphens=False))
-    for columns in range(min(len(handles), most), 0, -1):
+    for columns in range(min(len(handles), MOST_COLUMNS), 0, -1):
         legend = figure.legend(
             handles=handles, loc="outside lower center", ncols=columns, frameon=False, handlelength=3.2, **options
         )
@@ -122,12 +112,12 @@ def add_legend(figure: Figure, handles: Sequence[Artist], **options: Any) -> Non
 
 
 def save_figure(figure: Figure, files: Iterable[Path]) -> None:
-    """Write a figure to files in the formats of their endings; the same figure gives the same bytes."""
+    """Write a figure to files in the formats of their endings, or as PNG without one."""
     # The layout takes longer than the drawing and is the same for all formats.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     for path in files:
-        form = path.suffix.removeprefix(".").lower()
+        form = path.suffix.removeprefix(".").lower() or "png"
         options: dict[str, Any] = {}
         if form in MORE_FORMATS:
             options["pil_kwargs"] = {"quality": 95}
@@ -137,3 +127,8 @@ def save_figure(figure: Figure, files: Iterable[Path]) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             with replacing(path) as file:
                 figure.savefig(file, format=form, **options)
+
+
+def save_picture(figure: Figure, path: Path) -> None:
+    """Write a figure to one file."""
+    save_figure(figure, [picture_file(path)])

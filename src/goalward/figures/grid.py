@@ -1,12 +1,15 @@
-"""A grid as a figure: values as colours and numbers, actions as arrows.
+"""Grids as figures: values as colours and numbers, actions as arrows.
+
+`grid_figure` shows a solution, `plan_figure` the last plan of an agent beside its visits.
 
 Viridis reads the same with every kind of colour vision. Walls, dead ends, start and goal differ in lightness and sign
-as well as in hue. What is written in a cell depends on its size: value and arrow up to 40 cells a side, the arrow alone
-up to 100, the colour alone beyond.
+as well as in hue. What is written in a cell depends on the size of the grid: value and arrow up to 40 cells a side, the
+arrow alone up to 100, only the colour beyond.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,13 +25,26 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from goalward.arrays import Floats, Int32s, Int64s
+from goalward.continuous.task import GoalTask
+from goalward.errors import SettingError, UnknownNameError
+from goalward.figures import figure
+from goalward.figures.regret import curve_figure
 from goalward.figures.symbols import UNICODE, action_marks
 from goalward.figures.terminal_grid import MAYBE, NEVER, ground_meanings, has_walls, layout_of, maybe_states
-from goalward.formatting import mathtext, number
+from goalward.formatting import mathtext, number, short_count
+from goalward.learning.replay import Frame, Replay
+from goalward.learning.run import Run
+from goalward.results.results import CellResults, Results
 from goalward.ssp.layout import GridLayout
 from goalward.ssp.model import SSP
+from goalward.studies.design import Cell
+from goalward.studies.factory import make_world
+from goalward.studies.rerun import Final, final_plan, rerun, visits
 
-__all__ = ["GridPanel", "action_shares", "grid_figure", "ink_colours", "legend_entries"]
+__all__ = ["GridPanel", "frame_plan", "grid_figure", "ink_colours", "learnt_figure", "plan_figure", "run_figure"]
+
+BASELINES = ("optimal", "uniform")
+"""Agents that do not learn."""
 
 MOST_CELLS_WITH_VALUES = 40
 MOST_CELLS_WITH_ARROWS = 100
@@ -108,8 +124,8 @@ class GridPanel:
 
     def hatch(self, cells: Sequence[int], pattern: str) -> None:
         """Rule some cells with a pattern, above their colours."""
-        places = [divmod(cell, self.layout.columns) for cell in cells]
-        corners = [[(x - 0.5, y - 0.5), (x + 0.5, y - 0.5), (x + 0.5, y + 0.5), (x - 0.5, y + 0.5)] for y, x in places]
+        centres = [divmod(cell, self.layout.columns) for cell in cells]
+        corners = [[(x - 0.5, y - 0.5), (x + 0.5, y - 0.5), (x + 0.5, y + 0.5), (x - 0.5, y + 0.5)] for y, x in centres]
         self.axes.add_collection(
             PolyCollection(
                 corners, facecolors="none", edgecolors=[HATCH_INK], hatch=pattern, linewidths=0.0, zorder=1.5
@@ -157,11 +173,11 @@ class GridPanel:
         if not self.has_texts:
             return
         points = min(13.0, 72.0 * self.inches * 1.35 / max(4, *map(len, texts)))
-        for x, y, text, colour, middle in zip(*self.places(), texts, colours, alone, strict=True):
+        for x, y, text, colour, middle in zip(*self.centres(), texts, colours, alone, strict=True):
             lift, scale = (0.0, 1.6) if middle else (0.16, 1.0)
             self.axes.text(x, y - lift, text, ha="center", va="center", fontsize=scale * points, color=colour)
 
-    def places(self) -> tuple[Int32s, Int32s]:
+    def centres(self) -> tuple[Int32s, Int32s]:
         """Return the column (x) and the row (y) of every state."""
         return self.layout.cells % self.layout.columns, self.layout.cells // self.layout.columns
 
@@ -174,7 +190,7 @@ class GridPanel:
             return
         names = [self.world.action_name(action).lower() for action in range(self.world.actions)]
         offset, length = (0.2, 0.4) if self.has_texts else (0.0, 0.7)
-        x, y = self.places()
+        x, y = self.centres()
         if all(name in STEPS for name in names):
             steps = np.array([STEPS[name] for name in names])
             several = np.count_nonzero(shares, axis=1) > 1
@@ -203,7 +219,7 @@ class GridPanel:
         """Mark the goals and the start, the latter in a corner of its cell if the cell has room."""
         points = 72.0 * self.inches
         corner = 0.34 if points > 20.0 else 0.0
-        x, y = self.places()
+        x, y = self.centres()
         start = self.world.initial_state
         size = min(max(0.2 * points, 6.0), 10.0)
         self.axes.plot(x[[start]] - corner, y[[start]] + corner, markersize=size, **START_MARK)
@@ -258,7 +274,7 @@ def ink_colours(image: AxesImage, values: Floats) -> NDArray[np.str_]:
 def hatched_grounds(world: SSP) -> dict[str, tuple[str, str]]:
     """Return the pattern and the meaning of each character of a map that has a price of its own."""
     meanings = {mark: text for mark, text in ground_meanings(world).items() if mark not in ORDINARY}
-    return {mark: (HATCHES[place % len(HATCHES)], text) for place, (mark, text) in enumerate(meanings.items())}
+    return {mark: (HATCHES[index % len(HATCHES)], text) for index, (mark, text) in enumerate(meanings.items())}
 
 
 def legend_entries(ssp: SSP, values: Floats | None, shares: Floats | None = None) -> list[Line2D | Patch]:
@@ -282,3 +298,124 @@ def legend_entries(ssp: SSP, values: Floats | None, shares: Floats | None = None
         arrows: dict[str, Any] = {"marker": "$\u2194$", "color": INK, "linestyle": "none"}
         entries.append(Line2D([], [], markersize=14.0, label="one of these actions at random", **arrows))
     return entries
+
+
+def plan_figure(world: SSP, final: Final | None, visits: Int64s, title: str = "") -> Figure:
+    """Draw two grids: what the agent would do and expects at the end of a run, and its visits.
+
+    Only what the agent has is drawn: cells have a value if the agent estimates values, and several arrows where it
+    chooses among several actions. The arrows of the second grid are the actions played most often.
+
+    Parameters
+    ----------
+    final
+        What the agent would do; None if the run kept no plan.
+    visits
+        ``visits[s, a]``: how often each pair was played.
+    """
+    layout = layout_of(world)
+    inches = min(1.1, 8.0 / max(layout.rows, layout.columns))
+    width, height = layout.columns * inches, layout.rows * inches
+    figure = Figure(figsize=(2 * width + 4.2, max(height, 1.6) + 1.7), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2)
+
+    values, shares = (None, None) if final is None else (final.values, final.shares)
+    panel = GridPanel(left, world, inches, plan_title(final))
+    nothing = np.full(world.states, np.nan)
+    if values is not None:
+        image = panel.draw_values(values)
+        figure.colorbar(image, ax=left, shrink=0.8, label="expected cost to the goal")
+    else:
+        image = panel.colour_cells(nothing, vmin=0.0, vmax=1.0)
+    if shares is not None:
+        panel.draw_actions(shares, ink_colours(image, nothing if values is None else values))
+
+    panel = GridPanel(right, world, inches, "visits and most frequent action")
+    total = visits.sum(axis=1).astype(np.float64)
+    image = panel.draw_counts(total, [short_count(int(count)) for count in total])
+    frequent = action_shares(np.where(total > 0, visits.argmax(axis=1), -1), world.actions)
+    panel.draw_actions(frequent, ink_colours(image, np.where(total > 0, total, np.nan)))
+    figure.colorbar(image, ax=right, shrink=0.8, label="visits")
+
+    handles = legend_entries(world, values, shares)
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, borderpad=0.2)
+    figure.suptitle(mathtext(title))
+    return figure
+
+
+def plan_title(final: Final | None) -> str:
+    if final is None:
+        return "the agent made no plan"
+    if final.values is None:
+        return "the last plan: action\n(the agent estimates no costs)"
+    return "the last plan: expected cost and action"
+
+
+def run_figure(world: SSP, run: Run, replay: Replay, title: str) -> Figure:
+    """Draw a run in a world from its replay."""
+    if world.layout is None:
+        return curve_figure(run, title)
+    return plan_figure(world, frame_plan(replay.frames[-1]), visits_of(replay), title)
+
+
+def frame_plan(frame: Frame) -> Final:
+    """Return what an agent would do and expects at a frame; ties are shared out."""
+    shares = frame.shares
+    if shares is None:
+        shares = frame.tied / np.maximum(frame.tied.sum(axis=1, keepdims=True), 1)
+    return Final(np.asarray(shares), frame.values)
+
+
+def visits_of(replay: Replay) -> Int64s:
+    """Return how often each pair was played, ``[S, A]``."""
+    S, A = replay.task.costs.shape
+    visits = np.zeros(S * A, dtype=np.int64)
+    for frame in replay.frames:
+        np.add.at(visits, frame.seen // (S + 1), frame.times)
+    return visits.reshape(S, A)
+
+
+@figure("grid")
+def learnt_figure(results: Results, agent: str | None = None, world: str | None = None, run: int = 0) -> Figure:
+    """Draw what an agent has learnt on a grid: its last plan, and its visits.
+
+    The default is the learner with the least mean regret in the first grid of the study.
+    """
+    cell = chosen_cell(results, agent, world, run)
+    if not is_grid(results, cell, run):
+        raise SettingError(f"{cell.world.label} is not a grid and cannot be drawn; choose another with --world")
+    model, repeated = rerun(results.stored_spec(cell, run), results.attachments)
+    title = f"{cell.agent.label} in {cell.world.label}, run {run}: {cell.episodes:,} episodes"
+    title += "".join(f"\n{text}" for label, text in results.caveats().items() if label == cell.agent.label)
+    return plan_figure(model, final_plan(repeated), visits(model, repeated), title)
+
+
+def chosen_cell(results: Results, agent: str | None, world: str | None, run: int) -> Cell:
+    """Return the cell of an agent in a world; None stands for the defaults of `learnt_figure`."""
+    design = results.design
+    worlds = {cell.world.label: cell for cell in design.cells}
+    if world is None:
+        grids = (label for label, cell in worlds.items() if is_grid(results, cell, run))
+        world = next(grids, next(iter(worlds)))
+    elif world not in worlds:
+        raise UnknownNameError(f"world of {design.name}", world, worlds)
+    agents = {cell.cell.agent.label: cell for cell in results.cells if cell.cell.world.label == world}
+    if agent is None:
+        agent = min(agents, key=lambda label: rank(agents[label], run))
+    elif agent not in agents:
+        raise UnknownNameError(f"agent of {design.name}", agent, agents)
+    return agents[agent].cell
+
+
+def is_grid(results: Results, cell: Cell, run: int) -> bool:
+    """Return whether the world of a run is a grid."""
+    world: SSP | GoalTask = make_world(results.design.spec(cell, run).world, results.attachments)
+    return isinstance(world, SSP) and world.layout is not None
+
+
+def rank(cell: CellResults, run: int) -> tuple[bool, bool, float]:
+    """Return the sort key of an agent: whether the run is missing, whether it is a baseline, its mean regret."""
+    regrets = cell.finals["gap_regret"][cell.complete]
+    mean = float(regrets.mean()) if len(regrets) else math.inf
+    return run not in cell.runs, cell.cell.agent.identity["name"] in BASELINES, mean

@@ -1,8 +1,8 @@
-"""Regret as curves: along the episodes, as in the paper's figure, and across a sweep.
+"""Regret as curves: along the episodes, as in the paper's figure, across a sweep, and of one run.
 
-There is one panel for each world and one line for each agent: the mean over runs, with a band of pointwise t-intervals.
-A run that was cut off has no regret after its end, and the mean of the other runs would be too small. So the line ends
-where the first run ends, with a cross.
+Along the episodes there is one panel per world and one line per agent: the mean over runs, with a band of pointwise
+t-intervals. A truncated run has no regret after its end, and the mean of the other runs would be biased low. So the
+line ends where the first run ends, with a cross.
 """
 
 from __future__ import annotations
@@ -17,30 +17,34 @@ from matplotlib.lines import Line2D
 
 from goalward.arrays import Floats
 from goalward.errors import SettingError
+from goalward.figures import figure
 from goalward.figures.drawing import add_legend, caveat_handles, finish_axes, grouped_ticks, new_figure
 from goalward.figures.styles import LineStyle, agent_styles
 from goalward.figures.symbols import marked
 from goalward.formatting import mathtext
+from goalward.learning.run import Run
 from goalward.results.curves import band, regime_of, runs_text
-from goalward.results.results import CellResults, Results
-from goalward.results.summary import SweepRow
-from goalward.statistics import mean_interval
+from goalward.results.results import CURVES, CellResults, Results, checked_measure
+from goalward.results.summary import SweepRow, sweep_rows
+from goalward.statistics import checked_level, mean_interval
 
-__all__ = ["growth_figure", "regret_figure"]
+__all__ = ["curve_figure", "growth_figure", "regret_figure"]
 
 AXES = ("linear", "log")
 MEASURE_NAMES = {"regret": "regret", "gap_regret": "sum of optimality gaps", "steps": "steps of the episode"}
 
 
+@figure("regret")
 def regret_figure(results: Results, measure: str | None = None, axes: str = "linear", level: float = 0.95) -> Figure:
-    """Draw the regret of every agent in every world.
+    """Draw the regret of every agent in every world along the episodes.
 
-    Without a measure, logarithmic axes have the gap regret: realised regret falls below zero by luck, and its logarithm
-    makes a comb.
+    The default measure on logarithmic axes is the gap regret: realised regret can fall below zero by chance, where its
+    logarithm has gaps.
     """
     if axes not in AXES:
         raise SettingError(f"axes is {axes!r}; it must be one of {', '.join(AXES)}")
-    measure = measure or ("gap_regret" if axes == "log" else "regret")
+    checked_level(level)
+    measure = checked_measure(measure or ("gap_regret" if axes == "log" else "regret"), CURVES)
     worlds = results.worlds()
     styles = agent_styles(results.algorithms().items())
     columns = min(len(worlds), 3)
@@ -81,7 +85,8 @@ def draw_panel(
             continue
         if axes == "log":
             # In the first episodes intervals reach below zero, which a logarithmic axis cannot show.
-            points, mean, reach = (each[points >= log_start(points)] for each in (points, mean, reach))
+            shown = points >= log_start(points)
+            points, mean, reach = points[shown], mean[shown], reach[shown]
         low = np.maximum(mean - reach, 1e-3 * np.abs(mean)) if axes == "log" else mean - reach
         panel.fill_between(points, low, mean + reach, color=style.colour, alpha=0.2, linewidth=0)
         marks = marked_points(points, number, len(cells), axes)
@@ -138,7 +143,7 @@ def marked_points(points: Floats, number: int, lines: int, axes: str) -> list[in
     shares = (np.arange(5) + (number + 0.5) / lines) / 5.0
     first, last = points[0], points[-1]
     wanted = first * (last / first) ** shares if axes == "log" else last * shares
-    return [int(place) for place in np.unique(np.searchsorted(points, wanted).clip(max=len(points) - 1))]
+    return [int(index) for index in np.unique(np.searchsorted(points, wanted).clip(max=len(points) - 1))]
 
 
 def legend_line(label: str, style: LineStyle) -> Line2D:
@@ -146,8 +151,10 @@ def legend_line(label: str, style: LineStyle) -> Line2D:
     return Line2D([], [], linewidth=1.8, markersize=5, label=mathtext(label), **look)
 
 
-def growth_figure(results: Results, sweeps: list[SweepRow], level: float = 0.95) -> Figure:
+@figure("growth")
+def growth_figure(results: Results, level: float = 0.95) -> Figure:
     """Draw the final gap regret against a swept setting of the world, with the fitted powers."""
+    sweeps = sweep_rows(results, checked_level(level))
     if not sweeps:
         raise SettingError("the study sweeps no numeric setting of a world; growth has nothing to show")
     groups = list(dict.fromkeys((row.world, row.setting) for row in sweeps))
@@ -179,13 +186,13 @@ def draw_growth(panel: Axes, row: SweepRow, style: LineStyle, level: float, labe
     """Draw every run as a dot, the geometric means with their intervals, and the fitted power."""
     x = np.array(row.values)
     logs = [np.log(finals[finals > 0.0]) for finals in row.finals]
-    intervals = [mean_interval(each, level) for each in logs]
+    intervals = [mean_interval(values, level) for values in logs]
     means = np.exp([interval.value for interval in intervals])
     reaches = np.array(
         [[mean - np.exp(i.low), np.exp(i.high) - mean] for mean, i in zip(means, intervals, strict=True)]
     ).T
-    for value, each in zip(x, logs, strict=True):
-        panel.plot(np.full(len(each), value), np.exp(each), ".", color=style.colour, alpha=0.35, markersize=4)
+    for setting, values in zip(x, logs, strict=True):
+        panel.plot(np.full(len(values), setting), np.exp(values), ".", color=style.colour, alpha=0.35, markersize=4)
     fitted = row.exponent.value
     slope = "" if math.isnan(fitted) else f": exponent {fitted:.2f} ± {row.exponent.half_width:.2f}"
     panel.errorbar(
@@ -195,7 +202,35 @@ def draw_growth(panel: Axes, row: SweepRow, style: LineStyle, level: float, labe
     if math.isnan(fitted):
         return
     # Settings without runs do not count for the height of the line.
-    known = np.array([len(each) > 0 for each in logs])
+    known = np.array([len(values) > 0 for values in logs])
     heights = np.log(means[known]) - fitted * np.log(x[known])
-    at_one = np.exp(np.average(heights, weights=[len(each) for each in logs if len(each)]))
+    at_one = np.exp(np.average(heights, weights=[len(values) for values in logs if len(values)]))
     panel.plot(x, at_one * x**fitted, color=style.colour, linestyle=style.dashes, linewidth=1.2)
+
+
+def curve_figure(run: Run, title: str) -> Figure:
+    """Draw both regrets of a run along its episodes; without a model, the costs of the episodes and their average."""
+    style = agent_styles([(run.agent.name, run.agent.name)])[run.agent.name]
+    thin: dict[str, Any] = {"color": style.colour, "linewidth": 0.9, "alpha": 0.55}
+    thick: dict[str, Any] = {"color": style.colour, "linewidth": 2.0}
+    figure = new_figure(6.4, 4.0)
+    axes = figure.subplots()
+    episodes = np.arange(1, len(run.costs) + 1)
+    if run.has_model:
+        axes.plot(episodes, run.regret, label="realised regret", **thin)
+        axes.plot(episodes, run.gap_regret, label="gap regret", **thick)
+        axes.set_ylabel("regret, one run")
+    else:
+        axes.plot(episodes, run.costs, label="cost of the episode", **thin)
+        axes.plot(episodes, np.cumsum(run.costs) / episodes, label="average so far", **thick)
+        axes.set_ylabel("cost, one run")
+    axes.set_xlabel("episode")
+    axes.set_xlim(left=0.0)
+    if axes.dataLim.ymin >= 0.0:
+        axes.set_ylim(bottom=0.0)
+    axes.xaxis.set_major_formatter(grouped_ticks())
+    axes.yaxis.set_major_formatter(grouped_ticks())
+    axes.set_title(mathtext(title))
+    axes.legend(frameon=False)
+    finish_axes(axes)
+    return figure

@@ -1,4 +1,4 @@
-"""A grid as text: values and arrows in boxes if they fit a line, bare arrows if those fit."""
+"""A grid as text: values and arrows in boxes where they fit into the terminal, otherwise only arrows."""
 
 from __future__ import annotations
 
@@ -30,29 +30,19 @@ def layout_of(ssp: SSP) -> GridLayout:
     return ssp.layout
 
 
-def grid_text(
-    ssp: SSP,
-    values: Floats,
-    policy: Int64s,
-    *,
-    width: int = 100,
-    glyphs: Glyphs = UNICODE,
-) -> str | None:
-    """Draw the value and the action of every state in its cell.
+def grid_text(ssp: SSP, values: Floats, policy: Int64s, *, width: int = 100, glyphs: Glyphs = UNICODE) -> str | None:
+    """Return a picture with the value and the action of every state in its cell, and its legend.
+
+    None if not even arrows fit.
 
     Parameters
     ----------
     values, policy
         One number and one action for each state; the action -1 stands for none.
     width
-        How many characters fit a line.
+        The number of characters in a line.
     glyphs
         The characters to draw with: `UNICODE` or `ASCII`.
-
-    Returns
-    -------
-    str or None
-        The picture and its legend, or None if not even bare arrows fit.
     """
     layout = layout_of(ssp)
     if layout.columns > width or layout.rows > MOST_ROWS:
@@ -60,16 +50,22 @@ def grid_text(
     marks = [*action_marks(ssp, glyphs), " "]
     maybe = maybe_states(ssp, values)
     actions = ["?" if possible else marks[action] for action, possible in zip(policy, maybe, strict=True)]
-    gives_up = f"   {marks[ssp.give_up]} {GIVE_UP}" if ssp.give_up is not None and ssp.give_up in policy else ""
+    entries = [f"{glyphs.wall} wall"] if has_walls(layout) else []
+    lost = {"?": MAYBE} if maybe.any() else {}
+    lost |= {"": NEVER} if (np.isinf(values) & ~maybe).any() else {}
+    gives_up = [f"{marks[ssp.give_up]} {GIVE_UP}"] if ssp.give_up is not None and ssp.give_up in policy else []
     cells = boxed_cells(ssp, layout, values, actions, glyphs)
     for padding in (" ", ""):
         if layout.columns * (len(cells[0][0]) + 2 * len(padding) + 1) + 1 <= width:
-            legend = boxed_legend(layout, values, maybe, glyphs) + gives_up
-            return "\n".join([draw_boxes(cells, padding, glyphs), legend, *wind_text(layout)])
-    bare = bare_cells(ssp, layout, actions, glyphs)
-    gap = " " if 2 * layout.columns - 1 <= width else ""
-    legend = bare_legend(layout, policy, maybe, glyphs) + gives_up
-    return "\n".join([*(gap.join(row) for row in bare), legend, *wind_text(layout)])
+            lines = [draw_boxes(cells, padding, glyphs)]
+            entries = [f"{glyphs.start} start", *entries]
+            entries += [" ".join(filter(None, (glyphs.infinity, mark, text))) for mark, text in lost.items()]
+            break
+    else:
+        gap = " " if 2 * layout.columns - 1 <= width else ""
+        lines = [gap.join(row) for row in bare_cells(ssp, layout, actions, glyphs)]
+        entries = ["S start", "G goal", *entries, *(f"{mark or 'x'} {text}" for mark, text in lost.items())]
+    return "\n".join([*lines, "   ".join([*entries, *gives_up]), *wind_text(layout)])
 
 
 def maybe_states(ssp: SSP, values: Floats) -> Bools:
@@ -79,7 +75,7 @@ def maybe_states(ssp: SSP, values: Floats) -> Bools:
 
 
 def ground_text(ssp: SSP, width: int = 100) -> str | None:
-    """Draw the map that a grid was read from, with what its characters mean in the model; None if there is none."""
+    """Return the map that a grid was read from and the meaning of its characters; None if there is none that fits."""
     layout = layout_of(ssp)
     if layout.ground is None or layout.columns > width or layout.rows > MOST_ROWS:
         return None
@@ -92,7 +88,7 @@ def ground_text(ssp: SSP, width: int = 100) -> str | None:
 
 
 def ground_meanings(ssp: SSP) -> dict[str, str]:
-    """Return what each character of a map means in the model; nothing for a grid that was not read from a map."""
+    """Return the meaning of each character of a map; empty for a grid that was not read from a map."""
     layout = layout_of(ssp)
     if layout.ground is None:
         return {}
@@ -111,7 +107,7 @@ def step_costs(ssp: SSP) -> Floats:
 
 
 def cost_range(costs: Floats) -> str:
-    """Return the smallest and the largest of the finite costs as text; empty if there is none."""
+    """Return the smallest and the largest finite cost as text; empty if there is none."""
     real = np.unique(costs[np.isfinite(costs)])
     return " to ".join(number(cost, 5) for cost in real[[0, -1][: len(real)]])
 
@@ -143,32 +139,10 @@ def draw_boxes(cells: Cells, padding: str, glyphs: Glyphs) -> str:
     return "\n".join([top, f"\n{middle}\n".join(rows), bottom])
 
 
-def boxed_legend(layout: GridLayout, values: Floats, maybe: Bools, glyphs: Glyphs) -> str:
-    entries = [f"{glyphs.start} start"]
-    if has_walls(layout):
-        entries.append(f"{glyphs.wall} wall")
-    if maybe.any():
-        entries.append(f"{glyphs.infinity} ? {MAYBE}")
-    if (np.isinf(values) & ~maybe).any():
-        entries.append(f"{glyphs.infinity} {NEVER}")
-    return "   ".join(entries)
-
-
 def bare_cells(ssp: SSP, layout: GridLayout, actions: list[str], glyphs: Glyphs) -> Cells:
     states = ["x" if action == " " else action for action in actions]
     states[ssp.initial_state] = "S"
     return arrange(layout, states, "G", glyphs.wall)
-
-
-def bare_legend(layout: GridLayout, policy: Int64s, maybe: Bools, glyphs: Glyphs) -> str:
-    entries = ["S start", "G goal"]
-    if has_walls(layout):
-        entries.append(f"{glyphs.wall} wall")
-    if maybe.any():
-        entries.append(f"? {MAYBE}")
-    if ((policy < 0) & ~maybe).any():
-        entries.append(f"x {NEVER}")
-    return "   ".join(entries)
 
 
 def wind_text(layout: GridLayout) -> list[str]:

@@ -1,8 +1,8 @@
-"""A page: one HTML file with everything in it, which opens from disk and asks nobody for anything.
+"""A page: one HTML file with everything in it, which opens from disk and requests nothing.
 
-The files of ``scripts/`` and ``style.css`` are written into the page. Its security policy allows these very texts, by
-their hashes, and nothing else: neither other scripts nor any request. A page of `goalward watch --live` may
-ask the server that it comes from.
+The scripts in ``scripts/`` and ``style.css`` are written into the page, with one JSON document and one packed block of
+numbers. The security policy allows exactly these texts, by their hashes: no other script, no request. Only a page of
+`goalward watch --live` may talk to the server that it comes from.
 """
 
 from __future__ import annotations
@@ -10,37 +10,105 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import json
+import posixpath
 import re
 import webbrowser
+import zlib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from goalward import agents
 from goalward.errors import SettingError
+from goalward.figures.symbols import UNICODE
 from goalward.files import write_bytes
-from goalward.formatting import visible
-from goalward.pages.page_data import Block, script_json
-from goalward.pages.page_words import words_html
+from goalward.formatting import finite, visible
+from goalward.registry import summary
+from goalward.ssp.give_up import GIVE_UP
 
-__all__ = ["Page", "check_place", "show_file"]
+__all__ = ["Block", "Page", "check_page_path", "script_json", "show_file"]
 
-# In the order in which they need each other.
-SHARED = ("elements", "numbers", "colours", "page_data", "address", "chart", "page")
-WATCH = ("scale_bar", "replay", "planner", "places", "world_map", "cell", "layers", "what_if", "watch")
-PLANES = ("scale_bar", "plane", "watch_planes")
-MODULES = {
-    kind: (*(f"shared/{name}" for name in SHARED), *(f"{folder}/{name}" for name in names))
-    for kind, folder, names in (
-        ("watch", "watch", WATCH),
-        ("planes", "watch", PLANES),
-        ("report", "report", ("report",)),
-    )
-}
-IMPORT = re.compile(r"^import .*?;\n", flags=re.MULTILINE | re.DOTALL)
+SCRIPTS = {"watch": "watch/watch.js", "planes": "watch/watch_planes.js", "report": "report/report.js"}
+"""The script of each kind of page; it imports the others."""
+IMPORT = re.compile(r'^import [^;]*? from "([^"]+)";\n', flags=re.MULTILINE)
 EXPORT = re.compile(r"^export ", flags=re.MULTILINE)
 FRAME_HEIGHT = 860
+TYPES = {"f8": "<f8", "f4": "<f4", "u4": "<u4", "i4": "<i4", "u2": "<u2", "u1": "u1"}
+ALIGNMENT = 8
+ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+COMMON_WORDS = {
+    "step": "one action: it costs something, and chance has a say in where it leads",
+    "episode": "one trip from the start to the goal; then the next one begins at the start",
+    "plan": "the action that the agent intends in every state: the arrows",
+    "value": "the cost that the agent expects from a state to the goal. It learns: at first this is a guess",
+}
+WORDS = {
+    "watch": COMMON_WORDS
+    | {
+        "epoch": "the time in which the agent follows one plan. Then it makes a new one from everything it has seen",
+        "regret": "what the agent has paid so far beyond the best policy, which knows the world: the price of learning."
+        " It grows fast at first, and then hardly any more",
+        "gap regret": "regret without the effect of chance: the sum of what each action loses on average. Realised"
+        " regret includes chance, and can even fall",
+        "same luck": "both agents use the same random numbers: as long as they act alike, the same happens to them",
+        "uncertainty": "how little the agent knows about the effects of its actions. It falls where the agent has been",
+    },
+    "planes": COMMON_WORDS | {"state": "where the agent is, by its coordinates; a curve is one episode, step by step"},
+}
+"""What the words on a replay mean, for someone who sees one for the first time."""
+
+
+class Block:
+    """The arrays of a page in one block of bytes, which the page carries compressed and in base64.
+
+    In the document, a reference with the type, offset and size stands for an array.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.size = 0
+
+    def put(self, array: ArrayLike, kind: str) -> dict[str, Any]:
+        """Add an array of a type of `TYPES` and return the reference to it."""
+        numbers: NDArray[Any] = np.ascontiguousarray(array, dtype=TYPES[kind])
+        content = numbers.tobytes()
+        offset, padding = self.size, -len(content) % ALIGNMENT
+        self.parts.append(content + b"\0" * padding)
+        self.size += len(content) + padding
+        return {"type": kind, "at": offset, "size": int(numbers.size)}
+
+    def put_integers(self, array: ArrayLike) -> dict[str, Any]:
+        """Add non-negative integers in the smallest type that holds them."""
+        return self.put(array, smallest_integers(array))
+
+    def text(self) -> str:
+        """Return the block, compressed, in base64."""
+        return base64.b64encode(zlib.compress(b"".join(self.parts), 9)).decode("ascii")
+
+
+def smallest_integers(array: ArrayLike) -> str:
+    """Return the smallest type that holds these non-negative integers.
+
+    >>> smallest_integers([0, 255]), smallest_integers([256]), smallest_integers([65536])
+    ('u1', 'u2', 'u4')
+    """
+    largest = int(np.max(array, initial=0))
+    return "u1" if largest < 1 << 8 else "u2" if largest < 1 << 16 else "u4"
+
+
+def script_json(document: Any) -> str:
+    r"""Write plain data as JSON that may stand inside a script element; numbers that are not finite become null.
+
+    >>> print(script_json("</script>"))
+    "\u003c/script\u003e"
+    """
+    return json.dumps(finite(document), allow_nan=False, ensure_ascii=False).translate(ESCAPES)
 
 
 class Page:
@@ -73,9 +141,9 @@ class Page:
 
     def save(self, path: str | Path) -> Path:
         """Write the page to a file and return its path."""
-        place = check_place(Path(path))
-        write_bytes(place, self.html.encode("utf-8"))
-        return place
+        file = check_page_path(Path(path))
+        write_bytes(file, self.html.encode("utf-8"))
+        return file
 
     def open(self, path: str | Path) -> bool:
         """Write the page to a file and show it in a browser; return whether there is one."""
@@ -97,10 +165,10 @@ def show_file(path: Path) -> bool:
     return webbrowser.open(path.resolve().as_uri())
 
 
-def check_place(path: Path) -> Path:
-    """Return where a page is to be written; raise SettingError if its ending is not that of a page."""
+def check_page_path(path: Path) -> Path:
+    """Return the path of a page to write; raise SettingError unless it ends in .html or .htm."""
     if path.suffix.lower() not in (".html", ".htm"):
-        raise SettingError(f"{path}: a page is written as .html; change the ending")
+        raise SettingError(f"{path}: pages are HTML files; use a name that ends in .html")
     return path
 
 
@@ -112,14 +180,42 @@ def asset(name: str) -> str:
 
 @cache
 def script_text(kind: str) -> str:
-    """Return the modules of a kind of page as one: they need not import each other then."""
-    texts = (EXPORT.sub("", IMPORT.sub("", asset(f"scripts/{name}.js"))) for name in MODULES[kind])
-    return "\n".join(text.strip() + "\n" for text in texts)
+    """Return all scripts of a kind of page as one, each after the scripts that it imports."""
+    texts: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        if name not in texts:
+            text = asset(f"scripts/{name}")
+            for imported in IMPORT.findall(text):
+                add(posixpath.normpath(posixpath.join(posixpath.dirname(name), imported)))
+            texts[name] = EXPORT.sub("", IMPORT.sub("", text)).strip() + "\n"
+
+    add(SCRIPTS[kind])
+    return "\n".join(texts.values())
 
 
 def digest(text: str) -> str:
     """Return the hash by which a security policy names a script or a style sheet."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}"
+
+
+def words_html(kind: str, document: Mapping[str, Any]) -> str:
+    """Return the glossary of a page, which unfolds; empty for pages that are not replays."""
+    if kind not in WORDS:
+        return ""
+    entries = dict(WORDS[kind])
+    if len(document["agents"]) < 2:
+        entries.pop("same luck", None)
+    if GIVE_UP in (document.get("world") or {}).get("actionNames", ()):
+        entries[f"{UNICODE.arrows[GIVE_UP]} {GIVE_UP}"] = "return to the start, at a price; the episode continues"
+    known = agents.known()
+    for agent in document["agents"]:
+        if agent["name"] in known:
+            entries[agent["name"]] = summary(agents.find(agent["name"]))
+    rows = "".join(
+        f"<dt>{html.escape(visible(word))}</dt><dd>{html.escape(visible(text))}</dd>" for word, text in entries.items()
+    )
+    return f'<aside class="words"><details><summary>What the words mean</summary><dl>{rows}</dl></details></aside>'
 
 
 TEMPLATE = """\

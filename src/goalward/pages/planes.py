@@ -27,7 +27,7 @@ from goalward.continuous.base import BoxPlan
 from goalward.continuous.box_task import BoxTask
 from goalward.figures.styles import LineStyle, agent_styles
 from goalward.learning.run import Run
-from goalward.pages.page_data import Block
+from goalward.pages.page import Block
 
 __all__ = ["plane_document"]
 
@@ -104,13 +104,13 @@ def path_document(block: Block, run: Run) -> dict[str, Any]:
     ends = np.cumsum(run.steps)
     most = max(FEWEST_POINTS, MOST_POINTS // max(len(ends), 1))
     every: Int64s = np.maximum(1, -(-run.steps // most))
-    kept = [np.arange(end - count, end, step) for end, count, step in zip(ends, run.steps, every, strict=True)]
-    places = np.concatenate([np.empty(0, dtype=np.int64), *kept])
+    kept = [np.arange(end - count, end, n) for end, count, n in zip(ends, run.steps, every, strict=True)]
+    steps = np.concatenate([np.empty(0, dtype=np.int64), *kept])
     return {
         "every": block.put(every, "u4"),
-        "starts": block.put(np.cumsum([0, *(len(part) for part in kept)]), "u4"),
-        "points": block.put(trajectory.states[places], "f4"),
-        "actions": block.put_integers(trajectory.actions[places]),
+        "starts": block.put(np.cumsum([0, *(len(episode) for episode in kept)]), "u4"),
+        "points": block.put(trajectory.states[steps], "f4"),
+        "actions": block.put_integers(trajectory.actions[steps]),
         "last": block.put(trajectory.next_states[ends - 1], "f4"),
     }
 
@@ -122,11 +122,11 @@ def values_document(
     grid = None if not plans else grid_of(plans[0].points)
     if grid is None or any(plan.values is None or plan.points is not plans[0].points for plan in plans):
         return None
-    axes, places = grid
+    axes, indices = grid
     shape = [len(axis) for axis in axes]
     sizes = [math.prod(shape[axis] for axis in plane) for plane in planes]
     every = max(1, math.ceil(len(plans) * sum(sizes) / room))
-    shown = [on_planes(plan, shape, places, planes) for plan in plans[::every]]
+    shown = [on_planes(plan, shape, indices, planes) for plan in plans[::every]]
     return {
         "every": every,
         "axes": [axis.tolist() for axis in axes],
@@ -135,26 +135,26 @@ def values_document(
 
 
 def on_planes(
-    plan: BoxPlan, shape: Sequence[int], places: tuple[Int64s, ...], planes: Sequence[tuple[int, ...]]
+    plan: BoxPlan, shape: Sequence[int], indices: tuple[Int64s, ...], planes: Sequence[tuple[int, ...]]
 ) -> list[Floats]:
     """Return the mean of a plan's values on each plane; NaN where it has none, as in the goal set."""
     values = np.full(shape, np.nan)
-    values[places] = plan.values
+    values[indices] = plan.values
     known = np.isfinite(values)
     filled = np.where(known, values, 0.0)
-    found = []
+    means = []
     for plane in planes:
         hidden = tuple(axis for axis in range(len(shape)) if axis not in plane)
         count = known.sum(axis=hidden)
-        found.append(np.where(count > 0, filled.sum(axis=hidden) / np.maximum(count, 1), np.nan).ravel())
-    return found
+        means.append(np.where(count > 0, filled.sum(axis=hidden) / np.maximum(count, 1), np.nan).ravel())
+    return means
 
 
 def grid_of(points: Floats | None) -> tuple[list[Floats], tuple[Int64s, ...]] | None:
-    """Return the coordinates on each axis and the place of each point on the grid; None if the points form no grid."""
+    """Return the coordinates on each axis and the index of each point on each axis; None if the points form no grid."""
     if points is None or not len(points):
         return None
-    found = [np.unique(points[:, axis], return_inverse=True) for axis in range(points.shape[1])]
-    if math.prod(len(axis) for axis, _ in found) > 4 * len(points):
+    axes = [np.unique(points[:, axis], return_inverse=True) for axis in range(points.shape[1])]
+    if math.prod(len(coordinates) for coordinates, _ in axes) > 4 * len(points):
         return None
-    return [axis for axis, _ in found], tuple(places.astype(np.int64) for _, places in found)
+    return [coordinates for coordinates, _ in axes], tuple(indices.astype(np.int64) for _, indices in axes)

@@ -1,30 +1,48 @@
-"""Runs to be watched: a page on which they are replayed epoch by epoch."""
+"""The page of `goalward watch`: one run, or two side by side, replayed epoch by epoch."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from goalward import __version__
+from goalward.acting.task import Task
+from goalward.agents.base import CAVEAT
+from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
+from goalward.figures.styles import LineStyle, agent_styles
+from goalward.figures.symbols import action_marks
+from goalward.learning.regret import optimum
+from goalward.learning.replay import MOST_MODEL_NUMBERS, Frame, Replay
 from goalward.learning.run import Run
-from goalward.pages.page import Page
-from goalward.pages.page_data import Block
+from goalward.pages.page import Block, Page
 from goalward.pages.planes import plane_document
-from goalward.pages.replay_data import watch_document
+from goalward.planning.solve import solve_all
+from goalward.settings import plain
+from goalward.ssp.layout import state_label
 from goalward.ssp.model import SSP
 from goalward.studies.rerun import kept_run, replay_of
 
-__all__ = ["run_labels", "watch"]
+__all__ = ["agent_document", "run_labels", "watch", "watch_document"]
+
+CURVE_POINTS = 600
+ROUNDING = 1e-9
+MOST_PAGE_NUMBERS = 500_000
+"""How many values and probabilities a page has at most, so that it stays below three megabytes."""
+MOST_STATES_TO_PLAN = 500
+"""In larger worlds the page does not replan."""
+NO_INTEGERS: Int64s = np.empty(0, dtype=np.int64)
 
 
 def watch(*runs: Run, labels: Sequence[str] | None = None, world: str = "") -> Page:
     """Return a page on which one run is replayed, or two side by side; a notebook shows it inline.
 
-    A run that was learnt from scratch on a known model, or in a goal task of the registry, is carried out again for its
-    plans. Any other is recorded with ``learn(..., keep_replay=True)``. The replay of a goal task with continuous states
-    goes episode by episode, over two of the coordinates.
+    A run that was learnt from scratch on a known model, or in a registered task with continuous states, is repeated to
+    get its plans. Any other run must be recorded with ``learn(..., keep_replay=True)``. Runs with continuous states are
+    replayed episode by episode, over two of the coordinates.
 
     Parameters
     ----------
@@ -58,18 +76,18 @@ def watch(*runs: Run, labels: Sequence[str] | None = None, world: str = "") -> P
         return Page("planes", document["title"], document, block)
     replays = dict(zip(names, map(replay_of, runs), strict=True))
     name = world or f"a world of {first.agent.task.states:,} states"
-    truth: SSP | None = first.world
     truncations = {label: run.truncation for label, run in zip(names, runs, strict=True)}
-    document = watch_document(block, truth, name, replays, first.seed, first.episodes, truncations)
+    document = watch_document(block, first.world, name, replays, first.seed, first.episodes, truncations)
     return Page("watch", document["title"], document, block)
 
 
 def same_world(run: Run, other: Run) -> bool:
-    one: Any = run.agent.task
-    two: Any = other.agent.task
+    """Return whether two runs are in the same world."""
+    task: Any = run.agent.task
+    other_task: Any = other.agent.task
     if run.agent.continuous or other.agent.continuous:
-        return bool(one.is_like(two)) and one.origin == two.origin
-    return np.array_equal(one.costs, two.costs) and run.world == other.world
+        return bool(task.is_like(other_task)) and task.origin == other_task.origin
+    return np.array_equal(task.costs, other_task.costs) and run.world == other.world
 
 
 def run_labels(names: Sequence[str]) -> list[str]:
@@ -78,4 +96,211 @@ def run_labels(names: Sequence[str]) -> list[str]:
     >>> run_labels(["psrl", "psrl"])
     ['psrl', 'psrl (2)']
     """
-    return [f"{name} ({place + 1})" if name in names[:place] else name for place, name in enumerate(names)]
+    return [f"{name} ({index + 1})" if name in names[:index] else name for index, name in enumerate(names)]
+
+
+def watch_document(
+    block: Block,
+    world: SSP | None,
+    world_name: str,
+    replays: Mapping[str, Replay],
+    seed: int,
+    episodes: int,
+    truncations: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Return what the page shows; large arrays go to the block.
+
+    `replays` are named after their agents; so are `truncations`, why runs were cut off.
+    """
+    styles = agent_styles((label, replay.agent.name) for label, replay in replays.items())
+    first = next(iter(replays.values()))
+    values = sum(len(replay.frames) * replay.task.states for replay in replays.values())
+    room = min(MOST_MODEL_NUMBERS, max(0, MOST_PAGE_NUMBERS - values) // len(replays))
+    return {
+        "kind": "watch",
+        "version": __version__,
+        "title": f"{' and '.join(replays)} in {world_name}",
+        "worldName": world_name,
+        "seed": seed,
+        "episodes": episodes,
+        "world": task_document(block, first.task) if world is None else world_document(block, world),
+        "agents": [
+            agent_document(block, label, styles[label], replay, (truncations or {}).get(label, ""), room)
+            for label, replay in replays.items()
+        ],
+    }
+
+
+def task_document(block: Block, task: Task) -> dict[str, Any]:
+    """Return what is known of a world without a model."""
+    return {
+        "states": task.states,
+        "actions": task.actions,
+        "start": task.initial_state,
+        "stateNames": [str(state) for state in range(task.states)],
+        "actionNames": [str(action) for action in range(task.actions)],
+        "actionMarks": [str(action) for action in range(task.actions)],
+        "costs": block.put(task.costs, "f8"),
+        "layout": None,
+        "truth": None,
+        "canPlan": False,
+    }
+
+
+def world_document(block: Block, world: SSP) -> dict[str, Any]:
+    """Return a world with its optimal values, for drawing it and for planning in it."""
+    layout = world.layout
+    gaps, values = optimum(world).gaps, solve_all(world).values
+    # Gaps as small as the planner's rounding would be shown as losses.
+    shown_gaps = np.where(gaps <= ROUNDING * values[np.isfinite(values)].max(initial=1.0), 0.0, gaps)
+    return {
+        "states": world.states,
+        "actions": world.actions,
+        "start": world.initial_state,
+        "stateNames": [state_label(world, state) for state in range(world.states)],
+        "actionNames": [world.action_name(action) for action in range(world.actions)],
+        "actionMarks": action_marks(world),
+        "costs": block.put(world.costs, "f8"),
+        "layout": None
+        if layout is None
+        else {
+            "rows": layout.rows,
+            "columns": layout.columns,
+            "cells": layout.cells.tolist(),
+            "goals": layout.goals.tolist(),
+            "wind": layout.wind,
+        },
+        "truth": {
+            "indptr": block.put(world.indptr, "u4"),
+            "successors": block.put_integers(world.successors),
+            "probabilities": block.put(world.probabilities, "f8"),
+            "values": block.put(values, "f8"),
+            "gaps": block.put(shown_gaps, "f8"),
+        },
+        "canPlan": world.states <= MOST_STATES_TO_PLAN,
+    }
+
+
+def agent_document(
+    block: Block, label: str, style: LineStyle, replay: Replay, truncation: str = "", room: int = MOST_MODEL_NUMBERS
+) -> dict[str, Any]:
+    """Return one agent: its look, its settings, its frames and its curves, with room for so many probabilities."""
+    agent = replay.agent
+    return {
+        "label": label,
+        "style": style.document,
+        "truncation": truncation,
+        "name": agent.name,
+        "settings": {name: str(value) for name, value in agent.settings().items()},
+        "told": {name: str(plain(value)) for name, value in agent.given.items() if not isinstance(value, SSP)},
+        "notes": {name: str(value) for name, value in agent.notes().items()},
+        "caveat": str(agent.notes().get(CAVEAT, "")),
+        "hasPlans": replay.has_plans,
+        "epochs": replay.epochs,
+        "optimalValue": replay.optimal_value,
+        "curve": curve_document(block, replay),
+        "frames": frames_document(block, replay.frames, replay.task),
+        "models": models_document(block, replay.frames, room),
+        "planningCosts": planning_costs(block, replay),
+        "belief": belief_document(block, replay),
+    }
+
+
+def curve_document(block: Block, replay: Replay) -> dict[str, Any]:
+    """Return the regrets after some of the episodes: evenly spread on a linear and on a logarithmic scale."""
+    count = len(replay.costs)
+    points = np.arange(count)
+    if count > 2 * CURVE_POINTS:
+        linear = np.linspace(0, count - 1, CURVE_POINTS)
+        logarithmic = np.geomspace(1, count, CURVE_POINTS) - 1
+        points = np.unique(np.rint(np.concatenate([linear, logarithmic])).astype(np.int64))
+    known = not math.isnan(replay.optimal_value)
+    return {
+        "episodes": block.put(points + 1, "u4"),
+        "regret": block.put(replay.regret[points], "f8") if known else None,
+        "gap_regret": block.put(replay.gaps[points], "f8") if known else None,
+        "cost": block.put(replay.costs[points], "f8"),
+    }
+
+
+def frames_document(block: Block, frames: Sequence[Frame], task: Task) -> dict[str, Any]:
+    """Return frames as columns; played and tied actions are bits, row after row."""
+    size = len(frames)
+    columns = {
+        name: block.put([getattr(frame, name) for frame in frames], kind)
+        for name, kind in (
+            ("epoch", "u4"), ("start_step", "f8"), ("start_episode", "u4"), ("steps", "f8"), ("goals", "u4"),
+            ("ended", "u2"), ("pair", "i4"),
+        )
+    }  # fmt: skip
+    seen, indices = np.unique(np.concatenate([NO_INTEGERS, *(frame.seen for frame in frames)]), return_inverse=True)
+    ends = np.cumsum([0, *(len(frame.seen) for frame in frames)])
+    goal = task.states + 1
+    return {
+        "count": size,
+        **columns,
+        "played": block.put(bits(frame.played for frame in frames), "u1"),
+        "tied": block.put(bits(frame.tied for frame in frames), "u1"),
+        "values": stacked(block, [frame.values for frame in frames]),
+        "shares": stacked(block, [frame.shares for frame in frames], [frame.played / 1.0 for frame in frames]),
+        "transitions": {"rows": block.put_integers(seen // goal), "successors": block.put_integers(seen % goal)},
+        "seenEnds": block.put(ends, "u4"),
+        "seen": block.put_integers(indices),
+        "times": block.put_integers(np.concatenate([NO_INTEGERS, *(frame.times for frame in frames)])),
+    }
+
+
+def bits(tables: Iterable[Bools]) -> Any:
+    """Return tables of truth values as bits, each table padded to whole bytes."""
+    packed = [np.packbits(table.ravel(), bitorder="little") for table in tables]
+    return np.concatenate([np.empty(0, dtype=np.uint8), *packed])
+
+
+def stacked(block: Block, arrays: list[Floats | None], default: list[Floats] | None = None) -> dict[str, Any] | None:
+    """Put one array per frame; None if no frame has one. A frame without one gets its default, or NaN."""
+    shape = next((array.shape for array in arrays if array is not None), None)
+    if shape is None:
+        return None
+    defaults = default or [np.full(shape, np.nan)] * len(arrays)
+    filled = [other if array is None else array for array, other in zip(arrays, defaults, strict=True)]
+    with np.errstate(over="ignore"):  # a value that is larger than any 32-bit number is shown as infinite
+        return block.put(np.array(filled).ravel(), "f4")
+
+
+def models_document(block: Block, frames: Sequence[Frame], room: int) -> dict[str, Any] | None:
+    """Return the models of every m-th frame, with the smallest m that fits into `room`; None if there are none."""
+    modelled = [(index, frame.model) for index, frame in enumerate(frames) if frame.model is not None]
+    if not modelled or not room:
+        return None
+    step = math.ceil(sum(len(model.successors) for _, model in modelled) / room)
+    indices, models = zip(*modelled[::step], strict=True)
+    return {
+        "every": step,
+        "frames": block.put(indices, "u4"),
+        "indptr": block.put(np.concatenate([model.indptr for model in models]), "u4"),
+        "ends": block.put(np.cumsum([0, *(len(model.successors) for model in models)]), "u4"),
+        "successors": block.put_integers(np.concatenate([model.successors for model in models])),
+        "probabilities": block.put(np.concatenate([model.probabilities for model in models]), "f4"),
+    }
+
+
+def planning_costs(block: Block, replay: Replay) -> dict[str, Any] | None:
+    """Return the costs that the agent plans with, if they are not those of the world."""
+    costs = getattr(replay.agent, "_planning_costs", None)
+    if costs is None:
+        costs = next((frame.model.costs for frame in replay.frames if frame.model is not None), None)
+    if costs is None or np.array_equal(costs, replay.task.costs):
+        return None
+    return block.put(costs, "f8")
+
+
+def belief_document(block: Block, replay: Replay) -> dict[str, Any] | None:
+    """Return what the page needs to compute the posterior from the counts."""
+    belief = replay.belief
+    if belief is None:
+        return None
+    S, available = replay.task.states, replay.task.available
+    full = len(belief.successors) == np.count_nonzero(available) * (S + 1)
+    support = None if full else {"indptr": block.put(belief.indptr, "u4"),
+                                 "successors": block.put_integers(belief.successors)}  # fmt: skip
+    return {"concentration": belief.concentration, "support": support}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from goalward.arrays import Floats, Int64s
-from goalward.paper.claims.run_source import RunSource
+from goalward.paper.claims.runs import RunSource
 from goalward.results.results import CellResults, Results
 from goalward.studies.design import Cell, Design, StudyAgent, StudyWorld
 from goalward.studies.executors import InProcess

@@ -16,7 +16,7 @@ from goalward.formatting import number
 from goalward.paper.claims import experiments
 from goalward.paper.claims.experiments import RIVALS
 from goalward.paper.claims.findings import Verdict
-from goalward.paper.claims.run_source import PAPER_WORLDS
+from goalward.paper.claims.runs import PAPER_WORLDS
 from goalward.results.results import CellResults
 
 HOLDS, FAILS, OPEN = Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN

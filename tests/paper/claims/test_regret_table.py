@@ -10,9 +10,9 @@ import pytest
 
 from goalward import hardness, worlds
 from goalward.errors import TheoryError
-from goalward.paper.claims.regret_table import regret_rows, stored_regret_rows
-from goalward.paper.claims.run_source import RunSource
-from goalward.paper.claims.text import regret_markdown
+from goalward.paper.claims.runs import RunSource
+from goalward.paper.claims.theorems import RegretRow, regret_markdown, regret_rows, stored_regret_rows
+from goalward.statistics import Interval
 from goalward.studies.executors import InProcess
 from goalward.studies.store import Store
 from goalward.theory.regret_bounds import theorem_1
@@ -75,3 +75,11 @@ def test_k_is_the_episode_at_which_the_regret_is_read(tmp_path: Path) -> None:
     assert [row.K for row in rows] == [19, 19, 22]
     assert (rows[1].main, rows[1].lower_order) == (rows[0].main, rows[0].lower_order)
     assert [row.regret.value for row in rows] == pytest.approx(regrets[:, [18, 18, 21]].mean(axis=0))
+
+
+def test_regrets_beside_the_bound() -> None:
+    regret = Interval(12.34, 10.0, 15.0, 5)
+    rows = [RegretRow(2, 3, 1000, 4.5678, regret, 1234.5, 100.0), RegretRow(30, 3, 1000, 4.5678, regret, None, None)]
+    text = regret_markdown(rows).splitlines()
+    assert text[2] == "| 2 | 3 | 1,000 | 4.57 | 12.3 [10, 15] | 1.2e+03 | 1e+02 | 9.2e-03 |"
+    assert text[3] == "| 30 | 3 | 1,000 | 4.57 | 12.3 [10, 15] | K < S² A |  |  |"

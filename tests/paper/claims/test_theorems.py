@@ -17,7 +17,7 @@ from goalward.arrays import Floats
 from goalward.formatting import with_range
 from goalward.paper.claims import theorems
 from goalward.paper.claims.findings import Verdict
-from goalward.paper.claims.run_source import drawn_worlds
+from goalward.paper.claims.runs import drawn_worlds
 from goalward.theory.epochs import count_epochs
 from goalward.theory.regret_bounds import theorem_1, theorem_2
 

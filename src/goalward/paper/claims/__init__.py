@@ -1,1 +1,101 @@
-"""The claims of the paper, tested by runs."""
+"""The tests of the paper's claims by name, and the function that runs them.
+
+A test makes the runs it needs and returns a finding for each claim; claims that need the same runs share a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from goalward.errors import UnknownNameError
+from goalward.long_work import phase
+from goalward.paper.claims import experiments, lemmas, theorems
+from goalward.paper.claims.findings import Finding, Verdict
+from goalward.paper.claims.runs import RunSource
+from goalward.studies.executors import open_pool
+from goalward.studies.store import Store
+
+__all__ = ["TESTS", "check_claims"]
+
+Test = Callable[[RunSource], list[Finding]]
+
+
+def single(test: Callable[[RunSource], Finding], source: RunSource) -> list[Finding]:
+    return [test(source)]
+
+
+TESTS: dict[str, Test] = {
+    "rivals": experiments.rival_findings,
+    "ulcvi": partial(single, experiments.ulcvi_finding),
+    "tuned": experiments.tuned_findings,
+    "withheld": partial(single, experiments.withheld_finding),
+    "prior": partial(single, experiments.prior_finding),
+    "resampling": partial(single, experiments.resampling_finding),
+    "epochs": theorems.epoch_findings,
+    "theorem-1": theorems.theorem_1_findings,
+    "theorem-2": partial(single, theorems.theorem_2_finding),
+    "lemmas": lemmas.lemma_findings,
+    "posterior": partial(single, lemmas.posterior_finding),
+}
+"""In the order of the table."""
+DECIDED_QUICKLY = frozenset(
+    {"withheld", "resampling", "decomposition", "first-term", "epochs", "bernstein", "posterior"}
+)
+"""Claims that a few runs decide: each run must fulfil them, or their test states its own probability of error."""
+
+
+def check_claims(
+    folder: str | Path,
+    *,
+    quick: bool = False,
+    only: Iterable[str] | None = None,
+    workers: int | None = None,
+    watch: Callable[[str], object] | None = None,
+) -> list[Finding]:
+    """Test the claims of the paper.
+
+    Parameters
+    ----------
+    folder
+        A results folder; runs that it holds are not run again.
+    quick
+        Run only as much as a minute allows, with fewer runs and episodes. What depends on their number is not decided
+        then; a note says where the runs point to.
+    only
+        The names of tests in `TESTS`; by default all of them.
+    workers
+        The number of processes; by default one for each core.
+    watch
+        Called with the name of each test before it begins.
+    """
+    names = list(TESTS) if only is None else list(only)
+    for name in names:
+        if name not in TESTS:
+            raise UnknownNameError("test of claims", name, TESTS)
+    store = Store.open(folder, create=True)
+    pool = open_pool(workers)
+    source = RunSource(store, pool, quick=quick)
+    try:
+        findings = []
+        for number, name in enumerate(names, start=1):
+            if watch is not None:
+                watch(name)
+            # Tests differ too much in length for an estimate of the time that is left.
+            with phase(f"testing claims: {name}, test {number} of {len(names)}"):
+                findings += [undecided(each) if quick else each for each in TESTS[name](source)]
+    except BaseException:
+        pool.stop()
+        raise
+    pool.close()
+    return findings
+
+
+def undecided(finding: Finding) -> Finding:
+    """Return what a quick test says about a claim: nothing is decided that depends on the size of the test."""
+    if finding.key in DECIDED_QUICKLY or finding.verdict is Verdict.OPEN:
+        return finding
+    lean = f"these runs point to '{finding.verdict.value}'; run without --quick to decide"
+    return replace(finding, verdict=Verdict.OPEN, note=f"{finding.note}; {lean}" if finding.note else lean)

@@ -16,7 +16,7 @@ from goalward.arrays import Floats
 from goalward.formatting import number, with_range
 from goalward.learning.learn import learn
 from goalward.paper.claims.findings import Finding, Verdict, above, all_of, below, certain, share, within
-from goalward.paper.claims.run_source import OURS, PAPER_WORLDS, RunSource, cell_of
+from goalward.paper.claims.runs import OURS, PAPER_WORLDS, RunSource, cell_of
 from goalward.planning.evaluate import evaluate
 from goalward.planning.solve import solve
 from goalward.results.results import Results

@@ -17,7 +17,7 @@ from goalward.beliefs.dirichlet import Dirichlet
 from goalward.formatting import number, with_range
 from goalward.learning.learn import learn
 from goalward.paper.claims.findings import Finding, all_of, at_most, below, certain
-from goalward.paper.claims.run_source import PAPER_WORLDS, RunSource
+from goalward.paper.claims.runs import PAPER_WORLDS, RunSource
 from goalward.seeds import generator, run_seed
 from goalward.statistics import Interval, mean_interval
 from goalward.theory.analysis_intervals import Intervals, cut_into_intervals

@@ -1,16 +1,15 @@
 // The page of `goalward watch`: one or two agents learn in a world, epoch by epoch.
 import { choices, el, svg } from "../shared/elements.js";
 import { cellNumber, number, shortCount, whole } from "../shared/numbers.js";
-import { inflate, resolve } from "../shared/page_data.js";
+import { inflate, resolve } from "../shared/data.js";
 import { Chart, nearest, repaintSwatches } from "../shared/chart.js";
-import { AgentsPage, moveButton, showPage } from "../shared/page.js";
+import { showPage } from "../shared/page.js";
+import { AgentsPage, moveButton } from "./player.js";
 import { Replay } from "./replay.js";
 import { placesOf } from "./places.js";
-import { worldMap } from "./world_map.js";
-import { CellView } from "./cell.js";
-import { ScaleBar } from "./scale_bar.js";
-import { LAYERS, amountIn, layerScale } from "./layers.js";
-import { WhatIf } from "./what_if.js";
+import { worldMap } from "./map.js";
+import { CellView, WhatIf } from "./inspector.js";
+import { LAYERS, ScaleBar, amountIn, layerScale } from "./layers.js";
 
 const SPEEDS = ["0.5", "1", "2", "5", "15", "60"];
 

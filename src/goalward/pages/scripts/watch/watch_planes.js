@@ -3,12 +3,13 @@ import { choices, el } from "../shared/elements.js";
 import { largest, number, whole } from "../shared/numbers.js";
 import { amountColour } from "../shared/colours.js";
 import { Chart, repaintSwatches } from "../shared/chart.js";
-import { AgentsPage, moveButton, showPage } from "../shared/page.js";
-import { ScaleBar, linearScale, logScale } from "./scale_bar.js";
+import { showPage } from "../shared/page.js";
+import { AgentsPage, moveButton } from "./player.js";
+import { ScaleBar, linearScale, logScale } from "./layers.js";
 import { Plane } from "./plane.js";
 
 const SPEEDS = ["10", "30", "100", "300", "1000"];
-const LAYERS = {
+const PLANE_LAYERS = {
   value: ["value", "what the plan in force expects to pay from here to the goal"],
   visits: ["visits", "how often the agent was here so far"],
 };
@@ -118,7 +119,7 @@ class PlanesPage extends AgentsPage {
     this.label = el("output", { class: "epoch-label" });
     this.stepSlider = slider("step", () => this.moveTo(Number(this.stepSlider.value)));
     this.stepLabel = el("output", { class: "epoch-label" });
-    this.layers = choices("layer", Object.entries(LAYERS).map(([name, [text, title]]) => [name, text, title]), (layer) => { this.address.set({ layer }); this.draw(); });
+    this.layers = choices("layer", Object.entries(PLANE_LAYERS).map(([name, [text, title]]) => [name, text, title]), (layer) => { this.address.set({ layer }); this.draw(); });
     this.planeChoice = el("select", { "aria-label": "coordinates", hidden: planes.length < 2, onchange: () => { this.address.set({ plane: this.planeChoice.value }); this.draw(); } },
       planes.map(({ axes }, place) => el("option", { value: place }, axes.map((axis) => task.coordinates[axis]).join(" × "))));
     return el("div", { class: "controls" },
@@ -149,7 +150,7 @@ class PlanesPage extends AgentsPage {
 
   readView() {
     const { view } = this;
-    if (!(view.layer in LAYERS)) view.layer = "value";
+    if (!(view.layer in PLANE_LAYERS)) view.layer = "value";
     if (!SPEEDS.includes(String(view.speed))) view.speed = "30";
     if (!this.data.planes[Number(view.plane)]) view.plane = 0;
     this.speed.value = view.speed;
@@ -167,7 +168,7 @@ class PlanesPage extends AgentsPage {
     else if (event.key === "Home" && !onSlider) this.go(0);
     else if (event.key === "End" && !onSlider) this.go(this.last);
     else if (event.key === "1" || event.key === "2") {
-      this.address.set({ layer: Object.keys(LAYERS)[Number(event.key) - 1] });
+      this.address.set({ layer: Object.keys(PLANE_LAYERS)[Number(event.key) - 1] });
       this.draw();
     } else return;
     event.preventDefault();
@@ -220,7 +221,7 @@ class PlanesPage extends AgentsPage {
 
   draw() {
     const { scale } = this;
-    this.scaleBar.show(LAYERS[this.view.layer], scale);
+    this.scaleBar.show(PLANE_LAYERS[this.view.layer], scale);
     this.layers.show(this.view.layer);
     const plane = this.data.planes[Number(this.view.plane)];
     this.tracks.forEach((track, place) => {

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from goalward.paper.values import PUBLISHED, published_table
+from goalward.paper.reproduce import PUBLISHED, published_table
 from goalward.results.summary import summarise
 from goalward.statistics import Interval
 from made_up_results import cell_results, study

@@ -8,15 +8,15 @@ import pytest
 from sources import SmallSource
 
 from goalward.errors import UnknownNameError
-from goalward.paper.claims import catalogue
-from goalward.paper.claims.catalogue import TESTS, check_claims
+from goalward.paper import claims
+from goalward.paper.claims import TESTS, check_claims
 from goalward.paper.claims.findings import Finding, Verdict
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make all tests small, whatever the size they ask for."""
-    monkeypatch.setattr(catalogue, "RunSource", lambda store, pool, quick: SmallSource(store.folder, 2, 100))
+    monkeypatch.setattr(claims, "RunSource", lambda store, pool, quick: SmallSource(store.folder, 2, 100))
 
 
 @pytest.mark.usefixtures("small")

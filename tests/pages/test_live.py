@@ -17,7 +17,7 @@ import pytest
 import goalward as gw
 from browsing import wait_until
 from goalward.cli import main
-from goalward.pages.live_server import MOST_STREAMS, LiveRecorder, LiveServer
+from goalward.pages.live import MOST_STREAMS, LiveRecorder, LiveServer
 
 GRID = gw.worlds.grid_world()
 EPISODES = 40
@@ -40,7 +40,7 @@ class Held(LiveRecorder):
 @pytest.fixture
 def live():
     recorder = Held(12)
-    server = LiveServer({"<b>psrl": recorder}, lambda: GRID, "grid-world", 0, EPISODES)
+    server = LiveServer({"<b>psrl": recorder}, GRID, "grid-world", 0, EPISODES)
     runs = []
     thread = threading.Thread(
         target=lambda: runs.append(gw.learn(gw.agents.PSRL(), GRID, EPISODES, observer=recorder)), daemon=True

@@ -11,7 +11,7 @@ import pytest
 from sources import SmallSource, made_up
 
 from goalward.errors import TheoryError
-from goalward.paper.claims.run_source import RunSource, cell_of, drawn_worlds
+from goalward.paper.claims.runs import RunSource, cell_of, drawn_worlds
 from goalward.studies.executors import InProcess
 from goalward.studies.store import Store
 from goalward.worlds import random_mdp

@@ -1,17 +1,18 @@
-"""A run watched while it goes on: a server on this machine that streams it to the page.
+"""`goalward watch --live`: runs in threads, and a server on this machine that streams them to the page.
 
 The server listens on the loopback address and a free port. It refuses requests that name another host and requests that
 the page of another site makes: they have another origin, or the browser marks them as cross-site (Sec-Fetch-Site). A
 link from another site may open the page, because that site cannot read it. Browsers that mark nothing (before 2023) may
 get an answer to a request for an image or a script of another site; they do not let that site read it either. The page
-gets the state of the runs when it is opened and news several times a second, as server-sent events.
+gets the state of the runs when it is opened and updates several times a second, as server-sent events.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+import webbrowser
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,21 +22,22 @@ from goalward.agents.base import Learner, Plan, Steps, Task
 from goalward.arrays import Floats
 from goalward.figures.styles import agent_styles
 from goalward.learning.replay import Recorder, Replay
-from goalward.pages.page import Page
-from goalward.pages.page_data import Block, script_json
-from goalward.pages.replay_data import agent_document, watch_document
+from goalward.long_work import hushed
+from goalward.pages.page import Block, Page, script_json
+from goalward.pages.watch import agent_document, watch_document
 from goalward.ssp.model import SSP
 
-__all__ = ["LiveRecorder", "LiveServer"]
+__all__ = ["LiveRecorder", "LiveServer", "watch_live"]
 
 ADDRESS = "127.0.0.1"
-SECONDS_BETWEEN_NEWS = 0.3
+SECONDS_BETWEEN_UPDATES = 0.3
 MOST_STREAMS = 16
-"""How many pages may follow the runs at once; each needs a thread and prepares its own news."""
+"""How many pages may follow the runs at once; each needs a thread and prepares its own updates."""
 SECONDS_TO_WAIT = 30.0
-"""How long a reader may take to send a request or to read the answer."""
+"""How long a client may take to send a request or to read the answer."""
 SHARE_OF_TIME = 0.2
-"""Preparing the news takes at most this share of the time, so that runs with much to tell are not held up."""
+"""Preparing updates takes at most this share of the time, so that large replays do not slow the runs down."""
+SECONDS_BETWEEN_CHECKS = 0.1
 
 
 class LiveRecorder(Recorder):
@@ -48,7 +50,7 @@ class LiveRecorder(Recorder):
         self.started = threading.Event()
 
     def begin(self, agent: Learner, task: Task, gaps: Floats, optimal_value: float) -> None:
-        """Note what learns."""
+        """Take the agent and its task."""
         with self.lock:
             super().begin(agent, task, gaps, optimal_value)
 
@@ -66,13 +68,13 @@ class LiveRecorder(Recorder):
         return steps
 
     def pause(self) -> None:
-        """Let readers in, and wait."""
+        """Let other threads read, and wait."""
         self.started.set()
         if self.delay:
             time.sleep(self.delay)
 
     def enter(self, steps: Steps) -> None:
-        """Count what happened in the open frame."""
+        """Add steps to the open frame."""
         with self.lock:
             super().enter(steps)
 
@@ -90,9 +92,7 @@ class LiveRecorder(Recorder):
 class LiveServer:
     """Streams runs to pages; `recorders` are named after their agents and observe runs in other threads."""
 
-    def __init__(
-        self, recorders: Mapping[str, LiveRecorder], world: Callable[[], SSP], name: str, seed: int, episodes: int
-    ):
+    def __init__(self, recorders: Mapping[str, LiveRecorder], world: SSP, name: str, seed: int, episodes: int):
         self.recorders, self.world, self.name = dict(recorders), world, name
         self.seed, self.episodes = seed, episodes
         self.over = threading.Event()
@@ -132,21 +132,21 @@ class LiveServer:
         """Return the page with the state of the runs."""
         block = Block()
         replays = {label: recorder.replay() for label, recorder in self.recorders.items()}
-        document = watch_document(block, self.world(), self.name, replays, self.seed, self.episodes)
+        document = watch_document(block, self.world, self.name, replays, self.seed, self.episodes)
         return Page("watch", document["title"], document, block, live=True).html
 
-    def news(self, place: int) -> str:
+    def update(self, index: int) -> str:
         """Return the state of one agent as the data of an event."""
-        label, recorder = list(self.recorders.items())[place]
-        styles = agent_styles((name, each.agent.name) for name, each in self.recorders.items())
+        label, recorder = list(self.recorders.items())[index]
+        styles = agent_styles((name, other.agent.name) for name, other in self.recorders.items())
         block = Block()
         with recorder.lock:
             agent = agent_document(block, label, styles[label], recorder.replay())
-        return script_json({"place": place, "agent": agent, "block": block.text()})
+        return script_json({"place": index, "agent": agent, "block": block.text()})
 
 
 class RequestHandler(BaseHTTPRequestHandler):
-    """Answers requests for the page and for its news."""
+    """Answers requests for the page and for its updates."""
 
     live: LiveServer
     server_version = "goalward"
@@ -154,7 +154,7 @@ class RequestHandler(BaseHTTPRequestHandler):
     timeout = SECONDS_TO_WAIT
 
     def handle(self) -> None:
-        """Answer; a reader who leaves early is no error."""
+        """Answer; a client that disconnects early is no error."""
         with suppress(ConnectionError, TimeoutError):
             super().handle()
 
@@ -202,26 +202,100 @@ class RequestHandler(BaseHTTPRequestHandler):
         self.send_header("Content-Security-Policy", "frame-ancestors 'none'")
 
     def stream(self) -> None:
-        """Send news until the runs are over, the server ends or the reader leaves."""
+        """Send updates until the runs have ended, the server stops or the client disconnects."""
         self.begin_answer("text/event-stream")
         self.end_headers()
-        live, told = self.live, [-1] * len(self.live.recorders)
+        live, sent = self.live, [-1] * len(self.live.recorders)
         while not live.closing.is_set():
-            # Asked before the news are taken, so that the last news are complete.
+            # Read before the updates are prepared, so that the last ones are complete.
             over = live.over.is_set()
             began = time.monotonic()
-            # A comment, which pages ignore: writing it shows whether the reader is still there.
+            # A comment, which pages ignore: writing it shows whether the client is still there.
             self.wfile.write(b":\n\n")
-            for place, recorder in enumerate(live.recorders.values()):
-                if recorder.total_steps != told[place]:
-                    told[place] = recorder.total_steps
-                    self.send("agent", live.news(place))
+            for index, recorder in enumerate(live.recorders.values()):
+                if recorder.total_steps != sent[index]:
+                    sent[index] = recorder.total_steps
+                    self.send("agent", live.update(index))
             if over:
                 self.send("end", "{}")
                 return
-            live.closing.wait(max(SECONDS_BETWEEN_NEWS, (time.monotonic() - began) / SHARE_OF_TIME))
+            live.closing.wait(max(SECONDS_BETWEEN_UPDATES, (time.monotonic() - began) / SHARE_OF_TIME))
 
     def send(self, kind: str, data: str) -> None:
         """Send one event."""
         self.wfile.write(f"event: {kind}\ndata: {data}\n\n".encode())
         self.wfile.flush()
+
+
+def watch_live(
+    runs: Mapping[str, Callable[..., object]],
+    world: SSP,
+    name: str,
+    *,
+    seed: int,
+    episodes: int,
+    delay: float,
+    show: bool,
+    stopped: Callable[[], int],
+    say: Callable[..., None],
+) -> None:
+    """Learn while a page shows it; serve the page until the user interrupts.
+
+    Parameters
+    ----------
+    runs
+        For each agent, by its label, a function that learns. It is called in a thread, with ``observer``, a recorder,
+        and ``watch``, which takes the numbers of episodes and steps so far and returns False to end the run.
+    world, name
+        The model that all runs learn in, and what to call it.
+    seed, episodes
+        Those of the runs, for the page.
+    delay
+        Seconds to wait at each epoch.
+    show
+        Whether to show the page in a browser.
+    stopped
+        Returns the number of a signal that has arrived, otherwise 0.
+    say
+        Prints lines for the user.
+    """
+    recorders = {label: LiveRecorder(delay) for label in runs}
+    errors: list[BaseException] = []
+
+    def run_in_thread(label: str) -> None:
+        try:
+            runs[label](observer=recorders[label], watch=lambda done, steps: not stopped() and not errors)
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            recorders[label].started.set()
+
+    threads = [threading.Thread(target=run_in_thread, args=(label,), daemon=True) for label in runs]
+    server = LiveServer(recorders, world, name, seed, episodes)
+    try:
+        for thread in threads:
+            thread.start()
+        for recorder in recorders.values():
+            recorder.started.wait()
+        raise_first(errors)
+        server.start()
+        say(f"serving {server.url} on this machine only; Ctrl-C ends it")
+        if show and not webbrowser.open(server.url):
+            say("no browser was found; open the address in one")
+        with hushed():
+            while not stopped():
+                if not any(thread.is_alive() for thread in threads) and not server.over.is_set():
+                    raise_first(errors)
+                    server.over.set()
+                    say("the runs are over; the page stays until Ctrl-C")
+                server.closing.wait(SECONDS_BETWEEN_CHECKS)
+        for thread in threads:
+            thread.join()
+    finally:
+        server.close()
+
+
+def raise_first(errors: Sequence[BaseException]) -> None:
+    """Raise the first error of the runs, if there is any."""
+    if errors:
+        raise errors[0]

@@ -1,0 +1,87 @@
+// The player of both watch pages: one or two agents, with their notes and settings, played at a chosen speed.
+import { el, icon } from "../shared/elements.js";
+import { whole } from "../shared/numbers.js";
+import { swatch } from "../shared/chart.js";
+import { Page } from "../shared/page.js";
+
+// Subclasses have `agents`, `over`, `rewind` and `advance`.
+export class AgentsPage extends Page {
+  agentsHeader(facts, ...corner) {
+    const { data, agents } = this;
+    const names = agents.flatMap((agent, place) => [place ? el("span", { class: "in" }, " and ") : null, el("span", {}, agent.label)]);
+    const all = [`${whole(data.episodes)} episodes`, `seed ${data.seed}`, ...(agents.length > 1 ? ["same luck for both"] : []), ...facts];
+    return this.header([names, el("span", { class: "in" }, " in "), data.worldName], all, ...corner);
+  }
+
+  notes(notesOf) {
+    const notes = this.agents.flatMap((agent) => [...(agent.caveat ? [`${agent.label}: ${agent.caveat}.`] : []), ...notesOf(agent)]);
+    const warnings = this.agents.filter((agent) => agent.truncation).map((agent) => `The run of ${agent.label} was cut off: ${agent.truncation}.`);
+    return el("ul", { class: "notes", hidden: !notes.length && !warnings.length },
+      warnings.map((note) => el("li", { class: "warning" }, note)), notes.map((note) => el("li", {}, note)));
+  }
+
+  // One drawing for each agent, below its name.
+  cards(drawing) {
+    this.captions = [];
+    return el("div", { class: `agents ${this.agents.length > 1 ? "two" : "one"}` }, this.agents.map((agent) => {
+      const caption = { now: el("p", { class: "now" }), why: el("p", { class: "why" }) };
+      this.captions.push(caption);
+      return el("section", { class: "agent card" }, el("h2", {}, swatch(agent.style), agent.label), caption.now, drawing(agent), caption.why);
+    }));
+  }
+
+  footer(before = "") {
+    const settings = (agent) => {
+      const told = Object.entries(agent.told ?? {}).map(([name, value]) => [`${name} (told)`, value]);
+      const notes = Object.entries(agent.notes).filter(([name]) => !(name in agent.settings));
+      return el("div", {}, el("h3", {}, swatch(agent.style), agent.label),
+        el("dl", { class: "settings" }, [["algorithm", agent.name], ...Object.entries(agent.settings), ...told, ...notes]
+          .map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])));
+    };
+    return el("footer", {},
+      el("details", {}, el("summary", {}, "Settings"), el("div", { class: "settings-list" }, this.agents.map(settings))), this.made(before));
+  }
+
+  playControl() {
+    this.playing = false;
+    this.playButton = el("button", { type: "button", class: "play", "aria-label": "play", onclick: () => this.play(!this.playing) }, icon("play"));
+    return this.playButton;
+  }
+
+  speedControl(speeds, unit) {
+    this.speed = el("select", { "aria-label": "speed", onchange: () => this.address.set({ speed: this.speed.value }) },
+      speeds.map((speed) => el("option", { value: speed }, `${speed} ${unit}/s`)));
+    return this.speed;
+  }
+
+  setSpeed(speed) {
+    this.speed.value = speed;
+    this.address.set({ speed });
+  }
+
+  play(on) {
+    this.playing = on;
+    this.playButton.replaceChildren(icon(on ? "pause" : "play"));
+    this.playButton.setAttribute("aria-label", on ? "pause" : "play");
+    if (!on) return;
+    if (this.over) this.rewind();
+    let before = null;
+    let owed = 0;
+    const tick = (time) => {
+      if (!this.playing) return;
+      owed += before === null ? 0 : ((time - before) / 1000) * Number(this.view.speed);
+      before = time;
+      const steps = Math.floor(owed);
+      owed -= steps;
+      if (steps) this.advance(steps);
+      if (this.over) this.play(false);
+      else requestAnimationFrame(tick);
+    };
+    requestAnimationFrame(tick);
+  }
+}
+
+// A button that moves through a replay.
+export function moveButton(shape, name, act) {
+  return el("button", { type: "button", "aria-label": name, title: name, onclick: act }, icon(shape));
+}

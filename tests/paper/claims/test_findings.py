@@ -1,0 +1,81 @@
+"""How verdicts follow from intervals, and findings as text, Markdown and plain data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from goalward.paper.claims.findings import (
+    Finding,
+    Verdict,
+    above,
+    all_of,
+    at_most,
+    below,
+    certain,
+    claims_document,
+    claims_markdown,
+    claims_text,
+    share,
+    within,
+)
+from goalward.statistics import Interval
+
+HOLDS, FAILS, OPEN = Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN
+TABLE = [
+    Finding("one", "B* and T* | are not needed", "two runs", "0.5 [0.4, 0.6]", Verdict.HOLDS),
+    Finding("two", "theta_* is near", "a very long story " * 12, "1", Verdict.OPEN, "too little was run"),
+]
+
+
+def test_verdicts_follow_the_interval() -> None:
+    low, middle, high = Interval(0.3, 0.2, 0.4, 9), Interval(0.5, 0.4, 0.6, 9), Interval(0.7, 0.6, 0.8, 9)
+    nothing = Interval(0.3, np.nan, np.nan, 1)
+    assert [below(each, 0.5) for each in (low, middle, high, nothing)] == [HOLDS, OPEN, FAILS, OPEN]
+    assert [above(each, 0.5) for each in (low, middle, high, nothing)] == [FAILS, OPEN, HOLDS, OPEN]
+    assert [at_most(each, 0.5) for each in (low, middle, high, nothing)] == [HOLDS, HOLDS, FAILS, OPEN]
+    assert [within(each, 0.35, 0.65) for each in (low, middle, high)] == [OPEN, HOLDS, OPEN]
+
+
+def test_the_worst_verdict_counts() -> None:
+    assert all_of(HOLDS, OPEN, FAILS) is FAILS
+    assert all_of(HOLDS, OPEN) is OPEN
+    assert all_of() is HOLDS
+    assert [certain(True), certain(False)] == [HOLDS, FAILS]
+
+
+@pytest.mark.parametrize(("count", "runs"), [(0, 30), (30, 30), (15, 30), (1, 7)])
+def test_shares_have_the_interval_of_clopper_and_pearson(count: int, runs: int) -> None:
+    found = share(count, runs, 0.9)
+    low, high = stats.binomtest(count, runs).proportion_ci(0.9)
+    assert (found.value, found.low, found.high) == pytest.approx((count / runs, low, high), abs=1e-9)
+
+
+def test_a_finding_as_plain_data() -> None:
+    assert claims_document(TABLE[:1]) == [
+        {
+            "key": "one", "claim": "B* and T* | are not needed", "ran": "two runs", "figure": "0.5 [0.4, 0.6]",
+            "verdict": "holds", "note": "",
+        }
+    ]  # fmt: skip
+
+
+def test_text_fits_the_terminal() -> None:
+    text = claims_text(TABLE, 80)
+    assert text.startswith("holds          B* and T* | are not needed\n               0.5 [0.4, 0.6]\n")
+    assert "not decided    theta_* is near" in text
+    assert "note: too little was run" in text
+    assert text.endswith("1 holds, 1 not decided")
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_markdown_shows_the_text_as_it_is() -> None:
+    page = claims_markdown(TABLE)
+    assert page.startswith("1 holds, 1 not decided\n")
+    assert (
+        "<details><summary><b>holds</b>: B* and T* | are not needed</summary>\n\n* *measured*: 0.5 [0.4, 0.6]\n" in page
+    )
+    assert "<summary><b>not decided</b>: theta_* is near</summary>" in page
+    assert "* *note*: too little was run\n\n</details>" in page
+    assert page.count("*note*") == 1
