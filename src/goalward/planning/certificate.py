@@ -98,17 +98,19 @@ class Certifier:
         return Bounds(extended * (1.0 - error), extended * (1.0 + error), 2.0 * error)
 
     def underflows(self, values: Floats, policy: Int64s) -> bool:
-        """Return whether the elimination that gave these values may have lost digits to products that underflow."""
-        _, matrix, goal, right = equation = self.chain.equation
+        """Return whether the elimination that gave these values may have lost digits to products that underflow.
+
+        It has n² products for each row. What they lose of its probabilities is weighed with values in the end, and
+        what they lose must be less than rounding takes from the probability of leaving, and from that times the value.
+        """
+        equation = self.chain.equation
         aggregate(self.problem, policy, np.zeros_like(values), equation)
         if not eliminate(equation, np.empty_like(values)):
             return True
-        # Every factor is still there: what leads to a group is multiplied with what leads on from it.
-        above = np.where(np.triu(matrix, 1) > 0.0, matrix, np.inf).min(axis=0)
-        below = np.where(np.tril(matrix, -1) > 0.0, matrix, np.inf)
-        ahead = np.minimum(np.where(goal > 0.0, goal, np.inf), np.where(right > 0.0, right, np.inf))
-        factors = above * np.minimum(below.min(axis=1), ahead)
-        return bool(min(factors.min(), (below * values).min()) < LEAST_PROBABILITY)
+        lost, leave = len(policy) ** 2 * bellman.UNDERFLOW, equation.matrix.diagonal()
+        return bool(
+            lost > bellman.UNIT * leave.min() or lost * (1.0 + values.max()) > bellman.UNIT * (leave * values).min()
+        )
 
     def by_propagation(self, extended: Floats, policy: Int64s) -> Bounds:
         """Bound by summing errors on the way to the goal; the policy is not changed."""
