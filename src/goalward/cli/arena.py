@@ -9,7 +9,6 @@ import typer
 
 from goalward.cli.app import app, say, say_json
 from goalward.cli.options import DaskAddress, Json, Workers
-from goalward.execution.thread_limits import use_one_thread
 
 __all__ = ["arena"]
 
@@ -35,7 +34,6 @@ def arena(
     json: Json = False,
 ) -> None:
     """Let agents meet in many worlds, and compare their regret."""
-    use_one_thread()
     from goalward.execution.runner import run_in_folder
     from goalward.report.arena_files import publish_arena
     from goalward.report.arena_text import arena_document, arena_text

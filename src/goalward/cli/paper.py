@@ -10,7 +10,6 @@ import typer
 from goalward.cli.app import app, say, say_json, terminal_width
 from goalward.cli.options import DaskAddress, Json, MarkdownFile, Workers
 from goalward.errors import SettingError, UnknownNameError
-from goalward.execution.thread_limits import use_one_thread
 
 __all__ = ["claims", "reproduce"]
 
@@ -35,7 +34,6 @@ def reproduce(
     dask: DaskAddress = None,
 ) -> None:
     """Reproduce a figure of the paper: runs, tables, figures."""
-    use_one_thread()
     if figure not in FIGURES:
         raise UnknownNameError("figure", figure, FIGURES)
     if figure == "mountain-car":

@@ -9,7 +9,6 @@ import typer
 
 from goalward.cli.app import app, say, say_json
 from goalward.cli.options import Folder, Json, StudyName
-from goalward.execution.thread_limits import use_one_thread
 
 __all__ = ["export", "prune", "rerun", "runs"]
 
@@ -62,7 +61,6 @@ def rerun(
     json: Json = False,
 ) -> None:
     """Carry out one run again and compare it with what is stored."""
-    use_one_thread()
     from goalward.execution.repeat_check import repeat
     from goalward.report.run_text import run_document, run_table
     from goalward.results.store import Store

@@ -9,7 +9,6 @@ import typer
 
 from goalward.cli.app import app, say, say_json
 from goalward.cli.options import DaskAddress, Folder, Json, StudyName, Workers
-from goalward.execution.thread_limits import use_one_thread
 
 __all__ = ["run", "slurm", "status"]
 
@@ -36,7 +35,6 @@ def run(
     json: Json = False,
 ) -> None:
     """Run a study; runs that are stored are not run again."""
-    use_one_thread()
     from goalward.execution.runner import read_shard, run_in_folder
     from goalward.report.progress import open_display
     from goalward.report.status_text import report_document, report_text
@@ -96,7 +94,6 @@ def slurm(
 
     goalward slurm study.toml > study.sh; sbatch study.sh
     """
-    use_one_thread()
     from goalward.execution.time_estimate import estimate_time
     from goalward.report.slurm_text import slurm_script
     from goalward.studies.study import Study
