@@ -24,6 +24,7 @@ from goalward.errors import GoalwardError
 from goalward.files import reason
 from goalward.formatting import visible
 from goalward.signals import check_interrupt
+from goalward.studies.thread_limits import use_one_thread
 
 __all__ = ["app", "main"]
 
@@ -39,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Names of states may hold characters that the terminal cannot print.
         sys.stdout.reconfigure(errors="backslashreplace")
+    use_one_thread()  # before a verb loads NumPy
     try:
         # --debug also works after the verb, where people add it once something has failed.
         app(args=[argument for argument in given if argument != "--debug"], prog_name="goalward")

@@ -9,7 +9,6 @@ import typer
 
 from goalward.cli.app import app, say, say_json
 from goalward.cli.options import DaskAddress, Json, Workers
-from goalward.studies.thread_limits import use_one_thread
 
 __all__ = ["arena"]
 
@@ -35,7 +34,6 @@ def arena(
     json: Json = False,
 ) -> None:
     """Let agents meet in many worlds, and compare their regret."""
-    use_one_thread()
     from goalward.cli.status_text import report_text
     from goalward.paper.arena import REFERENCE, arena_document, arena_study, arena_text, publish_arena, without_refused
     from goalward.paper.ratios import compare_all

@@ -10,7 +10,6 @@ import typer
 from goalward.cli.app import app, say, say_json, terminal_width
 from goalward.cli.options import DaskAddress, Json, MarkdownFile, Workers
 from goalward.errors import SettingError, UnknownNameError
-from goalward.studies.thread_limits import use_one_thread
 
 __all__ = ["claims", "reproduce"]
 
@@ -29,7 +28,6 @@ def reproduce(
     dask: DaskAddress = None,
 ) -> None:
     """Reproduce the paper's comparison: runs, tables, figures."""
-    use_one_thread()
     from goalward.cli.status_text import report_text
     from goalward.paper.reproduce import publish
     from goalward.progress import open_display

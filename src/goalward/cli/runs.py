@@ -10,7 +10,6 @@ import typer
 
 from goalward.cli.app import app, say, say_choice, say_json
 from goalward.cli.options import Folder, Json, StudyName
-from goalward.studies.thread_limits import use_one_thread
 
 __all__ = ["export", "prune", "rerun", "runs"]
 
@@ -67,7 +66,6 @@ def rerun(
     json: Json = False,
 ) -> None:
     """Carry out one run again and compare it with what is stored."""
-    use_one_thread()
     from goalward.cli.run_text import run_document, run_table
     from goalward.studies.repeat_check import repeat
     from goalward.studies.store import Store

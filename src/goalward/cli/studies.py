@@ -9,7 +9,6 @@ import typer
 
 from goalward.cli.app import app, say, say_choice, say_json
 from goalward.cli.options import DaskAddress, Folder, Json, StudyName, Workers
-from goalward.studies.thread_limits import use_one_thread
 
 __all__ = ["run", "status"]
 
@@ -36,7 +35,6 @@ def run(
     json: Json = False,
 ) -> None:
     """Run a study; runs that are stored are not run again."""
-    use_one_thread()
     from goalward.cli.status_text import report_document, report_text
     from goalward.progress import open_display
     from goalward.studies.runner import read_shard, run_in_folder

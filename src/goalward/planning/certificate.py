@@ -35,7 +35,6 @@ from goalward.planning.elimination import aggregate, eliminate
 from goalward.planning.policy_chain import REPEATS, PolicyChain
 from goalward.planning.reduction import DEAD, GOAL, Reduction
 from goalward.planning.workspace import workspace
-from goalward.ssp.checks import LEAST_PROBABILITY
 
 __all__ = ["Bounds", "Certifier", "trivial_bounds"]
 

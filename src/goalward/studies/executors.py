@@ -26,7 +26,7 @@ from typing import Any
 from goalward.errors import SettingError
 from goalward.signals import undivided
 from goalward.studies import worker
-from goalward.studies.thread_limits import use_one_thread
+from goalward.studies.thread_limits import one_thread, use_one_thread
 
 __all__ = ["ClusterLostError", "Dask", "InProcess", "Pool", "Processes", "cores", "open_pool"]
 
@@ -101,7 +101,8 @@ class InProcess(Pool):
         """Call the function now."""
         future: Future[Any] = Future()
         try:
-            future.set_result(function(*arguments))
+            with one_thread():
+                future.set_result(function(*arguments))
         except Exception as error:
             future.set_exception(error)
         return future
