@@ -14,10 +14,8 @@ from goalward.arrays import Floats, Int32s, Int64s
 from goalward.errors import SettingError
 from goalward.settings import check_memory, checked_integer, checked_number
 from goalward.ssp.checks import check_least
-from goalward.ssp.fewer_actions import keep_rows
-from goalward.ssp.grid_steps import DIRECTIONS, WALL, neighbours
-from goalward.ssp.layout import GridLayout
-from goalward.ssp.model import SSP
+from goalward.ssp.layout import DIRECTIONS, WALL, GridLayout, neighbours
+from goalward.ssp.model import SSP, keep_rows
 from goalward.worlds.base import register
 from goalward.worlds.map_text import GOAL, PIT, START, Drawing, read_drawing
 

@@ -10,7 +10,7 @@ from typing import Any
 from goalward.continuous.task import GoalTask
 from goalward.errors import SettingError
 from goalward.files import read_text
-from goalward.interchange.by_ending import OPTIONS
+from goalward.interchange import OPTIONS
 from goalward.settings import check_names, read_settings
 from goalward.ssp.model import SSP
 from goalward.worlds.base import make
