@@ -145,6 +145,6 @@ def test_writing_replaces_or_leaves(tmp_path: Path) -> None:
     assert (read_packed(path).getvalue(), [file.name for file in tmp_path.iterdir()]) == (b"two", ["file.gz"])
     with pytest.raises(FileError, match="No such file or directory; nothing was saved"):
         write_packed(tmp_path / "nowhere" / "file", b"", "")
-    with pytest.raises(FileError, match="Is a directory; nothing was saved"):
+    with pytest.raises(FileError, match="is a folder; name a file in it"):
         write_packed(tmp_path, b"", "")
     assert [file.name for file in tmp_path.iterdir()] == ["file.gz"]

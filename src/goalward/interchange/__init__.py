@@ -36,9 +36,7 @@ from goalward.ssp.layout import GridLayout
 if TYPE_CHECKING:
     from goalward.ssp.model import SSP
 
-__all__ = ["FORMATS", "OPTIONS", "find_state", "read", "write"]
-
-OPTIONS = ("goal", "start", "cost", "normalize", "sum_duplicates", "prior")
+__all__ = ["FORMATS", "find_state", "read", "write"]
 
 
 class Format(NamedTuple):
@@ -103,11 +101,8 @@ def write(path: Path, ssp: SSP) -> None:
     _, format = find(path, "saved as")
     if format.module is None:
         write_own(path, ssp)
-        return
-    try:
+    else:
         importlib.import_module(format.module).write(path, ssp)
-    except FileError as error:
-        raise FileError(f"{path}: {error}") from None
 
 
 def write_own(path: Path, ssp: SSP) -> None:

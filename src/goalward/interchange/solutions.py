@@ -55,13 +55,10 @@ def check_ending(path: Path) -> None:
 def write_solution(path: Path, ssp: SSP, solution: Solution) -> None:
     """Write a solution in the format that the ending of the path names."""
     check_ending(path)
-    try:
-        if path.suffix == ".umb":
-            umb.write(path, ssp, solution_annotations(ssp, solution))
-        else:
-            umb.write_packed(path, csv_text(ssp, solution).encode("utf-8", "replace"), "")
-    except FileError as error:
-        raise FileError(f"{path}: {error}") from None
+    if path.suffix == ".umb":
+        umb.write(path, ssp, solution_annotations(ssp, solution))
+    else:
+        umb.write_packed(path, csv_text(ssp, solution).encode("utf-8", "replace"))
 
 
 def read_numbers(path: Path, ssp: SSP) -> Numbers:

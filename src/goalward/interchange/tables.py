@@ -171,4 +171,4 @@ def write(path: Path, ssp: SSP) -> None:
         arrow_csv.write_csv(to_table(ssp), content)
     else:
         parquet.write_table(to_table(ssp), content)
-    write_packed(path, content.getvalue(), "")
+    write_packed(path, content.getvalue())

@@ -125,14 +125,14 @@ def tar_bytes(members: Mapping[str, bytes]) -> bytes:
     return archive.getvalue()
 
 
-def write_packed(path: Path, content: bytes, ending: str) -> None:
+def write_packed(path: Path, content: bytes, ending: str = "") -> None:
     """Write a file whole, or leave the old one untouched; `ending` is ``.gz``, ``.xz`` or empty."""
     packed = {".gz": lambda: gzip.compress(content, mtime=0), ".xz": lambda: lzma.compress(content)}
     try:
         with replacing(path) as file:
             file.write(packed[ending]() if ending else content)
     except OSError as error:
-        raise FileError(f"{error.strerror or error}; nothing was saved") from None
+        raise FileError(f"{path}: {error.strerror or error}; nothing was saved") from None
 
 
 class Archive:
