@@ -11,7 +11,7 @@ import pytest
 import goalward as gw
 from goalward.errors import FileError
 from goalward.files import parse_json, parse_toml, read_bytes, read_text, write_bytes
-from goalward.interchange.by_ending import FORMATS
+from goalward.interchange import FORMATS
 from goalward.interchange.logs import read_log
 
 WORLD = gw.worlds.grid_world(rows=2, columns=2)
@@ -29,7 +29,7 @@ def test_modes_follow_the_umask(tmp_path: Path) -> None:
         write_bytes(tmp_path / "file", b"")
         for ending in FORMATS:
             WORLD.save(tmp_path / f"model{ending}")
-        for ending in (".csv", ".json", ".umb"):
+        for ending in (".csv", ".umb"):
             gw.solve(WORLD).save(tmp_path / f"solution{ending}")
         gw.agents.save(gw.learn(gw.agents.PSRL(), WORLD, 1).agent, tmp_path / "agent.npz")
     finally:
@@ -37,7 +37,7 @@ def test_modes_follow_the_umask(tmp_path: Path) -> None:
     assert {path.name: oct(path.stat().st_mode & 0o777) for path in tmp_path.iterdir()} == {
         path.name: "0o640" for path in tmp_path.iterdir()
     }
-    assert len(list(tmp_path.iterdir())) == 5 + len(FORMATS), "something was left behind"
+    assert len(list(tmp_path.iterdir())) == 4 + len(FORMATS), "something was left behind"
 
 
 @pytest.mark.parametrize("special", ["fifo", "folder", "device"])
@@ -60,7 +60,7 @@ def test_models_are_not_read_from_pipes(tmp_path: Path, ending: str) -> None:
         gw.worlds.load(str(tmp_path / f"model{ending}"))
 
 
-@pytest.mark.parametrize("ending", [".csv", ".json", ".umb"])
+@pytest.mark.parametrize("ending", [".csv", ".umb"])
 def test_nothing_else_is_read_from_pipes(tmp_path: Path, ending: str) -> None:
     pipe = tmp_path / f"pipe{ending}"
     os.mkfifo(pipe)

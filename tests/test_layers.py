@@ -39,11 +39,10 @@ LAYERS = """
 """
 FLOOR = {package: floor for floor, line in enumerate(LAYERS.split("\n")) for package in line.split()}
 
-# Calls downwards: a model, a solution and a world find the format of a file by its ending.
+# Calls downwards: a model and a solution find the format of a file by its ending.
 ALLOWED = {
     ("goalward.ssp.model", "interchange"),
     ("goalward.planning.solve", "interchange"),
-    ("goalward.worlds.load", "interchange"),
     # To be removed: what the contract in acting/ will separate.
     ("goalward.acting.compiled_stretches", "agents"),
     ("goalward.acting.compiled_stretches", "beliefs"),
@@ -60,7 +59,6 @@ ALLOWED = {
     ("goalward.studies.runner", "results"),
     ("goalward.studies.status", "results"),
     ("goalward.worlds.base", "continuous"),
-    ("goalward.worlds.load", "continuous"),
 }
 
 

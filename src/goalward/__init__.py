@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from goalward.environments.tables import to_gymnasium as to_gymnasium
     from goalward.errors import GoalwardError as GoalwardError
     from goalward.figures import plot as plot
-    from goalward.interchange.log_estimate import LogEstimate as LogEstimate
-    from goalward.interchange.log_estimate import learn_from as learn_from
+    from goalward.interchange.logs import LogEstimate as LogEstimate
+    from goalward.interchange.logs import learn_from as learn_from
     from goalward.jit import warm_up as warm_up
     from goalward.learning.learn import learn as learn
     from goalward.learning.run import Run as Run
@@ -59,8 +59,8 @@ _homes = {
     "to_gymnasium": "goalward.environments.tables",
     "Dirichlet": "goalward.beliefs.dirichlet",
     "FinitePrior": "goalward.beliefs.finite",
-    "LogEstimate": "goalward.interchange.log_estimate",
-    "learn_from": "goalward.interchange.log_estimate",
+    "LogEstimate": "goalward.interchange.logs",
+    "learn_from": "goalward.interchange.logs",
     "Neighbourhoods": "goalward.beliefs.neighbourhoods",
     "TiedDirichlet": "goalward.beliefs.tied",
     "GoalwardError": "goalward.errors",

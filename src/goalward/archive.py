@@ -43,15 +43,10 @@ def write(path: Path, format: str, version: int, tree: dict[str, Any]) -> None:
         raise FileError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
-def read(path: Path, format: str, version: int, plain: int | None = None) -> dict[str, Any]:
-    """Read a tree of the given format and version.
-
-    `plain` is an older version that is read too: its header holds the values themselves and no checksum.
-    """
+def read(path: Path, format: str, version: int) -> dict[str, Any]:
+    """Read a tree of the given format and version."""
     header, arrays = read_parts(path)
-    check_header(path, header, format, *([version] if plain is None else [plain, version]))
-    if header["version"] == plain:
-        return header | arrays
+    check_header(path, header, format, version)
     try:
         tree, expected = join(header["values"], arrays), checksum(header["values"], arrays)
     except (LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -83,16 +78,15 @@ def read_parts(path: Path) -> tuple[dict[str, Any], Arrays]:
             raise damaged(path, error) from None
 
 
-def check_header(path: Path, header: object, format: str, *versions: int) -> None:
-    """Raise FileError if a file is of another format, or of none of these versions."""
+def check_header(path: Path, header: object, format: str, version: int) -> None:
+    """Raise FileError if a file is of another format or version."""
     said = header if isinstance(header, dict) else {}
     if said.get("format") != format:
         what = f"holds {said['format']!r}" if "format" in said else "does not say its format"
         raise FileError(f"{path}: {what}; it must be {format!r}")
-    if said.get("version") not in versions:
+    if said.get("version") != version:
         raise FileError(
-            f"{path}: written in version {said.get('version')!r} of the format; this goalward reads version"
-            f" {' or '.join(map(str, versions))}"
+            f"{path}: written in version {said.get('version')!r} of the format; this goalward reads version {version}"
         )
 
 

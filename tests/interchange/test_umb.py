@@ -383,5 +383,5 @@ def test_mutants_of_the_index(path: Path) -> None:
 
 def test_a_file_that_is_no_archive_is_not_called_one(tmp_path: Path) -> None:
     (tmp_path / "text.umb").write_text("no tar\n")
-    with pytest.raises(FileError, match=r"text\.umb: holds no files; a \.umb file is a tar"):
+    with pytest.raises(FileError, match=r"text\.umb: damaged, or not a tar"):
         SSP.load(tmp_path / "text.umb")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from goalward import SSP, GridLayout, learn, solve, structure
 from goalward.agents import PSRL
 from goalward.errors import ModelError, SettingError, ShapeError, UnreachableGoalError
-from goalward.ssp.give_up import GIVE_UP
+from goalward.ssp.model import GIVE_UP
 from strategies import models
 
 

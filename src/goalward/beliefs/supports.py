@@ -7,8 +7,8 @@ import numpy as np
 from goalward.acting.task import Task
 from goalward.arrays import Bools, Int32s, Int64s
 from goalward.errors import SettingError, ShapeError
-from goalward.ssp.dense import dense_to_rows
 from goalward.ssp.model import SSP
+from goalward.ssp.transitions import dense_to_rows
 
 __all__ = ["all_rows", "check_support", "give_up_rows", "support_rows"]
 

@@ -48,8 +48,7 @@ from goalward.errors import SettingError, ShapeError
 from goalward.seeds import generator
 from goalward.settings import checked_integer, checked_number
 from goalward.ssp.checks import number_array
-from goalward.ssp.grid_steps import DIRECTIONS, WALL, neighbours
-from goalward.ssp.layout import GridLayout
+from goalward.ssp.layout import DIRECTIONS, WALL, GridLayout, neighbours
 from goalward.ssp.model import SSP
 
 __all__ = ["TiedBelief", "TiedDirichlet"]

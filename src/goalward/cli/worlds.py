@@ -29,7 +29,7 @@ def solve(
     ] = 1e-6,
     limit: Annotated[int, typer.Option(min=0, help="Print at most this many states.")] = 20,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write values and policy: .csv, .json, or .umb.")
+        Path | None, typer.Option(metavar="FILE", help="Also write values and policy: .csv or .umb.")
     ] = None,
     json: Json = False,
 ) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from goalward.acting.rollout import Ended
-from goalward.ssp.give_up import GIVE_UP
-from goalward.ssp.model import SSP
+from goalward.ssp.model import GIVE_UP, SSP
 
 __all__ = ["ASCII", "CAUSES", "UNICODE", "Glyphs", "action_marks", "cause_name", "marked"]
 

@@ -8,10 +8,9 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import ShapeError
 from goalward.figures.symbols import UNICODE, Glyphs, action_marks
 from goalward.formatting import number
-from goalward.ssp.give_up import GIVE_UP
 from goalward.ssp.graph import can_reach_goal
 from goalward.ssp.layout import GridLayout
-from goalward.ssp.model import SSP
+from goalward.ssp.model import GIVE_UP, SSP
 
 __all__ = [
     "MAYBE", "NEVER", "cost_range", "grid_text", "ground_meanings", "ground_text", "has_walls", "layout_of",

@@ -1,1 +1,165 @@
-"""Files of others: tables, logs, UMB, DRN and solutions, read as data and never executed."""
+"""Files of models: goalward's own, tables, logs, UMB, DRN and solutions, read as data and never executed.
+
+`read` and `write` find the format by the ending of a path:
+
+==================================  ============================================  =================================
+ending                              format                                        options of reading
+==================================  ============================================  =================================
+``.npz``, ``.json``                 goalward's own                                start
+``.csv``, ``.parquet``              tables of transitions                         goal, start, normalize,
+                                                                                  sum_duplicates, prior
+``.umb``                            Unified Markov Binary: PRISM, Storm, Modest   goal, start, cost, normalize
+``.drn``, ``.drn.gz``, ``.drn.xz``  Storm's explicit models as text               goal, start, cost, normalize
+==================================  ============================================  =================================
+
+The module of a format is imported when a file asks for it. An ``.npz`` file is an archive without pickle (see
+`goalward.archive`), for models of any size; a ``.json`` file holds the same fields without a checksum, for small models
+that people read. Whatever is wrong with a file ends in a `FileError` that names the file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from goalward import archive
+from goalward.errors import FileError, GoalwardError, SettingError, StateError, UnknownNameError
+from goalward.files import check_regular, read_bytes, reason, replacing
+from goalward.ssp.checks import ModelArrays
+from goalward.ssp.layout import GridLayout
+
+if TYPE_CHECKING:
+    from goalward.ssp.model import SSP
+
+__all__ = ["FORMATS", "find_state", "read", "write"]
+
+
+class Format(NamedTuple):
+    """The module with the functions `read` and `write` of a format, and the options that its reader takes."""
+
+    module: str | None
+    options: tuple[str, ...]
+
+
+OWN = Format(None, ("start",))
+UMB = Format("goalward.interchange.umb", ("goal", "start", "cost", "normalize"))
+DRN = Format("goalward.interchange.drn", UMB.options)
+TABLE = Format("goalward.interchange.tables", ("goal", "start", "normalize", "sum_duplicates", "prior"))
+FORMATS = {
+    ".npz": OWN,
+    ".json": OWN,
+    ".csv": TABLE,
+    ".parquet": TABLE,
+    ".umb": UMB,
+    ".drn": DRN,
+    ".drn.gz": DRN,
+    ".drn.xz": DRN,
+}
+NAME, VERSION = "goalward-ssp", 1
+LANGUAGE_ENDINGS = (".prism", ".nm", ".pm", ".sm", ".jani")
+LANGUAGES = (
+    "Let PRISM or Storm write a model of its language to a file: prism MODEL -exportmodel model.umb -ex, or"
+    " storm --prism MODEL --buildfull --exportbuild model.umb"
+)
+
+
+def find(path: Path, does: str) -> tuple[str, Format]:
+    """Return the ending of a path and its format."""
+    ending = "".join(path.suffixes[-2:]) if path.suffix in (".gz", ".xz") else path.suffix
+    if ending not in FORMATS:
+        *first, last = FORMATS
+        hint = f". {LANGUAGES}" if ending in LANGUAGE_ENDINGS else ""
+        raise FileError(f"{path}: a model is {does} {', '.join(first)} or {last}; the ending is {path.suffix!r}{hint}")
+    return ending, FORMATS[ending]
+
+
+def read(path: Path, **options: Any) -> dict[str, Any]:
+    """Read what `SSP.from_rows` takes; options that are None or False count as not given."""
+    ending, format = find(path, "loaded from")
+    chosen = {name: value for name, value in options.items() if value is not None and value is not False}
+    for name in chosen:
+        if name not in format.options:
+            allowed = " and ".join(format.options)
+            raise SettingError(f"{path}: {name} cannot be chosen for a {ending} file, only {allowed}; leave it out")
+    check_regular(path)
+    if format.module is None:
+        return read_own(path, **chosen)
+    try:
+        fields: dict[str, Any] = importlib.import_module(format.module).read(path, **chosen)
+    except GoalwardError as error:
+        raise FileError(f"{path}: {error}") from None
+    return fields
+
+
+def write(path: Path, ssp: SSP) -> None:
+    """Write a model in the format of a path's ending."""
+    _, format = find(path, "saved as")
+    if format.module is None:
+        write_own(path, ssp)
+    else:
+        importlib.import_module(format.module).write(path, ssp)
+
+
+def write_own(path: Path, ssp: SSP) -> None:
+    """Write an archive if the path ends in ``.npz``, otherwise JSON."""
+    from goalward.ssp.model import FIELDS
+
+    fields = {name: getattr(ssp, name) for name in FIELDS}
+    fields["layout"] = None if ssp.layout is None else ssp.layout.fields()
+    if path.suffix == ".npz":
+        archive.write(path, NAME, VERSION, fields)
+        return
+    fields["costs"] = np.where(ssp.available, ssp.costs, 0.0)  # JSON has no infinity
+    lists = {name: fields[name].tolist() for name in ModelArrays._fields}
+    text = json.dumps({"format": NAME, "version": VERSION} | fields | lists)
+    try:
+        with replacing(path) as file:
+            file.write(f"{text}\n".encode())
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written ({reason(error)})") from None
+
+
+def read_own(path: Path, start: object = None) -> dict[str, Any]:
+    """Read a file that `write_own` wrote."""
+    from goalward.ssp.model import FIELDS
+
+    fields = archive.read(path, NAME, VERSION) if path.suffix == ".npz" else read_json(path)
+    missing = next((name for name in FIELDS if name not in fields), None)
+    if missing is not None:
+        raise FileError(f"{path}: damaged, {missing!r} is missing; save it again")
+    model = {name: fields[name] for name in FIELDS}
+    if model["layout"] is not None:
+        try:
+            model["layout"] = GridLayout(**model["layout"])
+        except (TypeError, ValueError) as error:
+            raise FileError(f"{path}: the layout is damaged ({error}); save it again") from None
+    if start is not None:
+        model["initial_state"] = find_state(model["state_names"], len(model["costs"]), start)
+    return model
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    try:
+        fields: dict[str, Any] = json.loads(read_bytes(path))
+    except (ValueError, RecursionError) as error:
+        raise archive.damaged(path, error) from None
+    archive.check_header(path, fields, NAME, VERSION)
+    return fields
+
+
+def find_state(names: Sequence[str] | None, states: int, name: object) -> int:
+    """Return the number of a state, given by its name or its number."""
+    if names is not None and name in names:
+        return list(names).index(str(name))
+    try:
+        number = int(str(name))
+    except ValueError:
+        raise UnknownNameError("state", str(name), names or [f"0 to {states - 1}"]) from None
+    if not 0 <= number < states:
+        raise StateError(f"there is no state {number}; the model has 0..{states - 1}")
+    return number

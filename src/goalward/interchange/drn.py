@@ -36,8 +36,8 @@ import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError
-from goalward.interchange.compression import read_packed, tar_bytes, tar_members, write_packed
 from goalward.interchange.explicit import Explicit, Reward, choices_of, plain_names
+from goalward.interchange.umb import read_packed, tar_bytes, tar_members, write_packed
 
 if TYPE_CHECKING:
     from goalward.ssp.model import SSP
@@ -58,19 +58,20 @@ REFUSED = {
 
 def read(path: Path, **options: Any) -> dict[str, Any]:
     """Read what `SSP.from_rows` takes; the options are those of `Explicit.rows`."""
-    content = read_packed(path)
+    packed = read_packed(path)
+    content = packed.getvalue()
     if content[257:262] == b"ustar":
-        members = list(tar_members(content).values())
+        members = list(tar_members(packed).values())
         if len(members) != 1:
             raise FileError(f"is an archive of {len(members)} files; it must hold one")
-        content = bytearray(members[0])
+        content = bytes(members[0])
     return Parser(content).model().rows(**options)
 
 
 class Parser:
-    """Reads a file line by line, so that memory goes with what it says, and keeps the place for messages."""
+    """Reads a file line by line and remembers the number of the line for messages."""
 
-    def __init__(self, content: bytearray):
+    def __init__(self, content: bytes):
         self.content = content
         self.position = 0
         self.at = 0  # the number of the line that was read last
@@ -85,9 +86,9 @@ class Parser:
         self.actions: list[str] = []
         self.names: dict[int, str] = {}
 
-    def fault(self, found: str) -> FileError:
+    def fault(self, message: str) -> FileError:
         """Return the error for the line that was read last."""
-        return FileError(f"line {self.at}: {found}")
+        return FileError(f"line {self.at}: {message}")
 
     def next_line(self) -> str | None:
         """Return the next line without spaces around it; None at the end."""
@@ -113,10 +114,10 @@ class Parser:
         self.read_header()
         self.read_states()
         states, choices = len(self.state_choices), len(self.choice_branches)
-        for section, found in (("@nr_states", states), ("@nr_choices", choices)):
-            if self.header.get(section, str(found)) != str(found):
+        for section, count in (("@nr_states", states), ("@nr_choices", choices)):
+            if self.header.get(section, str(count)) != str(count):
                 declared = self.header[section]
-                raise FileError(f"{section} says {declared:.30}, but the file has {found}; it is not complete")
+                raise FileError(f"{section} says {declared:.30}, but the file has {count}; it is not complete")
         if max(self.targets, default=0) >= states:
             raise FileError(f"a branch leads to state {max(self.targets)}; there are {states} states")
         return Explicit(
@@ -126,7 +127,7 @@ class Parser:
             np.array(self.probabilities, dtype=np.float64),
             np.array(self.labels.get("init", []), dtype=np.int64),
             {name: self.label(name) for name in self.labels if name != "init"},
-            {name: self.reward(place) for place, name in enumerate(self.reward_names())},
+            {name: self.reward(index) for index, name in enumerate(self.reward_names())},
             *self.choice_labels(),
             [self.names.get(state, str(state)) for state in range(states)] if self.names else None,
         )
@@ -250,24 +251,24 @@ class Parser:
 
     def label(self, name: str) -> Callable[[], Bools]:
         def mask() -> Bools:
-            found = np.zeros(len(self.state_choices), dtype=np.bool_)
-            found[self.labels[name]] = True
-            return found
+            states = np.zeros(len(self.state_choices), dtype=np.bool_)
+            states[self.labels[name]] = True
+            return states
 
         return mask
 
     def reward_names(self) -> list[str]:
         """Return the names in the header; Storm calls rewards without names rew0, rew1 and so on."""
-        given = self.header.get("@reward_models", "").split()
-        most = max((text.count(",") + 1 for part in self.rewards for text in set(part) if text), default=0)
-        return given + [f"rew{place}" for place in range(len(given), most)]
+        names = self.header.get("@reward_models", "").split()
+        most = max((text.count(",") + 1 for texts in self.rewards for text in set(texts) if text), default=0)
+        return names + [f"rew{index}" for index in range(len(names), most)]
 
-    def reward(self, place: int) -> Callable[[], Reward]:
+    def reward(self, index: int) -> Callable[[], Reward]:
         def column(texts: list[str]) -> Floats:
             values: dict[str, float] = {"": 0.0}
             for text in set(texts) - {""}:
                 numbers = text.split(",")
-                values[text] = self.number(numbers[place].strip()) if place < len(numbers) else 0.0
+                values[text] = self.number(numbers[index].strip()) if index < len(numbers) else 0.0
             return np.array([values[text] for text in texts], dtype=np.float64)
 
         return lambda: Reward(column(self.rewards[0]), column(self.rewards[1]))

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -26,14 +26,11 @@ from scipy import sparse
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import CostError, ProbabilityError, ShapeError, StateError, UnknownNameError
 from goalward.ssp.checks import ROW_SUM_TOLERANCE
+from goalward.ssp.model import SSP, Name
 from goalward.ssp.transitions import LARGEST_PAIRS
 
-if TYPE_CHECKING:
-    from goalward.ssp.model import SSP
+__all__ = ["Choices", "Explicit", "Reward", "choices_of", "plain_names", "unique_names"]
 
-__all__ = ["Choices", "Explicit", "Name", "Reward", "choices_of", "plain_names", "unique_names"]
-
-Name = str | int
 FEW_LABELS = 16
 
 
@@ -216,20 +213,20 @@ class Explicit:
             raise StateError(f"the start, state {state}, is a goal; choose another with start=...")
         return state
 
-    def _place(self, owner: Int64s, choice: int) -> str:
+    def _choice(self, owner: Int64s, choice: int) -> str:
         return f"choice {choice - self.state_choices[owner[choice]]} of state {owner[choice]}"
 
     def _checked_probabilities(self, owner: Int64s, choice: Int64s, kept: Bools, normalize: bool) -> Floats:
         """Check the branches of the choices that are kept."""
         empty = kept & (np.diff(self.choice_branches) == 0)
         if empty.any():
-            raise ProbabilityError(f"{self._place(owner, int(np.argmax(empty)))} has no branches; give it a target")
+            raise ProbabilityError(f"{self._choice(owner, int(np.argmax(empty)))} has no branches; give it a target")
         given = self.probabilities
         bad = kept[choice] & ~((given >= 0.0) & (given <= 1.0 + ROW_SUM_TOLERANCE))
         if bad.any():
             branch = int(np.argmax(bad))
             raise ProbabilityError(
-                f"{self._place(owner, int(choice[branch]))} goes to state {self.targets[branch]} with probability"
+                f"{self._choice(owner, int(choice[branch]))} goes to state {self.targets[branch]} with probability"
                 f" {given[branch]:g}; probabilities lie in [0, 1]"
             )
         sums = np.bincount(choice, weights=np.where(kept[choice], given, 0.0), minlength=len(owner))
@@ -240,7 +237,7 @@ class Explicit:
                 "pass normalize=True to rescale (--normalize)" if sums[worst] else "give it branches that can be taken"
             )
             raise ProbabilityError(
-                f"the branches of {self._place(owner, worst)} sum to {sums[worst]:.12g}; probabilities must sum to 1"
+                f"the branches of {self._choice(owner, worst)} sum to {sums[worst]:.12g}; probabilities must sum to 1"
                 f" within {ROW_SUM_TOLERANCE:g}: {remedy} ({np.count_nonzero(off)} such choices)"
             )
         return given / np.where(kept, sums, 1.0)[choice] if normalize else given
@@ -269,7 +266,7 @@ class Explicit:
                 if bad.any():
                     worst = int(np.argmax(bad))
                     raise CostError(
-                        f"{self._place(owner, worst)} has the reward {values[worst]:g}; costs must be finite and not"
+                        f"{self._choice(owner, worst)} has the reward {values[worst]:g}; costs must be finite and not"
                         " negative: choose another reward structure, or the cost of every step, with cost=..."
                     )
         return total

@@ -22,7 +22,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,13 +32,11 @@ from pyarrow import parquet
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import ProbabilityError, SettingError, ShapeError, StateError
 from goalward.interchange.columns import Source, unknown_name
-from goalward.interchange.compression import write_packed
-from goalward.interchange.explicit import Name, choices_of, unique_names
+from goalward.interchange.explicit import choices_of, unique_names
+from goalward.interchange.umb import write_packed
 from goalward.settings import checked_number
+from goalward.ssp.model import SSP, Name
 from goalward.ssp.transitions import Columns, rows_of
-
-if TYPE_CHECKING:
-    from goalward.ssp.model import SSP
 
 __all__ = ["common_names", "goal_mask", "read", "to_table", "write"]
 
@@ -71,24 +69,14 @@ def read(
         if str(start) not in names:
             raise unknown_name("state", start, names)
         number = names.index(str(start))
-    table = rows_of(columns, is_goal, number, start, normalize, source.place, duplicates=sum_duplicates)
-    return {
-        "indptr": table.rows[0],
-        "successors": table.rows[1],
-        "probabilities": table.rows[2],
-        "costs": table.costs,
-        "initial_state": table.initial_state,
-        "normalize": normalize,
-        "state_names": table.state_names,
-        "action_names": table.action_names,
-    }
+    return rows_of(columns, is_goal, number, start, normalize, source.place, duplicates=sum_duplicates)
 
 
 def common_names(source: Source) -> tuple[Int64s, Int64s, list[str]]:
     """Return the columns of states and next states as numbers of one list of names."""
     states, names = source.names("state")
     next_states, others = source.names("next_state")
-    number = {name: place for place, name in enumerate(names)}
+    number = {name: index for index, name in enumerate(names)}
     renumber = np.array([number.setdefault(name, len(number)) for name in others], dtype=np.int64)
     return states, renumber[next_states], list(number)
 
@@ -97,17 +85,17 @@ def goal_mask(columns: Columns, goal: Name | Sequence[Name] | None) -> Bools:
     """Return which names are goals; the state called goal if none is given."""
     names = columns.state_names
     wanted = [str(name) for name in ([goal] if isinstance(goal, str | int) else goal or ["goal"])]
-    number = {name: place for place, name in enumerate(names)}
+    number = {name: index for index, name in enumerate(names)}
     reached = np.zeros(len(names), dtype=np.bool_)
     reached[columns.next_states] = True
     mask = np.zeros(len(names), dtype=np.bool_)
     for name in wanted:
         if name not in number:
             if goal is None:
-                ends = np.setdiff1d(np.arange(len(names)), columns.states)[:20]
-                found = ", ".join(repr(names[end]) for end in ends) or "none"
+                last = np.setdiff1d(np.arange(len(names)), columns.states)[:20]
+                ends = ", ".join(repr(names[state]) for state in last) or "none"
                 raise StateError(
-                    f"no state is called goal; name it with goal=... (states without transitions of their own: {found})"
+                    f"no state is called goal; name it with goal=... (states without transitions of their own: {ends})"
                     "; on the command line with --goal NAME, or --set goal=NAME where there is no --goal"
                 )
             raise unknown_name("state", name, [str(known) for known in names])
@@ -183,4 +171,4 @@ def write(path: Path, ssp: SSP) -> None:
         arrow_csv.write_csv(to_table(ssp), content)
     else:
         parquet.write_table(to_table(ssp), content)
-    write_packed(path, content.getvalue(), "")
+    write_packed(path, content.getvalue())

@@ -1,15 +1,28 @@
 """Models in UMB, the Unified Markov Binary format of PRISM, Storm and Modest (version 1).
 
+A file is a tar, plain or packed with gzip or xz. Its ``index.json`` says how many states, choices and branches there
+are and which labels and rewards; the other members are arrays of little-endian numbers. Files may be hostile: a file is
+decompressed up to a limit, every size is checked against the index, and every number against what it counts, before
+any of it is used. `explicit.py` says what a model means.
+
 Markov chains and Markov decision processes are read; games, intervals, observations and continuous time are refused.
-A written model has the label ``goal``, the reward ``cost`` of choices, and the names of actions. Storm knows no texts
-but these, so the names of states are in a member of goalward's own, ``goalward/state-names.json``. `umb_archive.py`
-says what a file holds, `explicit.py` what it means.
+A written model has the label ``goal``, the reward ``cost`` of choices, and the names of actions. Storm knows no other
+texts, so the names of states are in a member of goalward's own, ``goalward/state-names.json``. In files of other tools
+a state is named by the values of its variables: a record of bits, the variables one after the other, the first in the
+lowest bits, padded to bytes.
 """
 
 from __future__ import annotations
 
+import gzip
+import io
+import itertools
 import json
+import lzma
+import tarfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,15 +32,235 @@ from numpy.typing import NDArray
 from goalward import __version__
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError
-from goalward.interchange.compression import tar_bytes, write_packed
+from goalward.files import replacing
 from goalward.interchange.explicit import Explicit, Reward, choices_of
-from goalward.interchange.umb_archive import SIZES, VERSION, Archive
-from goalward.interchange.umb_names import STATE_NAMES, state_names
 
 if TYPE_CHECKING:
     from goalward.ssp.model import SSP
 
-__all__ = ["Annotation", "explicit", "read", "write"]
+__all__ = [
+    "Annotation", "Archive", "explicit", "read", "read_packed", "tar_bytes", "tar_members", "write", "write_packed",
+]  # fmt: skip
+
+VERSION = 1
+LARGEST = (1 << 31) - 2  # states are numbered with 32 bits in a model
+LARGEST_FILE = 1 << 32
+MOST_MEMBERS = 10_000
+PIECE = 1 << 20
+GZIP, XZ = b"\x1f\x8b\x08", b"\xfd7zXZ\0"
+JSON_TYPES = {int: "an integer", str: "a text", dict: "an object", list: "a list"}
+SIZES = {"double": 64, "bool": 1, "rational": 128}
+STATE_NAMES = "goalward/state-names.json"
+NAMED_STATES = 1 << 20  # more states than this get no names
+WIDEST = 1 << 12  # bits of a record of variables
+
+
+def read_packed(path: Path, limit: int = LARGEST_FILE) -> io.BytesIO:
+    """Return the content of a file, decompressed if it is packed with gzip or xz."""
+    content = io.BytesIO()
+    try:
+        with ExitStack() as stack:
+            file = stack.enter_context(path.open("rb"))
+            magic = file.read(6)
+            file.seek(0)
+            stream: Any = file
+            if magic.startswith(GZIP):
+                stream = stack.enter_context(gzip.open(file))
+            elif magic == XZ:
+                stream = stack.enter_context(lzma.open(file))
+            while piece := stream.read(PIECE):
+                content.write(piece)
+                if content.tell() > limit:
+                    raise FileError(f"holds more than {limit:,} bytes; no larger model is read")
+    except OSError as error:  # gzip raises it too when its content is damaged
+        raise FileError(f"{error.strerror or f'damaged ({error})'}") from None
+    except (EOFError, zlib.error, lzma.LZMAError) as error:
+        raise FileError(f"damaged, or not complete ({error}); write it again") from None
+    content.seek(0)
+    return content
+
+
+def tar_members(content: io.BytesIO) -> dict[str, memoryview]:
+    """Return the regular files of a tar by their names; nothing is copied or written to disk.
+
+    `tarfile` accepts negative sizes, repeated names and sparse files, and takes a damaged header for the end of the
+    archive; all of these are refused here.
+    """
+    view = content.getbuffer()
+    members: dict[str, memoryview] = {}
+    try:
+        with tarfile.open(fileobj=content, mode="r:", encoding="utf-8", errors="strict") as tar:
+            count = 0
+            while (member := tar.next()) is not None:
+                count += 1
+                if member.size < 0 or member.issparse() or tar.pax_headers:
+                    raise FileError(f"the tar header at byte {member.offset} has a size or a kind that no model needs")
+                if member.offset_data + member.size > len(view):
+                    raise FileError(f"ends inside {member.name!r} of {member.size:,} bytes; the file is not complete")
+                name = member.name.removeprefix("./")
+                if name in members:
+                    raise FileError(f"holds {name!r} twice; it must hold each file once")
+                if count > MOST_MEMBERS:
+                    raise FileError(f"holds more than {MOST_MEMBERS:,} files; no model needs so many")
+                if member.isreg():
+                    members[name] = view[member.offset_data : member.offset_data + member.size]
+            end = tar.offset
+    except UnicodeDecodeError:
+        raise FileError("the name of a tar member is not UTF-8; write the file again") from None
+    except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
+        raise FileError(f"damaged, or not a tar, plain or packed with gzip or xz ({error})") from None
+    if any(view[end : end + tarfile.BLOCKSIZE]):
+        raise FileError(f"damaged: no tar header at byte {end}; write the file again")
+    return members
+
+
+def tar_bytes(members: Mapping[str, bytes]) -> bytes:
+    """Return a tar with the given files; the same bytes for the same files."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name, body in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(body)
+            tar.addfile(member, io.BytesIO(body))
+    return archive.getvalue()
+
+
+def write_packed(path: Path, content: bytes, ending: str = "") -> None:
+    """Write a file whole, or leave the old one untouched; `ending` is ``.gz``, ``.xz`` or empty."""
+    packed = {".gz": lambda: gzip.compress(content, mtime=0), ".xz": lambda: lzma.compress(content)}
+    try:
+        with replacing(path) as file:
+            file.write(packed[ending]() if ending else content)
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror or error}; nothing was saved") from None
+
+
+class Archive:
+    """The members of a UMB file and its index; what is taken out is checked."""
+
+    def __init__(self, path: Path):
+        self.members = tar_members(read_packed(path))
+        if not self.members:
+            raise FileError("holds no files; a .umb file is a tar, plain or packed with gzip or xz")
+        if "index.json" not in self.members:
+            raise FileError("has no member index.json; it is a tar, but not a UMB file")
+        self.index = self.json("index.json")
+        version = self.entry("format-version", int, self.index)
+        if version != VERSION:
+            raise FileError(f"is written in version {version} of UMB; version {VERSION} is read")
+        self.system: dict[str, Any] = self.entry("transition-system", dict, self.index)
+        self.check_kind()
+        self.states = self.count("#states", 1)
+        self.choices = self.count("#choices")
+        self.branches = self.count("#branches")
+
+    def json(self, name: str) -> Any:
+        """Return what a member in JSON says."""
+        try:
+            return json.loads(bytes(self.members[name]).decode("utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise FileError(f"{name} is damaged ({error}); write the file again") from None
+
+    def entry(self, name: str, kind: type, mapping: Any) -> Any:
+        """Return an entry of the index that must be there."""
+        value = mapping.get(name) if isinstance(mapping, dict) else None
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise FileError(f"index.json: {name!r} is {value!r:.60}; it must be {JSON_TYPES[kind]}")
+        return value
+
+    def count(self, name: str, least: int = 0) -> int:
+        """Return how many of something there are."""
+        value = int(self.entry(name, int, self.system))
+        if not least <= value <= LARGEST:
+            raise FileError(f"index.json: {name!r} is {value}; it must lie in {least}..{LARGEST}")
+        return value
+
+    def check_kind(self) -> None:
+        """Refuse what is no Markov decision process."""
+        time = self.system.get("time")
+        if time != "discrete":
+            raise FileError(f"has {time!r:.40} time; only models with discrete time are read: export the embedded MDP")
+        players = self.count("#players")
+        if players > 1:
+            raise FileError(f"is a game of {players} players; only models with one player are read")
+        if self.count("#observations"):
+            raise FileError("has observations; only fully observable models are read: export the underlying MDP")
+        if "branch-probability-type" not in self.system:
+            raise FileError("has no probabilities; only models with probabilities are read")
+
+    def array(self, name: str, dtype: str, size: int) -> NDArray[Any]:
+        """Return the numbers of a member, which must be there."""
+        if name not in self.members:
+            raise FileError(f"has no member {name}, which this model needs; write the file again")
+        body = self.members[name]
+        wanted = size * np.dtype(dtype).itemsize
+        if len(body) != wanted:
+            raise FileError(f"{name} has {len(body):,} bytes; {size:,} entries need {wanted:,}")
+        return np.frombuffer(body, dtype=dtype)
+
+    def bits(self, name: str, size: int) -> Bools:
+        """Return a set; a member that is absent is the empty set."""
+        if name not in self.members:
+            return np.zeros(size, dtype=np.bool_)
+        words = self.array(name, "<u8", -(-size // 64))
+        return np.unpackbits(words.view(np.uint8), bitorder="little", count=size).astype(np.bool_)
+
+    def pointers(self, name: str, size: int, total: int) -> Int64s:
+        """Return compressed rows; an absent member gives each of them one entry."""
+        if name not in self.members:
+            if size != total:
+                raise FileError(f"has no member {name}, but {size} and {total} are not one each; write the file again")
+            return np.arange(size + 1, dtype=np.int64)
+        limits = self.array(name, "<u8", size + 1)
+        if limits[0] != 0 or limits[-1] != total or (limits[1:] < limits[:-1]).any():
+            raise FileError(f"{name} must rise from 0 to {total}; it does not")
+        return limits.astype(np.int64)
+
+    def numbers(self, name: str, kind: Any, size: int) -> Floats:
+        """Return real numbers, stored as doubles or as fractions of 64-bit integers."""
+        type_name = self.entry("type", str, kind)
+        bits = kind.get("size", SIZES.get(type_name))
+        if type_name not in ("double", "rational") or bits != SIZES[type_name]:
+            raise FileError(
+                f"{name} holds numbers of type {type_name} with {bits!r:.20} bits; doubles and fractions of 128 bits"
+                " are read: export the model with doubles"
+            )
+        if type_name == "double":
+            return self.array(name, "<f8", size).astype(np.float64)
+        parts = self.array(name, "<i8", 2 * size)
+        bottom = parts[1::2].view("<u8").astype(np.float64)
+        if not bottom.all():
+            raise FileError(f"{name}: the denominator of entry {int(np.argmin(bottom))} is 0")
+        quotients: Floats = parts[::2].astype(np.float64) / bottom
+        return quotients
+
+    def texts(self, folder: str, size: int) -> list[str] | None:
+        """Return the strings of a folder; None if it has none."""
+        if f"{folder}/string-mapping.bin" not in self.members:
+            return None
+        strings = bytes(self.members.get(f"{folder}/strings.bin", b""))
+        ends = self.pointers(f"{folder}/string-mapping.bin", size, len(strings)).tolist()
+        try:
+            return [strings[low:high].decode("utf-8") for low, high in itertools.pairwise(ends)]
+        except UnicodeDecodeError:
+            raise FileError(f"{folder}/strings.bin is not UTF-8; write the file again") from None
+
+    def annotations(self, group: str) -> dict[str, tuple[str, dict[str, Any]]]:
+        """Return folder and description of the annotations of a group, by alias."""
+        groups = self.index.get("annotations", {})
+        if not isinstance(groups, dict) or not isinstance(groups.get(group, {}), dict):
+            raise FileError(f"index.json: the annotations of {group!r} must be an object")
+        folders: dict[str, tuple[str, dict[str, Any]]] = {}
+        for id, about in groups.get(group, {}).items():
+            self.entry("applies-to", list, about)
+            self.entry("type", dict, about)
+            alias = about.get("alias", id)
+            if not isinstance(alias, str) or alias in folders:
+                raise FileError(
+                    f"index.json: {id!r:.60} of {group!r} has the alias {alias!r:.60}; give it one of its own"
+                )
+            folders[alias] = (f"annotations/{group}/{id}", about)
+        return folders
 
 
 def read(path: Path, **options: Any) -> dict[str, Any]:
@@ -39,12 +272,12 @@ def read(path: Path, **options: Any) -> dict[str, Any]:
     return explicit(archive).rows(**options)
 
 
-def by_alias(given: Any, known: Mapping[str, tuple[str, Any]]) -> Any:
-    """Return names with ids replaced by aliases."""
-    if isinstance(given, list | tuple):
-        return [by_alias(name, known) for name in given]
+def by_alias(name: Any, known: Mapping[str, tuple[str, Any]]) -> Any:
+    """Return a name, or a list of names, with ids replaced by aliases."""
+    if isinstance(name, list | tuple):
+        return [by_alias(entry, known) for entry in name]
     aliases = {folder.rpartition("/")[2]: alias for alias, (folder, _) in known.items()}
-    return given if given in known else aliases.get(given, given)
+    return name if name in known else aliases.get(name, name)
 
 
 def explicit(archive: Archive) -> Explicit:
@@ -64,7 +297,7 @@ def explicit(archive: Archive) -> Explicit:
         archive.numbers("branch-to-probability.bin", kind, archive.branches),
         np.flatnonzero(archive.bits("state-is-initial.bin", archive.states)),
         {name: label(archive, folder) for name, (folder, _) in archive.annotations("aps").items()},
-        {name: reward(archive, *found) for name, found in archive.annotations("rewards").items()},
+        {name: reward(archive, *entry) for name, entry in archive.annotations("rewards").items()},
         actions,
         names,
         state_names(archive),
@@ -101,6 +334,59 @@ def choice_actions(archive: Archive) -> tuple[Int64s | None, list[str]]:
         choice = int(np.argmax(values >= count))
         raise FileError(f"choice {choice} has action {values[choice]}; there are {count} actions")
     return values.astype(np.int64), names
+
+
+def state_names(archive: Archive) -> list[str] | None:
+    """Return the names that goalward wrote, or else the values of the state's variables, such as ``x=1,y=0``."""
+    if STATE_NAMES in archive.members:
+        names = archive.json(STATE_NAMES)
+        if not isinstance(names, list) or len(names) != archive.states or not all(isinstance(n, str) for n in names):
+            raise FileError(f"{STATE_NAMES} must be a list of {archive.states} texts; write the file again")
+        return names
+    classes = archive.index.get("valuations", {})
+    for step in ("states", "classes"):
+        classes = classes.get(step) if isinstance(classes, dict) else None
+    if not isinstance(classes, list) or len(classes) != 1 or archive.states > NAMED_STATES:
+        return None
+    return valuations(archive, classes[0])
+
+
+def valuations(archive: Archive, about: Any) -> list[str] | None:
+    """Return the values of variables as texts; None where they are of types that are not read."""
+    name = "valuations/states/valuations.bin"
+    columns: list[list[str]] = []
+    layout: list[tuple[str, dict[str, Any], int, int]] = []
+    width = 0
+    for variable in archive.entry("variables", list, about):
+        if "padding" in variable:
+            width += archive.entry("padding", int, variable)
+            continue
+        kind = archive.entry("type", dict, variable)
+        bits = kind.get("size", {"bool": 1, "int": 64, "uint": 64}.get(kind.get("type"), 0))
+        if kind.get("type") not in ("bool", "int", "uint") or variable.get("is-optional") or bits not in range(1, 65):
+            return None
+        layout.append((archive.entry("name", str, variable), variable, width, bits))
+        width += bits
+    if not layout or width % 8 or not 0 < width <= WIDEST or name not in archive.members:
+        return None
+    packed = archive.array(name, "u1", archive.states * (width // 8)).reshape(archive.states, -1)
+    for title, variable, low, bits in layout:
+        first, last = low // 8, -(-(low + bits) // 8)
+        digits = np.unpackbits(packed[:, first:last], axis=1, bitorder="little")[:, low - 8 * first :][:, :bits]
+        columns.append([f"{title}={value}" for value in decoded(digits, variable)])
+    return [",".join(values) for values in zip(*columns, strict=True)]
+
+
+def decoded(digits: NDArray[np.uint8], variable: dict[str, Any]) -> list[Any]:
+    """Return the values of a variable from its binary digits, the lowest first."""
+    bits = digits.shape[1]
+    kind, offset = variable["type"]["type"], variable.get("offset", 0)
+    values = (digits.astype(np.uint64) << np.arange(bits, dtype=np.uint64)).sum(axis=1, dtype=np.uint64).tolist()
+    if kind == "bool":
+        return ["true" if value else "false" for value in values]
+    if kind == "int":
+        values = [value - (1 << bits) if value >> (bits - 1) else value for value in values]
+    return [value + offset for value in values] if isinstance(offset, int) and offset else values
 
 
 class Annotation(NamedTuple):

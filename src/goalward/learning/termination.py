@@ -4,7 +4,7 @@ An episode ends at the goal. From a dead end no policy reaches it surely, so a l
 In a loop that costs nothing a learner may stay because nothing tells it to leave. `learn` refuses both where they can
 be reached from the start, unless
 
-* the agent may give up (``give_up_cost``, see `goalward.ssp.give_up`), which leaves no dead ends;
+* the agent may give up (``give_up_cost``, see `goalward.ssp.model`), which leaves no dead ends;
 * the run has a limit (``max_steps``), and says that it was truncated; it ends earlier where no action is available;
 * the loop is free, and the agent surely leaves such loops (`Learner.leaves_free_loops`).
 """

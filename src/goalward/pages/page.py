@@ -30,7 +30,7 @@ from goalward.figures.symbols import UNICODE
 from goalward.files import write_bytes
 from goalward.formatting import finite, visible
 from goalward.registry import summary
-from goalward.ssp.give_up import GIVE_UP
+from goalward.ssp.model import GIVE_UP
 
 __all__ = ["Block", "Page", "check_page_path", "script_json", "show_file"]
 

@@ -12,7 +12,7 @@ from goalward.arrays import Bools, Int32s, Int64s
 from goalward.jit import interrupted, kernel
 from goalward.planning.state_order import DEEP, GOAL, has_likely_order, order_parts, sees_goal, sort_ties
 from goalward.ssp.checks import ModelArrays
-from goalward.ssp.components import order_by_components
+from goalward.ssp.graph import order_by_components
 from goalward.ssp.model import SSP
 
 __all__ = ["exercise_orders", "find_free_states", "leave_out", "part_limits", "sort_by_component"]

@@ -21,8 +21,7 @@ import numpy as np
 from goalward.arrays import Floats
 from goalward.planning.evaluate import action_values
 from goalward.planning.solve import proved, solve_all
-from goalward.ssp.fewer_actions import keep_rows
-from goalward.ssp.model import SSP, check_model
+from goalward.ssp.model import SSP, check_model, keep_rows
 
 __all__ = ["Hardness", "hardness"]
 

@@ -32,8 +32,7 @@ from goalward.planning.state_order import (
 )
 from goalward.planning.workspace import workspace
 from goalward.ssp.checks import LEAST_PROBABILITY, ModelArrays
-from goalward.ssp.components import INTERRUPTED, order_by_components
-from goalward.ssp.graph import sure_states, zero_cost_components
+from goalward.ssp.graph import INTERRUPTED, order_by_components, sure_states, zero_cost_components
 from goalward.ssp.model import SSP
 
 __all__ = ["DEAD", "GOAL", "Reduction", "rewrite_problem", "write_problem"]

@@ -91,7 +91,7 @@ class Solution:
         return markov_chain(self.ssp, self.policy)
 
     def save(self, path: str | Path) -> None:
-        """Write values, bounds and policy to ``.csv`` or ``.json``, or with the model to ``.umb``."""
+        """Write values, bounds and policy to ``.csv``, or with the model to ``.umb``."""
         from goalward.interchange.solutions import write_solution
 
         write_solution(Path(path), self.ssp, self)

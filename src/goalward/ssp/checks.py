@@ -1,4 +1,4 @@
-"""The checks that every model passes on its way in, and the one form that its arrays get.
+"""What every model must satisfy, and the canonical form of its arrays.
 
 Each message names the state, the action and the value.
 """
@@ -6,7 +6,7 @@ Each message names the state, the action and the value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,28 +14,19 @@ from scipy import sparse
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import CostError, ModelError, ProbabilityError, ShapeError, StateError
-from goalward.ssp.layout import GridLayout
+
+if TYPE_CHECKING:
+    from goalward.ssp.layout import GridLayout
 
 __all__ = [
-    "LEAST_PROBABILITY",
-    "ROW_SUM_TOLERANCE",
-    "CompressedRows",
-    "ModelArrays",
-    "StatesAndActions",
-    "canonical_rows",
-    "check_least",
-    "checked_costs",
-    "checked_give_up",
-    "checked_labels",
-    "checked_names",
-    "checked_state",
+    "LEAST_PROBABILITY", "ROW_SUM_TOLERANCE", "CompressedRows", "ModelArrays", "StatesAndActions", "canonical_rows",
+    "check_least", "checked_costs", "checked_give_up", "checked_labels", "checked_names", "checked_state",
     "number_array",
-]
+]  # fmt: skip
 
 ROW_SUM_TOLERANCE = 1e-9
 LEAST_PROBABILITY = float(np.finfo(np.float64).tiny)
 """The smallest normal double. Below it digits get lost, and one divided by a probability overflows."""
-LARGEST = int(np.iinfo(np.int64).max)
 CompressedRows = tuple[Int64s, Int64s, Floats]
 
 
@@ -69,22 +60,21 @@ class StatesAndActions:
         return len(self.costs)
 
 
-def number_array(name: str, given: ArrayLike, *, integer: bool = False) -> NDArray[Any]:
+def number_array(name: str, values: ArrayLike, *, integer: bool = False) -> NDArray[Any]:
     """Return an array of floats or integers; raise ShapeError for everything that is not plain numbers."""
-    if isinstance(given, np.ma.MaskedArray):
+    if isinstance(values, np.ma.MaskedArray):
         raise ShapeError(f"{name} is a masked array; its mask means nothing here: fill it with .filled first")
     try:
-        array = np.asarray(given)
+        array = np.asarray(values)
     except ValueError as error:
         raise ShapeError(
             f"{name} is not an array: {error}; pass nested lists of equal length or a NumPy array"
         ) from None
-    allowed = "iu" if integer else "fiu"
-    if array.dtype.kind not in allowed and array.size:
-        wanted = "integers" if integer else "real numbers"
+    kinds, wanted = ("iu", "integers") if integer else ("fiu", "real numbers")
+    if array.dtype.kind not in kinds and array.size:
         raise ShapeError(f"{name} has dtype {array.dtype}; it must hold {wanted}: convert it with .astype first")
-    if integer and array.dtype.kind == "u" and array.size and array.max() > LARGEST:
-        raise ShapeError(f"{name} holds {array.max()}; it must hold integers no larger than {LARGEST}")
+    if integer and array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
+        raise ShapeError(f"{name} holds {array.max()}; it must hold integers of at most 63 bits")
     return array.astype(np.int64 if integer else np.float64, copy=False)
 
 
@@ -101,9 +91,9 @@ def checked_state(state: int, states: int, name: str = "initial_state") -> int:
     return int(state)
 
 
-def checked_costs(given: ArrayLike, available: Bools) -> Floats:
+def checked_costs(costs: ArrayLike, available: Bools) -> Floats:
     """Return ``costs[S, A]`` with infinity where an action is not available."""
-    costs = number_array("costs", given)
+    costs = number_array("costs", costs)
     if costs.shape != available.shape:
         raise ShapeError(f"costs has shape {costs.shape}; it must be {available.shape}: states by actions")
     bad = available & ~((costs >= 0.0) & (costs < np.inf))
@@ -127,25 +117,25 @@ def canonical_rows(
             f"costs has shape {cost_table.shape}; it must be (S, A) with at least one state and one action"
         )
     S, A = cost_table.shape
-    indptr = number_array("indptr", indptr, integer=True)
-    successors = number_array("successors", successors, integer=True)
-    probabilities = number_array("probabilities", probabilities)
-    check_pointers(indptr, successors, probabilities, S * A)
-    check_entries(indptr, successors, probabilities, S, A)
+    pointers: NDArray[Any] = number_array("indptr", indptr, integer=True)
+    targets: NDArray[Any] = number_array("successors", successors, integer=True)
+    weights: NDArray[Any] = number_array("probabilities", probabilities)
+    check_pointers(pointers, targets, weights, S * A)
+    check_entries(pointers, targets, weights, S, A)
 
-    if not is_canonical(indptr, successors, probabilities):
-        matrix = sparse.csr_array((probabilities, successors, indptr), shape=(S * A, S + 1), copy=True)
+    if not is_canonical(pointers, targets, weights):
+        matrix = sparse.csr_array((weights, targets, pointers), shape=(S * A, S + 1), copy=True)
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
-        check_zeros(indptr, matrix.indptr, A)
-        indptr, successors, probabilities = matrix.indptr, matrix.indices, matrix.data
-    pointers, targets = np.array(indptr, dtype=np.int64), np.array(successors, dtype=np.int32)
-    weights = check_sums(pointers, np.array(probabilities, dtype=np.float64), A, normalize)
+        check_zeros(pointers, matrix.indptr, A)
+        pointers, targets, weights = matrix.indptr, matrix.indices, matrix.data
+    pointers = np.array(pointers, dtype=np.int64)
+    weights = check_sums(pointers, np.array(weights, dtype=np.float64), A, normalize)
     check_least(pointers, targets, weights, A, " once its row is rescaled" if normalize else "")
     available = (np.diff(pointers) > 0).reshape(S, A)
     if not available.any():
         raise ModelError("no action is available in any state; give at least one row its successors")
-    return ModelArrays(pointers, targets, weights, checked_costs(cost_table, available))
+    return ModelArrays(pointers, np.array(targets, dtype=np.int32), weights, checked_costs(cost_table, available))
 
 
 def check_pointers(indptr: Int64s, successors: Int64s, probabilities: Floats, rows: int) -> None:
@@ -165,25 +155,29 @@ def check_pointers(indptr: Int64s, successors: Int64s, probabilities: Floats, ro
 
 
 def check_entries(indptr: Int64s, successors: Int64s, probabilities: Floats, S: int, A: int) -> None:
-    for bad, error, say in (
-        (~((probabilities >= 0.0) & (probabilities <= 1.0 + ROW_SUM_TOLERANCE)), ProbabilityError, "probability"),
-        ((successors < 0) | (successors > S), StateError, "successor"),
-    ):
-        if bad.any():
-            entry = int(np.argmax(bad))
-            if say == "successor":
-                row = int(np.searchsorted(indptr, entry, side="right")) - 1
-                raise error(
-                    f"{where(row, A)} leads to state {successors[entry]}; states are 0..{S - 1}, the goal is {S}"
-                )
-            raise error(f"{transition(indptr, successors, probabilities, entry, A)}; probabilities lie in [0, 1]")
+    """Check that probabilities lie in [0, 1] and successors are states or the goal."""
+    bad = ~((probabilities >= 0.0) & (probabilities <= 1.0 + ROW_SUM_TOLERANCE))
+    if bad.any():
+        entry = int(np.argmax(bad))
+        raise ProbabilityError(
+            f"{transition(indptr, successors, probabilities, entry, A)}; probabilities lie in [0, 1]"
+        )
+    bad = (successors < 0) | (successors > S)
+    if bad.any():
+        entry = int(np.argmax(bad))
+        pair = where(row_of(indptr, entry), A)
+        raise StateError(f"{pair} leads to state {successors[entry]}; states are 0..{S - 1}, the goal is {S}")
+
+
+def row_of(indptr: Int64s, entry: int) -> int:
+    return int(np.searchsorted(indptr, entry, side="right")) - 1
 
 
 def transition(indptr: Int64s, successors: NDArray[np.integer], probabilities: Floats, entry: int, A: int) -> str:
     """Describe one entry of a model's rows, for a message."""
-    row, goal = int(np.searchsorted(indptr, entry, side="right")) - 1, (len(indptr) - 1) // A
+    goal = (len(indptr) - 1) // A
     target = "the goal" if successors[entry] == goal else f"state {successors[entry]}"
-    return f"{where(row, A)} goes to {target} with probability {probabilities[entry]:g}"
+    return f"{where(row_of(indptr, entry), A)} goes to {target} with probability {probabilities[entry]:g}"
 
 
 def check_least(indptr: Int64s, successors: NDArray[np.integer], probabilities: Floats, A: int, when: str = "") -> None:
@@ -237,16 +231,14 @@ def checked_names(kind: str, names: Iterable[str] | None, count: int) -> tuple[s
     """Return names as a tuple; raise ShapeError unless they are `count` strings."""
     if names is None:
         return None
-    given = () if isinstance(names, str) else tuple(names)
-    if len(given) != count:
-        found = f"the string {names!r}" if isinstance(names, str) else f"{len(given)} entries"
-        raise ShapeError(f"{kind} is {found}; it must be a list of {count} strings, one name each")
-    if not set(map(type, given)) <= {str}:
-        wrong = next((i for i, name in enumerate(given) if not isinstance(name, str)), None)
-        if wrong is None:
-            return given
-        raise ShapeError(f"{kind}[{wrong}] is {given[wrong]!r}; names must be strings: convert it with str first")
-    return given
+    listed = () if isinstance(names, str) else tuple(names)
+    if len(listed) != count:
+        what = f"the string {names!r}" if isinstance(names, str) else f"{len(listed)} entries"
+        raise ShapeError(f"{kind} is {what}; it must be a list of {count} strings, one name each")
+    wrong = next((index for index, name in enumerate(listed) if not isinstance(name, str)), None)
+    if wrong is not None:
+        raise ShapeError(f"{kind}[{wrong}] is {listed[wrong]!r}; names must be strings: convert it with str first")
+    return listed
 
 
 def checked_give_up(rows: ModelArrays, initial_state: int, give_up: object) -> int | None:

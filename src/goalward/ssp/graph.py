@@ -1,4 +1,4 @@
-"""What the graph of a model tells without arithmetic.
+"""Graph analysis: dead ends, zero-cost loops, reachability, strong components.
 
 Definitions
     A state is *sure* if some policy reaches the goal from it with probability one. The others are dead ends, and their
@@ -12,12 +12,14 @@ Definitions
 
     A zero-cost loop is an end component whose rows all cost nothing: a strongly connected set of states, each with at
     least one row that never leaves the set. A policy may stay there forever for free, so Bellman's equation alone does
-    not determine the values.
+    not determine the values. Maximal end components are found by dropping rows that leave their strong component until
+    none does.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -25,23 +27,20 @@ from scipy.sparse import csgraph
 
 from goalward.arrays import Bools, Int32s, Int64s
 from goalward.jit import exercise, interrupted, kernel
-from goalward.ssp.components import INTERRUPTED, end_components
 from goalward.ssp.model import SSP, check_model
+from goalward.ssp.transitions import by_appearance
 
 __all__ = [
-    "Structure",
-    "can_reach_goal",
-    "reached_from",
-    "state_graph",
-    "structure",
-    "sure_states",
-    "zero_cost_components",
-]
+    "INTERRUPTED", "Structure", "Topology", "can_reach_goal", "list_predecessors", "order_by_components",
+    "reached_from", "state_graph", "strong_components", "structure", "sure_states", "zero_cost_components",
+]  # fmt: skip
+
+INTERRUPTED = -1
 
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """What the graph of a model tells.
+    """Dead ends, zero-cost loops and reachability of a model.
 
     Attributes
     ----------
@@ -113,26 +112,61 @@ def sure_states(ssp: SSP, rows: Bools, successors: Int32s | None = None) -> tupl
     usable = np.array(rows, dtype=np.bool_).reshape(-1)
     distance = np.empty(ssp.states, dtype=np.int32)
     order = np.empty(ssp.states, dtype=np.int32)
-    given = ssp.successors if successors is None else successors
+    targets = ssp.successors if successors is None else successors
+    start, predecessors = predecessor_lists(ssp, usable, targets)
     count = INTERRUPTED
     while count == INTERRUPTED:
-        count = find_sure_states(ssp.indptr, given, ssp.actions, usable, distance, order)
+        count = find_sure_states(ssp.indptr, targets, ssp.actions, usable, start, predecessors, distance, order)
     return distance, order[:count], usable
 
 
 def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int, Bools]:
     """Return the maximal end component of each state among the given rows that cost nothing, or -1.
 
-    Also returns their count, and the rows inside them.
+    Components are numbered by their first states. Also returns their count, and the rows inside them.
     """
-    component = np.full(ssp.states, -1, dtype=np.int32)
+    S, A = ssp.costs.shape
+    component = np.full(S, -1, dtype=np.int32)
     inside = rows.reshape(-1) & (ssp.costs.reshape(-1) == 0.0)
+    inside[inside] = ssp.successors[ssp.indptr[1:][inside] - 1] != ssp.goal  # the goal comes last in a row
     if not inside.any():
         return component, 0, inside
-    count = INTERRUPTED
-    while count == INTERRUPTED:
-        count = end_components(ssp.indptr, ssp.successors, ssp.actions, inside, component)
-    return component, count, inside
+    start, predecessors = predecessor_lists(ssp, inside, ssp.successors)
+    queue = np.empty(S, dtype=np.int32)
+    while True:
+        alive = inside.reshape(S, A).any(axis=1)
+        lost = np.flatnonzero(~alive)
+        queue[: len(lost)] = lost
+        if drop_rows_into(ssp.indptr, ssp.successors, A, inside, start, predecessors, alive, queue, len(lost)) < 0:
+            continue
+        entries = np.flatnonzero(np.repeat(inside, np.diff(ssp.indptr)))
+        entry_rows = np.repeat(np.flatnonzero(inside), np.diff(ssp.indptr)[inside])
+        sources, targets = entry_rows // A, ssp.successors[entries]
+        label = strong_components(sources, targets, S)
+        leaving = label[sources] != label[targets]
+        if not leaving.any():
+            break
+        inside[entry_rows[leaving]] = False
+    number, first = by_appearance(label[alive], S)
+    component[alive] = number[label[alive]]
+    return component, len(first), inside
+
+
+def strong_components(sources: Int64s, targets: Int32s, states: int) -> Int64s:
+    """Return the number of each state's strong component in the graph of the given edges."""
+    edges = sparse.coo_array((np.ones(len(sources)), (sources, targets)), shape=(states, states))
+    # Conversion adds up equal edges. SciPy's search never returns on a graph with duplicate entries (1.17.1).
+    _, label = csgraph.connected_components(edges.tocsr(), directed=True, connection="strong")
+    return np.asarray(label, dtype=np.int64)
+
+
+def predecessor_lists(ssp: SSP, usable: Bools, successors: Int32s) -> tuple[Int64s, Int32s]:
+    """Return what `list_predecessors` fills."""
+    start = np.zeros(ssp.states + 2, dtype=np.int64)
+    predecessors = np.empty(len(successors), dtype=np.int32)
+    while not list_predecessors(ssp.indptr, successors, ssp.actions, usable, start, predecessors):
+        start.fill(0)
+    return start, predecessors
 
 
 def unreachable_states(ssp: SSP) -> Int64s:
@@ -203,21 +237,66 @@ def list_predecessors(
 
 
 @kernel
+def drop_rows_into(
+    indptr: Int64s,
+    successors: Int32s,
+    actions: int,
+    usable: Bools,
+    start: Int64s,
+    predecessors: Int32s,
+    alive: Bools,
+    queue: Int32s,
+    count: int,
+) -> int:
+    """Drop rows that may lead to the first `count` states of `queue`, and to states that thereby lose their last row.
+
+    The latter are no longer `alive` and join the queue. Returns the length of the queue, or INTERRUPTED on Ctrl-C.
+    """
+    head = 0
+    while head < count:
+        if interrupted(head):
+            return INTERRUPTED
+        target = queue[head]
+        for position in range(start[target - 1] if target > 0 else 0, start[target]):
+            state = predecessors[position]
+            if not alive[state]:
+                continue
+            left = 0
+            for row in range(state * actions, (state + 1) * actions):
+                if usable[row]:
+                    left += 1
+                    for entry in range(indptr[row], indptr[row + 1]):
+                        if successors[entry] == target:
+                            usable[row] = False
+                            left -= 1
+                            break
+            if left == 0:
+                alive[state] = False
+                queue[count] = state
+                count += 1
+        head += 1
+    return count
+
+
+@kernel
 def find_sure_states(
-    indptr: Int64s, successors: Int32s, actions: int, usable: Bools, distance: Int32s, order: Int32s
+    indptr: Int64s,
+    successors: Int32s,
+    actions: int,
+    usable: Bools,
+    start: Int64s,
+    predecessors: Int32s,
+    distance: Int32s,
+    order: Int32s,
 ) -> int:
     """Compute the greatest fixed point: shrink `usable`, fill `distance` and `order`, return how many are sure.
 
     Returns INTERRUPTED on Ctrl-C; what `usable` has lost by then it would have lost anyhow.
     """
     states = distance.size
-    start = np.zeros(states + 2, dtype=np.int64)
-    predecessors = np.empty(successors.size, dtype=np.int32)
     alive = np.empty(states, dtype=np.bool_)
     for state in range(states):
         alive[state] = True
-    if not list_predecessors(indptr, successors, actions, usable, start, predecessors):
-        return INTERRUPTED
     remaining = states
     dropped_any = False
     steps = 0
@@ -252,30 +331,8 @@ def find_sure_states(
                 alive[state] = False
                 order[tail] = state
                 tail += 1
-        head = 0
-        while head < tail:
-            steps += 1
-            if interrupted(steps):
-                return INTERRUPTED
-            target = order[head]
-            for position in range(start[target - 1] if target > 0 else 0, start[target]):
-                state = predecessors[position]
-                if not alive[state]:
-                    continue
-                left = 0
-                for row in range(state * actions, (state + 1) * actions):
-                    if usable[row]:
-                        left += 1
-                        for entry in range(indptr[row], indptr[row + 1]):
-                            if successors[entry] == target:
-                                usable[row] = False
-                                left -= 1
-                                break
-                if left == 0:
-                    alive[state] = False
-                    order[tail] = state
-                    tail += 1
-            head += 1
+        if drop_rows_into(indptr, successors, actions, usable, start, predecessors, alive, order, tail) < 0:
+            return INTERRUPTED
         remaining = 0
         for state in range(states):
             if alive[state]:
@@ -283,6 +340,113 @@ def find_sure_states(
             else:
                 for row in range(state * actions, (state + 1) * actions):
                     usable[row] = False
+
+
+class Topology(NamedTuple):
+    """How many components there are, and how many of these no transition leaves."""
+
+    components: int
+    closed: int
+
+
+@kernel
+def order_by_components(
+    indptr: Int64s, successors: Int32s, actions: int, patience: int, place: Int32s, order: Int32s, parts: Int64s
+) -> Topology:
+    """Order all states by component, each component after those that its transitions lead to.
+
+    `order` gets the states and `place` where each stands there, -1 for the goal; component i has the states
+    ``order[parts[i] : parts[i + 1]]``. The search begins beside the goal. It gives up, and finds none, if it has
+    seen more than `patience` states before the first component is complete. There are INTERRUPTED of them on Ctrl-C.
+
+    Pearce's form of the algorithm (2016): `place` holds 0 for a state not seen yet, then the smallest number on the
+    path that it is known to lead back to, and from `done` on its place.
+    """
+    states = order.size
+    done = states + 2
+    path = np.empty(states, dtype=np.int32)
+    number = np.empty(states, dtype=np.int32)  # of each state of the path
+    at = np.empty(states, dtype=np.int64)  # the next entry of each state of the path
+    leaves = np.empty(states, dtype=np.bool_)  # whether a transition is known to lead from it to another component
+    waiting = np.empty(states, dtype=np.int32)  # states that lead back to the path
+    for state in range(states):
+        place[state] = 0
+    place[states] = done - 1
+    seen = 0
+    count = 0
+    closed = 0
+    placed = 0
+    waiters = 0
+    for beside_goal in (True, False):
+        for root in range(states):
+            if place[root] != 0:
+                continue
+            if beside_goal:
+                if count > 0:
+                    break
+                near = False
+                for row in range(root * actions, (root + 1) * actions):  # the goal comes last in a row
+                    near = near or (indptr[row] < indptr[row + 1] and successors[indptr[row + 1] - 1] == states)
+                if not near:
+                    continue
+            depth = 0
+            path[0] = root
+            while depth >= 0:
+                state = path[depth]
+                low = place[state]
+                if low == 0:
+                    if seen > patience and count == 0:
+                        return Topology(0, 0)
+                    if interrupted(seen):
+                        return Topology(INTERRUPTED, 0)
+                    seen += 1
+                    low = seen
+                    place[state] = seen
+                    number[depth] = seen
+                    at[depth] = indptr[state * actions]
+                    leaves[depth] = False
+                end = indptr[(state + 1) * actions]
+                entry = at[depth]
+                leave = leaves[depth]
+                link = 1
+                while entry < end:
+                    link = place[successors[entry]]
+                    if link == 0:
+                        break
+                    entry += 1
+                    if link > states:
+                        leave = True
+                    elif link < low:
+                        low = link
+                place[state] = low
+                if link == 0:  # this entry is looked at again when its state is done
+                    at[depth] = entry
+                    leaves[depth] = leave
+                    depth += 1
+                    path[depth] = successors[entry]
+                    continue
+                if low < number[depth]:
+                    waiting[waiters] = state
+                    waiters += 1
+                    leaves[depth - 1] |= leave
+                else:
+                    parts[count] = placed
+                    count += 1
+                    if not leave:
+                        closed += 1
+                    order[placed] = state
+                    place[state] = done + placed
+                    placed += 1
+                    while waiters > 0 and place[waiting[waiters - 1]] >= low:
+                        waiters -= 1
+                        order[placed] = waiting[waiters]
+                        place[waiting[waiters]] = done + placed
+                        placed += 1
+                depth -= 1
+    parts[count] = placed
+    for state in range(states + 1):
+        place[state] -= done
+    return Topology(count, closed)
 
 
 @exercise

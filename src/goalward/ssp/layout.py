@@ -1,4 +1,4 @@
-"""Where the states of a grid world lie, for drawing."""
+"""Grids: where the states of a grid world lie, and where a step from each of its cells leads."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from goalward.arrays import Int32s
 from goalward.errors import ShapeError
+from goalward.ssp.checks import number_array
 
 if TYPE_CHECKING:
     from goalward.ssp.model import SSP
 
-__all__ = ["GridLayout", "state_label"]
+__all__ = ["DIRECTIONS", "WALL", "GridLayout", "neighbours", "state_label"]
+
+DIRECTIONS = ("left", "right", "up", "down")
+MOVES = ((0, -1), (0, 1), (-1, 0), (1, 0))
+"""The rows down and the columns to the right that each direction goes."""
+WALL = -1
 
 
 class GridLayout:
@@ -49,23 +56,19 @@ class GridLayout:
         ground: str | None = None,
         wind: Sequence[int] | None = None,
     ):
-        size = as_array([rows, columns])
-        if size is None or size.shape != (2,) or size.dtype.kind not in "iu" or size.min() < 1:
+        size = [rows, columns]
+        if not all(isinstance(length, int | np.integer) and length > 0 for length in size):
             raise ShapeError(f"a grid of {rows!r} x {columns!r} cells; rows and columns must be positive integers")
-        arrays = {}
-        for name, given in (("cells", cells), ("goals", goals)):
-            array = as_array(given)
-            if array is None:
-                raise ShapeError(f"{name} is {given!r}; it must be a list of cell numbers, not of lists")
-            if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-                raise ShapeError(
-                    f"{name} has dtype {array.dtype} and shape {array.shape}; it must be a list of cell numbers"
-                )
-            outside = array[(array < 0) | (array >= int(rows) * int(columns))]
+        last = int(rows) * int(columns) - 1
+        arrays = {name: number_array(name, array, integer=True) for name, array in (("cells", cells), ("goals", goals))}
+        for name, array in arrays.items():
+            if array.ndim != 1:
+                raise ShapeError(f"{name} has shape {array.shape}; it must be a list of cell numbers")
+            outside = array[(array < 0) | (array > last)]
             if len(outside):
                 raise ShapeError(
                     f"cell {outside[0]} lies outside a grid of {rows} x {columns} cells; they are numbered row by row"
-                    f" from 0 to {int(rows) * int(columns) - 1}"
+                    f" from 0 to {last}"
                 )
             arrays[name] = array.astype(np.int32)
             arrays[name].flags.writeable = False
@@ -73,20 +76,16 @@ class GridLayout:
         twice = taken[1:][taken[1:] == taken[:-1]]
         if len(twice):
             raise ShapeError(f"cell {twice[0]} is taken twice; every state and goal needs its own")
-        if ground is not None and not (isinstance(ground, str) and len(ground) == int(rows) * int(columns)):
+        if ground is not None and not (isinstance(ground, str) and len(ground) == last + 1):
             raise ShapeError(f"ground is {ground!r:.40}; it must be a text with a character for each cell")
         if wind is not None and not (len(wind) == int(columns) and all(type(force) is int for force in wind)):
             raise ShapeError(f"wind is {wind!r:.40}; it must be an integer for each column")
-        blown = None if wind is None else tuple(wind)
-        self.__dict__.update(rows=int(rows), columns=int(columns), **arrays, ground=ground, wind=blown)
+        wind = None if wind is None else tuple(wind)
+        self.__dict__.update(rows=int(rows), columns=int(columns), **arrays, ground=ground, wind=wind)
 
     def to_grid(self, values: NDArray[np.float64], goal: float = 0.0) -> NDArray[np.float64]:
         """Lay one number per state out on the grid; walls are NaN."""
-        array = as_array(values)
-        if array is None or array.dtype.kind not in "biuf":
-            raise ShapeError(
-                f"values is {values!r}; it must be {len(self.cells)} numbers, one for each state of the grid"
-            )
+        array = number_array("values", values)
         if array.shape != self.cells.shape:
             raise ShapeError(f"values has shape {array.shape}; the grid has {len(self.cells)} states, one each")
         grid = np.full(self.rows * self.columns, np.nan)
@@ -97,11 +96,7 @@ class GridLayout:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GridLayout):
             return NotImplemented
-        return (
-            (self.rows, self.columns, self.ground, self.wind) == (other.rows, other.columns, other.ground, other.wind)
-            and np.array_equal(self.cells, other.cells)
-            and np.array_equal(self.goals, other.goals)
-        )
+        return self.fields() == other.fields()
 
     def __hash__(self) -> int:
         return hash((self.rows, self.columns, self.cells.tobytes(), self.goals.tobytes()))
@@ -109,22 +104,16 @@ class GridLayout:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a GridLayout does not change: {name!r} cannot be set; make another one")
 
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a GridLayout does not change: {name!r} cannot be deleted")
+    def fields(self) -> dict[str, Any]:
+        """Return the arguments of the constructor as plain numbers, lists and texts."""
+        values = {name: getattr(self, name) for name in GridLayout.__annotations__}
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return GridLayout, (self.rows, self.columns, self.cells, self.goals, self.ground, self.wind)
+        return GridLayout, tuple(getattr(self, name) for name in GridLayout.__annotations__)
 
     def __repr__(self) -> str:
         return f"GridLayout({self.rows} x {self.columns}, states={len(self.cells)}, goals={self.goals.tolist()})"
-
-
-def as_array(given: ArrayLike) -> NDArray[Any] | None:
-    """Return an array, or None if lists of different lengths make none."""
-    try:
-        return np.asarray(given)
-    except ValueError:
-        return None
 
 
 def state_label(ssp: SSP, state: int) -> str:
@@ -133,3 +122,34 @@ def state_label(ssp: SSP, state: int) -> str:
         row, column = divmod(int(ssp.layout.cells[state]), ssp.layout.columns)
         return f"row {row}, column {column}"
     return ssp.state_name(state)
+
+
+def neighbours(number: Int32s, cells: NDArray[np.intp], wind: Sequence[int] | None = None) -> Int32s:
+    """Return ``reached[cell, direction]``, the state in which a step from the cell ends; directions as in `DIRECTIONS`.
+
+    `number` has the state of each cell: its number, that of the goal, or `WALL`. Wind adds to how far a step goes down,
+    or up; one goes sideways first, then cell by cell to a wall or the edge.
+    """
+    columns = number.shape[1]
+    row, column = np.divmod(cells, columns)
+    reached = np.empty((len(cells), 4), dtype=np.int32)
+    for direction, (down, right) in enumerate(MOVES):
+        if wind is None:
+            to_row, to_column = moved(number, row, column, down, right)
+        else:
+            to_row, to_column = moved(number, row, column, 0, right)
+            fall = down - np.array(wind)[column]
+            for step in range(int(np.abs(fall).max(initial=0))):
+                to_row, _ = moved(number, to_row, to_column, np.where(np.abs(fall) > step, np.sign(fall), 0), 0)
+        reached[:, direction] = number[to_row, to_column]
+    return reached
+
+
+def moved(
+    number: Int32s, row: NDArray[np.intp], column: NDArray[np.intp], down: int | NDArray[np.intp], right: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return where one step leads: nowhere at a wall or the edge."""
+    to_row = np.clip(row + down, 0, number.shape[0] - 1)
+    to_column = np.clip(column + right, 0, number.shape[1] - 1)
+    wall = number[to_row, to_column] == WALL
+    return np.where(wall, row, to_row), np.where(wall, column, to_column)

@@ -14,6 +14,17 @@ Representation
 
 Equality, `hash` and `digest` compare this mathematical content and `give_up`, which agents know; names and layout are
 labels and do not take part.
+
+Giving up
+    In every state but the start, one more action, *give up*, leads to the start almost surely and costs J > 0. The
+    episode continues from there and ends at the goal, as every episode does. This is the reset of known cost that the
+    authors of UC-SSP assume where the goal cannot be reached from everywhere (Tarbouriech et al., ICML 2020).
+
+    V_J(s), the optimal value of the model with the action, is never more than J + V_J(start). It is finite everywhere
+    if, without giving up, the goal can be reached from the start with positive probability. If every end that is not
+    the goal is a dead end, a policy that reaches the goal with probability p, and pays C until it is there or lost,
+    costs (C + (1 - p) J) / p from the start. So the larger J is, the more the best policy cares for p alone; where J is
+    small, it gives up early. Regret is measured against V_J(start): against the best policy that may give up too.
 """
 
 from __future__ import annotations
@@ -25,19 +36,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from scipy import sparse
 
+from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import FileError, ModelError, SettingError, StateError
-from goalward.interchange import by_ending
-from goalward.interchange.explicit import Name
-from goalward.ssp import checks, dense
+from goalward.settings import checked_number
+from goalward.ssp import checks
 from goalward.ssp.checks import ModelArrays, StatesAndActions
-from goalward.ssp.give_up import recognise_give_up, with_give_up
 from goalward.ssp.layout import GridLayout
-from goalward.ssp.successors import GOAL, reachable_transitions
-from goalward.ssp.transitions import Transition, read_transitions
+from goalward.ssp.transitions import (
+    GOAL,
+    Transition,
+    dense_to_rows,
+    merge_goals,
+    reachable_transitions,
+    read_transitions,
+)
 
-__all__ = ["SSP", "GridLayout", "check_model"]
+__all__ = ["FIELDS", "GIVE_UP", "SSP", "GridLayout", "Name", "check_model", "keep_rows"]
+
+Name = str | int
+"""Of a state or a label in a file."""
+GIVE_UP = "give up"
 
 
 class SSP(StatesAndActions):
@@ -70,10 +91,10 @@ class SSP(StatesAndActions):
     SSP(states=1, actions=2, transitions=3, costs=1..3, initial_state=0 'home')
     """
 
-    indptr: NDArray[np.int64]
-    successors: NDArray[np.int32]
-    probabilities: NDArray[np.float64]
-    costs: NDArray[np.float64]
+    indptr: Int64s
+    successors: Int32s
+    probabilities: Floats
+    costs: Floats
     initial_state: int
     state_names: tuple[str, ...] | None
     action_names: tuple[str, ...] | None
@@ -86,31 +107,22 @@ class SSP(StatesAndActions):
     @classmethod
     def _trusted(
         cls,
-        indptr: NDArray[np.int64],
-        successors: NDArray[np.int32],
-        probabilities: NDArray[np.float64],
-        costs: NDArray[np.float64],
+        indptr: Int64s,
+        successors: Int32s,
+        probabilities: Floats,
+        costs: Floats,
         initial_state: int,
         state_names: tuple[str, ...] | None = None,
         action_names: tuple[str, ...] | None = None,
         layout: GridLayout | None = None,
         give_up: int | None = None,
     ) -> SSP:
-        """Wrap arrays known to be canonical without looking at them, and make them read-only."""
+        """Wrap arrays known to be canonical without checking them, and make them read-only."""
         for array in (indptr, successors, probabilities, costs):
             array.flags.writeable = False
+        labels = (initial_state, state_names, action_names, layout, give_up)
         ssp = object.__new__(cls)
-        ssp.__dict__.update(
-            indptr=indptr,
-            successors=successors,
-            probabilities=probabilities,
-            costs=costs,
-            initial_state=initial_state,
-            state_names=state_names,
-            action_names=action_names,
-            layout=layout,
-            give_up=give_up,
-        )
+        ssp.__dict__.update(zip(FIELDS, (indptr, successors, probabilities, costs, *labels), strict=True))
         return ssp
 
     @classmethod
@@ -158,9 +170,9 @@ class SSP(StatesAndActions):
         action that is not available.
         """
         if goals is None:
-            rows = dense.dense_to_rows(P)
+            rows = dense_to_rows(P)
         else:
-            rows, costs, initial_state, state_names = dense.merge_goals(
+            rows, costs, initial_state, state_names = merge_goals(
                 P, costs, initial_state, state_names, goals, normalize
             )
         return cls.from_rows(
@@ -188,15 +200,7 @@ class SSP(StatesAndActions):
         a pair is that of its tuples, weighted by their probabilities, so costs that depend on the next state enter by
         their mean. `initial_state` is the state of the first tuple unless given.
         """
-        table = read_transitions(transitions, goals, initial_state, normalize)
-        return cls.from_rows(
-            *table.rows,
-            table.costs,
-            table.initial_state,
-            normalize=normalize,
-            state_names=table.state_names,
-            action_names=table.action_names,
-        )
+        return cls.from_rows(**read_transitions(transitions, goals, initial_state, normalize))
 
     @classmethod
     def from_successors(
@@ -210,12 +214,12 @@ class SSP(StatesAndActions):
         normalize: bool = False,
         progress: Callable[[int, int], object] | None = None,
     ) -> SSP:
-        """Make a model of all that is reachable from a start; states and actions are anything hashable.
+        """Make a model of all states that are reachable from a start; states and actions are anything hashable.
 
         `actions` are those of every state, or a function from a state to its actions. `successors` is a function from
-        a state and an action to triples (next state, probability, cost). `goal` is a function that tells goals, a list
-        or set of goals, or one goal. More than `limit` states are an error. `progress`, such as `print`, is called
-        every 10,000 states with the numbers of states found and of states done.
+        a state and an action to triples (next state, probability, cost). `goal` is a predicate, a list or set of goals,
+        or one goal. More than `limit` states are an error. `progress`, such as `print`, is called every 10,000 states
+        with the numbers of states found and of states expanded.
 
         Examples
         --------
@@ -224,8 +228,8 @@ class SSP(StatesAndActions):
         >>> gw.SSP.from_successors(3, lambda x: [-1, 1] if x < 9 else [-1], walk, goal=0)
         SSP(states=9, actions=2, transitions=34, unavailable=1, costs=1, initial_state=0 '3')
         """
-        found = reachable_transitions(start, actions, successors, goal, limit, progress)
-        return cls.from_transitions(found, goals=[GOAL], initial_state=start, normalize=normalize)
+        transitions = reachable_transitions(start, actions, successors, goal, limit, progress)
+        return cls.from_transitions(transitions, goals=[GOAL], initial_state=start, normalize=normalize)
 
     @classmethod
     def from_table(cls, table: Any, **options: Any) -> SSP:
@@ -255,7 +259,7 @@ class SSP(StatesAndActions):
         sum_duplicates: bool = False,
         prior: float | None = None,
     ) -> SSP:
-        """Read a model from a file; everything in it is checked as if it were typed in.
+        """Read a model from a file; its content is checked like any other input.
 
         The ending of `path` names the format: ``.npz`` or ``.json`` (goalward's own), ``.csv`` or ``.parquet`` (tables
         of transitions), ``.umb``, ``.drn``, ``.drn.gz`` or ``.drn.xz`` (model checkers).
@@ -265,12 +269,14 @@ class SSP(StatesAndActions):
         rows that do not sum to one. Model checkers: `cost` is the reward structure that is the cost, or the cost of
         every step. Tables: `sum_duplicates` adds up transitions that are there twice, `prior` is added to every count.
         """
+        from goalward import interchange
+
         options = {"goal": goal, "start": start, "cost": cost, "normalize": normalize}
-        fields = by_ending.read(Path(path), **options, sum_duplicates=sum_duplicates, prior=prior)
+        fields = interchange.read(Path(path), **options, sum_duplicates=sum_duplicates, prior=prior)
         try:
             ssp = cls.from_rows(**fields)
         except (ModelError, TypeError) as error:
-            raise FileError(f"{path}: what it holds is not a model: {error}") from None
+            raise FileError(f"{path}: not a model: {error}") from None
         return ssp if "give_up" in fields else recognise_give_up(ssp)
 
     def save(self, path: str | Path) -> None:
@@ -280,12 +286,14 @@ class SSP(StatesAndActions):
         ``.parquet`` (tables of transitions), ``.umb`` (PRISM, Storm, Modest), ``.drn``, ``.drn.gz`` or ``.drn.xz``
         (Storm).
         """
-        by_ending.write(self, Path(path))
+        from goalward import interchange
+
+        interchange.write(Path(path), self)
 
     @cached_property
-    def available(self) -> NDArray[np.bool_]:
+    def available(self) -> Bools:
         """``available[s, a]``: whether the action can be played in the state."""
-        mask: NDArray[np.bool_] = (self.indptr[1:] > self.indptr[:-1]).reshape(self.costs.shape)
+        mask: Bools = (self.indptr[1:] > self.indptr[:-1]).reshape(self.costs.shape)
         mask.flags.writeable = False
         return mask
 
@@ -294,7 +302,7 @@ class SSP(StatesAndActions):
         """The arrays of the model, as kernels take them."""
         return ModelArrays(self.indptr, self.successors, self.probabilities, self.costs)
 
-    def row(self, state: int, action: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def row(self, state: int, action: int) -> tuple[Int32s, Floats]:
         """Return the successors of a pair and their probabilities."""
         if not (0 <= state < self.states and 0 <= action < self.actions):
             raise StateError(
@@ -304,7 +312,7 @@ class SSP(StatesAndActions):
         start, end = self.indptr[state * self.actions + action : state * self.actions + action + 2]
         return self.successors[start:end], self.probabilities[start:end]
 
-    def to_dense(self) -> NDArray[np.float64]:
+    def to_dense(self) -> Floats:
         """Return the kernel as ``P[S, A, S + 1]``."""
         P = np.zeros((self.states * self.actions, self.states + 1))
         rows = np.repeat(np.arange(len(P)), np.diff(self.indptr))
@@ -322,9 +330,9 @@ class SSP(StatesAndActions):
         return self._replace(initial_state=checks.checked_state(state, self.states))
 
     def with_give_up(self, cost: float) -> SSP:
-        """Return the same world with one more action: to give up and start again, at a cost, from every other state.
+        """Return the model with one more action, its last: give up and start again, at a cost, from every other state.
 
-        An episode still ends at the goal only. So the goal is reached surely wherever it can be reached at all, and
+        An episode still ends only at the goal. So the goal is reached almost surely if it can be reached at all, and
         every value is at most `cost` plus that of the start.
 
         Examples
@@ -335,11 +343,29 @@ class SSP(StatesAndActions):
         >>> gw.solve(leap.with_give_up(10.0)).values.tolist()
         [12.0, 22.0]
         """
-        return with_give_up(self, cost)
+        price = checked_number("give_up_cost", cost, open=True, note=", what starting again costs")
+        if self.give_up is not None:
+            raise SettingError(
+                f"in this model one can give up already, by action {self.give_up}; set the cost where that was added"
+            )
+        S, A = self.costs.shape
+        lengths = np.zeros((S, A + 1), dtype=np.int64)
+        lengths[:, :A] = np.diff(self.indptr).reshape(S, A)
+        lengths[:, A] = np.arange(S) != self.initial_state
+        # The entries of a state lie side by side, so the new one comes after its last.
+        ends = np.delete(self.indptr[A::A], self.initial_state)
+        names = self.action_names or tuple(map(str, range(A)))
+        return self._replace(
+            indptr=np.append(0, np.cumsum(lengths)),
+            successors=np.insert(self.successors, ends, self.initial_state),
+            probabilities=np.insert(self.probabilities, ends, 1.0),
+            costs=np.column_stack([self.costs, np.where(lengths[:, A], price, np.inf)]),
+            action_names=(*names, GIVE_UP),
+            give_up=A,
+        )
 
     def _replace(self, **changes: Any) -> SSP:
-        fields = {name: self.__dict__[name] for name in SSP.__annotations__}
-        return SSP._trusted(**(fields | changes))
+        return SSP._trusted(**({name: self.__dict__[name] for name in FIELDS} | changes))
 
     def state_name(self, state: int) -> str:
         """Return the label of a state: its name, else its number; the goal is called goal."""
@@ -372,10 +398,7 @@ class SSP(StatesAndActions):
             return NotImplemented
         return self is other or (
             (self.initial_state, self.give_up) == (other.initial_state, other.give_up)
-            and np.array_equal(self.costs, other.costs)
-            and np.array_equal(self.indptr, other.indptr)
-            and np.array_equal(self.successors, other.successors)
-            and np.array_equal(self.probabilities, other.probabilities)
+            and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in ModelArrays._fields)
         )
 
     def __hash__(self) -> int:
@@ -384,11 +407,8 @@ class SSP(StatesAndActions):
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"an SSP does not change: {name!r} cannot be set; see with_costs and with_initial_state")
 
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"an SSP does not change: {name!r} cannot be deleted")
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return SSP._trusted, tuple(self.__dict__[name] for name in SSP.__annotations__)
+        return SSP._trusted, tuple(self.__dict__[name] for name in FIELDS)
 
     def __repr__(self) -> str:
         real = self.costs[self.available]
@@ -402,15 +422,60 @@ class SSP(StatesAndActions):
         )
 
 
-def check_model(given: object) -> None:
-    """Raise SettingError if something else than a model is given."""
-    if isinstance(given, str):
-        raise SettingError(
-            f"world is the text {given!r}; pass the world itself: gw.worlds.load({given!r}), or"
-            f" gw.from_gymnasium({given!r}) if it is an environment of Gymnasium"
+FIELDS = tuple(SSP.__annotations__)
+"""What a model consists of, in the order of its constructor; copies, pickles and goalward's own files follow it."""
+
+
+def recognise_give_up(ssp: SSP) -> SSP:
+    """Return a model from a format without a field for it with its action "give up" marked as such, as the last one.
+
+    The action must be the only one of its name (DRN writes ``give_up``) and lead to the start from every other state;
+    otherwise the model stays as it is.
+    """
+    names = [name.replace("_", " ") for name in ssp.action_names or ()]
+    if names.count(GIVE_UP) != 1:
+        return ssp
+    S, A = ssp.costs.shape
+    order = sorted(range(A), key=lambda action: names[action] == GIVE_UP)
+    kernel = sparse.csr_array((ssp.probabilities, ssp.successors, ssp.indptr), shape=(S * A, S + 1))
+    rows = kernel[(np.arange(S)[:, np.newaxis] * A + order).ravel()]
+    try:
+        return SSP.from_rows(
+            rows.indptr,
+            rows.indices,
+            rows.data,
+            ssp.costs[:, order],
+            ssp.initial_state,
+            state_names=ssp.state_names,
+            action_names=[*(ssp.action_name(action) for action in order[:-1]), GIVE_UP],
+            give_up=A - 1,
         )
-    if not isinstance(given, SSP):
+    except ModelError:
+        return ssp
+
+
+def keep_rows(ssp: SSP, rows: Bools) -> SSP:
+    """Return the model in which only the given actions are available; ``rows[s, a]``."""
+    kept = rows.reshape(-1)
+    length = np.diff(ssp.indptr)
+    entries = np.repeat(kept, length)
+    return ssp._replace(
+        indptr=np.append(0, np.cumsum(np.where(kept, length, 0))),
+        successors=ssp.successors[entries],
+        probabilities=ssp.probabilities[entries],
+        costs=np.where(rows, ssp.costs, np.inf),
+    )
+
+
+def check_model(world: object) -> None:
+    """Raise SettingError if something other than a model is passed as the world."""
+    if isinstance(world, str):
         raise SettingError(
-            f"world is {given!r:.80}; it must be an SSP: gw.worlds.load reads worlds and files, gw.from_gymnasium reads"
+            f"world is the text {world!r}; pass the world itself: gw.worlds.load({world!r}), or"
+            f" gw.from_gymnasium({world!r}) if it is an environment of Gymnasium"
+        )
+    if not isinstance(world, SSP):
+        raise SettingError(
+            f"world is {world!r:.80}; it must be an SSP: gw.worlds.load reads worlds and files, gw.from_gymnasium reads"
             " environments, and SSP.from_transitions reads tables"
         )

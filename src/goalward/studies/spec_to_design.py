@@ -22,8 +22,8 @@ from goalward.studies.run_spec import canonical
 from goalward.studies.spec import AgentSpec, Source, StudySpec, WorldSpec
 from goalward.studies.toml_lines import Place
 from goalward.studies.user_files import AgentFile, is_reference, load_class, read_agent_file
+from goalward.worlds.base import read_map
 from goalward.worlds.base import registry as known_worlds
-from goalward.worlds.load import read_map
 
 __all__ = ["Designer", "blaming", "is_file", "labelled", "located"]
 

@@ -9,9 +9,8 @@ A new world is one new file in this package: see `goalward.registry`.
 
 from typing import Any
 
-from goalward.worlds.base import World, find, known, make, register, registry
+from goalward.worlds.base import World, find, known, load, load_model, make, register, registry
 from goalward.worlds.grid import grid_map, grid_world
-from goalward.worlds.load import load, load_model
 from goalward.worlds.random_models import random_mdp
 
 __all__ = [

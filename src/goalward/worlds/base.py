@@ -1,4 +1,4 @@
-"""Worlds by name.
+"""Worlds by name: the registry of the built-in worlds, and a world as it is named on a command line.
 
 An id ends in its version, ``grid-world-v0``; the version moves when results on the world may. An id without a version
 means the newest one. A world is registered by one line above its function::
@@ -15,20 +15,30 @@ a world is tested by being registered.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from goalward.arrays import Floats
 from goalward.continuous.task import GoalTask
+from goalward.errors import SettingError
+from goalward.files import read_text
 from goalward.long_work import phase
 from goalward.registry import VERSION, Builder, Registry, version
-from goalward.settings import check_memory
+from goalward.settings import check_memory, check_names, read_settings
 from goalward.ssp.model import SSP
 
-__all__ = ["World", "check_dense", "empty_kernel", "find", "known", "make", "register", "registry"]
+__all__ = [
+    "World", "check_dense", "empty_kernel", "find", "known", "load", "load_model", "make", "read_map", "register",
+    "registry",
+]  # fmt: skip
+
+ENVIRONMENT = re.compile(r"(\w+/)?[A-Z]\w*-v\d+")
+"""Ids of Gymnasium look like this; those of worlds begin with a small letter."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +93,50 @@ def make(id: str, /, **settings: Any) -> Any:
     with phase(f"building {id}"):
         world = entry.from_settings(settings)
     return world.named(entry.id, entry.complete(settings)) if isinstance(world, GoalTask) else world
+
+
+def load_model(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
+    """Return what `load` does; raises SettingError if it is a goal task with continuous states."""
+    world = load(name, settings, **options)
+    if isinstance(world, GoalTask):
+        raise SettingError(
+            f"{name} is a goal task with continuous states and has no table to look at or to solve; learn in it:"
+            f" goalward learn {name} --agent continuous-psrl"
+        )
+    model: SSP = world
+    return model
+
+
+def load(name: str, settings: Iterable[str] = (), **options: Any) -> Any:
+    """Return the world of an id, with settings such as ``rows=5``, or the model in a file.
+
+    Names that end in ``.txt`` are maps as `grid_map` reads them. Other names with an ending are model files. Their
+    settings are the options of `SSP.load`, as texts such as ``goal=done`` or as keywords.
+    """
+    path = Path(name)
+    if ENVIRONMENT.fullmatch(name) and not path.exists():
+        raise SettingError(
+            f"{name} looks like an environment of Gymnasium, and here a world or a file is expected; in Python,"
+            f" goalward.from_gymnasium({name!r}).save('world.json') writes its model to a file"
+        )
+    given = read_settings(settings)
+    if path.suffix == ".txt" and not options:
+        if "text" in given:
+            raise SettingError(f"{name} is the map; text cannot be set as well")
+        return make("grid-map", text=read_map(path), **given)
+    if path.suffix or path.name != name:
+        check_names(name, given, list(inspect.signature(SSP.load).parameters)[1:])
+        if doubled := next((option for option in options if option in given), None):
+            raise SettingError(f"{doubled} is set twice; keep one of {given[doubled]!r} and {options[doubled]!r}")
+        return SSP.load(path, **given, **options)
+    if options:
+        raise SettingError(f"{name} is not a model file; --{next(iter(options))} is an option of model files alone")
+    return make(name, **given)
+
+
+def read_map(path: Path) -> str:
+    """Read the text of a map."""
+    return read_text(path, "a map is lines of the characters S G # .")
 
 
 def check_dense(S: int, A: int) -> None:

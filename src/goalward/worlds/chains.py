@@ -45,10 +45,6 @@ def river_swim(states: int = 6, forward: float = 0.35, back: float = 0.05, drift
     ------------
     Always swimming is optimal. It takes t(0) = 1/f steps from the mouth to the next place and t(i) = (1 + b t(i-1))/f
     from place i; V*(start) is their sum, 19.4444 with the default settings.
-
-    Version history
-    ---------------
-    v0: first version.
     """
     return line(("drift", "swim"), states, forward, back, checked_number("drift_cost", drift_cost, 0.0, 1.0))
 
@@ -86,10 +82,6 @@ def cheap_loop_chain(states: int = 10, forward: float = 0.6, loop_cost: float = 
     Known values
     ------------
     Always right is optimal, with V*(start) as in RiverSwim for b = 1 - f: 40.1734 with the default settings.
-
-    Version history
-    ---------------
-    v0: first version.
     """
     share = checked_number("forward", forward, 0.0, 1.0)
     return line(("left", "right"), states, share, 1.0 - share, checked_number("loop_cost", loop_cost, 0.0, 1.0))
@@ -141,10 +133,6 @@ def combination_lock(length: int = 8, actions: int = 4, success: float = 0.9, se
     Known values
     ------------
     V*(start) = length / success, 8.8889 with the default settings.
-
-    Version history
-    ---------------
-    v0: first version.
     """
     S, A = checked_integer("length", length, 1), checked_integer("actions", actions, 1)
     share = checked_number("success", success, 0.0, 1.0)

@@ -14,10 +14,8 @@ from goalward.arrays import Floats, Int32s, Int64s
 from goalward.errors import SettingError
 from goalward.settings import check_memory, checked_integer, checked_number
 from goalward.ssp.checks import check_least
-from goalward.ssp.fewer_actions import keep_rows
-from goalward.ssp.grid_steps import DIRECTIONS, WALL, neighbours
-from goalward.ssp.layout import GridLayout
-from goalward.ssp.model import SSP
+from goalward.ssp.layout import DIRECTIONS, WALL, GridLayout, neighbours
+from goalward.ssp.model import SSP, keep_rows
 from goalward.worlds.base import register
 from goalward.worlds.map_text import GOAL, PIT, START, Drawing, read_drawing
 
@@ -70,10 +68,6 @@ def grid_world(rows: int = 3, columns: int = 4, success: float = 0.85) -> SSP:
     ------------
     Default settings: V*(start) = B* = T* = 6.0365; from the start the uniformly random policy costs 42.087, always
     right 60.317, always down 120.29, always up 1544.4. With ``success=0.95``: V*(start) = 5.3014.
-
-    Version history
-    ---------------
-    v0: first version.
     """
     rows = checked_integer("rows", rows, 1)
     columns = checked_integer("columns", columns, 1)
@@ -128,10 +122,6 @@ def grid_map(text: str = TWO_ROOMS, success: float = 0.85) -> SSP:
     ------------
     Default settings: V*(start) = B* = T* = 13.7880, the uniformly random policy costs 325.57. A map of
     ``S`` and ``G`` side by side with ``success=1``: V*(start) = 1.
-
-    Version history
-    ---------------
-    v0: first version.
 
     Examples
     --------

@@ -47,10 +47,6 @@ def traps(
     Known values
     ------------
     Default settings: V*(start) = 6.3902.
-
-    Version history
-    ---------------
-    v0: first version.
     """
     n, d = checked_integer("length", length, 1), checked_integer("detour", detour, 1)
     leap = checked_integer("stride", stride, 1)
@@ -101,10 +97,6 @@ def needle(states: int = 6, actions: int = 4, steps: float = 10.0, advantage: fl
     Known values
     ------------
     V*(start) = 1 + steps / (1 + advantage), 7.6667 with the default settings.
-
-    Version history
-    ---------------
-    v0: first version.
     """
     S, A = checked_integer("states", states, 1), checked_integer("actions", actions, 1)
     base = 1.0 / checked_number("steps", steps, 1.0, 1e9)

@@ -59,10 +59,6 @@ def racetrack(track: str = BEND, slip: float = 0.1, fastest: int = 3) -> SSP:
     Known values
     ------------
     V*(start) = 5.3340 with the default settings.
-
-    Version history
-    ---------------
-    v0: first version.
     """
     cells = read_drawing(track).cells
     marks = {(row, column): str(cells[row, column]) for row, column in product(*map(range, cells.shape))}

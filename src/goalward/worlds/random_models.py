@@ -1,15 +1,15 @@
-"""Random dense models, among them the RandomMDP whose curves are those of the published figure."""
+"""Random models: the dense RandomMDP of the published figure, few successors, layers, clusters."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from goalward.arrays import Floats
-from goalward.settings import checked_choice, checked_integer, checked_number
+from goalward.settings import check_memory, checked_choice, checked_integer, checked_number
 from goalward.ssp.model import SSP
-from goalward.worlds.base import check_dense, register
+from goalward.worlds.base import check_dense, empty_kernel, register
 
-__all__ = ["draw_rows_and_costs", "random_mdp"]
+__all__ = ["clusters", "draw_rows_and_costs", "layers", "random_mdp", "sparse_mdp"]
 
 
 @register("random-mdp-v1")
@@ -50,10 +50,6 @@ def random_mdp(
     Known values
     ------------
     Default instance: smallest cost 0.0423, V*(start) = 1.8366, B* = 2.3211; the uniformly random policy costs 3.2868.
-
-    Version history
-    ---------------
-    v1: rows are uniform on the simplex, the goal is one of the 8 states.
     """
     return SSP.from_dense(*draw_rows_and_costs(states, actions, seed, rows, cost_min))
 
@@ -70,3 +66,161 @@ def draw_rows_and_costs(states: int, actions: int, seed: int, rows: str, cost_mi
     P /= P.sum(axis=2, keepdims=True)
     costs = floor + (1.0 - floor) * rng.random((S, A))
     return P, costs
+
+
+@register("sparse-mdp-v0")
+def sparse_mdp(states: int = 100, actions: int = 4, successors: int = 3, seed: int = 0, cost_min: float = 0.0) -> SSP:
+    """SparseMDP: a random model in which every pair has few successors, of any size.
+
+    Description
+    -----------
+    The counterpart of RandomMDP for many states: memory and time go with the number of transitions.
+
+    States
+    ------
+    `states` non-goal states.
+
+    Actions
+    -------
+    `actions` of them, available everywhere.
+
+    Transitions
+    -----------
+    From ``numpy.random.default_rng(seed)``: a random order of the states, and for each state one state before it in
+    that order, or the goal, to which its first action can lead. The other successors of each pair are drawn uniformly
+    from all states and the goal; equal ones are merged. The probabilities of a pair are Dirichlet(1, ..., 1) before
+    that.
+
+    Costs
+    -----
+    Independent and uniform on [cost_min, 1), drawn last.
+
+    Start and goal
+    --------------
+    The start is state 0. The goal can be reached from every state by first actions.
+
+    Known values
+    ------------
+    Default settings: V*(start) = 1.9331.
+    """
+    S, A = checked_integer("states", states, 1), checked_integer("actions", actions, 1)
+    b = checked_integer("successors", successors, 1)
+    least = checked_number("cost_min", cost_min, 0.0, 1.0)
+    check_memory(f"a model of {S} states, {A} actions and {b} successors each", 100.0 * S * A * b)
+    rng = np.random.default_rng(checked_integer("seed", seed, 0))
+    order = rng.permutation(S)
+    earlier = np.append(S, order)
+    targets = rng.integers(0, S + 1, (S, A, b))
+    targets[order, 0, 0] = earlier[(rng.random(S) * np.arange(1, S + 1)).astype(np.int64)]
+    weights = rng.standard_exponential((S, A, b))
+    costs = least + (1.0 - least) * rng.random((S, A))
+    targets, weights = targets.reshape(S * A, b), (weights / weights.sum(axis=2, keepdims=True)).reshape(S * A, b)
+    keys = (np.arange(S * A)[:, np.newaxis] * (S + 1) + targets).ravel()
+    unique, place = np.unique(keys, return_inverse=True)
+    mass = np.bincount(place, weights.ravel())
+    indptr = np.searchsorted(unique, np.arange(S * A + 1) * (S + 1))
+    return SSP.from_rows(indptr, unique % (S + 1), mass, costs)
+
+
+@register("layers-v0")
+def layers(depth: int = 6, width: int = 5, actions: int = 3, slip: float = 0.1, seed: int = 0) -> SSP:
+    """Layers: a random walk from layer to layer, now and then back to the start.
+
+    Description
+    -----------
+    Like a problem with a finite horizon: every layer is left after one step, and no state is seen twice on the way.
+
+    States
+    ------
+    `depth` layers of `width` states each, layer by layer.
+
+    Actions
+    -------
+    `actions` of them, available everywhere.
+
+    Transitions
+    -----------
+    From ``numpy.random.default_rng(seed)``: every pair has two successors in the next layer, drawn uniformly, with
+    probabilities from Dirichlet(1, 1) times ``1 - slip``. With probability `slip` it goes to the start. From the last
+    layer, the goal takes the place of the next one.
+
+    Costs
+    -----
+    Independent and uniform on [0.1, 1), drawn last.
+
+    Start and goal
+    --------------
+    The start is the first state of the first layer.
+
+    Known values
+    ------------
+    Default settings: V*(start) = 2.6308.
+    """
+    L, W = checked_integer("depth", depth, 1), checked_integer("width", width, 1)
+    A, back = checked_integer("actions", actions, 1), checked_number("slip", slip, 0.0, 0.99)
+    rng = np.random.default_rng(checked_integer("seed", seed, 0))
+    S = L * W
+    P = empty_kernel(S, A)
+    for state in range(S):
+        for action in range(A):
+            following = np.minimum((state // W + 1) * W + rng.integers(0, W, 2), S)
+            np.add.at(P[state, action], following, (1.0 - back) * shares(rng, 2))
+            P[state, action, 0] += back
+    return SSP.from_dense(P, 0.1 + 0.9 * rng.random((S, A)))
+
+
+@register("clusters-v0")
+def clusters(blocks: int = 4, size: int = 8, actions: int = 3, bridge: float = 0.1, seed: int = 0) -> SSP:
+    """Clusters: groups of states that lead to each other, and rare ways from one group to the next.
+
+    Description
+    -----------
+    Inside a group the world is dense and says little about the way; what counts are the few states and actions that
+    leave it.
+
+    States
+    ------
+    `blocks` groups of `size` states each, group by group.
+
+    Actions
+    -------
+    `actions` of them, available everywhere.
+
+    Transitions
+    -----------
+    From ``numpy.random.default_rng(seed)``: a pair goes to the states of its group with probabilities from
+    Dirichlet(1, ..., 1). A fourth of the pairs has a bridge: with a probability uniform on [0, 2 bridge) they go to one
+    state of the next group instead, from the last group to the goal. The first pair of every group has one.
+
+    Costs
+    -----
+    Independent and uniform on [0.1, 1), drawn last.
+
+    Start and goal
+    --------------
+    The start is the first state of the first group.
+
+    Known values
+    ------------
+    Default settings: V*(start) = 28.9078.
+    """
+    B, n = checked_integer("blocks", blocks, 1), checked_integer("size", size, 1)
+    A, share = checked_integer("actions", actions, 1), checked_number("bridge", bridge, 1e-9, 0.5)
+    rng = np.random.default_rng(checked_integer("seed", seed, 0))
+    S = B * n
+    P = empty_kernel(S, A)
+    for state in range(S):
+        block = state // n
+        for action in range(A):
+            P[state, action, block * n : (block + 1) * n] = shares(rng, n)
+            crosses, chance, there = rng.random() < 0.25, 2.0 * share * rng.random(), int(rng.integers(n))
+            if crosses or (state % n == 0 and action == 0):
+                P[state, action] *= 1.0 - chance
+                P[state, action, min((block + 1) * n + there, S)] += chance
+    return SSP.from_dense(P, 0.1 + 0.9 * rng.random((S, A)))
+
+
+def shares(rng: np.random.Generator, count: int) -> Floats:
+    """Draw from Dirichlet(1, ..., 1)."""
+    weights = rng.standard_exponential(count)
+    return np.asarray(weights / weights.sum())

@@ -1,16 +1,16 @@
-"""Grids with a plan: four rooms, mazes, wind, ground of different cost."""
+"""Grids with walls, wind or costs: rooms, mazes, and those of the UC-SSP paper (Tarbouriech et al., ICML 2020)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from goalward.settings import checked_integer, checked_number
-from goalward.ssp.layout import GridLayout
+from goalward.ssp.layout import DIRECTIONS, GridLayout, neighbours
 from goalward.ssp.model import SSP
 from goalward.worlds.base import register
-from goalward.worlds.grid import DIRECTIONS, check_size, grid_map, grid_world
+from goalward.worlds.grid import check_size, grid_map, grid_world
 
-__all__ = ["four_rooms", "maze", "sand_grid", "windy_grid"]
+__all__ = ["four_rooms", "free_corner", "maze", "sand_grid", "sand_pit", "self_loop", "windy_grid"]
 
 WIND = (0, 0, 0, 1, 1, 1, 2, 2, 1, 0)
 
@@ -46,10 +46,6 @@ def four_rooms(side: int = 4, success: float = 0.85) -> SSP:
     Known values
     ------------
     Default settings: V*(start) = 20.1865.
-
-    Version history
-    ---------------
-    v0: first version.
     """
     n = checked_integer("side", side, 1)
     check_size(2 * n + 1, 2 * n + 1)
@@ -94,10 +90,6 @@ def maze(rows: int = 4, columns: int = 4, openings: int = 0, success: float = 0.
     Known values
     ------------
     Default settings: V*(start) = 14.9219.
-
-    Version history
-    ---------------
-    v0: first version.
     """
     R, C = checked_integer("rows", rows, 1), checked_integer("columns", columns, 2)
     rng = np.random.default_rng(checked_integer("seed", seed, 0))
@@ -154,10 +146,6 @@ def sand_grid(rows: int = 6, columns: int = 6, success: float = 0.85, cost_min: 
     Known values
     ------------
     Default settings: V*(start) = 0.9111.
-
-    Version history
-    ---------------
-    v0: first version.
     """
     grid = grid_world(rows, columns, success)
     least = checked_number("cost_min", cost_min, 1e-12, 1.0)
@@ -197,24 +185,130 @@ def windy_grid(gusts: float = 0.0) -> SSP:
     Known values
     ------------
     Without gusts V*(start) = 15.0000, the 15 steps that the book prints.
-
-    Version history
-    ---------------
-    v0: first version.
     """
     share = checked_number("gusts", gusts, 0.0, 0.5)
-    goal = (3, 7)
-    cells = [(row, column) for row in range(7) for column in range(10) if (row, column) != goal]
-    number = {cell: state for state, cell in enumerate(cells)} | {goal: len(cells)}
-    P = np.zeros((len(cells), 4, len(cells) + 1))
-    for (row, column), state in number.items():
-        for action, (down, right) in enumerate(((0, -1), (0, 1), (-1, 0), (1, 0))):
-            for change, chance in ((0, 1.0 - 2.0 * share), (-1, share), (1, share)):
-                if state < len(cells):
-                    wind = WIND[column] + (change if WIND[column] else 0)
-                    there = min(max(row + down - wind, 0), 6), min(max(column + right, 0), 9)
-                    P[state, action, number[there]] += chance
-    places = np.array([row * 10 + column for row, column in cells])
-    layout = GridLayout(7, 10, places, np.array([goal[0] * 10 + goal[1]]), wind=WIND)
-    start = number[3, 0]
-    return SSP.from_dense(P, np.ones((len(cells), 4)), start, action_names=DIRECTIONS, layout=layout)
+    goal = 3 * 10 + 7
+    cells = np.delete(np.arange(70), goal)
+    number = np.zeros(70, dtype=np.int32)
+    number[cells] = np.arange(69)
+    number[goal] = 69
+    P = np.zeros((69, 4, 70))
+    pairs = np.ogrid[:69, :4]
+    for change, chance in ((0, 1.0 - 2.0 * share), (-1, share), (1, share)):
+        wind = [force + change if force else 0 for force in WIND]
+        np.add.at(P, (*pairs, neighbours(number.reshape(7, 10), cells, wind)), chance)
+    layout = GridLayout(7, 10, cells, [goal], wind=WIND)
+    start = int(number[3 * 10])
+    return SSP.from_dense(P, np.ones((69, 4)), start, action_names=DIRECTIONS, layout=layout)
+
+
+@register("sand-pit-v0")
+def sand_pit(cost: float = 0.1, success: float = 0.95) -> SSP:
+    """SandPit: a small slippery grid on which one cell costs more than all others.
+
+    Description
+    -----------
+    The grid of the UC-SSP paper with sand in its middle. The smaller `cost` is, the longer is the way round that pays,
+    and the harder is the world by c_min.
+
+    States
+    ------
+    As in GridWorld, with 3 rows and 4 columns.
+
+    Actions
+    -------
+    As in GridWorld.
+
+    Transitions
+    -----------
+    As in GridWorld.
+
+    Costs
+    -----
+    1 for every action in the cell in row 1, column 1; `cost` in all others.
+
+    Start and goal
+    --------------
+    As in GridWorld.
+
+    Known values
+    ------------
+    V*(start) = 0.5470 with the default settings. The paper prints 2.66, 0.55, 0.07 and 0.02 for a cost of 0.5, 0.1,
+    0.01 and 0.001.
+    """
+    least = checked_number("cost", cost, 0.0, 1.0)
+    return grid_map(f". = {least!r}\nS = {least!r}\n~ = 1\nS...\n.~..\n...G", success)
+
+
+@register("free-corner-v0")
+def free_corner(cost: float = 0.4, success: float = 0.95) -> SSP:
+    """FreeCorner: a small slippery grid on which the first four cells cost nothing.
+
+    Description
+    -----------
+    The grid of the UC-SSP paper with zero costs: algorithms that divide by the smallest cost have to do something else
+    here. No loop is free: every policy slips out of the corner sooner or later.
+
+    States
+    ------
+    As in GridWorld, with 3 rows and 4 columns.
+
+    Actions
+    -------
+    As in GridWorld.
+
+    Transitions
+    -----------
+    As in GridWorld.
+
+    Costs
+    -----
+    0 in rows 0 and 1 of columns 0 and 1, `cost` elsewhere.
+
+    Start and goal
+    --------------
+    As in GridWorld.
+
+    Known values
+    ------------
+    V*(start) = 0.8642 with the default settings.
+    """
+    price = checked_number("cost", cost, 0.0, 1.0)
+    return grid_map(f". = {price!r}\nS = 0\n, = 0\nS,..\n,,..\n...G", success)
+
+
+@register("self-loop-v0")
+def self_loop(stay_cost: float = 0.1, exit_cost: float = 1.0) -> SSP:
+    """SelfLoop: stay where you are for little, or pay once and be done.
+
+    Description
+    -----------
+    The smallest world in which the cheapest policy on average never arrives: methods for average costs stay for ever.
+    The first figure of the UC-SSP paper has it, with the goal as the second of its two states.
+
+    States
+    ------
+    One, the start.
+
+    Actions
+    -------
+    stay, exit.
+
+    Transitions
+    -----------
+    stay stays and exit reaches the goal, surely.
+
+    Costs
+    -----
+    `stay_cost` for stay, `exit_cost` for exit.
+
+    Start and goal
+    --------------
+    The start is the only state.
+
+    Known values
+    ------------
+    V*(start) = exit_cost, 1.0000 with the default settings.
+    """
+    costs = [checked_number("stay_cost", stay_cost), checked_number("exit_cost", exit_cost)]
+    return SSP.from_dense(np.array([[[1.0, 0.0], [0.0, 1.0]]]), [costs], action_names=("stay", "exit"))

@@ -66,10 +66,6 @@ def triangle_tireworld(size: int = 2, flat: float = 0.5) -> SSP:
     ------------
     V*(start) = 11.8594 with the default settings. With ``size=1`` it is 6.25, by hand: with all tyres good at 2-1 one
     loads the spare and takes the direct road (3.5 from there), otherwise one goes over the top (7).
-
-    Version history
-    ---------------
-    v0: first version.
     """
     n = checked_integer("size", size, 1, 100)
     chance = checked_number("flat", flat, 0.0, 1.0)

@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 from goalward.errors import FileError
-from goalward.interchange.compression import read_packed, tar_bytes, tar_members, write_packed
+from goalward.interchange.umb import read_packed, tar_bytes, tar_members, write_packed
 
 
-def archive(format: int, **members: bytes) -> bytearray:
+def archive(format: int, **members: bytes) -> io.BytesIO:
     body = io.BytesIO()
     with tarfile.open(fileobj=body, mode="w", format=format) as tar:
         for name, content in members.items():
             member = tarfile.TarInfo(name)
             member.size = len(content)
             tar.addfile(member, io.BytesIO(content))
-    return bytearray(body.getvalue())
+    return io.BytesIO(body.getvalue())
 
 
 @pytest.mark.parametrize("format", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
@@ -44,7 +44,7 @@ def test_links_folders_and_devices_are_passed_over() -> None:
             member.type, member.linkname = kind, "/etc/passwd"
             tar.addfile(member)
         tar.addfile(tarfile.TarInfo("inside"))
-    assert list(tar_members(bytearray(body.getvalue()))) == ["inside"]
+    assert list(tar_members(io.BytesIO(body.getvalue()))) == ["inside"]
 
 
 def test_python_reads_what_is_written() -> None:
@@ -58,7 +58,7 @@ def test_python_reads_what_is_written() -> None:
 
 def header(**changes: bytes) -> bytearray:
     """Return an archive of one member whose header has other fields, with the checksum put right."""
-    content = archive(tarfile.USTAR_FORMAT, name=b"body")
+    content = bytearray(archive(tarfile.USTAR_FORMAT, name=b"body").getvalue())
     for field, value in changes.items():
         start = {"size": 124, "magic": 257, "name": 0, "kind": 156}[field]
         content[start : start + len(value)] = value
@@ -70,49 +70,60 @@ def header(**changes: bytes) -> bytearray:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (header(size=b"77777777777\0"), "ends inside a member of 8,589,934,591 bytes at byte 512"),
-        (header(size=b"\xff" * 12), "the size in the tar header at byte 0 is .*; it must be an octal number"),
-        (header(size=b"\x80" + b"\0" * 10 + b"\x04"), "the size in the tar header"),
-        (header(size=b"-0000000001\0"), "the size in the tar header"),
-        (header(size=b"00000000009\0"), "the size in the tar header"),
-        (header(magic=b"nosta"), "no tar header at byte 0; a .umb file is a tar"),
-        (header(name=b"\xff\xfe"), "names are UTF-8"),
-        (header()[:700], None),
-        (header()[:514], "ends inside a member of 4 bytes at byte 512"),
-        (bytearray(b"x" * 512), "no tar header at byte 0"),
+        (header(size=b"77777777777\0"), "ends inside 'name' of 8,589,934,591 bytes"),
+        (header(size=b"\xff" * 12), "the tar header at byte 0 has a size or a kind that no model needs"),
+        (header(size=b"-0000000001\0"), "the tar header at byte 0 has a size"),
+        (header(size=b"00000000009\0"), r"not a tar, .* \(invalid header\)"),
+        (header(size=b"\x80" + b"\xff" * 11), "ends inside 'name'"),
+        (header(size=b"\x80" + b"\xff" * 11, kind=b"x"), "not a tar"),
+        (header(size=b"\xff" * 12, kind=b"x"), "not a tar"),
+        (header(size=b"\xff" * 12, kind=b"L"), "not a tar"),
+        (header(kind=b"S"), "a size or a kind that no model needs"),
+        (header(name=b"\xff\xfe"), "not UTF-8"),
+        (header()[:514], "ends inside 'name' of 4 bytes"),
+        (bytearray(b"x" * 512), "not a tar, plain or packed"),
+        (bytearray(b"x" * 100), "not a tar, plain or packed"),
         (header()[:1024] + header(), "holds 'name' twice"),
+        (header()[:1024] + b"x" * 512, "no tar header at byte 1024"),
+        (header()[:1024] + header()[:100], "no tar header at byte 1024"),
+        (header(kind=b"L")[:1024] * 2000, "not a tar"),
     ],
 )
-def test_headers_that_lie(content: bytearray, message: str | None) -> None:
-    if message is None:
-        assert bytes(tar_members(content)["name"]) == b"body"
-    else:
-        with pytest.raises(FileError, match=message):
-            tar_members(content)
+def test_headers_that_lie(content: bytearray, message: str) -> None:
+    with pytest.raises(FileError, match=message):
+        tar_members(io.BytesIO(content))
 
 
 def test_a_checksum_that_is_wrong() -> None:
     content = header()
     content[0] ^= 1
-    with pytest.raises(FileError, match="no tar header at byte 0"):
-        tar_members(content)
+    with pytest.raises(FileError, match="not a tar"):
+        tar_members(io.BytesIO(content))
+    with pytest.raises(FileError, match="no tar header at byte 1024"):
+        tar_members(io.BytesIO(header()[:1024] + content))
 
 
-def test_a_size_in_an_extended_header_is_refused() -> None:
+@pytest.mark.parametrize("size", ["-512", "-1024", "-1"])
+def test_a_negative_size_in_an_extended_header_is_refused(size: str) -> None:
     body = io.BytesIO()
     with tarfile.open(fileobj=body, mode="w", format=tarfile.PAX_FORMAT) as tar:
         member = tarfile.TarInfo("name")
-        member.pax_headers = {"size": "-512"}
+        member.pax_headers = {"size": size}
         tar.addfile(member)
-    with pytest.raises(FileError, match="its size in an extended header"):
-        tar_members(bytearray(body.getvalue()))
+    with pytest.raises(FileError, match="a size or a kind that no model needs"):
+        tar_members(io.BytesIO(body.getvalue()))
+
+
+def test_too_many_members() -> None:
+    with pytest.raises(FileError, match="holds more than 10,000 files"):
+        tar_members(io.BytesIO(b"".join(header(name=b"%06d" % number)[:1024] for number in range(10_001))))
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress])
 def test_no_more_than_the_limit_is_read(tmp_path: Path, pack: type[bytes]) -> None:
     path = tmp_path / "file"
     path.write_bytes(pack(bytes(3 << 20)))
-    assert len(read_packed(path)) == 3 << 20
+    assert len(read_packed(path).getvalue()) == 3 << 20
     with pytest.raises(FileError, match="holds more than 1,000 bytes"):
         read_packed(path, 1000)
 
@@ -131,9 +142,9 @@ def test_writing_replaces_or_leaves(tmp_path: Path) -> None:
     path = tmp_path / "file.gz"
     write_packed(path, b"one", ".gz")
     write_packed(path, b"two", ".gz")
-    assert (read_packed(path), [file.name for file in tmp_path.iterdir()]) == (bytearray(b"two"), ["file.gz"])
+    assert (read_packed(path).getvalue(), [file.name for file in tmp_path.iterdir()]) == (b"two", ["file.gz"])
     with pytest.raises(FileError, match="No such file or directory; nothing was saved"):
         write_packed(tmp_path / "nowhere" / "file", b"", "")
-    with pytest.raises(FileError, match="Is a directory; nothing was saved"):
+    with pytest.raises(FileError, match="is a folder; name a file in it"):
         write_packed(tmp_path, b"", "")
     assert [file.name for file in tmp_path.iterdir()] == ["file.gz"]
