@@ -6,13 +6,15 @@ import copy
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 from goalward import SSP, Dirichlet, worlds
 from goalward.acting.task import Steps, Task
+from goalward.beliefs import dirichlet
 from goalward.beliefs.base import FLOOR
-from goalward.beliefs.dirichlet import DirichletBelief
+from goalward.beliefs.dirichlet import DirichletBelief, dirichlet_rows
 from goalward.errors import BeliefError, SettingError, ShapeError, StateError, UnreachableGoalError
+from goalward.long_work import Phase, current
 
 CONCENTRATIONS = [1e-6, 1e-4, 1e-3, 0.1, 1.0, 30.0]
 
@@ -98,6 +100,40 @@ def test_posterior_has_exact_mean_and_variance() -> None:
     np.testing.assert_allclose(found.variance, variance, rtol=1e-14)
     np.testing.assert_allclose(belief.mean().to_dense()[1, 0], mean, rtol=1e-14)
     np.testing.assert_allclose(belief.mean().to_dense()[0, 0], 0.25, rtol=1e-14)
+
+
+@pytest.mark.parametrize("alpha", [(0.02, 0.02, 0.02), (0.1, 2.1, 5.1), (1.7, 0.7, 30.0), (1e-3, 1.0, 40.0)])
+@pytest.mark.parametrize("piece", [dirichlet.LONG_DRAW, 1000])
+def test_marginals_are_beta(alpha: tuple[float, ...], piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Near 1 doubles are coarse, so only values below 1/2 are compared; a correct sampler fails below 1e-4."""
+    monkeypatch.setattr(dirichlet, "LONG_DRAW", piece)
+    rows, length = 20_000, len(alpha)
+    rng = np.random.default_rng(3)
+    drawn = dirichlet_rows(rng, np.arange(rows + 1) * length, np.tile(alpha, rows)).reshape(rows, length)
+    np.testing.assert_allclose(drawn.sum(axis=1), 1.0, rtol=1e-12)
+    for entry, a in enumerate(alpha):
+        law = stats.beta(a, sum(alpha) - a)
+        below = law.cdf(0.5)
+        small = drawn[:, entry][drawn[:, entry] < 0.5]
+        assert abs(len(small) - rows * below) < 3.9 * np.sqrt(rows * below * (1.0 - below)) + 1.0
+        if len(small):
+            # The mass below the floor lies in one point.
+            found = np.where(small == FLOOR, rng.uniform(0.0, law.cdf(FLOOR), len(small)), law.cdf(small))
+            assert stats.kstest(found / below, "uniform").pvalue > 1e-5
+
+
+def test_a_long_draw_reports_its_progress_and_faster_priors(monkeypatch: pytest.MonkeyPatch) -> None:
+    reports = []
+    monkeypatch.setattr(dirichlet, "LONG_DRAW", 200)
+    monkeypatch.setattr(Phase, "advance", lambda self, row: reports.append((row, current())))
+    for length, faster in ((100, True), (3, False)):
+        reports.clear()
+        dirichlet_rows(np.random.default_rng(0), np.arange(201) * length, np.full(200 * length, 0.1))
+        rows, lines = zip(*reports, strict=True)
+        assert rows[-1] == 200
+        assert len(rows) > 2
+        assert all(f"drawing {200 * length:,} probabilities" in line for line in lines)
+        assert all(("TiedDirichlet" in line) == faster for line in lines)
 
 
 @pytest.mark.parametrize("known", [False, True])

@@ -136,6 +136,22 @@ def test_bad_input() -> None:
         FinitePrior([FAIR, stuck]).belief(Task.of(FAIR, 1))
 
 
+@pytest.mark.parametrize("with_give_up", [False, True])
+def test_giving_up_is_known(with_give_up: bool) -> None:
+    """Candidates may come with or without the action; steps that gave up teach nothing."""
+    known = FAIR.with_give_up(5.0)
+    candidates = [candidate.with_give_up(5.0) if with_give_up else candidate for candidate in MODELS]
+    belief = FinitePrior(candidates, [1.0, 2.0, 3.0]).belief(Task.of(known, 1))
+    before = belief.weights
+    one, zero = np.ones(3, dtype=np.int64), np.zeros(3, dtype=np.int64)
+    belief.update(Steps(one, one, np.full(3, 5.0), zero))
+    np.testing.assert_array_equal(belief.weights, before)
+    rng = np.random.default_rng(0)
+    for drawn in (belief.mean(), *(belief.sample(rng) for _ in range(5))):
+        np.testing.assert_array_equal(drawn.to_dense()[:, 1], known.to_dense()[:, 1])
+        np.testing.assert_array_equal(drawn.costs, known.costs)
+
+
 def test_state() -> None:
     prior = FinitePrior(MODELS, [1.0, 2.0, 3.0])
     belief = prior.belief(Task.of(FAIR, 1))

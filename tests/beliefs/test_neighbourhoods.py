@@ -16,8 +16,7 @@ import goalward as gw
 from goalward import SSP, Neighbourhoods, worlds
 from goalward.acting.task import Steps, Task
 from goalward.agents import PSRL
-from goalward.beliefs.neighbourhood_laws import LARGEST, law_weights, laws, mean_size
-from goalward.beliefs.neighbourhoods import NeighbourhoodsBelief
+from goalward.beliefs.neighbourhoods import LARGEST, NeighbourhoodsBelief, law_weights, laws, mean_size
 from goalward.errors import UnreachableGoalError
 from goalward.ssp.graph import structure
 from goalward.theory.posterior_lemma import agreement, quantities, sample_pair

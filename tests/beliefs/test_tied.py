@@ -228,7 +228,7 @@ def test_bad_input() -> None:
         TiedDirichlet(OUTCOMES, groups=[[0]])
     with pytest.raises(SettingError, match="concentration is 0"):
         TiedDirichlet(OUTCOMES, concentration=0)
-    with pytest.raises(ShapeError, match="the task's"):
+    with pytest.raises(ShapeError, match="the table of outcomes has 3 states and 1 actions, the task 2 and 1"):
         TiedDirichlet(OUTCOMES).belief(Task(np.ones((2, 1)), 0, 1))
     with pytest.raises(UnreachableGoalError, match="without a sure way"):
         TiedDirichlet([[[0, 0]]]).belief(Task(np.ones((1, 1)), 0, 1))

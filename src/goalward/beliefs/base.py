@@ -1,12 +1,15 @@
-"""What a prior and a belief are.
+"""Priors and beliefs: what they have in common.
 
 A prior is settings: what was believed before anything was seen. ``prior.belief(task)`` starts a belief about the kernel
-of a task, and the belief is carried along by Bayes' rule
+of a task, which `update` carries along by Bayes' rule
 
-    mu_{t+1}(d theta)  proportional to  theta(s'_t | s_t, a_t) mu_t(d theta)
+    mu_{t+1}(d theta)  proportional to  theta(s'_t | s_t, a_t) mu_t(d theta).
 
-through `update`. `sample` draws a whole model from it, `mean` is the expected one. Every model that a belief gives has
-the costs and the start of the task, and the goal can be reached in it if it can in the prior's support.
+`sample` draws a whole model from it, `mean` is the expected model. Both have the costs and the start of the task, and
+the goal can be reached in them if it can be reached in the prior's support.
+
+Giving up leads to the start. This is known, so no prior has to describe it and no belief learns it: `with_known_rows`
+adds these rows to those of a prior, and `Belief.update` ignores steps that gave up.
 """
 
 from __future__ import annotations
@@ -21,35 +24,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goalward.acting.task import Steps, Task
-from goalward.arrays import Floats, Int32s, Int64s
-from goalward.errors import BeliefError, StateError, UnreachableGoalError
-from goalward.jit import exercise, kernel
+from goalward.arrays import Bools, Floats, Int32s, Int64s
+from goalward.errors import BeliefError, SettingError, ShapeError, StateError, UnreachableGoalError
+from goalward.jit import kernel
 from goalward.registry import Builder, Registry, Schema, signature_schema
 from goalward.settings import checked_number
 from goalward.ssp.graph import structure
 from goalward.ssp.model import SSP
 
+__all__ = [
+    "FLOOR", "LARGEST_NUMBER", "Belief", "CountedBelief", "Marginals", "NamedPrior", "Prior", "Rows", "all_rows",
+    "check_reachable", "checked_sharpness", "excluded", "fit_rows", "register", "registry", "restored_array",
+    "restored_number", "unknown_pairs", "update_and_sample", "with_known_rows",
+]  # fmt: skip
+
 LARGEST_NUMBER = 2**53
 """The largest count or value that is read from a file: beyond it, adding one changes no double."""
 
-__all__ = [
-    "FLOOR",
-    "LARGEST_NUMBER",
-    "Belief",
-    "CountedBelief",
-    "Marginals",
-    "Prior",
-    "check_reachable",
-    "checked_sharpness",
-    "excluded",
-    "find_entry",
-    "locate",
-    "register",
-    "registry",
-    "restored_array",
-    "restored_number",
-    "update_and_sample",
-]
+LARGEST_SUPPORT = 1 << 28
+"""The largest number of transitions in rows over all successors."""
 
 FLOOR = 1e-300
 """The least probability in a sampled model, so that its support is that of the prior whatever underflows."""
@@ -61,6 +54,14 @@ class Marginals(NamedTuple):
     successors: Int32s
     mean: Floats
     variance: Floats
+
+
+class Rows(NamedTuple):
+    """Transitions in compressed rows, as in `SSP`, with a number for each of them, such as its probability."""
+
+    indptr: Int64s
+    successors: Int32s
+    numbers: NDArray[Any]
 
 
 class Prior(ABC):
@@ -88,7 +89,7 @@ class Prior(ABC):
     @classmethod
     @abstractmethod
     def from_state(cls, state: dict[str, Any]) -> Prior:
-        """Make the prior again from what `to_state` gave; what is wrong with it is said as if it were typed in."""
+        """Build the prior that `to_state` described; raises the errors of the constructor if it is wrong."""
 
     @classmethod
     def schema(cls) -> Schema:
@@ -133,16 +134,23 @@ class Belief(ABC):
     indptr: Int64s
     successors: Int32s
 
-    @abstractmethod
     def update(self, steps: Steps) -> None:
-        """Learn from steps by Bayes' rule."""
+        """Learn from steps by Bayes' rule; steps that gave up teach nothing."""
+        if self.task.give_up is not None:
+            unknown = steps.actions != self.task.give_up
+            steps = Steps(*(column[unknown] for column in steps))
+        self.learn(steps)
+
+    @abstractmethod
+    def learn(self, steps: Steps) -> None:
+        """Learn from steps of unknown rows."""
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw a model from the posterior.
 
-        With a `sharpness` above 1 what was observed counts so many times in the draw of the probabilities. Such a draw
-        varies less than the posterior and is no sample of it.
+        With a `sharpness` above 1, every observation counts that many times in the draw of the probabilities. Such a
+        draw varies less than the posterior and is not a sample of it.
         """
 
     @abstractmethod
@@ -155,10 +163,10 @@ class Belief(ABC):
 
     @abstractmethod
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up what `to_state` gave; raises ValueError where it does not fit."""
+        """Restore what `to_state` returned; raises ValueError if it does not fit."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Copy what is learnt and share what never changes: the support, the task, the read-only arrays."""
+        """Copy what was learnt and share what never changes: the support, the task, the read-only arrays."""
         twin = copy.copy(self)
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray) and value.flags.writeable:
@@ -166,7 +174,7 @@ class Belief(ABC):
         return twin
 
     def row(self, state: int, action: int) -> slice:
-        """Return where the entries of a row lie."""
+        """Return the slice of the entries of a row."""
         if not (0 <= state < self.task.states and 0 <= action < self.task.actions):
             raise StateError(
                 f"there is no pair (state {state}, action {action}): the task has states 0..{self.task.states - 1} and"
@@ -175,9 +183,17 @@ class Belief(ABC):
         start, end = self.indptr[state * self.task.actions + action : state * self.task.actions + action + 2]
         return slice(int(start), int(end))
 
+    def locate(self, steps: Steps) -> Int64s:
+        """Return the entry of each step in the support, up to the first step that has none."""
+        entries = np.empty(len(steps.states), dtype=np.int64)
+        located = locate(
+            self.indptr, self.successors, self.task.actions, steps.states, steps.actions, steps.next_states, entries
+        )
+        return entries[:located]
+
 
 class CountedBelief(Belief):
-    """A belief that is decided by how often each thing was seen."""
+    """A belief that depends on counts only."""
 
     counts: Int64s
 
@@ -186,7 +202,7 @@ class CountedBelief(Belief):
         return {"counts": self.counts}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up what `to_state` gave."""
+        """Restore what `to_state` returned."""
         self.counts = restored_array("counts", state["counts"], self.counts)
 
 
@@ -220,17 +236,76 @@ def checked_sharpness(sharpness: object) -> float:
     return checked_number("sharpness", sharpness, 1.0, 1e6, note="; 1 draws from the posterior")
 
 
+def all_rows(task: Task) -> Rows:
+    """Return rows in which every state and the goal can follow every unknown pair, with equal probabilities."""
+    unknown, n = unknown_pairs(task), task.states + 1
+    pairs = int(np.count_nonzero(unknown))
+    if pairs * n > LARGEST_SUPPORT:
+        raise SettingError(
+            f"a row over all successors for each of {pairs} pairs needs {pairs * n} numbers; give the"
+            " possible ones, Dirichlet(concentration, support=...), or take a prior that needs hundreds of times less:"
+            " Neighbourhoods(), or TiedDirichlet where pairs share what they do, such as the slips of a grid"
+        )
+    indptr = np.append(0, np.cumsum(unknown.ravel() * n))
+    successors = np.tile(np.arange(n, dtype=np.int32), pairs)
+    return with_known_rows(task, Rows(indptr, successors, np.full(pairs * n, 1.0 / n)))
+
+
+def fit_rows(task: Task, rows: Rows, shape: tuple[int, ...], what: str, known: float = 1.0) -> Rows:
+    """Return the rows of a prior with the known ones; raises ShapeError if `what` describes another task.
+
+    `shape` holds the numbers of states and actions, with or without giving up.
+    """
+    S, A = task.costs.shape
+    if shape != (S, A) and (task.give_up is None or shape != (S, A - 1)):
+        raise ShapeError(f"{what} has {shape[0]} states and {shape[1]} actions, the task {S} and {A}")
+    rows = with_known_rows(task, rows, known)
+    wrong = (np.diff(rows.indptr) > 0).reshape(S, A) != task.available
+    if wrong.any():
+        state, action = np.argwhere(wrong)[0]
+        fault = f"has no successor in {what}" if task.available[state, action] else "is not available"
+        raise ShapeError(f"(state {state}, action {action}) {fault}; {what} must fit the available actions of the task")
+    return rows
+
+
+def with_known_rows(task: Task, rows: Rows, known: float = 1.0) -> Rows:
+    """Return the rows with those of giving up, which lead to the start; `known` is their number.
+
+    The rows may come with or without those of giving up. If they have them, they are replaced.
+    """
+    if task.give_up is None:
+        return rows
+    lengths = np.diff(rows.indptr).reshape(task.states, -1)
+    kept = np.repeat(np.arange(lengths.size) % lengths.shape[1] < task.give_up, lengths.ravel())
+    unknown, available = lengths[:, : task.give_up], task.available[:, task.give_up]
+    # Giving up is the last action, so its transition comes after all others of the state.
+    ends = np.cumsum(unknown.sum(axis=1))[available]
+    return Rows(
+        np.append(0, np.cumsum(np.column_stack([unknown, available]))),
+        np.insert(rows.successors[kept], ends, task.initial_state),
+        np.insert(rows.numbers[kept], ends, known),
+    )
+
+
+def unknown_pairs(task: Task) -> Bools:
+    """Return ``unknown[s, a]``: whether the pair is available and its row has to be learnt."""
+    unknown: Bools = task.available.copy()
+    if task.give_up is not None:
+        unknown[:, task.give_up] = False
+    return unknown
+
+
 def check_reachable(model: SSP, what: str) -> None:
-    """Refuse a support in which no policy reaches the goal surely from the start."""
+    """Raise UnreachableGoalError if no policy reaches the goal almost surely from the start."""
     if not structure(model).reaches_goal:
         raise UnreachableGoalError(
             f"{what} leaves the start, state {model.initial_state}, without a sure way to the goal; widen it"
         )
 
 
-def excluded(task: Task, steps: Steps, entry: int, what: str, remedy: str) -> BeliefError:
-    """Return the error for an observed step that a belief holds impossible."""
-    state, action, successor = (int(array[entry]) for array in (steps.states, steps.actions, steps.next_states))
+def excluded(task: Task, steps: Steps, index: int, what: str, remedy: str) -> BeliefError:
+    """Return the error for an observed step to which a belief gives probability 0."""
+    state, action, successor = (int(column[index]) for column in (steps.states, steps.actions, steps.next_states))
     reached = "the goal" if successor == task.goal else f"state {successor}"
     return BeliefError(
         f"(state {state}, action {action}) led to {reached}, which {what} holds impossible; widen the support: {remedy}"
@@ -238,57 +313,35 @@ def excluded(task: Task, steps: Steps, entry: int, what: str, remedy: str) -> Be
 
 
 @kernel
-def find_entry(indptr: Int64s, successors: Int32s, row: int, successor: int) -> int:
-    """Return where a successor stands among the entries of a row; -1 if it does not."""
-    low = indptr[row]
-    end = indptr[row + 1]
-    # In a row of all successors the entry is where the number of the successor says.
-    guess = low + successor
-    if guess < end and successors[guess] == successor:
-        return int(guess)
-    high = end
-    while low < high:
-        middle = (low + high) >> 1
-        if successors[middle] < successor:
-            low = middle + 1
-        else:
-            high = middle
-    if low == end or successors[low] != successor:
-        return -1
-    return int(low)
-
-
-@kernel
 def locate(
-    indptr: Int64s,
-    successors: Int32s,
-    A: int,
-    states: Int64s,
-    actions: Int64s,
-    next_states: Int64s,
-    entries: Int64s,
+    indptr: Int64s, successors: Int32s, A: int, states: Int64s, actions: Int64s, next_states: Int64s, entries: Int64s
 ) -> int:
     """Write the entry of each step among the rows; return the number of steps before the first that has none."""
     for i in range(len(states)):
-        entries[i] = find_entry(indptr, successors, states[i] * A + actions[i], next_states[i])
-        if entries[i] < 0:
+        row = states[i] * A + actions[i]
+        successor = next_states[i]
+        low = indptr[row]
+        end = indptr[row + 1]
+        # In a row of all successors, the entry of a successor is known from its number.
+        if low + successor < end and successors[low + successor] == successor:
+            entries[i] = low + successor
+            continue
+        high = end
+        while low < high:
+            middle = (low + high) >> 1
+            if successors[middle] < successor:
+                low = middle + 1
+            else:
+                high = middle
+        if low == end or successors[low] != successor:
             return i
+        entries[i] = low
     return len(states)
 
 
 def update_and_sample(prior: Prior) -> None:
     """Count and draw on a model of one state: what the exercises of priors do."""
-    costs = np.ones((1, 1))
-    costs.flags.writeable = False
-    belief = prior.belief(Task(costs, 0, 1))
+    belief = prior.belief(Task(np.ones((1, 1)), 0, 1))
     one = np.zeros(1, dtype=np.int64)
     belief.update(Steps(one, one, np.ones(1), one))
     belief.sample(np.random.default_rng(0))
-
-
-@exercise
-def exercise_beliefs() -> None:
-    """Locate one step."""
-    ssp = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]])
-    one = np.zeros(1, dtype=np.int64)
-    locate(ssp.indptr, ssp.successors, 1, one, one, one, one.copy())

@@ -7,10 +7,19 @@ Prior
 
 Posterior
     Dirichlet with parameters alpha(s, a, s') = concentration + n(s, a, s').
+
+Drawing
+    A Dirichlet vector is a vector of independent gamma variates divided by its sum. A gamma variate of shape a is
+    G U^(1/a) in law, with G of shape a + 1 and U uniform, so its logarithm is log G - X/a with X exponential. Working
+    with logarithms, and shifting the largest of a row to 0 before taking exponentials, loses nothing at any
+    concentration: gamma variates of shape 0.0001 themselves would all be zero in most rows. Probabilities below 1e-300
+    are set to 1e-300, which keeps the support of the prior and does not change the sum of a row.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,25 +32,26 @@ from goalward.beliefs.base import (
     CountedBelief,
     Marginals,
     Prior,
+    Rows,
+    all_rows,
     check_reachable,
     checked_sharpness,
     excluded,
-    find_entry,
+    fit_rows,
     register,
     update_and_sample,
-)
-from goalward.beliefs.bulk_gammas import bulk_rows
-from goalward.beliefs.dirichlet_sampling import dirichlet_rows, uneven_rows
-from goalward.beliefs.supports import all_rows, check_support, give_up_rows, support_rows
-from goalward.errors import SettingError
+)  # fmt: skip
+from goalward.errors import SettingError, ShapeError
 from goalward.jit import exercise, kernel
+from goalward.long_work import phase
 from goalward.settings import checked_number
 from goalward.ssp.checks import canonical_rows
 from goalward.ssp.model import SSP
 
-__all__ = ["Dirichlet", "DirichletBelief"]
+__all__ = ["Dirichlet", "DirichletBelief", "dirichlet_rows", "log_gammas"]
 
-FEW_STATES = 128  # with more of them, `bulk_gammas.py` draws the variates of small shape, by a faster method
+LONG_DRAW = 1_000_000  # larger draws are made in pieces of this many entries, and report their progress
+LONG_ROW = 64  # where rows are longer on average, a long draw recommends other priors
 
 
 @register("dirichlet")
@@ -75,21 +85,21 @@ class Dirichlet(Prior):
     def belief(self, task: Task) -> DirichletBelief:
         """Start a belief about the kernel of a task."""
         if self.support is None:
-            indptr, successors = give_up_rows(task, *all_rows(task), task.costs.shape)[:2]
+            rows = all_rows(task)
         else:
-            indptr, successors, shape = give_up_rows(task, *self.support)
-            check_support(task, indptr, successors, shape)
-            weights = 1.0 / np.repeat(np.diff(indptr), np.diff(indptr))
-            check_reachable(task.model(indptr, successors, weights), "the support")
-        return DirichletBelief(task, indptr, successors, self.concentration, self.goal)
+            indptr, successors, shape = self.support
+            lengths = np.diff(indptr)
+            rows = fit_rows(task, Rows(indptr, successors, 1.0 / np.repeat(lengths, lengths)), shape, "the support")
+            check_reachable(task.model(*rows), "the support")
+        return DirichletBelief(task, rows.indptr, rows.successors, self.concentration, self.goal)
 
     def settings(self) -> dict[str, Any]:
         """Return what distinguishes this prior from others, as plain data."""
-        given = None
+        digest = None
         if self.support is not None:
             indptr, successors, shape = self.support
-            given = SSP._trusted(indptr, successors, np.ones(len(successors)), np.ones(shape), 0).digest
-        return {"kind": self.kind, "concentration": self.concentration, "support": given, "goal": self.goal}
+            digest = SSP._trusted(indptr, successors, np.ones(len(successors)), np.ones(shape), 0).digest
+        return {"kind": self.kind, "concentration": self.concentration, "support": digest, "goal": self.goal}
 
     def to_state(self) -> dict[str, Any]:
         """Return all of the prior as names with plain data and arrays."""
@@ -103,15 +113,13 @@ class Dirichlet(Prior):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Dirichlet:
-        """Make the prior again from what `to_state` gave."""
-        prior = cls(state["concentration"])
-        if "goal" in state:
-            prior.goal = checked_number("goal", state["goal"], open=True)
+        """Build the prior that `to_state` described."""
+        prior = cls(state["concentration"], goal=state.get("goal"))
         if "support" in state:
-            given = state["support"]
-            shape = (int(given["states"]), int(given["actions"]))
-            weights = np.ones(len(given["successors"]))
-            rows = canonical_rows(given["indptr"], given["successors"], weights, np.ones(shape), normalize=True)
+            support = state["support"]
+            shape = (int(support["states"]), int(support["actions"]))
+            weights = np.ones(len(support["successors"]))
+            rows = canonical_rows(support["indptr"], support["successors"], weights, np.ones(shape), normalize=True)
             prior.support = (rows[0], rows[1], shape)
         return prior
 
@@ -142,33 +150,27 @@ class DirichletBelief(CountedBelief):
     @property
     def alpha(self) -> Floats:
         """The parameters of the posterior, one for each possible transition."""
-        return self.counts + self.prior_alpha()
+        return self.sharpened(1.0)
 
-    def prior_alpha(self) -> Floats:
-        """Return the parameters of the prior, one for each possible transition."""
-        other = self.concentration if self.goal is None else self.goal
-        return np.where(self.successors == self.task.goal, other, self.concentration)
+    def sharpened(self, sharpness: float) -> Floats:
+        """Return the parameters if everything observed had been observed `sharpness` times."""
+        prior: float | Floats = self.concentration
+        if self.goal is not None:
+            prior = np.where(self.successors == self.task.goal, self.goal, self.concentration)
+        return np.asarray(sharpness * self.counts + prior)
 
-    def update(self, steps: Steps) -> None:
+    def learn(self, steps: Steps) -> None:
         """Count the steps."""
-        known = tally(
-            self.indptr, self.successors, self.task.actions, steps.states, steps.actions, steps.next_states, self.counts
-        )
-        if known < len(steps.states):
-            raise excluded(
-                self.task, steps, known, "the support of the prior", "add this transition to it, or give none"
-            )
+        entries = self.locate(steps)
+        if len(entries) < len(steps.states):
+            remedy = "add this transition to it, or give none"
+            raise excluded(self.task, steps, len(entries), "the support of the prior", remedy)
+        np.add.at(self.counts, entries, 1)
 
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw a model; its rows have the parameters concentration + sharpness times the counts."""
-        sharpness = checked_sharpness(sharpness)
-        if self.goal is not None:
-            rows = uneven_rows(rng, self.indptr, sharpness * self.counts + self.prior_alpha())
-        elif self.task.states > FEW_STATES and self.concentration < 1.0:
-            rows = bulk_rows(rng, self.indptr, self.counts, self.concentration, sharpness)
-        else:
-            rows = dirichlet_rows(rng, self.indptr, self.counts, self.concentration, sharpness)
-        return self.task.model(self.indptr, self.successors, rows)
+        alpha = self.sharpened(checked_sharpness(sharpness))
+        return self.task.model(self.indptr, self.successors, dirichlet_rows(rng, self.indptr, alpha))
 
     def mean(self) -> SSP:
         """Return the expected model."""
@@ -192,23 +194,69 @@ class DirichletBelief(CountedBelief):
         )
 
 
+def support_rows(support: SSP | Bools) -> tuple[Int64s, Int32s, tuple[int, int]]:
+    """Return the rows of a support, and its numbers of states and actions."""
+    if isinstance(support, SSP):
+        return support.indptr, support.successors, (support.states, support.actions)
+    mask = np.asarray(support)
+    if mask.dtype != np.bool_ or mask.ndim != 3 or mask.shape[2] != mask.shape[0] + 1:
+        raise ShapeError(
+            f"support has dtype {mask.dtype} and shape {mask.shape}; it must be a model or booleans of shape"
+            " (S, A, S + 1), the last column being the goal"
+        )
+    S, A, n = mask.shape
+    indptr = np.append(0, np.cumsum(np.count_nonzero(mask, axis=2)))
+    return indptr, np.nonzero(mask.reshape(S * A, n))[1].astype(np.int32), (S, A)
+
+
+def dirichlet_rows(rng: np.random.Generator, indptr: Int64s, alpha: Floats) -> Floats:
+    """Draw one Dirichlet vector for each row; `alpha` holds the parameter of each entry."""
+    rows = len(indptr) - 1
+    if len(alpha) <= LONG_DRAW:
+        probabilities = log_gammas(rng, alpha)
+        normalise_rows(indptr, 0, rows, probabilities)
+        return probabilities
+    probabilities = np.empty(len(alpha))
+    starts = np.searchsorted(indptr, np.arange(0, len(alpha), LONG_DRAW))
+    advice = "; Dirichlet(support=...), Neighbourhoods() or TiedDirichlet would take hundreds of times fewer"
+    text = f"drawing {len(alpha):,} probabilities{advice if len(alpha) > LONG_ROW * rows else ''}"
+    with phase(text, rows, "rows") as drawing:
+        for first, last in itertools.pairwise(np.unique([*starts, rows]).tolist()):
+            entries = slice(indptr[first], indptr[last])
+            probabilities[entries] = log_gammas(rng, alpha[entries])
+            normalise_rows(indptr, first, last, probabilities)
+            drawing.advance(last)
+    return probabilities
+
+
+def log_gammas(rng: np.random.Generator, alpha: Floats) -> Floats:
+    """Draw the logarithms of gamma variates of the shapes `alpha`, an array of one dimension."""
+    variates = rng.standard_gamma(alpha + 1.0)
+    take_logarithms(alpha, rng.standard_exponential(len(alpha)), variates)
+    return variates
+
+
 @kernel
-def tally(
-    indptr: Int64s,
-    successors: Int32s,
-    A: int,
-    states: Int64s,
-    actions: Int64s,
-    next_states: Int64s,
-    counts: Int64s,
-) -> int:
-    """Count the steps among the entries of the rows; return the number of steps before the first that has no entry."""
-    for i in range(len(states)):
-        entry = find_entry(indptr, successors, states[i] * A + actions[i], next_states[i])
-        if entry < 0:
-            return i
-        counts[entry] += 1
-    return len(states)
+def take_logarithms(alpha: Floats, exponentials: Floats, variates: Floats) -> None:
+    """Turn gamma variates of the shapes alpha + 1 into logarithms of those of the shapes alpha."""
+    for entry in range(len(alpha)):
+        # With shapes below FLOOR the quotient could overflow and make NaN.
+        variates[entry] = math.log(variates[entry]) - exponentials[entry] / max(alpha[entry], FLOOR)
+
+
+@kernel
+def normalise_rows(indptr: Int64s, first: int, last: int, weights: Floats) -> None:
+    """Turn the logarithms of weights into probabilities, in the rows from `first` up to `last`."""
+    for row in range(first, last):
+        largest = -np.inf
+        for entry in range(indptr[row], indptr[row + 1]):
+            largest = max(largest, weights[entry])
+        total = 0.0
+        for entry in range(indptr[row], indptr[row + 1]):
+            weights[entry] = math.exp(weights[entry] - largest)
+            total += weights[entry]
+        for entry in range(indptr[row], indptr[row + 1]):
+            weights[entry] = max(weights[entry] / total, FLOOR)
 
 
 @exercise

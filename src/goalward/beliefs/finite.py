@@ -23,13 +23,14 @@ from goalward.beliefs.base import (
     Belief,
     Marginals,
     Prior,
+    Rows,
     check_reachable,
     checked_sharpness,
     excluded,
-    locate,
+    fit_rows,
     register,
-)
-from goalward.errors import SettingError, ShapeError
+)  # fmt: skip
+from goalward.errors import SettingError
 from goalward.ssp.checks import LEAST_PROBABILITY
 from goalward.ssp.model import SSP
 
@@ -66,19 +67,20 @@ class FinitePrior(Prior):
 
     def belief(self, task: Task) -> FiniteBelief:
         """Start a belief about which model is the true one."""
+        candidates = []
         for i, model in enumerate(self.models):
-            if model.costs.shape != task.costs.shape:
-                raise ShapeError(
-                    f"model {i} has {model.states} states and {model.actions} actions, the task {task.states} and"
-                    f" {task.actions}"
-                )
-            if not np.array_equal(model.costs, task.costs) or model.initial_state != task.initial_state:
+            rows = Rows(model.indptr, model.successors, model.probabilities)
+            candidate = task.model(*fit_rows(task, rows, model.costs.shape, f"model {i}"))
+            unknown = slice(task.give_up)  # the actions before giving up, which is the last one
+            same_costs = np.array_equal(model.costs[:, unknown], task.costs[:, unknown])
+            if not same_costs or model.initial_state != task.initial_state:
                 raise SettingError(
-                    f"model {i} differs from the task in its costs, its available actions or its start;"
-                    " candidates may differ in their kernels only: see SSP.with_costs and SSP.with_initial_state"
+                    f"model {i} differs from the task in its costs or its start; candidates may differ in their kernels"
+                    " only: see SSP.with_costs and SSP.with_initial_state"
                 )
-            check_reachable(model, f"model {i}")
-        return FiniteBelief(task, self.models, self.weights)
+            check_reachable(candidate, f"model {i}")
+            candidates.append(candidate)
+        return FiniteBelief(task, tuple(candidates), self.weights)
 
     def settings(self) -> dict[str, Any]:
         """Return what distinguishes this prior from others, as plain data."""
@@ -93,7 +95,7 @@ class FinitePrior(Prior):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> FinitePrior:
-        """Make the prior again from what `to_state` gave."""
+        """Build the prior that `to_state` described."""
         models = state["models"]
         return cls([SSP.from_rows(**models[str(i)]) for i in range(len(models))], state["weights"])
 
@@ -127,28 +129,17 @@ class FiniteBelief(Belief):
         weights = np.exp(self.log_weights - self.log_weights.max())
         return np.asarray(weights / weights.sum())
 
-    def update(self, steps: Steps) -> None:
+    def learn(self, steps: Steps) -> None:
         """Weigh the models by how probable they make the steps."""
-        entries = np.empty(len(steps.states), dtype=np.int64)
-        known = locate(
-            self.indptr, self.successors, self.task.actions, steps.states, steps.actions, steps.next_states, entries
-        )
-        seen, counts = np.unique(entries[:known], return_counts=True)
-        weighed = self.log_weights + self.log_probabilities[:, seen] @ counts
-        if known < len(entries) or not np.isfinite(weighed).any():
-            alive = np.isfinite(self.log_weights)[:, np.newaxis]
-            survivors = np.logical_and.accumulate(
-                alive & np.isfinite(self.log_probabilities[:, entries[:known]]), axis=1
-            )
-            last = int(survivors.any(axis=0).sum())
-            raise excluded(
-                self.task,
-                steps,
-                last,
-                f"every one of the {len(self.models)} models left by what came before",
-                "add a model in which it can happen",
-            )
-        self.log_weights = weighed - weighed.max()
+        entries = self.locate(steps)
+        observed, counts = np.unique(entries, return_counts=True)
+        log_weights = self.log_weights + self.log_probabilities[:, observed] @ counts
+        if len(entries) < len(steps.states) or not np.isfinite(log_weights).any():
+            possible = np.isfinite(self.log_weights[:, np.newaxis] + self.log_probabilities[:, entries])
+            explained = int(np.logical_and.accumulate(possible, axis=1).any(axis=0).sum())
+            what = f"every one of the {len(self.models)} models left by what came before"
+            raise excluded(self.task, steps, explained, what, "add a model in which it can happen")
+        self.log_weights = log_weights - log_weights.max()
 
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw one of the models; with a sharpness, the likelihoods of the models are raised to this power."""
@@ -157,7 +148,7 @@ class FiniteBelief(Belief):
         return self.models[int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))]
 
     def sharpened(self, sharpness: float) -> Floats:
-        """Return the weights of the models if all that was seen counted so many times; not yet divided by their sum."""
+        """Return the weights of the models, up to a factor, if everything had been observed `sharpness` times."""
         possible = np.isfinite(self.log_weights)
         logarithms = np.full(len(self.models), -np.inf)
         likelihoods = self.log_weights[possible] - self.log_prior[possible]
@@ -184,35 +175,35 @@ class FiniteBelief(Belief):
         return {"log_weights": self.log_weights}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up what `to_state` gave."""
-        given = np.asarray(state["log_weights"], dtype=np.float64)
-        if given.shape != self.log_weights.shape or np.isnan(given).any():
+        """Restore what `to_state` returned."""
+        log_weights = np.array(state["log_weights"], dtype=np.float64)
+        if log_weights.shape != self.log_weights.shape or np.isnan(log_weights).any():
             raise ValueError(f"log_weights must be {len(self.models)} numbers")
-        if not self.log_prior.max() <= given.max() <= 0.0:
+        if not self.log_prior.max() <= log_weights.max() <= 0.0:
             raise ValueError("log_weights must be at most 0, the largest of them 0 or that of the prior")
-        if (given[np.isneginf(self.log_prior)] > -np.inf).any():
+        if (log_weights[np.isneginf(self.log_prior)] > -np.inf).any():
             raise ValueError("log_weights must be -inf for models of weight 0")
-        self.log_weights = given.copy()
+        self.log_weights = log_weights
 
     def __repr__(self) -> str:
         return f"FiniteBelief(weights={np.array2string(self.weights, precision=4, threshold=8)})"
 
 
 def checked_weights(weights: ArrayLike | None, count: int) -> Floats:
-    """Return the weights of models, summing to one."""
+    """Return the weights of models, divided by their sum."""
     if weights is None:
         return np.full(count, 1.0 / count)
     try:
-        # Asked for floats, NumPy would read numbers out of texts.
+        # Asked for floats, NumPy would parse strings.
         texts = np.asarray(weights).dtype.kind in "SU"
-        given = np.asarray(() if texts else weights, dtype=np.float64)
+        numbers = np.asarray(() if texts else weights, dtype=np.float64)
     except (TypeError, ValueError):
-        given = np.empty(0)
-    if given.shape != (count,) or not (given >= 0.0).all() or not 0.0 < given.sum() < np.inf:
+        numbers = np.empty(0)
+    if numbers.shape != (count,) or not (numbers >= 0.0).all() or not 0.0 < numbers.sum() < np.inf:
         raise SettingError(
             f"weights is {weights!r}; it must be {count} numbers, none of them negative and not all zero"
         )
-    return np.asarray(given / given.sum())
+    return np.asarray(numbers / numbers.sum())
 
 
 def matrix(model: SSP, entries: Floats) -> Any:

@@ -2,19 +2,19 @@
 
 Prior
     n = S + 1 successors, the goal among them. Two unknown laws of sizes are shared by the whole world: h1, of the sizes
-    of neighbourhoods, and h2, of the sizes of rows. All pairs of laws have the same weight
-    (`neighbourhood_laws.laws`).
+    of neighbourhoods, and h2, of the sizes of rows. All pairs of laws have the same weight. A law on 1..m is geometric:
+    weight r^(j-1) for size j, with the sum Z_r(m). Ratio 1 makes it uniform; ratio infinity stands for the size m.
 
         each state:    k_s from h1 on 1..n;  B_s a uniform subset of size k_s of the successors
         each action:   l from h2 on 1..k_s;  R_sa a uniform subset of size l of B_s
                        theta(. | s, a) is Dirichlet(1, ..., 1) on R_sa
 
-    All of this is conditioned on the event that the goal can be reached from every state. Where giving up leads is
-    known; it is no part of a neighbourhood, but counts as a way.
+    All of this is conditioned on the event that the goal can be reached from every state. Giving up is not part of a
+    neighbourhood, but counts as a way.
 
 Posterior
     Given l, the probability of what was seen in a row depends on R_sa only through l, so sums over subsets are ratios
-    of binomial coefficients; `neighbourhood_evidence` has the formulas. Draw the pair of laws, the sizes, the subsets
+    of binomial coefficients; `neighbourhood_kernels` has the formulas. Draw the pair of laws, the sizes, the subsets
     that contain what was seen; repeat all of it until the goal can be reached from every state; then draw the rows from
     Dirichlet(1 + counts). This is exact.
 
@@ -28,21 +28,37 @@ Cost
 from __future__ import annotations
 
 import copy
-from typing import Any, Self
+import math
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.special import gammaln
 
 from goalward.acting.task import Steps, Task
-from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.beliefs.base import Belief, Prior, checked_sharpness, register, update_and_sample
+from goalward.arrays import Floats, Int64s
+from goalward.beliefs.base import (
+    Belief,
+    Prior,
+    Rows,
+    all_rows,
+    checked_sharpness,
+    register,
+    unknown_pairs,
+    update_and_sample,
+    with_known_rows,
+)  # fmt: skip
 from goalward.beliefs.counts import Counts
-from goalward.beliefs.dirichlet_sampling import dirichlet_rows
-from goalward.beliefs.neighbourhood_evidence import Memory, observe, refresh
-from goalward.beliefs.neighbourhood_laws import laws
-from goalward.beliefs.neighbourhood_mean import expected_rows
-from goalward.beliefs.neighbourhood_sets import draw_sets, sort_rows, unreached
-from goalward.beliefs.neighbourhood_sizes import draw_sizes
-from goalward.beliefs.supports import all_rows, give_up_rows
+from goalward.beliefs.dirichlet import dirichlet_rows
+from goalward.beliefs.neighbourhood_kernels import (
+    Laws,
+    Memory,
+    draw_sets,
+    draw_sizes,
+    observe,
+    refresh,
+    sort_rows,
+    unreached,
+)  # fmt: skip
 from goalward.errors import UnreachableGoalError
 from goalward.jit import exercise
 from goalward.ssp.model import SSP
@@ -51,6 +67,12 @@ __all__ = ["Neighbourhoods", "NeighbourhoodsBelief"]
 
 DRAWS = 10_000
 """How many draws in a row may leave a state without a way to the goal."""
+
+LARGEST = 1 << 20
+"""The largest mean number of transitions in a sample that a pair of laws may have."""
+
+ROW_RATIOS = (0.2, 0.5, 0.75, 1.0, math.inf)
+GEOMETRIC_LAWS = 5
 
 
 @register("neighbourhoods")
@@ -97,10 +119,8 @@ class NeighbourhoodsBelief(Belief):
     def __init__(self, task: Task):
         self.task, self.counts = task, Counts(task)
         self.n = task.states + 1
-        self.learnt: Bools = task.available.copy()  # the pairs whose rows are unknown
-        if task.give_up is not None:
-            self.learnt[:, task.give_up] = False
-        self.laws = laws(self.n, int(np.count_nonzero(self.learnt)))
+        self.unknown = unknown_pairs(task)
+        self.laws = laws(self.n, int(np.count_nonzero(self.unknown)))
         self.forget()
 
     def forget(self) -> None:
@@ -115,11 +135,8 @@ class NeighbourhoodsBelief(Belief):
             changed=np.asarray(self.counts.visits.any(axis=1)),
         )
 
-    def update(self, steps: Steps) -> None:
-        """Count the steps; where giving up leads is known."""
-        if self.task.give_up is not None:
-            unknown = steps.actions != self.task.give_up
-            steps = Steps(*(column[unknown] for column in steps))
+    def learn(self, steps: Steps) -> None:
+        """Count the steps."""
         done, end = 0, len(steps.states)
         while done < end:
             done = observe(self.task.actions, steps, done, self.counts.rows, self.memory)
@@ -128,28 +145,26 @@ class NeighbourhoodsBelief(Belief):
 
     def posterior(self) -> Floats:
         """Return the probability of each pair of laws."""
-        found = np.empty(len(self.laws.ratio))
-        refresh(self.task.actions, self.n, self.laws, self.counts.rows, self.memory, found)
-        return found
+        probabilities = np.empty(len(self.laws.ratio))
+        refresh(self.task.actions, self.n, self.laws, self.counts.rows, self.memory, probabilities)
+        return probabilities
 
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw a model; sharpness multiplies the counts in the rows, and leaves sizes and subsets as they are."""
         sharpness = checked_sharpness(sharpness)
         indptr, successors, counts = self.draw_support(rng)
         indptr.flags.writeable = False  # as in other beliefs: kernels have one specialisation
-        return self.task.model(indptr, successors, dirichlet_rows(rng, indptr, counts, 1.0, sharpness))
+        return self.task.model(indptr, successors, dirichlet_rows(rng, indptr, sharpness * counts + 1.0))
 
     def mean(self) -> SSP:
         """Return the expected model, dense; the expectation leaves the condition on reachable goals out.
 
         That condition ties all rows together, so the expectation under it has no closed form.
         """
-        indptr, successors, _ = give_up_rows(self.task, *all_rows(self.task), self.task.costs.shape)
-        rows = self.mean_rows()
-        if self.task.give_up is not None:
-            rows[self.task.give_up :: self.task.actions, self.task.initial_state] = 1.0
-        pairs = np.repeat(np.arange(len(rows)), np.diff(indptr))
-        return self.task.model(indptr, successors, rows[pairs, successors])
+        indptr, successors, _ = all_rows(self.task)
+        pairs = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        rows = Rows(indptr, successors, self.mean_rows()[pairs, successors])
+        return self.task.model(*with_known_rows(self.task, rows))
 
     def mean_rows(self) -> Floats:
         """Return the expected rows as an array ``[S A, n]``."""
@@ -162,32 +177,30 @@ class NeighbourhoodsBelief(Belief):
             K0 = int(shown.any(axis=0).sum())
             for weight, ratio, row_ratio in zip(posterior, *self.laws[:2], strict=True):
                 if weight > 0.0:
-                    found = expected_rows(n, visits[state], size[here], K0, ratio, row_ratio)
-                    unseen = np.where(shown.any(axis=0), found.near[:, np.newaxis], found.far[:, np.newaxis])
-                    seen = (1.0 + dense[here]) * found.seen[:, np.newaxis]
+                    expected = expected_rows(n, visits[state], size[here], K0, ratio, row_ratio)
+                    unseen = np.where(shown.any(axis=0), expected.near[:, np.newaxis], expected.far[:, np.newaxis])
+                    seen = (1.0 + dense[here]) * expected.seen[:, np.newaxis]
                     rows[here] += weight * np.where(shown, seen, unseen)
         return rows
 
-    def draw_support(self, rng: np.random.Generator) -> tuple[Int64s, Int32s, Int64s]:
-        """Draw the rows' successors; return them with how often each was seen."""
-        A, n, rows, posterior = self.task.actions, self.n, self.counts.rows, self.posterior()
-        lengths, indptr = np.empty(len(rows.size), dtype=np.int64), np.zeros(len(rows.size) + 1, dtype=np.int64)
+    def draw_support(self, rng: np.random.Generator) -> Rows:
+        """Draw the successors of all rows, with how often each was seen."""
+        A, n, seen, posterior = self.task.actions, self.n, self.counts.rows, self.posterior()
         neighbourhood, start = np.empty(n - 1, dtype=np.int64), np.empty(n + 2, dtype=np.int64)
+        lengths = np.empty(self.unknown.size, dtype=np.int64)
         lost = np.zeros(n - 1, dtype=np.int64)
         for _ in range(DRAWS):
-            entries, choices = draw_sizes(
-                rng.random(n + len(lengths)), posterior, A, n, self.learnt.ravel(), self.laws, rows, self.memory,
-                neighbourhood, lengths,
-            )  # fmt: skip
-            successors = np.empty(entries, dtype=np.int32)
-            draw_sets(rng.random(choices), A, n, neighbourhood, lengths, rows, indptr, successors)
-            indptr, successors, _ = give_up_rows(self.task, indptr, successors, self.task.costs.shape)
-            leading = np.empty(len(successors), dtype=np.int32)
-            state = unreached(A, indptr, successors, start, leading)
+            entries = draw_sizes(
+                rng, posterior, A, n, self.unknown.ravel(), self.laws, seen, self.memory, neighbourhood, lengths
+            )
+            indptr, successors = np.zeros(len(lengths) + 1, dtype=np.int64), np.empty(entries, dtype=np.int32)
+            draw_sets(rng, A, n, neighbourhood, lengths, seen, indptr, successors)
+            rows = with_known_rows(self.task, Rows(indptr, successors, np.empty(entries, dtype=np.int64)))
+            leading = np.empty(len(rows.successors), dtype=np.int32)
+            state = unreached(A, rows.indptr, rows.successors, start, leading)
             if state < 0:
-                counts = np.empty(len(successors), dtype=np.int64)
-                sort_rows(start, leading, indptr, rows, successors, counts)
-                return indptr, successors, counts
+                sort_rows(start, leading, rows.indptr, seen, rows.successors, rows.numbers)
+                return rows
             lost[state] += 1
         raise UnreachableGoalError(
             f"{DRAWS} draws in a row left state {np.argmax(lost)} or others without a way to the goal, which can hardly"
@@ -201,7 +214,7 @@ class NeighbourhoodsBelief(Belief):
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what `to_state` returned; raises ValueError where it does not fit."""
         self.counts.restore(state)
-        wrong = (self.counts.visits > 0) & ~self.learnt
+        wrong = (self.counts.visits > 0) & ~self.unknown
         if wrong.any():
             row = np.argwhere(wrong)[0]
             raise ValueError(f"(state {row[0]}, action {row[1]}) has visits, but is not available, or known")
@@ -215,6 +228,99 @@ class NeighbourhoodsBelief(Belief):
 
     def __repr__(self) -> str:
         return f"NeighbourhoodsBelief(states={self.task.states}, observed={int(self.counts.visits.sum())})"
+
+
+def laws(n: int, pairs: int) -> Laws:
+    """Return the pairs of laws for n successors.
+
+    The laws of neighbourhoods are geometric with means 2 .. towards n before truncation, uniform, and n surely. Pairs
+    of laws whose samples would have more than `LARGEST` transitions in the mean are left out.
+    """
+    means = 2.0 * max(n / 2.0, 1.0) ** (np.arange(GEOMETRIC_LAWS) / GEOMETRIC_LAWS)
+    neighbourhoods = [*(1.0 - 1.0 / means), 1.0, math.inf]
+    sizes = np.arange(1, n + 1)
+    pairs_of_ratios = []
+    for ratio in neighbourhoods:
+        weights = law_weights(ratio, n)
+        for row_ratio in ROW_RATIOS:
+            mean = float(weights @ mean_size(row_ratio, sizes))
+            if pairs * mean <= max(LARGEST, 4 * pairs):
+                pairs_of_ratios.append((ratio, row_ratio))
+    table = np.array(pairs_of_ratios)
+    return Laws(table[:, 0].copy(), table[:, 1].copy(), np.full(len(table), -math.log(len(table))))
+
+
+def law_weights(ratio: float, m: int) -> Floats:
+    """Return the probabilities of the sizes 1..m."""
+    if ratio == math.inf:
+        return np.asarray(np.arange(1, m + 1) == m, dtype=np.float64)
+    weights = ratio ** np.arange(m, dtype=np.float64)
+    return np.asarray(weights / weights.sum())
+
+
+def mean_size(ratio: float, sizes: Int64s) -> Floats:
+    """Return the mean of the law on 1..m for each m."""
+    if ratio == math.inf:
+        return np.asarray(sizes, dtype=np.float64)
+    if ratio == 1.0:
+        return np.asarray((sizes + 1.0) / 2.0, dtype=np.float64)
+    powers = ratio ** sizes.astype(np.float64)
+    return np.asarray(1.0 / (1.0 - ratio) - sizes * powers / (1.0 - powers))
+
+
+class Expected(NamedTuple):
+    """The expected probability of a successor in the rows of a state, one number for each action.
+
+    Attributes
+    ----------
+    seen
+        Of one that the row has shown, divided by 1 + its count.
+    near
+        Of one that other actions of the state have shown.
+    far
+        Of one that the state has never shown.
+    """
+
+    seen: Floats
+    near: Floats
+    far: Floats
+
+
+def expected_rows(n: int, visits: Int64s, size: Int64s, K0: int, ratio: float, row_ratio: float) -> Expected:
+    """Return the expectation for one pair of laws and a state whose rows have these visits and numbers of successors.
+
+    Given the sizes k and l, a successor seen c times in a row has the mean (1 + c)/(l + N). The other l - k0 members of
+    the row are uniform among the k - k0 of the neighbourhood that the row has not shown, and share (l - k0)/(l + N).
+    What the state has never shown lies in the neighbourhood with probability (k - K0)/(n - K0). The expectation over
+    sizes is a sum over k and l, in logarithms, in the notation of `neighbourhood_kernels`.
+    """
+    k = np.arange(max(K0, 1), n + 1)
+    N, k0 = visits[:, np.newaxis], size[:, np.newaxis]
+    if row_ratio == math.inf:
+        log_rows = gammaln(k) - gammaln(k + N)
+        seen, others = 1.0 / (k + N), (k - k0) / (k + N)
+    else:
+        l = np.arange(1, n + 1)  # noqa: E741
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_L = (l - 1) * math.log(row_ratio) + gammaln(l + 1) - gammaln(l - k0 + 1) + gammaln(l) - gammaln(l + N)
+        log_L = np.where(l >= k0, log_L, -np.inf)
+        log_Z = np.logaddexp.accumulate((l - 1) * math.log(row_ratio))
+        sums = cumulated(log_L)[:, k - 1]
+        log_rows = gammaln(k - k0 + 1) - gammaln(k + 1) + sums - log_Z[k - 1]
+        seen = np.exp(cumulated(log_L - np.log(l + N))[:, k - 1] - sums)
+        others = 1.0 - (k0 + N) * seen
+    log_h = np.where(k == n, 0.0, -np.inf) if ratio == math.inf else (k - 1) * math.log(ratio)
+    log_w = log_h + gammaln(k + 1) - gammaln(k - K0 + 1) + log_rows.sum(axis=0)
+    weights = np.exp(log_w - log_w.max())
+    weights /= weights.sum()
+    near = np.where(k > k0, others / np.maximum(k - k0, 1), 0.0)
+    inside = (k - K0) / max(n - K0, 1)
+    return Expected(seen @ weights, near @ weights, (near * inside) @ weights)
+
+
+def cumulated(logarithms: Floats) -> Floats:
+    """Return the logarithms of the cumulated sums of each line."""
+    return np.asarray(np.logaddexp.accumulate(logarithms, axis=1))
 
 
 @exercise

@@ -30,20 +30,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import softmax
 
 from goalward.acting.task import Steps, Task
-from goalward.arrays import Bools, Floats, Int32s, Int64s
+from goalward.arrays import Bools, Floats, Int64s
 from goalward.beliefs.base import (
     FLOOR,
     CountedBelief,
     Marginals,
     Prior,
+    Rows,
     check_reachable,
     checked_sharpness,
     excluded,
-    locate,
+    fit_rows,
     register,
-)
+)  # fmt: skip
+from goalward.beliefs.dirichlet import log_gammas
 from goalward.errors import SettingError, ShapeError
 from goalward.seeds import generator
 from goalward.settings import checked_integer, checked_number
@@ -55,7 +58,6 @@ __all__ = ["TiedBelief", "TiedDirichlet"]
 
 CHAINS = 2000
 MOST_SWEEPS = 10_000
-TINY = float(np.finfo(np.float64).tiny)
 
 
 @register("tied")
@@ -116,29 +118,13 @@ class TiedDirichlet(Prior):
         return cls(outcomes, None, concentration, sweeps)
 
     def belief(self, task: Task) -> TiedBelief:
-        """Start a belief about the shared distributions; outcomes may come without those of giving up, known anyway."""
-        prior = self if task.give_up is None else self.with_give_up(task, task.give_up)
-        if prior.outcomes.shape[:2] != task.costs.shape or ((prior.outcomes[:, :, 0] >= 0) != task.available).any():
-            raise ShapeError(
-                f"outcomes describes {self.outcomes.shape[0]} states and {self.outcomes.shape[1]} actions; they and the"
-                f" available actions must be the task's, which has {task.states} and {task.actions}"
-            )
-        belief = TiedBelief(task, prior)
-        weights = np.ones(belief.masks.shape[1]) / belief.masks.shape[1]
+        """Start a belief about the shared distributions."""
+        belief = TiedBelief(task, self)
+        weights = np.full(belief.masks.shape[1], 1.0 / belief.masks.shape[1])
         check_reachable(
             task.model(belief.indptr, belief.successors, (belief.masks @ weights)[belief.cells]), "the prior"
         )
         return belief
-
-    def with_give_up(self, task: Task, give_up: int) -> TiedDirichlet:
-        """Return the prior in which every outcome of giving up leads to the start, so that it is known."""
-        S, A, m = self.outcomes.shape
-        if (S, min(A, give_up)) != (task.states, give_up):
-            return self
-        known = np.where(task.available[:, give_up], task.initial_state, -1)
-        outcomes = np.dstack([np.column_stack([self.outcomes[:, :give_up, j], known]) for j in range(m)])
-        groups = np.column_stack([self.groups[:, :give_up], np.zeros(S, dtype=np.int64)])
-        return TiedDirichlet(outcomes, groups, self.concentration, self.sweeps)
 
     def settings(self) -> dict[str, Any]:
         """Return what distinguishes this prior from others, as plain data; its tables by their digest."""
@@ -164,7 +150,7 @@ class TiedDirichlet(Prior):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> TiedDirichlet:
-        """Make the prior again from what `to_state` gave."""
+        """Build the prior that `to_state` described."""
         return cls(state["outcomes"], state["groups"], state["concentration"], state["sweeps"])
 
     def __repr__(self) -> str:
@@ -190,18 +176,21 @@ class TiedBelief(CountedBelief):
 
     def __init__(self, task: Task, prior: TiedDirichlet):
         self.task, self.concentration, self.sweeps = task, prior.concentration, prior.sweeps
-        self.indptr, self.successors, self.cells, self.cell_groups, self.masks = sort_outcomes(prior)
+        unknown = slice(task.give_up)  # the actions before giving up, which is the last one
+        rows, cell_groups, masks = sort_outcomes(prior.outcomes[:, unknown], prior.groups[:, unknown])
+        # Known transitions belong to the last cell, which has all outcomes and so the probability 1.
+        self.cell_groups, self.masks = np.append(cell_groups, 0), np.vstack([masks, np.ones_like(masks[:1])])
+        shape = prior.outcomes.shape[:2]
+        self.indptr, self.successors, self.cells = fit_rows(task, rows, shape, "the table of outcomes", len(masks))
         self.groups = int(prior.groups.max()) + 1
         self.counts = np.zeros(len(self.masks), dtype=np.int64)
 
-    def update(self, steps: Steps) -> None:
+    def learn(self, steps: Steps) -> None:
         """Count the steps by cells."""
-        entries = np.empty(len(steps.states), dtype=np.int64)
-        known = locate(
-            self.indptr, self.successors, self.task.actions, steps.states, steps.actions, steps.next_states, entries
-        )
-        if known < len(entries):
-            raise excluded(self.task, steps, known, "the prior", "give the pair an outcome that leads there")
+        entries = self.locate(steps)
+        if len(entries) < len(steps.states):
+            remedy = "give the pair an outcome that leads there"
+            raise excluded(self.task, steps, len(entries), "the prior", remedy)
         self.counts += np.bincount(self.cells[entries], minlength=len(self.counts))
 
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
@@ -213,7 +202,7 @@ class TiedBelief(CountedBelief):
             alpha = self.chains(rng, group, 1)
             if sharpness != 1.0:
                 alpha = self.concentration + sharpness * (alpha - self.concentration)
-            of_cell[cells] = self.masks[cells] @ normalized(log_gammas(rng, alpha))[0]
+            of_cell[cells] = self.masks[cells] @ softmax(log_gammas(rng, alpha[0]))
         return self.task.model(self.indptr, self.successors, np.maximum(of_cell, FLOOR)[self.cells])
 
     def mean(self) -> SSP:
@@ -249,66 +238,41 @@ class TiedBelief(CountedBelief):
         if not len(sets):
             return np.asarray(alpha)[np.newaxis]
         splits = np.zeros((count, self.masks.shape[1]))
-        for sweep in range(self.sweeps):
-            logarithms = log_gammas(rng, alpha + (splits if sweep else np.zeros_like(splits)))
-            phi = normalized(logarithms)
+        for _ in range(self.sweeps):
+            logarithms = log_gammas(rng, (alpha + splits).ravel()).reshape(splits.shape)
             splits.fill(0.0)
             for cell in sets:
                 members = np.flatnonzero(self.masks[cell])
-                shares = phi[:, members]
-                # A set that is improbable beside the other outcomes underflows; its members do not beside each other.
-                lost = shares.sum(axis=1) < TINY
-                shares[lost] = normalized(logarithms[np.ix_(lost, members)])
-                shares /= shares.sum(axis=1, keepdims=True)
-                splits[:, members] += rng.multinomial(self.counts[cell], shares)
+                splits[:, members] += rng.multinomial(self.counts[cell], softmax(logarithms[:, members], axis=1))
         return np.asarray(alpha + splits)
 
     def __repr__(self) -> str:
         return f"TiedBelief(groups={self.groups}, outcomes={self.masks.shape[1]}, observed={int(self.counts.sum())})"
 
 
-def whole(name: str, given: ArrayLike, dimensions: int) -> Int64s:
-    """Return an array of integers."""
-    array = number_array(name, given, integer=True)
+def whole(name: str, table: ArrayLike, dimensions: int) -> Int64s:
+    """Return a table of integers as an array."""
+    array = number_array(name, table, integer=True)
     if array.ndim != dimensions or not array.size:
         raise ShapeError(f"{name} has shape {array.shape}; it must be integers in {dimensions} dimensions")
     return array.copy()
 
 
-def sort_outcomes(prior: TiedDirichlet) -> tuple[Int64s, Int32s, Int64s, Int64s, Bools]:
-    """Return rows, the cell of each transition, and the group and the set of outcomes of each cell."""
-    S, A, m = prior.outcomes.shape
+def sort_outcomes(outcomes: Int64s, groups: Int64s) -> tuple[Rows, Int64s, Bools]:
+    """Return rows with the cell of each transition, and the group and the set of outcomes of each cell."""
+    S, A, m = outcomes.shape
     indptr = np.zeros(S * A + 1, dtype=np.int64)
     successors: list[int] = []
     cells: list[int] = []
     numbers: dict[tuple[int, tuple[bool, ...]], int] = {}
-    for row, (reached, group) in enumerate(zip(prior.outcomes.reshape(S * A, m), prior.groups.ravel(), strict=True)):
+    for row, (reached, group) in enumerate(zip(outcomes.reshape(S * A, m), groups.ravel(), strict=True)):
         for successor in np.unique(reached[reached >= 0]).tolist():
             key = (int(group), tuple((reached == successor).tolist()))
             successors.append(successor)
             cells.append(numbers.setdefault(key, len(numbers)))
         indptr[row + 1] = len(successors)
-    groups, masks = zip(*numbers, strict=True)
-    return (
-        indptr,
-        np.array(successors, dtype=np.int32),
-        np.array(cells, dtype=np.int64),
-        np.array(groups, dtype=np.int64),
-        np.array(masks, dtype=np.bool_),
-    )
-
-
-def log_gammas(rng: np.random.Generator, alpha: Floats) -> Floats:
-    """Draw the logarithms of gamma variates, which normalized are Dirichlet vectors; as in `dirichlet`."""
-    return np.asarray(np.log(rng.standard_gamma(alpha + 1.0)) - rng.standard_exponential(alpha.shape) / alpha)
-
-
-def normalized(logarithms: Floats) -> Floats:
-    """Return rows that sum to one from the logarithms of their weights."""
-    if not logarithms.size:
-        return logarithms
-    weights = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+    rows = Rows(indptr, np.array(successors, dtype=np.int32), np.array(cells, dtype=np.int64))
+    return rows, np.array([group for group, _ in numbers]), np.array([mask for _, mask in numbers])
 
 
 # Each direction and what lies to the right of it.

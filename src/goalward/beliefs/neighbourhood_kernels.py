@@ -1,18 +1,28 @@
-"""What counts say about the laws of sizes in the prior of neighbourhoods.
+"""The kernels of the prior of neighbourhoods: what counts say about sizes, and draws of sizes and successors.
 
-With n possible successors, a state with K0 seen successors and rows of N visits and k0 seen successors,
+Evidence
+    With n possible successors, a state with K0 seen successors and rows of N visits and k0 seen successors,
 
-    L(l) = r^(l-1) l!/(l-k0)! (l-1)!/(l+N-1)!                       a row of l successors
-    R(k) = (k-k0)!/k! (sum of L(l) over l = k0..k) / Z_r(k)         a row in a neighbourhood of k; Z_r(k) = sum r^(l-1)
-           (k-1)!/(k+N-1)!  for ratio infinity
-    X(k) = k!/(k-K0)! times the product of R(k) over the tried actions of the state
-    w(k) = h(k) X(k)                                                h the law of the neighbourhood's size
+        L(l) = r^(l-1) l!/(l-k0)! (l-1)!/(l+N-1)!                   a row of l successors
+        R(k) = (k-k0)!/k! (sum of L(l) over l = k0..k) / Z_r(k)     a row in a neighbourhood of k; Z_r(k) = sum r^(l-1)
+               (k-1)!/(k+N-1)!  for ratio infinity
+        X(k) = k!/(k-K0)! times the product of R(k) over the tried actions of the state
+        w(k) = h(k) X(k)                                            h the law of the neighbourhood's size
 
-The probability of what was seen from the state is c times the sum of w(k) over k = K0..n, where
-c = (n-K0)!/n! times the product of n(s, a, s')! does not depend on the laws.
+    The probability of what was seen from the state is c times the sum of w(k) over k = K0..n, where
+    c = (n-K0)!/n! times the product of n(s, a, s')! does not depend on the laws. Everything is computed from k = K0
+    upwards by ratios of neighbouring terms. Sums end where the rest is below double precision, so they take as long as
+    the sizes that matter.
 
-Everything is walked from k = K0 upwards by ratios of neighbouring terms. Sums end where the rest is below double
-precision, so they take as long as the sizes that matter.
+Sizes
+    A pair of laws is drawn first, then how many successors each state and row has, by inversion with the weights w(k)
+    and L(l), from the number of seen successors upwards.
+
+Successors
+    One permutation of the successors serves all states. Its first k places are the neighbourhood: what was seen from
+    the state, then others drawn one by one from the rest. The rows are drawn in the same way inside the neighbourhood.
+    This gives uniform subsets whatever the order was before. The members of a neighbourhood are drawn when a row comes
+    to them, so a draw takes time for the rows, however large the neighbourhoods are.
 """
 
 from __future__ import annotations
@@ -23,12 +33,11 @@ from typing import NamedTuple
 import numpy as np
 
 from goalward.acting.task import Steps
-from goalward.arrays import Bools, Floats, Int64s
+from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.counts import RowCounts, enter
-from goalward.beliefs.neighbourhood_laws import Laws, log_sum
 from goalward.jit import kernel
 
-__all__ = ["BIG", "LOG_BIG", "PRECISION", "Memory", "Walk", "grow", "observe", "refresh", "start_row", "start_state"]
+__all__ = ["Laws", "Memory", "draw_sets", "draw_sizes", "observe", "refresh", "sort_rows", "unreached"]
 
 NEGLIGIBLE = 40.0  # nats: e^-40 is below the resolution of a random number in [0, 1)
 PRECISION = 2.0**-56
@@ -36,10 +45,18 @@ BIG = 1e200
 LOG_BIG = math.log(BIG)
 
 
-class Walk(NamedTuple):
-    """Where a walk over k is, for one state.
+class Laws(NamedTuple):
+    """Pairs of laws: the ratio of neighbourhoods, the ratio of rows and the logarithm of the prior weight."""
 
-    `last` holds L(k) and `total` the sum of L up to k for each action, in units of their own; one entry more of `last`
+    ratio: Floats
+    row_ratio: Floats
+    weight: Floats
+
+
+class Walk(NamedTuple):
+    """The terms at the current k, for one state.
+
+    `last` holds L(k) and `total` the sum of L up to k for each action, in units of their own. The last entry of `last`
     holds r^k.
     """
 
@@ -74,6 +91,26 @@ class Memory(NamedTuple):
     spread: Floats
     stale: Bools
     changed: Bools
+
+
+@kernel
+def log_sum(ratio: float, m: int) -> float:
+    """Return log Z_r(m)."""
+    if ratio == np.inf:
+        return 0.0
+    if ratio == 1.0:
+        return math.log(m)
+    return math.log1p(-(ratio**m)) - math.log1p(-ratio)
+
+
+@kernel
+def draw_from_law(chance: float, ratio: float, m: int) -> int:
+    """Draw a size from the law on 1..m."""
+    if ratio == np.inf:
+        return m
+    if ratio == 1.0:
+        return 1 + int(chance * m)
+    return min(m, 1 + int(math.log1p(-chance * (1.0 - ratio**m)) / math.log(ratio)))
 
 
 @kernel
@@ -247,13 +284,13 @@ def observe(actions: int, steps: Steps, begin: int, rows: RowCounts, memory: Mem
 @kernel
 def count_seen(state: int, actions: int, rows: RowCounts, mark: Int64s) -> int:
     """Return how many different successors were seen from a state."""
-    found = 0
+    seen = 0
     for row in range(state * actions, (state + 1) * actions):
         for entry in range(rows.size[row]):
             if mark[rows.successors[row, entry]] != state:
                 mark[rows.successors[row, entry]] = state
-                found += 1
-    return found
+                seen += 1
+    return seen
 
 
 @kernel
@@ -311,3 +348,203 @@ def refresh(actions: int, n: int, laws: Laws, rows: RowCounts, memory: Memory, p
         whole += posterior[law]
     for law in range(pairs):
         posterior[law] /= whole
+
+
+@kernel
+def draw_neighbourhood(
+    chance: float, state: int, actions: int, n: int, K0: int, ratio: float, row_ratio: float, spread: float,
+    rows: RowCounts, walk: Walk,
+) -> int:  # fmt: skip
+    """Draw k with weights w(k), by inversion from k = K0 on; `chance` is uniform on [0, 1)."""
+    start_state(state, actions, K0, row_ratio, rows, walk)
+    scale = -spread
+    share = math.exp(scale)
+    below = 0.0
+    x = 1.0
+    k = K0
+    while True:
+        below += x * share
+        # Rounding may leave the sum a little below 1.
+        if chance < below or k == n or (below > 0.5 and x * share < PRECISION * PRECISION):
+            return k
+        x *= ratio * grow(state, actions, k, K0, row_ratio, rows, walk)
+        k += 1
+        if x > BIG:
+            x /= BIG
+            scale += LOG_BIG
+            share = math.exp(scale)
+
+
+@kernel
+def draw_length(chance: float, k: int, N: int, k0: int, ratio: float) -> int:
+    """Draw l with weights L(l) on k0..k, by inversion."""
+    _, whole, scale = start_row(k, N, k0, ratio)
+    last = 1.0
+    total = 1.0
+    for l in range(k0, k):  # noqa: E741
+        if scale < 0.5 and chance * whole < total:
+            return l
+        last *= ratio * (l + 1) / (l + 1 - k0) * l / (l + N)
+        total += last
+        if total > BIG:
+            last /= BIG
+            total /= BIG
+            scale -= LOG_BIG
+    return k
+
+
+@kernel
+def draw_sizes(
+    rng: np.random.Generator, posterior: Floats, actions: int, n: int, unknown: Bools, laws: Laws, rows: RowCounts,
+    memory: Memory, neighbourhood: Int64s, lengths: Int64s,
+) -> int:  # fmt: skip
+    """Draw a pair of laws, the size of each neighbourhood and of each unknown row; return the sum of the lengths."""
+    walk = Walk(np.empty(actions + 1), np.empty(actions))
+    chance = rng.random()
+    law = 0
+    below = posterior[0]
+    while chance >= below and law < posterior.size - 1:
+        law += 1
+        below += posterior[law]
+    ratio = laws.ratio[law]
+    row_ratio = laws.row_ratio[law]
+    entries = 0
+    for state in range(neighbourhood.size):
+        chance = rng.random()
+        K0 = memory.seen[state]
+        if K0 == 0 or ratio == np.inf:
+            k = draw_from_law(chance, ratio, n)
+        else:
+            spread = memory.spread[state, law]
+            k = draw_neighbourhood(chance, state, actions, n, K0, ratio, row_ratio, spread, rows, walk)
+        neighbourhood[state] = k
+        for row in range(state * actions, (state + 1) * actions):
+            if not unknown[row]:
+                lengths[row] = 0
+            elif rows.visits[row] == 0 or row_ratio == np.inf:
+                lengths[row] = draw_from_law(rng.random(), row_ratio, k)
+            else:
+                lengths[row] = draw_length(rng.random(), k, rows.visits[row], rows.size[row], row_ratio)
+            entries += lengths[row]
+    return entries
+
+
+@kernel
+def exchange(order: Int64s, position: Int64s, one: int, other: int) -> None:
+    """Exchange two places of a permutation and of its inverse."""
+    first = order[one]
+    second = order[other]
+    order[one] = second
+    order[other] = first
+    position[second] = one
+    position[first] = other
+
+
+@kernel
+def reveal(rng: np.random.Generator, order: Int64s, position: Int64s, front: int) -> int:
+    """Draw the next member of a neighbourhood, to the place `front`; return the place after it."""
+    exchange(order, position, front, front + int(rng.random() * (order.size - front)))
+    return front + 1
+
+
+@kernel
+def draw_sets(
+    rng: np.random.Generator, actions: int, n: int, neighbourhood: Int64s, lengths: Int64s, rows: RowCounts,
+    indptr: Int64s, successors: Int32s,
+) -> None:  # fmt: skip
+    """Draw the successors of every row, in any order."""
+    size = rows.size
+    seen = rows.successors
+    order = np.empty(n, dtype=np.int64)
+    position = np.empty(n, dtype=np.int64)
+    for successor in range(n):
+        order[successor] = successor
+        position[successor] = successor
+    end = 0
+    for state in range(neighbourhood.size):
+        k = neighbourhood[state]
+        # A plain 0 has a type of its own, for which `exchange` would be compiled again.
+        front: int = np.int64(0)  # type: ignore[assignment]
+        for row in range(state * actions, (state + 1) * actions):
+            for entry in range(size[row]):
+                if position[seen[row, entry]] >= front:
+                    exchange(order, position, position[seen[row, entry]], front)
+                    front += 1
+        # The places before `front` are known members; those from there up to k are members still to be drawn.
+        for row in range(state * actions, (state + 1) * actions):
+            length = lengths[row]
+            if length == k:
+                while front < k:
+                    front = reveal(rng, order, position, front)
+            else:
+                for entry in range(size[row]):
+                    exchange(order, position, position[seen[row, entry]], entry)
+                for entry in range(size[row], length):
+                    chosen = entry + int(rng.random() * (k - entry))
+                    if chosen >= front:
+                        chosen = front
+                        front = reveal(rng, order, position, front)
+                    exchange(order, position, entry, chosen)
+            for entry in range(length):
+                successors[end] = order[entry]
+                end += 1
+            indptr[row + 1] = end
+
+
+@kernel
+def unreached(actions: int, indptr: Int64s, successors: Int32s, start: Int64s, leading: Int32s) -> int:
+    """Return a state from which the goal cannot be reached; -1 if there is none.
+
+    Also lists the rows that may lead to each successor: those of y are ``leading[start[y] : start[y + 1]]``.
+    """
+    S = (indptr.size - 1) // actions
+    for successor in range(S + 3):
+        start[successor] = 0
+    for entry in range(indptr[-1]):
+        start[successors[entry] + 2] += 1
+    for successor in range(S + 2):
+        start[successor + 1] += start[successor]
+    # Filling moves each start to its end, which is the start of the next one.
+    for row in range(indptr.size - 1):
+        for entry in range(indptr[row], indptr[row + 1]):
+            successor = successors[entry]
+            leading[start[successor + 1]] = row
+            start[successor + 1] += 1
+    reached = np.zeros(S, dtype=np.bool_)
+    queue = np.empty(S, dtype=np.int32)
+    count = 0
+    head = -1
+    while head < count:
+        target = S if head < 0 else queue[head]
+        for position in range(start[target], start[target + 1]):
+            state = leading[position] // actions
+            if not reached[state]:
+                reached[state] = True
+                queue[count] = state
+                count += 1
+        head += 1
+    for state in range(S):
+        if not reached[state]:
+            return state
+    return -1
+
+
+@kernel
+def sort_rows(
+    start: Int64s, leading: Int32s, indptr: Int64s, rows: RowCounts, successors: Int32s, counts: Int64s
+) -> None:
+    """Write the successors of each row in increasing order, from the lists of `unreached`, and how often each came."""
+    filled = np.empty(indptr.size - 1, dtype=np.int64)
+    matched = np.zeros(indptr.size - 1, dtype=np.int64)
+    for row in range(filled.size):
+        filled[row] = indptr[row]
+    for successor in range(start.size - 2):
+        for position in range(start[successor], start[successor + 1]):
+            row = leading[position]
+            entry = filled[row]
+            successors[entry] = successor
+            counts[entry] = 0
+            if matched[row] < rows.size[row] and rows.successors[row, matched[row]] == successor:
+                counts[entry] = rows.counts[row, matched[row]]
+                matched[row] += 1
+            filled[row] = entry + 1
