@@ -8,7 +8,7 @@ PEERS_STAMP := .venv-peers/.installed
 LOWEST_STAMP := .venv-lowest/.installed
 DOCS_STAMP := .venv/.docs-installed
 
-.PHONY: attack browser docs install reproduce test lint types tests test-lowest dist release-check bench \
+.PHONY: attack docs install reproduce test lint types tests test-lowest dist release-check bench \
 	bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages bench-continuous \
 	bench-instance clean
 
@@ -38,17 +38,11 @@ lint: install
 types: install
 	$(BIN)/mypy
 
-# The tests of the pages need a browser: Debian's chromium, installed here where that is possible.
-browser:
-	@test -n "$$GOALWARD_BROWSER" || command -v chromium chromium-browser google-chrome >/dev/null || \
-	    { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && echo "installing chromium" && \
-	      apt-get -qq update && apt-get -qq install --yes --no-install-recommends chromium >/dev/null; } || \
-	    echo "no browser: the tests of the pages are skipped; apt-get install chromium, or set GOALWARD_BROWSER"
-
+# The tests of the pages need a browser (Debian: apt-get install chromium); without one they are skipped.
 # Kernels are compiled once, into a folder of the tests' own, instead of in every worker.
 tests: export GOALWARD_CACHE_DIR := $(CURDIR)/.kernels
 tests: export GOALWARD_KERNEL_RECORD := $(CURDIR)/.kernels/record.json
-tests: install browser
+tests: install
 	rm -rf .kernels
 	$(BIN)/python -W error tests/compile_kernels.py .kernels/record.json
 	$(BIN)/pytest --cov --cov-report=term --numprocesses=auto --dist=worksteal
