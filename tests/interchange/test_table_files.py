@@ -217,7 +217,7 @@ def test_choices_that_the_table_does_not_have(path: Path, options: dict[str, Any
 @pytest.mark.parametrize(
     ("counts", "options", "message"),
     [
-        ("3,-1", {"normalize": True}, r"the count in line 3 is -1; counts are finite and not negative"),
+        ("3,-1", {"normalize": True}, r"the count in line 3 is -1; counts must be finite and >= 0"),
         ("3,nan", {"prior": 1.0}, "the count in line 3 is nan"),
         ("0,0", {"normalize": True}, r"\(state 'A', action 'go'\), the first in line 2, sum to 0; pass prior=1.0"),
         ("1,2", {"prior": 0.0}, "prior is 0.0; it must be a positive number"),
@@ -241,7 +241,7 @@ def test_near_misses_are_sought_among_the_first_of_many_names() -> None:
 @pytest.mark.parametrize(
     ("table", "error", "message"),
     [
-        (7, ShapeError, "what was given is not a table .*; pass a mapping of columns, a data frame or a path"),
+        (7, ShapeError, "this is not a table .*; pass a mapping of columns, a data frame or a path"),
         ({"state": ["a"], "action": ["b", "c"]}, ShapeError, "not a table"),
         ({"state": [{}]}, ShapeError, "has type struct"),
         ({"state": ["a"], "cost": [1.0]}, ShapeError, "the table has no column 'action'; it has state, cost"),

@@ -67,7 +67,12 @@ class TestEveryModel:
 class TestEveryWorld:
     def test_documentation_has_the_sections_in_order(self, id):
         text = inspect.getdoc(worlds.find(id).build)
-        assert re.findall(r"^([A-Z][a-z ]+)\n-+$", text, flags=re.MULTILINE)[: len(SECTIONS)] == SECTIONS
+        titles = re.findall(r"^([A-Z][a-z ]+)\n-+$", text, flags=re.MULTILINE)
+        # A section may be replaced by a sentence of the description: "Actions are those of GridWorld."
+        assert [title for title in titles if title in SECTIONS] == [title for title in SECTIONS if title in titles]
+        missing = set(SECTIONS) - set(titles)
+        assert all(word in text.lower() for title in missing for word in title.lower().split(" and "))
+        assert not missing or "are those of GridWorld." in text
 
     def test_summary_is_one_short_sentence(self, id):
         text = summary(worlds.find(id))

@@ -49,7 +49,7 @@ class Source:
         if not self.rows:
             raise ShapeError("the table has no rows")
 
-    def place(self, row: int) -> str:
+    def location(self, row: int) -> str:
         """Return where a row is, as part of a sentence."""
         if self.path is None or self.path.suffix == ".parquet":
             return f" in row {row} (counted from 0)"
@@ -62,14 +62,14 @@ class Source:
 
     def require(self, *columns: str) -> None:
         """Raise ShapeError if a column is missing."""
-        found = self.table.column_names
+        present = self.table.column_names
         for column in columns:
-            if column not in found:
-                near = difflib.get_close_matches(column, found, n=1, cutoff=0.5)
+            if column not in present:
+                near = difflib.get_close_matches(column, present, n=1, cutoff=0.5)
                 hint = (
                     f"rename {near[0]!r}"
                     if near and near[0] not in columns
-                    else f"it has {', '.join(found[:20])}, needs {', '.join(columns)}"
+                    else f"it has {', '.join(present[:20])}, needs {', '.join(columns)}"
                 )
                 raise ShapeError(f"the table has no column {column!r}; {hint}")
 
@@ -79,29 +79,29 @@ class Source:
 
     def names(self, column: str) -> tuple[Int64s, list[str]]:
         """Return a column of names as numbers, and the name of each number."""
-        given = self.column(column)
-        encoded = pa.types.is_dictionary(given.type)
-        kind = given.type.value_type if encoded else given.type
+        values = self.column(column)
+        encoded = pa.types.is_dictionary(values.type)
+        kind = values.type.value_type if encoded else values.type
         if not (is_text(kind) or pa.types.is_integer(kind)):
             raise ShapeError(f"the column {column!r} has type {kind}; names are texts or integers")
-        given = (given if encoded else given.dictionary_encode()).unify_dictionaries().combine_chunks()
-        return np.asarray(given.indices).astype(np.int64), [str(value) for value in given.dictionary.to_pylist()]
+        values = (values if encoded else values.dictionary_encode()).unify_dictionaries().combine_chunks()
+        return np.asarray(values.indices).astype(np.int64), [str(value) for value in values.dictionary.to_pylist()]
 
     def floats(self, column: str) -> Floats:
         """Return a column of numbers."""
-        given = self.column(column)
-        kind = given.type
+        values = self.column(column)
+        kind = values.type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
             raise ShapeError(f"the column {column!r} has type {kind}; it must hold numbers")
-        return np.asarray(given.cast(pa.float64(), safe=False)).astype(np.float64)
+        return np.asarray(values.cast(pa.float64(), safe=False)).astype(np.float64)
 
     def column(self, column: str) -> Any:
         """Return a column without gaps."""
-        given = self.table.column(column)
-        if given.null_count:
-            row = int(np.argmax(np.asarray(given.is_null())))
-            raise ShapeError(f"there is no {column}{self.place(row)}; every row needs one")
-        return given
+        values = self.table.column(column)
+        if values.null_count:
+            row = int(np.argmax(np.asarray(values.is_null())))
+            raise ShapeError(f"there is no {column}{self.location(row)}; every row needs one")
+        return values
 
 
 def is_text(kind: Any) -> bool:
@@ -111,12 +111,12 @@ def is_text(kind: Any) -> bool:
 def from_memory(table: Any) -> Any:
     """Return a table that is in memory; columns of equal names are refused."""
     try:
-        given = table if isinstance(table, pa.Table) else pa.table(table)
+        values = table if isinstance(table, pa.Table) else pa.table(table)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise ShapeError(
-            f"what was given is not a table ({first_line(error)}); pass a mapping of columns, a data frame or a path"
+            f"this is not a table ({first_line(error)}); pass a mapping of columns, a data frame or a path"
         ) from None
-    return checked_columns(given, given.column_names)
+    return checked_columns(values, values.column_names)
 
 
 def from_parquet(path: Path) -> Any:
@@ -163,9 +163,9 @@ def from_csv(path: Path) -> Any:
     raise csv_fault(path, header, message)
 
 
-def checked_columns(table: Any, found: Sequence[str]) -> Any:
+def checked_columns(table: Any, names: Sequence[str]) -> Any:
     """Refuse columns that are there twice."""
-    doubled = next((name for name in NAMES + NUMBERS if found.count(name) > 1), None)
+    doubled = next((name for name in NAMES + NUMBERS if names.count(name) > 1), None)
     if doubled is not None:
         raise ShapeError(f"the table has two columns {doubled!r}; keep one")
     return table

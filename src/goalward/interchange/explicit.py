@@ -51,15 +51,15 @@ def choices_of(ssp: SSP) -> Choices:
     A state without actions cannot be written: it gets a choice that stays where it is, at a cost of 1.
     """
     S, A = ssp.costs.shape
-    lonely = np.flatnonzero(~ssp.available.any(axis=1))
-    rows = np.sort(np.concatenate([np.flatnonzero(ssp.available), lonely * A, [S * A]]))
+    stuck = np.flatnonzero(~ssp.available.any(axis=1))
+    rows = np.sort(np.concatenate([np.flatnonzero(ssp.available), stuck * A, [S * A]]))
     real = np.append(ssp.available, False)[rows]
     lengths = np.where(real, np.append(np.diff(ssp.indptr), 1)[rows], 1)
-    given = np.repeat(real, lengths)
+    is_real = np.repeat(real, lengths)
     targets = np.repeat(rows // A, lengths)
-    targets[given] = ssp.successors
+    targets[is_real] = ssp.successors
     probabilities = np.ones(len(targets))
-    probabilities[given] = ssp.probabilities
+    probabilities[is_real] = ssp.probabilities
     return Choices(
         np.searchsorted(rows, np.append(np.arange(S + 1) * A, S * A + 1)),
         np.concatenate([[0], np.cumsum(lengths)]),
@@ -204,11 +204,11 @@ class Explicit:
                 raise StateError(f"{len(self.initial)} states are initial; choose one with start=..., a state's number")
             state = int(self.initial[0])
         else:
-            found = self._find_state(start)
-            if found is None:
+            named = self._find_state(start)
+            if named is None:
                 names = self.state_names[:1000] if self.state_names is not None else [f"0 to {self.states - 1}"]
                 raise UnknownNameError("state", str(start), names)
-            state = found
+            state = named
         if is_goal[state]:
             raise StateError(f"the start, state {state}, is a goal; choose another with start=...")
         return state
@@ -221,15 +221,15 @@ class Explicit:
         empty = kept & (np.diff(self.choice_branches) == 0)
         if empty.any():
             raise ProbabilityError(f"{self._choice(owner, int(np.argmax(empty)))} has no branches; give it a target")
-        given = self.probabilities
-        bad = kept[choice] & ~((given >= 0.0) & (given <= 1.0 + ROW_SUM_TOLERANCE))
+        weights = self.probabilities
+        bad = kept[choice] & ~((weights >= 0.0) & (weights <= 1.0 + ROW_SUM_TOLERANCE))
         if bad.any():
             branch = int(np.argmax(bad))
             raise ProbabilityError(
                 f"{self._choice(owner, int(choice[branch]))} goes to state {self.targets[branch]} with probability"
-                f" {given[branch]:g}; probabilities lie in [0, 1]"
+                f" {weights[branch]:g}; probabilities lie in [0, 1]"
             )
-        sums = np.bincount(choice, weights=np.where(kept[choice], given, 0.0), minlength=len(owner))
+        sums = np.bincount(choice, weights=np.where(kept[choice], weights, 0.0), minlength=len(owner))
         off = kept & ((sums == 0.0) | ((np.abs(sums - 1.0) > ROW_SUM_TOLERANCE) & (not normalize)))
         if off.any():
             worst = int(np.argmax(off))
@@ -240,7 +240,7 @@ class Explicit:
                 f"the branches of {self._choice(owner, worst)} sum to {sums[worst]:.12g}; probabilities must sum to 1"
                 f" within {ROW_SUM_TOLERANCE:g}: {remedy} ({np.count_nonzero(off)} such choices)"
             )
-        return given / np.where(kept, sums, 1.0)[choice] if normalize else given
+        return weights / np.where(kept, sums, 1.0)[choice] if normalize else weights
 
     def _choice_costs(
         self, cost: str | float | None, owner: Int64s, choice: Int64s, probabilities: Floats, kept: Bools
@@ -275,8 +275,8 @@ class Explicit:
         if cost is None:
             if len(self.rewards) != 1:
                 names = ", ".join(sorted(self.rewards)[:20])
-                found = f"there are {len(self.rewards)} reward structures, {names}" if names else "there are no rewards"
-                raise CostError(f"{found}; choose with cost=... (--cost) a reward structure or the cost of every step")
+                fault = f"there are {len(self.rewards)} reward structures, {names}" if names else "there are no rewards"
+                raise CostError(f"{fault}; choose with cost=... (--cost) a reward structure or the cost of every step")
             return next(iter(self.rewards.values()))()
         if cost not in self.rewards:
             raise UnknownNameError("reward structure", cost, self.rewards)
@@ -311,8 +311,8 @@ def unique_names(names: Sequence[str]) -> list[str]:
     """Return names of which each is there once: repeated ones get their number."""
     taken, seen = set(names), set[str]()
     unique = []
-    for place, name in enumerate(names):
-        other, number = name, place
+    for index, name in enumerate(names):
+        other, number = name, index
         while other in (seen if other == name else taken):
             other, number = f"{name}_{number}", number + len(names)
         unique.append(other)

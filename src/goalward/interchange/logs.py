@@ -213,7 +213,7 @@ def read_log(
     bad = ~((costs >= 0.0) & (costs < np.inf))
     if bad.any():
         row = int(np.argmax(bad))
-        raise CostError(f"the cost{source.place(row)} is {costs[row]:g}; costs must be finite and not negative")
+        raise CostError(f"the cost{source.location(row)} is {costs[row]:g}; costs must be finite and not negative")
     columns = Columns(states, actions, next_states, np.ones(source.rows), costs, names, action_names)
     is_goal = goal_mask(columns, goal)
     order = checked_order(source, columns, is_goal)
@@ -229,7 +229,7 @@ def checked_order(source: Source, columns: Columns, is_goal: Bools) -> Int64s:
     wandering = is_goal[columns.states]
     if wandering.any():
         row = int(np.argmax(wandering))
-        raise StateError(f"the step{source.place(row)} starts in the goal, where every episode ends; leave it out")
+        raise StateError(f"the step{source.location(row)} starts in the goal, where every episode ends; leave it out")
     if not (source.has("episode") and source.has("step")):
         return np.arange(source.rows)
     episodes, _ = source.names("episode")
@@ -248,7 +248,7 @@ def checked_order(source: Source, columns: Columns, is_goal: Bools) -> Int64s:
         if wrong.any():
             index = int(np.argmax(wrong))
             raise ShapeError(
-                f"the step{source.place(int(after[index]))} {what} the step{source.place(int(before[index]))};"
+                f"the step{source.location(int(after[index]))} {what} the step{source.location(int(before[index]))};"
                 " give each step of an episode its number, in the order in which they happened"
             )
     return order
@@ -266,7 +266,7 @@ def finished(source: Source, columns: Columns, is_goal: Bools, drop: bool) -> Bo
         if not drop:
             row = int(np.argmax(lost))
             raise StateError(
-                f"the step{source.place(row)} leads to {columns.entry(row)[2]!r}, where nothing was ever played;"
+                f"the step{source.location(row)} leads to {columns.entry(row)[2]!r}, where nothing was ever played;"
                 " name it as a goal, or pass drop_unfinished=True to leave such steps out"
                 f" ({np.count_nonzero(lost)} such steps)"
             )

@@ -69,7 +69,7 @@ def read(
         if str(start) not in names:
             raise unknown_name("state", start, names)
         number = names.index(str(start))
-    return rows_of(columns, is_goal, number, start, normalize, source.place, duplicates=sum_duplicates)
+    return rows_of(columns, is_goal, number, start, normalize, source.location, duplicates=sum_duplicates)
 
 
 def common_names(source: Source) -> tuple[Int64s, Int64s, list[str]]:
@@ -116,7 +116,7 @@ def frequencies(columns: Columns, source: Source, prior: float | None, normalize
     bad = ~((counts >= 0.0) & (counts < np.inf))
     if bad.any():
         row = int(np.argmax(bad))
-        raise ProbabilityError(f"the count{source.place(row)} is {counts[row]:g}; counts are finite and not negative")
+        raise ProbabilityError(f"the count{source.location(row)} is {counts[row]:g}; counts must be finite and >= 0")
     _, pairs = np.unique(columns.states * len(columns.action_names) + columns.actions, return_inverse=True)
     if prior is not None:
         added = checked_number("prior", prior, open=True)
@@ -130,7 +130,7 @@ def frequencies(columns: Columns, source: Source, prior: float | None, normalize
         row = int(np.argmin(totals))
         state, action, *_ = columns.entry(row)
         raise ProbabilityError(
-            f"the counts of (state {state!r}, action {action!r}), the first{source.place(row)}, sum to 0;"
+            f"the counts of (state {state!r}, action {action!r}), the first{source.location(row)}, sum to 0;"
             " pass prior=1.0, or leave out what was never tried"
         )
     return counts / totals

@@ -166,22 +166,22 @@ def rows_of(
     start: int,
     start_name: object,
     normalize: bool,
-    place: Callable[[int], str],
+    location: Callable[[int], str],
     *,
     duplicates: bool,
 ) -> dict[str, Any]:
     """Check columns, sort them into rows and return what `SSP.from_rows` takes.
 
     `is_goal` is a mask over `state_names`. `start` is a number among these, -1 for the first non-goal state, or
-    beyond them for a name that the table does not have. `place` says where a row of the table is, for messages.
+    beyond them for a name that the table does not have. `location` says where a row of the table is, for messages.
     Transitions that are there twice are added up if `duplicates` says so, and refused otherwise.
     """
     if is_goal[columns.states].any():
         kept = ~is_goal[columns.states]
-        origin, columns, whole = np.flatnonzero(kept), columns.select(kept), place
+        origin, columns, whole_table = np.flatnonzero(kept), columns.select(kept), location
 
-        def place(row: int) -> str:
-            return whole(int(origin[row]))
+        def location(row: int) -> str:
+            return whole_table(int(origin[row]))
 
     states, old_states = by_appearance(columns.states, len(columns.state_names))
     actions, old_actions = by_appearance(columns.actions, len(columns.action_names))
@@ -192,9 +192,9 @@ def rows_of(
     next_states = states[columns.next_states]
     if next_states.min() < 0:
         row = int(np.argmin(next_states))
-        state, action, stranger, *_ = columns.entry(row)
+        state, action, unknown, *_ = columns.entry(row)
         raise StateError(
-            f"state {stranger!r}, reached from {state!r} by {action!r}{place(row)}, has no transitions of its own"
+            f"state {unknown!r}, reached from {state!r} by {action!r}{location(row)}, has no transitions of its own"
             " and is not a goal; add it to goals or give it an action"
         )
     initial_state = 0 if start < 0 else int(states[start]) if start < len(states) else -1
@@ -208,10 +208,10 @@ def rows_of(
             " call actions alike where different states have different names for them"
         )
     rows = states[columns.states] * A + actions[columns.actions]
-    mass = check_numbers(columns, rows, S * A, normalize, place)
+    mass = check_numbers(columns, rows, S * A, normalize, location)
     matrix = sparse.coo_array((columns.probabilities, (rows, next_states)), shape=(S * A, S + 1)).tocsr()
     if matrix.nnz < len(rows) and not duplicates:
-        check_duplicates(columns, rows, place)
+        check_duplicates(columns, rows, location)
     return {
         "indptr": matrix.indptr,
         "successors": matrix.indices,
@@ -224,7 +224,7 @@ def rows_of(
     }
 
 
-def check_duplicates(columns: Columns, rows: Int64s, place: Callable[[int], str]) -> None:
+def check_duplicates(columns: Columns, rows: Int64s, location: Callable[[int], str]) -> None:
     """Refuse a transition that is there twice; different goals are different here."""
     keys = rows * len(columns.state_names) + columns.next_states
     order = np.argsort(keys, kind="stable")
@@ -233,7 +233,7 @@ def check_duplicates(columns: Columns, rows: Int64s, place: Callable[[int], str]
         second = again[np.argmin(order[again + 1])]
         first, repeated = int(order[second]), int(order[second + 1])
         raise ShapeError(
-            f"the transition{place(repeated)} is the same as the one{place(first)}, {columns.entry(first)[:3]!r};"
+            f"the transition{location(repeated)} is the same as the one{location(first)}, {columns.entry(first)[:3]!r};"
             " keep one, or pass sum_duplicates=True (--sum-duplicates) to add them up"
         )
 
@@ -253,21 +253,21 @@ def listed(columns: Columns, numbers: Int64s) -> str:
     return f"it has {names}" + (f" and {len(numbers) - 20} more" if len(numbers) > 20 else "")
 
 
-def check_numbers(columns: Columns, rows: Int64s, size: int, normalize: bool, place: Callable[[int], str]) -> Floats:
+def check_numbers(columns: Columns, rows: Int64s, size: int, normalize: bool, location: Callable[[int], str]) -> Floats:
     """Check each probability and cost on its own, before averages can hide a fault; return the sum of each row."""
     probabilities, costs = columns.probabilities, columns.costs
     bad = ~((probabilities >= 0.0) & (probabilities <= 1.0 + ROW_SUM_TOLERANCE))
     if bad.any():
         entry = int(np.argmax(bad))
         raise ProbabilityError(
-            f"transition {columns.entry(entry)!r}{place(entry)} has probability {probabilities[entry]:g};"
+            f"transition {columns.entry(entry)!r}{location(entry)} has probability {probabilities[entry]:g};"
             " probabilities lie in [0, 1]"
         )
     bad = ~((costs >= 0.0) & (costs < np.inf))
     if bad.any():
         entry = int(np.argmax(bad))
         raise CostError(
-            f"transition {columns.entry(entry)!r}{place(entry)} has cost {costs[entry]:g};"
+            f"transition {columns.entry(entry)!r}{location(entry)} has cost {costs[entry]:g};"
             " costs must be finite and not negative:"
             " to forbid an action, leave its transitions out"
         )
@@ -278,7 +278,7 @@ def check_numbers(columns: Columns, rows: Int64s, size: int, normalize: bool, pl
         entry = int(np.argmax(off))
         state, action, *_ = columns.entry(entry)
         remedy = "pass normalize=True to rescale (--normalize)" if sums[entry] else "leave out what cannot happen"
-        first = f", the first{line}," if (line := place(entry)) else ""
+        first = f", the first{line}," if (line := location(entry)) else ""
         raise ProbabilityError(
             f"the transitions of (state {state!r}, action {action!r}){first} sum to {sums[entry]:.12g};"
             f" probabilities must sum to 1 within {ROW_SUM_TOLERANCE:g}: {remedy}"

@@ -119,19 +119,19 @@ def load(name: str, settings: Iterable[str] = (), **options: Any) -> Any:
             f"{name} looks like an environment of Gymnasium, and here a world or a file is expected; in Python,"
             f" goalward.from_gymnasium({name!r}).save('world.json') writes its model to a file"
         )
-    given = read_settings(settings)
+    chosen = read_settings(settings)
     if path.suffix == ".txt" and not options:
-        if "text" in given:
+        if "text" in chosen:
             raise SettingError(f"{name} is the map; text cannot be set as well")
-        return make("grid-map", text=read_map(path), **given)
+        return make("grid-map", text=read_map(path), **chosen)
     if path.suffix or path.name != name:
-        check_names(name, given, list(inspect.signature(SSP.load).parameters)[1:])
-        if doubled := next((option for option in options if option in given), None):
-            raise SettingError(f"{doubled} is set twice; keep one of {given[doubled]!r} and {options[doubled]!r}")
-        return SSP.load(path, **given, **options)
+        check_names(name, chosen, list(inspect.signature(SSP.load).parameters)[1:])
+        if doubled := next((option for option in options if option in chosen), None):
+            raise SettingError(f"{doubled} is set twice; keep one of {chosen[doubled]!r} and {options[doubled]!r}")
+        return SSP.load(path, **chosen, **options)
     if options:
         raise SettingError(f"{name} is not a model file; --{next(iter(options))} is an option of model files alone")
-    return make(name, **given)
+    return make(name, **chosen)
 
 
 def read_map(path: Path) -> str:

@@ -93,11 +93,11 @@ def line(actions: tuple[str, str], states: int, forward: float, back: float, cos
     f = checked_number("forward", forward, 0.0, 1.0)
     b = checked_number("back", back, 0.0, 1.0 - f)
     P = empty_kernel(S, 2)
-    for place in range(S):
-        before = max(place - 1, 0)
-        P[place, 0, before] = 1.0
-        for successor, share in ((before, b), (place, 1.0 - f - b), (place + 1, f)):
-            P[place, 1, successor] += share
+    for state in range(S):
+        before = max(state - 1, 0)
+        P[state, 0, before] = 1.0
+        for successor, share in ((before, b), (state, 1.0 - f - b), (state + 1, f)):
+            P[state, 1, successor] += share
     return SSP.from_dense(P, np.tile([cost, 1.0], (S, 1)), action_names=actions)
 
 
@@ -139,8 +139,8 @@ def combination_lock(length: int = 8, actions: int = 4, success: float = 0.9, se
     right = np.random.default_rng(checked_integer("seed", seed, 0)).integers(0, A, S)
     P = empty_kernel(S, A)
     P[:, :, 0] = 1.0
-    for place in range(S):
-        P[place, right[place]] = 0.0
-        P[place, right[place], place] = 1.0 - share
-        P[place, right[place], place + 1] = share
+    for state in range(S):
+        P[state, right[state]] = 0.0
+        P[state, right[state], state] = 1.0 - share
+        P[state, right[state], state + 1] = share
     return SSP.from_dense(P, np.ones((S, A)))

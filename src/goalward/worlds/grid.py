@@ -183,7 +183,7 @@ def grid_ssp(number: Int32s, initial_state: int, success: float, wind: Sequence[
         probabilities[used : used + len(targets)] = mass
         used += len(targets)
     np.cumsum(indptr, out=indptr)
-    # Shrinks in place; a slice would keep the longer array, a copy would need it twice.
+    # Shrinks in slot; a slice would keep the longer array, a copy would need it twice.
     successors.resize(used, refcheck=False)
     probabilities.resize(used, refcheck=False)
     rows, columns = number.shape
@@ -197,19 +197,19 @@ def slippery_rows(reached: Int32s, weights: Floats) -> tuple[Int64s, Int32s, Flo
     """Return the compressed rows of some states: entries in each row, successors, probabilities.
 
     ``weights[action, direction]`` is the probability of a step in a direction. Directions that end in the same state
-    are merged: `place` is the rank of a direction's end among the different ends of its state.
+    are merged: `slot` is the rank of a direction's end among the different ends of its state.
     """
     states = np.arange(len(reached))
     order = np.argsort(reached, axis=1, kind="stable")
     ends = np.take_along_axis(reached, order, axis=1)
-    place = np.zeros(ends.shape, dtype=np.intp)
-    np.cumsum(ends[:, 1:] != ends[:, :-1], axis=1, out=place[:, 1:])
+    slot = np.zeros(ends.shape, dtype=np.intp)
+    np.cumsum(ends[:, 1:] != ends[:, :-1], axis=1, out=slot[:, 1:])
 
     merged = np.zeros_like(reached)
     mass = np.zeros((len(reached), 4, 4))
     for rank in range(4):
-        merged[states, place[:, rank]] = ends[:, rank]
-        mass[states, :, place[:, rank]] += weights[:, order[:, rank]].T
+        merged[states, slot[:, rank]] = ends[:, rank]
+        mass[states, :, slot[:, rank]] += weights[:, order[:, rank]].T
     entries = mass > 0.0
     successors = np.broadcast_to(merged[:, np.newaxis, :], mass.shape)[entries]
     return np.count_nonzero(entries, axis=2).ravel(), successors, mass[entries]

@@ -54,12 +54,12 @@ def traps(
     risk = np.random.default_rng(checked_integer("seed", seed, 0)).choice(shares, n)
     S = n + d
     P = empty_kernel(S, 2)
-    for place in range(n):
-        on, far = (place + step if place + step < n else S for step in (1, leap))
-        P[place, 0, place], P[place, 0, on] = 0.1, 0.9
-        P[place, 1, n], P[place, 1, far] = risk[place], 1.0 - risk[place]
-    for place in range(n, S):
-        P[place, :, place + 1 if place + 1 < S else 0] = 1.0
+    for state in range(n):
+        on, far = (state + step if state + step < n else S for step in (1, leap))
+        P[state, 0, state], P[state, 0, on] = 0.1, 0.9
+        P[state, 1, n], P[state, 1, far] = risk[state], 1.0 - risk[state]
+    for state in range(n, S):
+        P[state, :, state + 1 if state + 1 < S else 0] = 1.0
     return SSP.from_dense(P, np.ones((S, 2)), action_names=("walk", "leap"))
 
 

@@ -3,7 +3,7 @@
 A drawing is one line for each row of a grid. Lines before it may say more::
 
     ~ = 5              a step from a cell marked ~ costs 5
-    . = 0.5            so may be said of . and S, which cost 1 otherwise
+    . = 0.5            so may be seen of . and S, which cost 1 otherwise
     wind = 0 0 1 1     how many cells the wind carries upwards, for each column
 
 ``S`` is the start, ``G`` a goal, ``#`` a wall, ``O`` a pit, ``.`` free; every other character needs a line that says
@@ -62,15 +62,15 @@ def read_drawing(text: str) -> Drawing:
     lines = textwrap.dedent(text.expandtabs()).splitlines()
     prices: dict[str, float] = {FREE: 1.0, START: 1.0}
     wind: tuple[int, ...] | None = None
-    said: set[str] = set()
+    seen: set[str] = set()
     while lines and (not lines[0].strip() or HEADER.fullmatch(lines[0])):
-        found = HEADER.fullmatch(lines.pop(0))
-        if found is None:
+        header = HEADER.fullmatch(lines.pop(0))
+        if header is None:
             continue
-        name, value = found.groups()
-        if name in said:
+        name, value = header.groups()
+        if name in seen:
             raise SettingError(f"the map says twice what {name} is; keep one of the lines")
-        said.add(name)
+        seen.add(name)
         if name == "wind":
             wind = read_wind(value)
         else:

@@ -62,7 +62,7 @@ def racetrack(track: str = BEND, slip: float = 0.1, fastest: int = 3) -> SSP:
     """
     cells = read_drawing(track).cells
     marks = {(row, column): str(cells[row, column]) for row, column in product(*map(range, cells.shape))}
-    row, column = next(place for place, mark in marks.items() if mark == START)
+    row, column = next(cell for cell, mark in marks.items() if mark == START)
     start: Drive = (row, column, 0, 0)
     miss = checked_number("slip", slip, 0.0, 1.0)
     limit = checked_integer("fastest", fastest, 1, 20)

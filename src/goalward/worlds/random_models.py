@@ -116,8 +116,8 @@ def sparse_mdp(states: int = 100, actions: int = 4, successors: int = 3, seed: i
     costs = least + (1.0 - least) * rng.random((S, A))
     targets, weights = targets.reshape(S * A, b), (weights / weights.sum(axis=2, keepdims=True)).reshape(S * A, b)
     keys = (np.arange(S * A)[:, np.newaxis] * (S + 1) + targets).ravel()
-    unique, place = np.unique(keys, return_inverse=True)
-    mass = np.bincount(place, weights.ravel())
+    unique, inverse = np.unique(keys, return_inverse=True)
+    mass = np.bincount(inverse, weights.ravel())
     indptr = np.searchsorted(unique, np.arange(S * A + 1) * (S + 1))
     return SSP.from_rows(indptr, unique % (S + 1), mass, costs)
 

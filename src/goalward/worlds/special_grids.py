@@ -22,14 +22,11 @@ def four_rooms(side: int = 4, success: float = 0.85) -> SSP:
     Description
     -----------
     The rooms of Sutton, Precup and Singh (1999): most steps stay inside a room, and few cells lead out of it.
+    Actions are those of GridWorld.
 
     States
     ------
     The free cells, row by row: four rooms of `side` times `side` cells and four doors, without the goal.
-
-    Actions
-    -------
-    As in GridWorld.
 
     Transitions
     -----------
@@ -65,14 +62,11 @@ def maze(rows: int = 4, columns: int = 4, openings: int = 0, success: float = 0.
     -----------
     A maze carved by a random walk that backs up where it is stuck. What is learnt in one passage says nothing about
     another, and dead ends have to be tried.
+    Actions are those of GridWorld.
 
     States
     ------
     The `rows` times `columns` cells and the gaps between those that are joined, row by row, without the goal.
-
-    Actions
-    -------
-    As in GridWorld.
 
     Transitions
     -----------
@@ -121,18 +115,7 @@ def sand_grid(rows: int = 6, columns: int = 6, success: float = 0.85, cost_min: 
     Description
     -----------
     GridWorld with costs of very different size, so that the shortest way is not the cheapest.
-
-    States
-    ------
-    As in GridWorld.
-
-    Actions
-    -------
-    As in GridWorld.
-
-    Transitions
-    -----------
-    As in GridWorld.
+    States, actions and transitions are those of GridWorld.
 
     Costs
     -----
@@ -160,14 +143,11 @@ def windy_grid(gusts: float = 0.0) -> SSP:
     Description
     -----------
     The windy grid of Sutton and Barto (1998, example 6.5).
+    Actions are those of GridWorld.
 
     States
     ------
     The 7 times 10 cells, row by row, without the goal cell.
-
-    Actions
-    -------
-    As in GridWorld.
 
     Transitions
     -----------
@@ -210,26 +190,15 @@ def sand_pit(cost: float = 0.1, success: float = 0.95) -> SSP:
     -----------
     The grid of the UC-SSP paper with sand in its middle. The smaller `cost` is, the longer is the way round that pays,
     and the harder is the world by c_min.
+    Actions, transitions, start and goal are those of GridWorld.
 
     States
     ------
     As in GridWorld, with 3 rows and 4 columns.
 
-    Actions
-    -------
-    As in GridWorld.
-
-    Transitions
-    -----------
-    As in GridWorld.
-
     Costs
     -----
     1 for every action in the cell in row 1, column 1; `cost` in all others.
-
-    Start and goal
-    --------------
-    As in GridWorld.
 
     Known values
     ------------
@@ -248,26 +217,15 @@ def free_corner(cost: float = 0.4, success: float = 0.95) -> SSP:
     -----------
     The grid of the UC-SSP paper with zero costs: algorithms that divide by the smallest cost have to do something else
     here. No loop is free: every policy slips out of the corner sooner or later.
+    Actions, transitions, start and goal are those of GridWorld.
 
     States
     ------
     As in GridWorld, with 3 rows and 4 columns.
 
-    Actions
-    -------
-    As in GridWorld.
-
-    Transitions
-    -----------
-    As in GridWorld.
-
     Costs
     -----
     0 in rows 0 and 1 of columns 0 and 1, `cost` elsewhere.
-
-    Start and goal
-    --------------
-    As in GridWorld.
 
     Known values
     ------------

@@ -85,9 +85,9 @@ def triangle_tireworld(size: int = 2, flat: float = 0.5) -> SSP:
             yield "down", (row - 1, column + 1)
 
     def actions(car: Car) -> list[str]:
-        found = [] if car.flat else [name for name, _ in roads(car.row, car.column)]
-        found += ["load"] * (car.here and not car.loaded) + ["change"] * (car.flat and car.loaded)
-        return found or ["wait"]
+        names = [] if car.flat else [name for name, _ in roads(car.row, car.column)]
+        names += ["load"] * (car.here and not car.loaded) + ["change"] * (car.flat and car.loaded)
+        return names or ["wait"]
 
     def successors(car: Car, action: str) -> list[Step]:
         if action == "wait":
