@@ -9,6 +9,7 @@ from goalward.cli import doctor, main
 from goalward.paper.reproduce import PUBLISHED
 from goalward.studies.store import Store
 from goalward.studies.study import Study
+from processes import start_goalward
 
 
 @pytest.fixture
@@ -130,6 +131,9 @@ def test_what_agents_print_stays_out_of_documents(run, write_study, folder):
     code, out, err = run("run", "own.toml", "--workers", "1", "--json")
     assert (code, json.loads(out)["made"]) == (0, 2)
     assert "here\n" in err
+    process = start_goalward(folder, "run", "own.toml", "--workers", "2", "--json", "--out", "again")
+    out, err = process.communicate()
+    assert (json.loads(out)["made"], "here\n" in err) == (2, True)
 
 
 def test_truncated_runs_are_marked(run, write_study):

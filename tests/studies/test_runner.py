@@ -1,21 +1,26 @@
 """The runner: nothing twice, nothing lost, the same bits whoever computes them."""
 
 import shutil
+import sys
 import threading
+import time
 from collections import deque
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 
 import pytest
+from goalward.execution import worker as work
 
 from goalward.errors import FileError, SettingError
 from goalward.results.results import load_results
 from goalward.studies import worker as work
 from goalward.studies.executors import InProcess, Processes, open_pool
+from goalward.studies.run_file import decode
 from goalward.studies.runner import jobs_of, run_study
 from goalward.studies.session import Session
 from goalward.studies.status import check_studies
 from goalward.studies.store import MARKER, Store
 from goalward.studies.study import Study
+from processes import wait_until
 
 
 def counting(pool=InProcess):
@@ -344,3 +349,23 @@ def test_which_pool():
         open_pool(0)
     with pytest.raises(SettingError, match="not both"):
         open_pool(2, "tcp://127.0.0.1:1")
+
+
+def test_a_run_in_a_thread_counts_its_own_time_and_leaves_standard_output_alone(held):
+    # A worker of a Dask cluster carries out several runs at once, in threads.
+    study = Study.load(held.folder / "held.toml")
+    by_agent = {job.agent_label: job for job in jobs_of(study.design)}
+    work.carry_out([by_agent["psrl"]], study.attachments)  # the kernels are loaded before the time counts
+    before = sys.stdout
+    with ThreadPoolExecutor(1) as threads:
+        outcome = threads.submit(work.carry_out, [by_agent["Held"]], study.attachments)
+        try:
+            wait_until(held.waiting)
+            assert sys.stdout is before
+            start = time.process_time()
+            while time.process_time() - start < 0.5:
+                pass
+        finally:
+            held.release()
+    (done,) = outcome.result()
+    assert decode(done.file).document["timing"]["cpu_seconds"] < 0.4

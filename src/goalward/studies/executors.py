@@ -101,7 +101,8 @@ class InProcess(Pool):
         """Call the function now."""
         future: Future[Any] = Future()
         try:
-            with one_thread():
+            # What an agent prints must not get between the lines of a document on standard output.
+            with one_thread(), contextlib.redirect_stdout(sys.stderr):
                 future.set_result(function(*arguments))
         except Exception as error:
             future.set_exception(error)
@@ -207,7 +208,8 @@ def start_server() -> None:
 
 
 def prepare_worker() -> None:
-    """Ignore SIGINT (the parent handles it) and exit when the parent dies."""
+    """Ignore SIGINT (the parent handles it), print to standard error, and exit when the parent dies."""
+    sys.stdout = sys.stderr
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # see `start_server`

@@ -6,10 +6,8 @@ this process, other processes and other machines. A run that fails returns its t
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import platform
-import sys
 import threading
 import time
 import traceback
@@ -75,9 +73,7 @@ def carry_out(jobs: Sequence[Job], attachments: Attachments) -> list[Outcome]:
     for job in jobs:
         start = time.perf_counter()
         try:
-            # What an agent prints must not get between the lines of a document on standard output.
-            with contextlib.redirect_stdout(sys.stderr):
-                file = carry_out_one(job, attachments)
+            file = carry_out_one(job, attachments)
         except (Exception, SystemExit) as error:
             seconds = time.perf_counter() - start
             outcomes.append(Outcome(job, seconds, failure=failure_of(job, error, traceback.format_exc())))
@@ -88,14 +84,15 @@ def carry_out(jobs: Sequence[Job], attachments: Attachments) -> list[Outcome]:
 
 def carry_out_one(job: Job, attachments: Attachments) -> bytes:
     started = datetime.now(UTC)
-    clock, processor = time.perf_counter(), time.process_time()
+    # A worker of a cluster may carry out other runs at the same time, in other threads.
+    clock, processor = time.perf_counter(), time.thread_time()
     spec = job.spec
     world, agent = build(spec, attachments)
     run = learn(agent, world, spec.episodes, spec.seed, max_steps=spec.max_steps)
     timing = {
         "started": started.isoformat(timespec="seconds"),
         "seconds": time.perf_counter() - clock,
-        "cpu_seconds": time.process_time() - processor,
+        "cpu_seconds": time.thread_time() - processor,
     }
     return encode(run, spec, timing, RunLabels(job.world_label, job.agent_label, job.run))
 
