@@ -8,7 +8,6 @@ from collections import deque
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 
 import pytest
-from goalward.execution import worker as work
 
 from goalward.errors import FileError, SettingError
 from goalward.results.results import load_results
