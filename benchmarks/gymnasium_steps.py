@@ -33,7 +33,7 @@ def learning(steps: int) -> float:
     """Return the steps per second of PSRL-SSP with restarts."""
     env = gymnasium.make("FrozenLake-v1")
     began = time.process_time()
-    gw.learn(gw.agents.PSRL(), env, steps, seed=0, give_up_cost=10.0, max_steps=steps)
+    gw.learn(gw.agents.PSRL(), gw.Environment(env, give_up_cost=10.0), steps, seed=0, max_steps=steps)
     return steps / (time.process_time() - began)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from goalward import SSP
-from goalward.agents import Agent, Plan, StepAgent, Steps
+from goalward.agents import Agent, OnlineAgent, Plan, Step, Steps
 
 
 class ModelEnvironment:
@@ -79,7 +80,7 @@ class Fickle(Agent):
 
 
 @dataclass(eq=False)
-class Counter(StepAgent):
+class Counter(OnlineAgent):
     """Plays the action it has tried least in a state, ties by chance."""
 
     name: ClassVar[str] = "counter"
@@ -88,13 +89,13 @@ class Counter(StepAgent):
         super().begin(task, rng)
         self.visits = np.where(task.available, 0, np.iinfo(np.int64).max)
 
-    def choose(self, state: int, chance: float) -> int:
+    def act(self, state: int, draw: Callable[[], float]) -> int:
         least = np.flatnonzero(self.visits[state] == self.visits[state].min())
-        return int(least[int(chance * len(least))])
+        return int(least[int(draw() * len(least))])
 
-    def observe(self, steps: Steps) -> None:
-        assert len(steps.states) == 1
-        self.visits[steps.states[0], steps.actions[0]] += 1
+    def learn(self, step: Step[int]) -> int:
+        self.visits[step.state, step.action] += 1
+        return 0
 
 
 def chain(length: int, back: float = 0.0) -> SSP:

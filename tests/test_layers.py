@@ -39,22 +39,12 @@ LAYERS = """
 """
 FLOOR = {package: floor for floor, line in enumerate(LAYERS.split("\n")) for package in line.split()}
 
-# Calls downwards: a model and a solution find the format of a file by its ending.
+# Calls downwards: a model and a solution find the format of a file by its ending; `learn` wraps bare environments.
 ALLOWED = {
+    ("goalward.learning.learn", "environments"),
     ("goalward.ssp.model", "interchange"),
     ("goalward.planning.solve", "interchange"),
     # To be removed: what the contract in acting/ will separate.
-    ("goalward.acting.compiled_stretches", "agents"),
-    ("goalward.acting.compiled_stretches", "beliefs"),
-    ("goalward.acting.rollout", "agents"),
-    ("goalward.acting.stepping", "agents"),
-    ("goalward.acting.stepping", "environments"),
-    ("goalward.agents.base", "continuous"),
-    ("goalward.agents.saving", "continuous"),
-    ("goalward.agents.saving", "worlds"),
-    ("goalward.learning.learn", "continuous"),
-    ("goalward.learning.learn", "environments"),
-    ("goalward.learning.loop", "continuous"),
     ("goalward.studies.repeat_check", "results"),
     ("goalward.studies.runner", "results"),
     ("goalward.studies.status", "results"),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from goalward.beliefs.tied import TiedDirichlet as TiedDirichlet
     from goalward.continuous.task import GoalTask as GoalTask
     from goalward.environments.discretize import Discretize as Discretize
+    from goalward.environments.environment import Environment as Environment
     from goalward.environments.tables import from_gymnasium as from_gymnasium
     from goalward.environments.tables import to_gymnasium as to_gymnasium
     from goalward.errors import GoalwardError as GoalwardError
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
 _homes = {
     "Discretize": "goalward.environments.discretize",
+    "Environment": "goalward.environments.environment",
     "from_gymnasium": "goalward.environments.tables",
     "to_gymnasium": "goalward.environments.tables",
     "Dirichlet": "goalward.beliefs.dirichlet",

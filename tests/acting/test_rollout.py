@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goalward import SSP, learn, worlds
-from goalward.acting.rollout import BLOCK, Ended, Rollout
-from goalward.acting.stepping import Stepwise
-from goalward.agents import Plan, Task
+from goalward import SSP, Environment, learn, worlds
+from goalward.acting.contract import Stage
+from goalward.acting.rollout import BLOCK, ModelStage
+from goalward.acting.stop import Ended
+from goalward.agents import Plan
 from goalward.errors import PolicyError, UnreachableGoalError
 from sample_environments import Counter, Fickle, ModelEnvironment, chain
 from strategies import models
@@ -19,9 +20,9 @@ WALK = np.zeros(3, dtype=np.int64)
 MANY = 10**9
 
 
-def stages(ssp: SSP) -> list[Rollout | Stepwise]:
+def stages(ssp: SSP) -> list[Stage[Plan]]:
     """The same world compiled and step by step."""
-    return [Rollout(ssp, 11, 12), Stepwise(ModelEnvironment(ssp), Task.of(ssp, 1), 11, 12)]
+    return [ModelStage(ssp, 11), Environment(ModelEnvironment(ssp)).stage(11)]
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -30,8 +31,8 @@ class TestConditions:
 
     def test_after_goals(self, which: int) -> None:
         stage = stages(chain(3))[which]
-        stage.begin(Plan(WALK, stop_after_goals=2))
-        steps, ended = stage.advance(MANY, MANY)
+        plan = Plan(WALK, stop_after_goals=2)
+        steps, ended, *_ = stage.follow(plan, MANY, MANY)
         assert ended == Ended.GOALS
         assert steps.states.tolist() == [0, 1, 2, 0, 1, 2]
         assert steps.next_states.tolist() == [1, 2, 3, 1, 2, 3]
@@ -40,8 +41,8 @@ class TestConditions:
 
     def test_after_steps(self, which: int) -> None:
         stage = stages(chain(3))[which]
-        stage.begin(Plan(WALK, stop_after_steps=4))
-        steps, ended = stage.advance(MANY, MANY)
+        plan = Plan(WALK, stop_after_steps=4)
+        steps, ended, *_ = stage.follow(plan, MANY, MANY)
         assert (len(steps.states), ended, stage.state) == (4, Ended.STEPS, 1)
 
     @pytest.mark.parametrize(
@@ -55,14 +56,14 @@ class TestConditions:
         stage = stages(chain(3))[which]
         limits = np.full((3, 2), 100)
         limits[1, 0] = limit
-        stage.begin(Plan(WALK, **{condition: limits}))
-        steps, ended = stage.advance(MANY, MANY)
+        plan = Plan(WALK, **{condition: limits})
+        steps, ended, *_ = stage.follow(plan, MANY, MANY)
         assert (steps.states.tolist(), ended, stage.state) == (states, reason, state)
 
     def test_before_visits_lets_the_first_step_pass(self, which: int) -> None:
         stage = stages(chain(3))[which]
-        stage.begin(Plan(WALK, stop_before_visits=np.zeros((3, 2), dtype=np.int64)))
-        steps, ended = stage.advance(MANY, MANY)
+        plan = Plan(WALK, stop_before_visits=np.zeros((3, 2), dtype=np.int64))
+        steps, ended, *_ = stage.follow(plan, MANY, MANY)
         assert (steps.states.tolist(), ended, stage.state) == ([0], Ended.BEFORE_VISITS, 1)
 
     def test_visits_count_from_the_start_of_the_plan(self, which: int) -> None:
@@ -70,36 +71,35 @@ class TestConditions:
         plan = Plan(WALK, stop_after_visits=np.full((3, 2), 2))
         lengths = []
         for _ in range(3):
-            stage.begin(plan)
-            lengths.append(len(stage.advance(MANY, MANY)[0].states))
+            lengths.append(len(stage.follow(plan, MANY, MANY).steps.states))
         assert lengths == [4, 4, 4]
 
     def test_all_conditions_at_once(self, which: int) -> None:
         stage = stages(chain(3))[which]
-        stage.begin(Plan(WALK, np.array([[9, 9], [9, 9], [1, 9]]), None, 1, 3))
-        _, ended = stage.advance(1, MANY)
+        plan = Plan(WALK, np.array([[9, 9], [9, 9], [1, 9]]), None, 1, 3)
+        ended = stage.follow(plan, 1, MANY).ended
         assert ended == Ended.AFTER_VISITS | Ended.GOALS | Ended.STEPS | Ended.EPISODES
 
     def test_step_indexed_policy_keeps_its_last_row(self, which: int) -> None:
         stage = stages(chain(3))[which]
-        stage.begin(Plan(np.array([[1, 1, 1], [0, 0, 0]]), stop_after_steps=5))
-        steps, _ = stage.advance(MANY, MANY)
+        plan = Plan(np.array([[1, 1, 1], [0, 0, 0]]), stop_after_steps=5)
+        steps = stage.follow(plan, MANY, MANY).steps
         assert steps.actions.tolist() == [1, 0, 0, 0, 0]
         assert steps.costs.tolist() == [0.5, 1.0, 1.0, 1.0, 1.0]
 
     def test_a_plan_goes_on_over_pieces(self, which: int) -> None:
         stage = stages(chain(3))[which]
-        stage.begin(Plan(WALK, stop_after_goals=2))
-        pieces = [stage.advance(MANY, 4) for _ in range(2)]
-        assert [(len(steps.states), ended) for steps, ended in pieces] == [(4, 0), (2, Ended.GOALS)]
+        plan = Plan(WALK, stop_after_goals=2)
+        pieces = [stage.follow(plan, MANY, 4) for _ in range(2)]
+        assert [(len(steps.states), ended) for steps, ended, *_ in pieces] == [(4, 0), (2, Ended.GOALS)]
 
     @pytest.mark.parametrize("policy", [[0, 0, 2], [0, 0, -1], [0, 0, 1]])
     def test_unavailable_action(self, which: int, policy: list[int]) -> None:
         rows = [(0, 0, 1, 1.0, 1.0), (1, 0, 2, 1.0, 1.0), (2, 0, "goal", 1.0, 1.0), (0, 1, 0, 1.0, 1.0)]
         stage = stages(SSP.from_transitions(rows, goals=["goal"]))[which]
-        stage.begin(Plan(np.array(policy)))
+        plan = Plan(np.array(policy))
         with pytest.raises(PolicyError, match=rf"action {policy[2]} in state 2"):
-            stage.advance(MANY, MANY)
+            stage.follow(plan, MANY, MANY)
 
     @pytest.mark.parametrize(
         "policy",
@@ -114,7 +114,7 @@ class TestConditions:
     )
     def test_policy_that_does_not_fit(self, which: int, policy: np.ndarray) -> None:
         with pytest.raises(PolicyError):
-            stages(chain(3))[which].begin(Plan(policy))
+            stages(chain(3))[which].follow(Plan(policy), MANY, MANY)
 
 
 @given(models(dead_ends=False, costs=("unit", "ties", "real")), st.integers(0, 2**32))
@@ -146,7 +146,7 @@ def test_blocks_do_not_show() -> None:
     np.testing.assert_array_equal(run.trajectory.actions, same.trajectory.actions)
 
 
-def test_step_agents_compiled_and_stepwise() -> None:
+def test_online_agents_compiled_and_stepwise() -> None:
     ssp = chain(4, back=0.2)
     run = learn(Counter(), ssp, 300, 5, keep_steps=True)
     same = learn(Counter(), ModelEnvironment(ssp), 300, 5, keep_steps=True)
@@ -164,12 +164,12 @@ def test_successors_follow_the_probabilities() -> None:
     """Chi-square over 40,000 steps with seven degrees of freedom; a correct draw fails with probability 1e-6."""
     P = np.array([0.01, 0.04, 0.05, 0.1, 0.3, 0.0, 0.2, 0.3])
     ssp = SSP.from_dense(np.tile(P, (7, 1, 1)).reshape(7, 1, 8), np.ones((7, 1)))
-    stage = Rollout(ssp, 3, 4)
-    stage.begin(Plan(np.zeros(7, dtype=np.int64), stop_after_steps=40_000))
+    stage = ModelStage(ssp, 3)
+    plan = Plan(np.zeros(7, dtype=np.int64), stop_after_steps=40_000)
     counts = np.zeros(8)
     ended = 0
     while not ended:
-        steps, ended = stage.advance(MANY, MANY)
+        steps, ended, *_ = stage.follow(plan, MANY, MANY)
         counts += np.bincount(steps.next_states, minlength=8)
     assert counts[5] == 0
     expected = 40_000 * P[P > 0]
@@ -179,9 +179,9 @@ def test_successors_follow_the_probabilities() -> None:
 def test_actions_follow_the_probabilities() -> None:
     """Chi-square with two degrees of freedom; a correct draw fails with probability 1e-6."""
     ssp = SSP.from_dense(np.tile([0.5, 0.5], (1, 4, 1)), np.ones((1, 4)))
-    stage = Rollout(ssp, 3, 4)
-    stage.begin(Plan(np.array([[0.2, 0.0, 0.5, 0.3]]), stop_after_steps=8000))
-    steps, _ = stage.advance(MANY, MANY)
+    stage = ModelStage(ssp, 3)
+    plan = Plan(np.array([[0.2, 0.0, 0.5, 0.3]]), stop_after_steps=8000)
+    steps = stage.follow(plan, MANY, MANY).steps
     counts = np.bincount(steps.actions, minlength=4)
     assert counts[1] == 0
     expected = len(steps.actions) * np.array([0.2, 0.5, 0.3])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from goalward import SSP, agents, archive, learn, worlds
-from goalward.agents import PSRL, Agent, Learner, Optimal, StepAgent, Steps, Task, Uniform
+from goalward.agents import PSRL, OnlineAgent, Optimal, Steps, Task, Uniform
 from goalward.agents.base import registry
 from goalward.errors import FileError, PolicyError, SettingError, UnknownNameError
 
@@ -115,14 +116,6 @@ def test_optimal_in_another_world() -> None:
         learn(Optimal(worlds.grid_world()), WORLD, 10)
 
 
-def test_neither_shape_has_the_methods_of_the_other() -> None:
-    assert not hasattr(StepAgent, "plan")
-    assert not hasattr(Agent, "choose")
-    assert not issubclass(StepAgent, Agent)
-    for method in ("begin", "observe", "restart", "to_state", "restore", "notes"):
-        assert getattr(StepAgent, method) is getattr(Agent, method) is getattr(Learner, method)
-
-
 def test_missing_and_unknown_settings_of_a_constructor() -> None:
     with pytest.raises(SettingError, match=r"ulcvi needs B_star; pass it, or use ULCVI\.from_world"):
         agents.ULCVI()
@@ -136,29 +129,22 @@ def test_missing_and_unknown_settings_of_a_constructor() -> None:
         agents.PSRL(value_limits=3.0)
 
 
-def test_an_agent_must_be_of_one_of_the_two_shapes() -> None:
-    class Neither(Learner):
-        def observe(self, steps: Steps) -> None:
-            pass
-
-    for wrong in (Neither(), agents.PSRL, "psrl"):
-        with pytest.raises(SettingError, match="it must be an Agent or a StepAgent"):
+def test_an_agent_must_be_one() -> None:
+    for wrong in (agents.PSRL, "psrl"):
+        with pytest.raises(SettingError, match="it must be an Agent or an OnlineAgent"):
             learn(wrong, WORLD, 3)  # type: ignore[arg-type]
 
 
-def test_step_agent_that_plays_what_is_not_there() -> None:
+def test_online_agent_that_plays_what_is_not_there() -> None:
     @dataclass(eq=False)
-    class Stubborn(StepAgent):
+    class Stubborn(OnlineAgent):
         name: ClassVar[str] = "stubborn"
 
-        def choose(self, state: int, chance: float) -> int:
+        def act(self, state: int, draw: Callable[[], float]) -> int:
             return 1
 
-        def observe(self, steps: Steps) -> None:
-            pass
-
     world = SSP.from_dense([[[0.5, 0.5], [0.0, 0.0]]], [[1.0, 1.0]])
-    with pytest.raises(PolicyError, match="stubborn plays action 1 in state 0"):
+    with pytest.raises(PolicyError, match="the policy plays action 1 in state 0"):
         learn(Stubborn(), world, 10)
 
 

@@ -23,7 +23,7 @@ def seen(world: SSP, agent: BayesUCBVI, steps: int, seed: int = 0) -> BayesUCBVI
     pairs = rng.integers(0, world.states, steps), rng.integers(0, world.actions, steps)
     rows = [world.row(state, action) for state, action in zip(*pairs, strict=True)]
     after = [rng.choice(successors, p=probabilities) for successors, probabilities in rows]
-    agent.observe(Steps(*pairs, np.ones(steps), np.array(after, dtype=np.int64)))
+    agent.observe(Steps.in_table(*pairs, np.ones(steps), np.array(after, dtype=np.int64), -1))
     return agent
 
 
@@ -62,7 +62,7 @@ def test_samples_are_dirichlet() -> None:
     agent = BayesUCBVI(samples=10_000)
     agent.begin(Task.of(world, 1), np.random.default_rng(3))
     zeros = np.zeros(5, dtype=np.int64)
-    agent.observe(Steps(zeros, zeros, np.ones(5), np.array([0, 0, 0, 1, 1])))
+    agent.observe(Steps.in_table(zeros, zeros, np.ones(5), np.array([0, 0, 0, 1, 1]), -1))
     weights, imagined = agent.draw()
     assert stats.kstest(weights[0, :, 0], stats.beta(3, 3).cdf).pvalue > 1e-3
     assert stats.kstest(weights[0, :, 1], stats.beta(2, 4).cdf).pvalue > 1e-3

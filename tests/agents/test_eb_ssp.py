@@ -7,7 +7,7 @@ import pytest
 from pseudo_code import eb_ssp
 
 from goalward import learn, solve, worlds
-from goalward.acting.rollout import Ended
+from goalward.acting.stop import Ended
 from goalward.agents import EBSSP, Task
 from goalward.agents.optimistic.eb_ssp import bonus, cost_floor, iota, least_bound, next_power
 from goalward.errors import SettingError

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq, linprog
 
 from goalward import SSP, Dirichlet, Neighbourhoods, learn, worlds
-from goalward.acting.task import Task
+from goalward.acting.contract import Task
 from goalward.agents import Expectile
 from goalward.agents.posterior.expectile import Samples, join_samples, lower_expectiles
 from goalward.errors import SettingError

@@ -8,7 +8,7 @@ from scipy import stats
 
 import goalward as gw
 from goalward import SSP, Dirichlet, FinitePrior, Neighbourhoods, learn, worlds
-from goalward.acting.task import Steps, Task
+from goalward.acting.contract import Steps, Task
 from goalward.agents import OPSRL, PSRL
 from goalward.agents.posterior.opsrl import side_by_side
 from goalward.beliefs.base import Prior
@@ -77,7 +77,7 @@ def test_the_prior_of_the_goal() -> None:
     task = Task(np.ones((2, 1)), 0, 1)
     belief = Dirichlet(0.5, goal=2.0).belief(task)
     zeros = np.zeros(3, dtype=np.int64)
-    belief.update(Steps(zeros, zeros, np.ones(3), np.array([0, 2, 2])))
+    belief.update(Steps.in_table(zeros, zeros, np.ones(3), np.array([0, 2, 2]), -1))
     np.testing.assert_allclose(belief.mean().to_dense()[0, 0], np.array([1.5, 0.5, 4.0]) / 6.0)
     np.testing.assert_allclose(belief.alpha, [1.5, 0.5, 4.0, 0.5, 0.5, 2.0])
     rng = np.random.default_rng(0)

@@ -9,8 +9,8 @@ import pytest
 
 import goalward as gw
 from goalward import SSP, Dirichlet, FinitePrior, learn, worlds
-from goalward.acting.rollout import Ended
-from goalward.acting.task import Steps, Task
+from goalward.acting.contract import Steps, Task
+from goalward.acting.stop import Ended
 from goalward.agents import PSRL, TSDE, DoublingPSRL, EpisodePSRL, PosteriorMean, StepPSRL
 from goalward.agents.posterior.psrl import cost_floor
 from goalward.beliefs.base import registry as priors
@@ -63,8 +63,8 @@ def test_first_epoch_may_reach_the_goal_twice() -> None:
     agent.visits += 100
     assert agent.plan(0).stop_after_goals == 2
     one = np.zeros(1, dtype=np.int64)
-    agent.observe(Steps(one, one, np.ones(1), one + 1))
-    agent.observe(Steps(one, one, np.ones(1), one + 1))
+    agent.observe(Steps.in_table(one, one, np.ones(1), one + 1, -1))
+    agent.observe(Steps.in_table(one, one, np.ones(1), one + 1, -1))
     assert agent.plan(0).stop_after_goals == 3
     assert agent.plan(0).stop_after_goals == 1
 

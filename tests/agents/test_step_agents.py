@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,8 +11,8 @@ from scipy import stats
 
 import goalward as gw
 from goalward import SSP, learn, worlds
-from goalward.acting.next_state import dynamics
-from goalward.agents import PSQL, SVISSP, LCBAdvantage, QLearning, RandQL, StepAgent, Steps, Task
+from goalward.acting.rollout import ModelStage, TabularPolicy
+from goalward.agents import PSQL, SVISSP, VISSP, LCBAdvantage, OnlineAgent, Plan, QLearning, RandQL, Step, Task
 from goalward.agents.model_free.horizon import horizon, note_step
 from goalward.agents.model_free.lcb_advantage import iota, stage_horizon
 from goalward.agents.model_free.rand_ql import gamma_variate
@@ -25,6 +26,9 @@ AGENTS = {
     "rand-ql": RandQL(),
     "rand-ql, five members": RandQL(members=5, horizon=4.0),
     "q-learning": QLearning(),
+    "vi-ssp": VISSP(),
+    "vi-ssp, scaled": VISSP(scale=0.003),
+    "vi-ssp, first ties": VISSP(scale=0.003, ties="first"),
     "svi-ssp": SVISSP(B_star=6.0, scale=1e-3),
     "svi-ssp, first ties": SVISSP(B_star=6.0, scale=1e-3, ties="first"),
     "lcb-advantage": LCBAdvantage(B_star=6.0, horizon=5.0, scale=1e-11),
@@ -36,13 +40,26 @@ LINE = SSP.from_transitions(
 )
 
 
-def begun(agent: StepAgent, world: SSP, seed: int = 0) -> StepAgent:
+def begun(agent: OnlineAgent, world: SSP, seed: int = 0) -> OnlineAgent:
     agent.begin(Task.of(world, 10**6), np.random.default_rng(seed))
     return agent
 
 
-def one_step(state: int, action: int, successor: int) -> Steps:
-    return Steps(np.array([state]), np.array([action]), np.ones(1), np.array([successor]))
+def one_step(state: int, action: int, successor: int) -> Step[int]:
+    return Step(state, action, 1.0, successor, False)
+
+
+class Plainly(TabularPolicy):
+    """The `act` and `learn` of an agent without its kernel."""
+
+    def __init__(self, agent: OnlineAgent):
+        self.agent = agent
+
+    def act(self, state: int, draw: Callable[[], float]) -> int:
+        return self.agent.act(state, draw)
+
+    def learn(self, step: Step[int]) -> int:
+        return self.agent.learn(step)
 
 
 @pytest.mark.parametrize(
@@ -53,21 +70,19 @@ def one_step(state: int, action: int, successor: int) -> Steps:
 @pytest.mark.parametrize("name", AGENTS)
 def test_compiled_and_plain_acting_have_the_same_bits(name: str, world: SSP) -> None:
     """Over several blocks of random numbers, and across the end of a call."""
-    rng = np.random.default_rng(1)
-    luck, chances = rng.random((2, 12_000))
     results = []
-    for advance in (type(AGENTS[name]).advance, StepAgent.advance):
-        agent = begun(AGENTS[name], world)
-        steps = Steps.empty(11_000)
-        first = advance(agent, dynamics(world), world.initial_state, 30, luck[:1000], chances[:1000], steps)
-        done = advance(agent, dynamics(world), world.initial_state, 10**6, luck[1000:], chances[1000:], steps)
-        assert done == 11_000
+    for compiled in (True, False):
+        agent, stage = begun(AGENTS[name], world), ModelStage(world, 1)
+        plan = Plan(agent if compiled else Plainly(agent))
+        chunks = [stage.follow(plan, *room) for room in ((30, 1000), (10**6, 11_000), (10**6, 4000))]
         state = agent.to_state()
         # Rows of the counts get room for more successors a little earlier in the compiled way.
         counts = [agent.counts.to_dense()] if state.pop("counts", None) else []  # type: ignore[attr-defined]
-        results.append([*state.values(), *counts, agent.values(), first, *steps])
-    for compiled, plain in zip(*results, strict=True):
-        np.testing.assert_array_equal(compiled, plain)
+        lengths = [len(chunk.steps.actions) for chunk in chunks]
+        assert sum(lengths) > 8000
+        results.append([*state.values(), *counts, agent.values(), lengths, *chunks[-1].steps])
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_the_horizon_follows_the_episodes() -> None:
@@ -91,15 +106,15 @@ def test_psql_by_hand() -> None:
     agent = begun(PSQL(scale=2.0, horizon=3.0), LINE)
     assert isinstance(agent, PSQL)
     x0 = 2.0 * noise[:2]
-    assert agent.choose(0, 0.0) == int(np.argmin(x0))
-    agent.observe(one_step(0, 0, 1))
+    assert agent.act(0, lambda: 0.0) == int(np.argmin(x0))
+    agent.learn(one_step(0, 0, 1))
     target = 1.0 + max(0.0, 2.0 * noise[2])  # the second action is not available in state 1
     assert agent.Q[0, 0] == pytest.approx(target), "the first learning rate is 1"
-    assert agent.choose(1, 0.0) == 0
-    agent.observe(one_step(1, 0, 2))
+    assert agent.act(1, lambda: 0.0) == 0
+    agent.learn(one_step(1, 0, 2))
     assert agent.Q[1, 0] == 0.25
-    agent.choose(0, 0.0)
-    agent.observe(one_step(0, 0, 1))
+    agent.act(0, lambda: 0.0)
+    agent.learn(one_step(0, 0, 1))
     # Two numbers at state 0, then those of state 1, which has been visited once.
     sample = 0.25 + 2.0 / math.sqrt(2.0) * noise[6]
     assert agent.Q[0, 0] == pytest.approx(target + 4.0 / 5.0 * (1.0 + max(0.0, sample) - target))
@@ -138,7 +153,7 @@ def test_rand_ql_has_the_rates_of_its_pseudo_code() -> None:
     found = []
     for seed in range(400):
         agent = begun(RandQL(members=5, horizon=3.0), world, seed)
-        agent.observe(one_step(0, 0, 1))
+        agent.learn(one_step(0, 0, 1))
         assert isinstance(agent, RandQL)
         assert agent.Q[0, 0] == agent.V[0] == agent.estimates.min()
         found.append(agent.estimates.reshape(-1))
@@ -159,10 +174,12 @@ def test_q_learning_explores_with_probability_epsilon() -> None:
     agent = begun(QLearning(epsilon=0.5), GRID)
     assert isinstance(agent, QLearning)
     agent.Q[0] = [3.0, 1.0, 2.0, 1.0]
-    assert [agent.choose(0, chance) for chance in (0.0, 0.13, 0.26, 0.49)] == [0, 1, 2, 3]
-    assert [agent.choose(0, chance) for chance in (0.5, 0.74, 0.76, 0.99)] == [1, 1, 3, 3]
+    assert [agent.act(0, lambda chance=chance: chance) for chance in (0.0, 0.13, 0.26, 0.49)] == [0, 1, 2, 3]
+    assert [agent.act(0, lambda chance=chance: chance) for chance in (0.5, 0.74, 0.76, 0.99)] == [1, 1, 3, 3]
     always = begun(QLearning(epsilon=1.0), LINE)
-    assert {always.choose(1, chance) for chance in (0.0, 0.5, 0.999)} == {0}, "the other is not available"
+    assert {always.act(1, lambda chance=chance: chance) for chance in (0.0, 0.5, 0.999)} == {0}, (
+        "the other is not available"
+    )
 
 
 def test_lcb_advantage_by_hand() -> None:
@@ -170,9 +187,9 @@ def test_lcb_advantage_by_hand() -> None:
     agent = begun(LCBAdvantage(B_star=1.0, horizon=2.0, scale=1e-12), LINE)
     assert isinstance(agent, LCBAdvantage)
     agent.V[1], agent.V_ref[1] = 3.0, 2.0
-    agent.observe(one_step(0, 0, 1))
+    agent.learn(one_step(0, 0, 1))
     assert agent.Q[0, 0] == 0.0, "the stage is not over"
-    agent.observe(one_step(0, 0, 1))
+    agent.learn(one_step(0, 0, 1))
     log_term = 256.0 * math.log(4.0 * 4 * 2.0**5 / 0.1) ** 6
     assert iota(math.log(4.0 * 4 / 0.1), 1.0, 2.0) == pytest.approx(log_term)
     plain = 1.0 + 3.0 - 1e-12 * (2.0 * math.sqrt(log_term / 2) + log_term / 2)
@@ -191,18 +208,18 @@ def test_svi_ssp_by_hand() -> None:
     agent._horizon = 2.0
     agent.V[1] = 3.0
     for n in (1, 2):
-        agent.observe(one_step(0, 0, 1))
+        agent.learn(one_step(0, 0, 1))
         log_term = 20.0 * math.log(2.0 * 4 * n / 0.1)
         assert svi_iota(math.log(2.0 * 4 / 0.1), float(n)) == pytest.approx(log_term)
         assert agent.Q[0, 0] == pytest.approx(1.0 + 3.0 - 1e-4 * 49.0 * log_term / n)
     ends = [int(agent.stage_end[0, 0])]
     for _ in range(12):
-        agent.observe(one_step(0, 0, 1))
+        agent.learn(one_step(0, 0, 1))
         ends.append(int(agent.stage_end[0, 0]))
     # f = 1, 1.5, 2, 3, 4.5, ...: e = 1, 1, 2, 3, 4, ..., which add up to 1, 2, 4, 7, 11, ...
     assert sorted(set(ends)) == [4, 7, 11, 17]
     assert agent.V[0] == 0.0
-    agent.observe(one_step(0, 1, 0))
+    agent.learn(one_step(0, 1, 0))
     assert agent.V[0] == agent.Q[0].min()
 
 

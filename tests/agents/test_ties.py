@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from goalward import agents, worlds
-from goalward.agents import Task
+from goalward.agents import OnlineAgent, Task
 from goalward.agents.optimistic.common import Optimist
 from goalward.agents.ties import break_ties, checked_order, pick, pick_all, shares
 from goalward.errors import SettingError
@@ -22,6 +22,17 @@ def begun(name: str, **settings: object) -> Optimist:
     agent.begin(Task.of(GRID, 100), np.random.default_rng(7))
     assert isinstance(agent, Optimist)
     return agent
+
+
+def policy_of(agent: Optimist) -> np.ndarray:
+    """Return the policy of a new plan."""
+    if not isinstance(agent, OnlineAgent):
+        return np.asarray(agent.plan(0).policy)
+    agent.restart()
+    agent.act(0, lambda: 0.0)
+    plan = agent.current_plan()
+    assert plan is not None
+    return np.asarray(plan.policy)
 
 
 def test_shares() -> None:
@@ -54,7 +65,7 @@ def test_wrong_orders(order: list[object]) -> None:
 
 @pytest.mark.parametrize("name", ["eb-ssp", "ulcvi"])
 def test_all_zero_values_are_played_exactly_evenly(name: str) -> None:
-    policy = begun(name).plan(0).policy
+    policy = policy_of(begun(name))
     assert policy.shape == GRID.costs.shape
     assert (policy == 0.25).all()
 
@@ -63,7 +74,7 @@ def test_all_zero_values_are_played_exactly_evenly(name: str) -> None:
 def test_equal_values_are_drawn_evenly_for_every_plan(name: str) -> None:
     """4,000 plans; a fair draw fails the chi-squared test of a state with probability 1e-6, eleven states in all."""
     agent = begun(name)
-    plans = np.array([agent.plan(0).policy for _ in range(4000)])
+    plans = np.array([policy_of(agent) for _ in range(4000)])
     for state in range(GRID.states):
         counts = np.bincount(plans[:, state], minlength=4)
         assert stats.chisquare(counts).pvalue > 1e-6
@@ -72,12 +83,12 @@ def test_equal_values_are_drawn_evenly_for_every_plan(name: str) -> None:
 
 def test_vi_ssp_draws_evenly() -> None:
     agent = begun("vi-ssp")
-    chosen = [agent.choose(0, (i + 0.5) / 4000) for i in range(4000)]  # type: ignore[attr-defined]
+    chosen = [agent.act(0, lambda i=i: (i + 0.5) / 4000) for i in range(4000)]  # type: ignore[attr-defined]
     assert np.bincount(chosen).tolist() == [1000] * 4
 
 
 @pytest.mark.parametrize("name", [name for name in RIVALS if name != "vi-ssp"])
 @pytest.mark.parametrize("order", [None, (2, 0, 1, 3)])
 def test_first_is_the_declared_one(name: str, order: tuple[int, ...] | None) -> None:
-    policy = begun(name, ties="first", action_order=order).plan(0).policy
+    policy = policy_of(begun(name, ties="first", action_order=order))
     assert policy.tolist() == [order[0] if order else 0] * GRID.states

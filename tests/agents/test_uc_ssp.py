@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from goalward import agents, learn, worlds
-from goalward.acting.rollout import Ended
-from goalward.agents import UCSSP, Steps, Task
+from goalward.acting.stop import Ended
+from goalward.agents import UCSSP, Plan, Step, Task
 from goalward.agents.optimistic.l1_balls import radius
-from goalward.agents.optimistic.uc_ssp import cost_offset
+from goalward.agents.optimistic.uc_ssp import EPISODE, FAILED, HORIZON, MISSED, TIME
 from goalward.errors import SettingError
 from sample_environments import ModelEnvironment
 
@@ -25,16 +25,36 @@ def test_radius() -> None:
     assert found[1] == found[2] == pytest.approx(7.6825823)
 
 
-def test_cost_offset() -> None:
-    assert cost_offset(1) == 1.0
-    assert cost_offset(1000) == pytest.approx(0.1)
+def planned(agent: UCSSP) -> Plan:
+    """Let an agent act; return the plan that it follows."""
+    agent.act(0, lambda: 0.0)
+    return agent.current_plan()
+
+
+def one_step(agent: UCSSP, reached: bool) -> None:
+    """Carry out an attempt of one step."""
+    agent._attempt[HORIZON] = 1
+    assert agent.learn(Step(0, 0, 1.0, GRID.goal if reached else 1, reached))
+
+
+def test_where_a_cost_is_zero_phase_one_adds_an_offset() -> None:
+    """In episode k of UC-SSP-L_eta it is k^(-1/3)."""
+    agent = UCSSP()
+    free = GRID.with_costs(np.where(np.arange(4) == 2, 0.0, 1.0) * np.ones((11, 1)))
+    agent.begin(Task.of(free, 10), np.random.default_rng(0))
+    agent.act(0, lambda: 0.0)
+    assert agent._planned[0].tolist() == [2.0, 2.0, 1.0, 2.0]
+    agent.progress[EPISODE] = 7
+    agent.restart()
+    agent.act(0, lambda: 0.0)
+    assert agent._planned[0] == pytest.approx([1.5, 1.5, 0.5, 1.5])
 
 
 def test_nothing_known_means_the_goal_at_once_and_two_steps() -> None:
     """In episode 1 gamma is 1, so H = 2 whatever the policy; all rows lead to the goal, so v = c."""
     agent = UCSSP()
     agent.begin(Task.of(GRID, 10), np.random.default_rng(0))
-    plan = agent.plan(0)
+    plan = planned(agent)
     assert (plan.stop_after_goals, plan.stop_after_steps) == (1, 2)
     assert plan.values is not None
     assert (plan.values == 1.0).all()
@@ -44,14 +64,11 @@ def test_phases() -> None:
     """An attempt that misses the goal is followed by phase 2, one that reaches it by the next episode."""
     agent = UCSSP()
     agent.begin(Task.of(GRID, 10), np.random.default_rng(0))
-    zero = np.zeros(1, dtype=np.int64)
-    away = Steps(zero, zero, np.ones(1), zero + 1)
-    home = Steps(zero, zero, np.ones(1), zero + GRID.goal)
     seen = []
-    for steps in (away, away, home, home, away, home):
-        agent.plan(0)
-        seen.append((agent.k, agent.G, agent.t))
-        agent.observe(steps)
+    for reached in (False, False, True, True, False, True):
+        agent.act(0, lambda: 0.0)
+        seen.append(tuple(agent.progress[[EPISODE, FAILED, TIME]].tolist()))
+        one_step(agent, reached)
     assert seen == [(1, 0, 1), (1, 1, 2), (1, 2, 3), (2, 2, 4), (3, 2, 5), (3, 3, 6)]
 
 
@@ -60,14 +77,14 @@ def test_a_run_that_goes_on_begins_an_episode(from_file: bool, tmp_path: Path) -
     """The first run is cut off on its way; the next one starts at s_init, in phase 1."""
     cut = learn(UCSSP(), GRID, 10, seed=2, max_steps=1).agent
     assert isinstance(cut, UCSSP)
-    assert (cut.at_goal, cut.k, cut.G) == (False, 1, 0)
+    assert cut.progress[[MISSED, EPISODE, FAILED]].tolist() == [1, 1, 0]
     if from_file:
         agents.save(cut, tmp_path / "agent.npz")
         cut = agents.load(tmp_path / "agent.npz")
     for steps, expected in ((1, (2, 0)), (3, (2, 1))):
         went_on = learn(cut, GRID, 10, seed=2, max_steps=steps, resume=True).agent
         assert isinstance(went_on, UCSSP)
-        assert (went_on.k, went_on.G) == expected
+        assert tuple(went_on.progress[[EPISODE, FAILED]].tolist()) == expected
 
 
 def test_an_episode_that_is_cut_off_is_followed_by_phase_1() -> None:
@@ -75,7 +92,7 @@ def test_an_episode_that_is_cut_off_is_followed_by_phase_1() -> None:
     run = learn(UCSSP(), ModelEnvironment(GRID, limit=1), 10, seed=2)
     assert isinstance(run.agent, UCSSP)
     assert not run.reached.any()
-    assert (run.agent.k, run.agent.G) == (10, 0)
+    assert run.agent.progress[[EPISODE, FAILED]].tolist() == [10, 0]
     assert run.epochs.ended_by(Ended.CUT).all()
     assert run.epochs.steps.tolist() == [1] * 10
 
@@ -103,14 +120,15 @@ def test_phase_two_forgets_the_costs() -> None:
     world = GRID.with_costs(np.where(np.arange(4) == 2, 0.5, 1.0) * np.ones((11, 1)))
     agent = UCSSP()
     agent.begin(Task.of(world, 10), np.random.default_rng(0))
-    assert (agent.plan(0).policy == 2).all()
-    zero = np.zeros(1, dtype=np.int64)
-    agent.observe(Steps(zero, zero, np.ones(1), zero + 1))
-    assert (agent.plan(0).policy != 2).any()
+    assert (planned(agent).policy == 2).all()
+    one_step(agent, reached=False)
+    assert (planned(agent).policy != 2).any()
 
 
 def test_optimism() -> None:
     """The optimistic value of the start lies below the true one in every plan; it may fail with probability 0.1."""
-    run = learn(UCSSP(), GRID, 300, seed=4, keep_plans=True)
-    assert run.plans is not None
-    assert all(plan.values is not None and plan.values[0] <= run.optimal_value for plan in run.plans)
+    run = learn(UCSSP(), GRID, 300, seed=4, keep_replay=True)
+    assert run.replay is not None
+    values = [frame.values for frame in run.replay.frames]
+    assert len(values) > 300
+    assert all(vector is not None and vector[0] <= run.optimal_value for vector in values)

@@ -7,9 +7,17 @@ import pytest
 from scipy import stats
 
 from goalward import learn, worlds
-from goalward.acting.rollout import Ended
+from goalward.acting.stop import Ended
 from goalward.agents import ULCVI, Task
-from goalward.agents.optimistic.backup import blend, constant, horizon, log_term, spread, terminal_cost, value_bound
+from goalward.agents.optimistic.backup import (
+    blend,
+    constant_factor,
+    horizon,
+    log_term,
+    terminal_cost,
+    value_bound,
+    write_factors,
+)
 from goalward.errors import SettingError
 
 GRID = worlds.grid_world()
@@ -17,11 +25,12 @@ GRID = worlds.grid_world()
 
 def test_constants() -> None:
     """S' = 4, A = 2, H = 100, m = 5, delta = 0.1, n = 10, B = 18: L = 3 ln(120000)."""
-    visits = np.full((3, 2), 10)
-    L = log_term(visits, 100, 5, 0.1)
+    L = log_term(3, 2, 100, 5, 0.1)
     assert pytest.approx(35.0857411) == L
-    assert spread(visits, L) == pytest.approx(7.0171482)
-    assert constant(visits, 100, 18.0, L) == pytest.approx(48340354.36)
+    spread, constant = np.zeros((2, 6))
+    write_factors(np.full(6, 10), L, 18.0, constant_factor(3, 100), spread, constant)
+    assert spread == pytest.approx(7.0171482)
+    assert constant == pytest.approx(48340354.36)
     assert blend(100, 18.0) == pytest.approx(0.0001125)
 
 
@@ -43,9 +52,9 @@ def test_intervals_end_at_the_goal_or_the_horizon() -> None:
 
 def test_the_last_steps_differ() -> None:
     """With little time left the goal is out of reach and other actions win: the policy depends on the step."""
-    run = learn(ULCVI.from_world(GRID, episodes=300, scale=1e-11), GRID, 300, seed=2, keep_plans=True)
-    assert run.plans is not None
-    policy = run.plans[-1].policy
+    run = learn(ULCVI.from_world(GRID, episodes=300, scale=1e-11), GRID, 300, seed=2)
+    assert isinstance(run.agent, ULCVI)
+    policy = np.asarray(run.agent.current_plan().policy)
     assert policy.shape == (horizon(6.0365, 300), GRID.states)
     assert (policy[:-60] == policy[0]).all()
     assert (policy != policy[0]).any()

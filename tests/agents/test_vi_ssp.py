@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from goalward import SSP, learn, worlds
-from goalward.acting.next_state import dynamics
-from goalward.agents import VISSP, StepAgent, Steps, Task
+from goalward.acting.rollout import ModelStage
+from goalward.agents import VISSP, Task
 from goalward.agents.optimistic.vi_ssp import C1, C2, iota
 
 GRID = worlds.grid_world()
@@ -36,47 +36,17 @@ def test_one_step_by_hand() -> None:
         assert agent.V.tolist() == [agent.Q[0, 0], 0.0]
 
 
-@pytest.mark.parametrize("world", [GRID, worlds.random_mdp(states=8, seed=5, rows="uniform")], ids=["grid", "random"])
-@pytest.mark.parametrize("settings", [{}, {"scale": 0.003}, {"scale": 0.003, "ties": "first"}])
-def test_compiled_and_plain_acting_have_the_same_bits(world: SSP, settings: dict[str, object]) -> None:
-    rng = np.random.default_rng(1)
-    luck, chances = rng.random((2, 3000))
-    results = []
-    for advance in (VISSP.advance, StepAgent.advance):
-        agent = VISSP(**settings)  # type: ignore[arg-type]
-        agent.begin(Task.of(world, 10**6), np.random.default_rng(0))
-        steps = Steps.empty(3000)
-        first = advance(agent, dynamics(world), world.initial_state, 30, luck[:1000], chances[:1000], steps)
-        assert first <= 1000
-        done = advance(agent, dynamics(world), world.initial_state, 10**6, luck[1000:], chances[1000:], steps)
-        assert done == 2000
-        results.append([agent.Q, agent.V, agent.B, agent.counts.to_dense(), first, *(c[:done] for c in steps)])
-    for compiled, plain in zip(*results, strict=True):
-        np.testing.assert_array_equal(compiled, plain)
-
-
 def test_values_never_fall_and_stay_below_the_bound() -> None:
     agent = VISSP(scale=0.002)
     agent.begin(Task.of(GRID, 10**6), np.random.default_rng(0))
-    rng = np.random.default_rng(2)
-    steps, earlier = Steps.empty(500), agent.Q.copy()
+    stage, plan, earlier = ModelStage(GRID, 2), agent.plan(0), agent.Q.copy()
     for _ in range(20):
-        agent.advance(dynamics(GRID), 0, 10**6, rng.random(500), rng.random(500), steps)
+        stage.follow(plan, 10**6, 500)
         assert (earlier <= agent.Q).all()
         assert agent.Q.max() <= agent.B[0]
         earlier = agent.Q.copy()
     assert agent.B[0] >= 4.0
     assert agent.notes()["B"] == agent.B[0]
-
-
-def test_several_steps_at_once_are_learnt_one_by_one() -> None:
-    run = learn(VISSP(scale=0.01), GRID, 40, seed=3, keep_steps=True)
-    assert run.trajectory is not None
-    agent = VISSP(scale=0.01)
-    agent.begin(Task.of(GRID, 40), np.random.default_rng(0))
-    agent.observe(run.trajectory)
-    assert isinstance(run.agent, VISSP)
-    np.testing.assert_array_equal(agent.Q, run.agent.Q)
 
 
 def test_an_agent_read_from_a_file_has_room_for_all_its_successors() -> None:
@@ -89,5 +59,5 @@ def test_an_agent_read_from_a_file_has_room_for_all_its_successors() -> None:
     narrow = taken_up.counts.width
     taken_up.restore(run.agent.to_state())
     assert taken_up.counts.width > narrow
-    _, _, _, counts, _, mass, *_ = taken_up.learnt()
-    assert mass.shape == counts.shape
+    memory = taken_up.memory()
+    assert memory.mass.shape == memory.counts.shape

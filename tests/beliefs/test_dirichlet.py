@@ -9,7 +9,7 @@ import pytest
 from scipy import special, stats
 
 from goalward import SSP, Dirichlet, worlds
-from goalward.acting.task import Steps, Task
+from goalward.acting.contract import Steps, Task
 from goalward.beliefs import dirichlet
 from goalward.beliefs.base import FLOOR
 from goalward.beliefs.dirichlet import DirichletBelief, dirichlet_rows
@@ -29,7 +29,7 @@ def task(S: int, A: int) -> Task:
 def steps(*rows: tuple[int, int, int]) -> Steps:
     """Steps (state, action, next state) of unit cost."""
     states, actions, successors = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
-    return Steps(states, actions, np.ones(len(rows)), successors)
+    return Steps.in_table(states, actions, np.ones(len(rows)), successors, -1)
 
 
 def draws(belief: DirichletBelief, count: int, seed: int) -> np.ndarray:
@@ -145,7 +145,7 @@ def test_counting(known: bool) -> None:
     rows = rng.integers(0, 44, 5000)
     kernel = world.to_dense().reshape(44, 12)
     reached = np.array([rng.choice(12, p=kernel[row]) for row in rows])
-    seen = Steps(rows // 4, rows % 4, np.ones(5000), reached)
+    seen = Steps.in_table(rows // 4, rows % 4, np.ones(5000), reached, -1)
     for start in range(0, 5000, 700):
         belief.update(seen.part(start, start + 700))
     counts = np.zeros((44, 12))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goalward import SSP, FinitePrior, worlds
-from goalward.acting.task import Steps, Task
+from goalward.acting.contract import Steps, Task
 from goalward.errors import BeliefError, SettingError, ShapeError, UnreachableGoalError
 
 
@@ -28,7 +28,7 @@ MODELS = [FAIR, BOLD, SHY]
 
 def steps(rows: list[tuple[int, int]]) -> Steps:
     states, successors = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
-    return Steps(states, np.zeros(len(rows), dtype=np.int64), np.ones(len(rows)), successors)
+    return Steps.in_table(states, np.zeros(len(rows), dtype=np.int64), np.ones(len(rows)), successors, -1)
 
 
 @given(
@@ -68,7 +68,7 @@ def test_long_runs_do_not_underflow() -> None:
     states = rng.integers(0, 2, 100_000)
     reached = np.array([0, 1, 2])[(rng.random(100_000)[:, None] > np.cumsum(truth, axis=1)[states]).sum(axis=1)]
     belief = FinitePrior([FAIR, model([0.3, 0.2, 0.5], [0.5, 0.25, 0.25])]).belief(Task.of(FAIR, 1))
-    belief.update(Steps(states, np.zeros_like(states), np.ones(len(states)), reached))
+    belief.update(Steps.in_table(states, np.zeros_like(states), np.ones(len(states)), reached, -1))
     assert belief.weights[0] == pytest.approx(1.0)
     assert np.isfinite(belief.log_weights).all()
 

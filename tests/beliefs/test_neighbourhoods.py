@@ -14,7 +14,7 @@ from scipy.stats import chi2
 
 import goalward as gw
 from goalward import SSP, Neighbourhoods, worlds
-from goalward.acting.task import Steps, Task
+from goalward.acting.contract import Steps, Task
 from goalward.agents import PSRL
 from goalward.beliefs.neighbourhoods import LARGEST, NeighbourhoodsBelief, law_weights, laws, mean_size
 from goalward.errors import UnreachableGoalError
@@ -30,7 +30,9 @@ def made(dense: np.ndarray, costs: np.ndarray | None = None) -> NeighbourhoodsBe
     belief = Neighbourhoods().belief(Task(np.ones((S, A)) if costs is None else costs, 0, 1))
     rows = np.repeat(np.argwhere(dense >= 0), dense.ravel(), axis=0)
     rows = np.random.default_rng(0).permutation(rows)
-    belief.update(Steps(*(np.ascontiguousarray(rows[:, i]) for i in (0, 1)), np.ones(len(rows)), rows[:, 2].copy()))
+    belief.update(
+        Steps.in_table(*(np.ascontiguousarray(rows[:, i]) for i in (0, 1)), np.ones(len(rows)), rows[:, 2].copy(), -1)
+    )
     return belief
 
 
@@ -294,7 +296,9 @@ def test_giving_up_is_known() -> None:
 
 def test_giving_up_says_nothing_about_other_actions() -> None:
     task = Task.of(abyss(), 1)
-    steps = Steps(*(np.array(column) for column in ([0, 1, 1, 1], [0, 0, 1, 1], [1.0, 1.0, 10.0, 10.0], [1, 1, 0, 0])))
+    steps = Steps.in_table(
+        *(np.array(column) for column in ([0, 1, 1, 1], [0, 0, 1, 1], [1.0, 1.0, 10.0, 10.0], [1, 1, 0, 0])), -1
+    )
     one, other = Neighbourhoods().belief(task), Neighbourhoods().belief(task)
     one.update(steps)
     other.update(steps.part(0, 2))
@@ -309,7 +313,7 @@ def test_states_in_which_one_can_only_give_up() -> None:
     task = Task.of(abyss(), 1)
     belief = Neighbourhoods().belief(task)
     many = np.ones(10**6, dtype=np.int64)
-    belief.update(Steps(many, many - 1, np.ones(10**6), many))
+    belief.update(Steps.in_table(many, many - 1, np.ones(10**6), many, -1))
     assert len(structure(belief.sample(np.random.default_rng(0))).dead_ends) == 0
     costs = task.costs.copy()
     costs[1, 0] = np.inf

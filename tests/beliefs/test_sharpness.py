@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from goalward import SSP, Dirichlet, FinitePrior, Neighbourhoods, TiedDirichlet
-from goalward.acting.task import Steps, Task
+from goalward.acting.contract import Steps, Task
 from goalward.agents.posterior.expectile import Expectile
 from goalward.beliefs.base import Prior
 from goalward.errors import SettingError
@@ -19,7 +19,7 @@ def after(prior: Prior):
     """A belief that has seen state 0 lead to state 1 six times and to the goal, 2, three times."""
     belief = prior.belief(TASK)
     zeros = np.zeros(len(SEEN), dtype=np.int64)
-    belief.update(Steps(zeros, zeros, np.ones(len(SEEN)), np.array(SEEN)))
+    belief.update(Steps.in_table(zeros, zeros, np.ones(len(SEEN)), np.array(SEEN), -1))
     return belief
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from goalward import SSP, TiedDirichlet, agents, learn, worlds
-from goalward.acting.task import Steps, Task
+from goalward.acting.contract import Steps, Task
 from goalward.agents import PSRL
 from goalward.errors import BeliefError, SettingError, ShapeError, UnreachableGoalError
 
@@ -58,7 +58,7 @@ def observed(told: list[int], sets: dict[tuple[int, ...], int]) -> Steps:
     rows = [(0, int(OUTCOMES[0, 0, j])) for j, count in enumerate(told) for _ in range(count)]
     rows += [(1, 1)] * sets.get((0, 1), 0) + [(2, 3)] * sets.get((1, 2), 0)
     states, successors = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
-    return Steps(states, np.zeros_like(states), np.ones(len(rows)), successors)
+    return Steps.in_table(states, np.zeros_like(states), np.ones(len(rows)), successors, -1)
 
 
 def task() -> Task:
@@ -122,7 +122,7 @@ def test_small_concentrations_after_a_wall_step(concentration: float) -> None:
         == (2, pair // world.actions)
     )
     state, action = (np.array([index]) for index in divmod(pair, world.actions))
-    belief.update(Steps(state, action, np.ones(1), state))
+    belief.update(Steps.in_table(state, action, np.ones(1), state, -1))
     members = belief.masks[belief.cells[belief.indptr[pair]]]
     expected = (concentration + 0.5 * members) / (4.0 * concentration + 1.0)
     rng = np.random.default_rng(3)
@@ -142,7 +142,7 @@ def test_groups_are_apart() -> None:
     outcomes = np.array([[[0, 2]], [[1, 2]]])
     belief = TiedDirichlet(outcomes, groups=[[0], [1]], concentration=1.0).belief(Task(np.ones((2, 1)), 0, 1))
     zero = np.zeros(8, dtype=np.int64)
-    belief.update(Steps(zero, zero, np.ones(8), zero))
+    belief.update(Steps.in_table(zero, zero, np.ones(8), zero, -1))
     np.testing.assert_allclose(belief.marginals(0, 0).mean, [0.9, 0.1], rtol=1e-12)
     np.testing.assert_allclose(belief.marginals(1, 0).mean, [0.5, 0.5], rtol=1e-12)
 
@@ -194,11 +194,13 @@ def test_giving_up_is_known() -> None:
     )
     fresh = belief.marginals(5, 0).mean
     many = np.full(1000, 5)
-    belief.update(Steps(many, np.full(1000, known.give_up), np.full(1000, 20.0), np.zeros(1000, dtype=np.int64)))
+    belief.update(
+        Steps.in_table(many, np.full(1000, known.give_up), np.full(1000, 20.0), np.zeros(1000, dtype=np.int64), -1)
+    )
     np.testing.assert_array_equal(belief.marginals(5, 0).mean, fresh)
     for model in (belief.mean(), belief.sample(np.random.default_rng(1))):
         np.testing.assert_allclose(model.to_dense()[:, 4], known.to_dense()[:, 4], rtol=1e-12)
-    assert not learn(PSRL(prior), world, 20, seed=1, give_up_cost=20.0, max_steps=20_000).truncated
+    assert not learn(PSRL(prior), world.with_give_up(20.0), 20, seed=1, max_steps=20_000).truncated
 
 
 def test_every_cell_teaches_every_other() -> None:
@@ -237,7 +239,7 @@ def test_bad_input() -> None:
     belief = TiedDirichlet(OUTCOMES).belief(task())
     one = np.ones(1, dtype=np.int64)
     with pytest.raises(BeliefError, match=r"\(state 1, action 0\) led to state 0.* widen the support: give"):
-        belief.update(Steps(one, one - 1, np.ones(1), one - 1))
+        belief.update(Steps.in_table(one, one - 1, np.ones(1), one - 1, -1))
 
 
 def test_state() -> None:

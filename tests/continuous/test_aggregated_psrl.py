@@ -24,7 +24,7 @@ def steps_of_cells(cells: int) -> GoalTask:
 
 def test_cells_are_equal_and_numbered_by_the_lattice_of_the_box() -> None:
     agent = AggregatedPSRL(cells=[18, 7])
-    task = worlds.make("mountain-car").told(1)
+    task = worlds.make("mountain-car").task(1)
     agent.begin(task, np.random.default_rng(0))
     points = np.array([[-1.2, -0.07], [-1.2, 0.07], [0.6, 0.07], [-1.05, -0.045], [-9.0, 9.0]])
     assert agent.cell_of(points).tolist() == [0, 6, 125, 8, 6]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from goalward import GoalTask, agents, learn, worlds
-from goalward.acting.rollout import Ended
+from goalward.acting.stop import Ended
 from goalward.agents import ContinuousPSRL
 from goalward.errors import GoalwardError, SettingError, StateError
 
@@ -91,7 +91,7 @@ def test_information_is_the_logarithm_of_the_determinant() -> None:
 def test_noise_becomes_points_of_the_same_mean_and_variance() -> None:
     agent = ContinuousPSRL(nodes=[201, 201])
     flat = GoalTask([0.0, 0.0], [1.0, 1.0], 1, lambda x, a, rng: x, lambda x: x[:, 0] > 0.9, start=[0.1, 0.1])
-    agent.begin(flat.told(1), np.random.default_rng(0))
+    agent.begin(flat.task(1), np.random.default_rng(0))
     dynamics = agent.belief.sample(np.random.default_rng(0))
     shifts = agent.shifts(dynamics._replace(noise=np.array([0.02, 0.05])))
     np.testing.assert_allclose(shifts.mean(axis=0), 0.0, atol=1e-15)

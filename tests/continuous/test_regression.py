@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from goalward.acting.contract import Steps
 from goalward.arrays import Floats
 from goalward.continuous import regression_kernels as kernels
-from goalward.continuous.box_task import BoxSteps, BoxTask, box_task
+from goalward.continuous.box_task import BoxTask, box_task
 from goalward.continuous.regression import SCALE, SHAPE, FourierRegression, evidence
 
 PERIODIC = [False, True]
@@ -25,12 +26,12 @@ def smooth(states: Floats, actions: Floats) -> Floats:
     return np.stack([0.05 * np.cos(states[:, 1]) * states[:, 0], turn], axis=1)
 
 
-def steps(count: int, noise: float = 0.0, seed: int = 0) -> BoxSteps:
+def steps(count: int, noise: float = 0.0, seed: int = 0) -> Steps:
     rng = np.random.default_rng(seed)
     states = rng.uniform([0.1, -np.pi], [1.8, np.pi], (count, 2))
     actions = rng.integers(0, 2, count)
     ends = task().folded(states + smooth(states, actions) + noise * rng.standard_normal((count, 2)))
-    return BoxSteps(states, actions, np.ones(count), ends, np.zeros(count, dtype=np.bool_))
+    return Steps(states, actions, np.ones(count), ends, np.zeros(count, dtype=np.bool_))
 
 
 def learnt(count: int = 60, noise: float = 0.01, features: int = 12) -> FourierRegression:
@@ -162,14 +163,14 @@ def test_it_does_not_matter_how_the_steps_are_cut() -> None:
     whole, cut = (FourierRegression(task(), 8, np.random.default_rng(15)) for _ in range(2))
     whole.update(data)
     for i in range(18):
-        cut.update(BoxSteps(*(column[i : i + 1] for column in data)))
+        cut.update(Steps(*(column[i : i + 1] for column in data)))
     np.testing.assert_array_equal(whole.gram, cut.gram)
     np.testing.assert_array_equal(whole.moments, cut.moments)
 
 
 def test_a_step_that_a_wall_stopped_is_not_learnt() -> None:
     belief = FourierRegression(task(), 8, np.random.default_rng(16))
-    hit = BoxSteps(
+    hit = Steps(
         np.array([[0.1, 0.0], [0.0, 0.0], [0.0, 0.0]]), np.array([0, 0, 0]), np.ones(3),
         np.array([[0.0, 0.0], [0.0, 0.1], [0.1, 0.1]]), np.zeros(3, dtype=np.bool_),
     )  # fmt: skip

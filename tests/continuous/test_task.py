@@ -25,18 +25,18 @@ def line(**changes: Any) -> GoalTask:
 
 
 def test_a_play_ends_in_the_goal_and_starts_again() -> None:
-    play = line().begin(0)
+    play = line().simulator(0)
     moves = [play.step(1) for _ in range(5)]
     assert [move.reached for move in moves] == [False, False, False, False, True]
-    assert moves[-1].state == pytest.approx([1.0])
+    assert moves[-1].next_state == pytest.approx([1.0])
     assert play.state == pytest.approx([0.5])
 
 
 def test_starts_in_the_goal_are_drawn_again() -> None:
     task = line(start=lambda rng: [rng.uniform(0.0, 1.0)])
-    assert all(task.begin(seed).state[0] < 0.95 for seed in range(100))
+    assert all(task.simulator(seed).state[0] < 0.95 for seed in range(100))
     with pytest.raises(StateError, match="1000 starts in a row lie in the goal set"):
-        line(start=[0.99]).begin(0)
+        line(start=[0.99]).simulator(0)
 
 
 def test_costs_are_known_for_all_actions() -> None:
@@ -73,7 +73,7 @@ def test_bad_input(changes: dict[str, Any], error: type[GoalwardError], message:
 
 
 def test_a_state_that_is_not_a_number_is_refused_when_it_comes() -> None:
-    play = line(step=lambda x, a, rng: [np.nan]).begin(0)
+    play = line(step=lambda x, a, rng: [np.nan]).simulator(0)
     with pytest.raises(StateError, match="an observation that is not a number cannot be learnt from"):
         play.step(0)
 
@@ -84,25 +84,25 @@ def test_a_state_that_is_not_a_number_is_refused_when_it_comes() -> None:
 def test_known_environments_need_no_arguments(name: str, dimensions: int, actions: int) -> None:
     task = GoalTask.from_gymnasium(gymnasium.make(name, max_episode_steps=None))
     assert (task.dimensions, task.actions) == (dimensions, actions)
-    play = task.begin(3)
+    play = task.simulator(3)
     for _ in range(20):
-        assert not play.step(0).cut
+        assert not play.step(0).truncated
     assert not task.known.goal(play.state[np.newaxis])[0]
 
 
 def test_states_of_an_environment_are_those_of_its_simulator() -> None:
     """Observations are rounded to single precision, and angles come as cosines and sines."""
     environment = gymnasium.make("Acrobot-v1", max_episode_steps=None)
-    play = GoalTask.from_gymnasium(environment).begin(4)
+    play = GoalTask.from_gymnasium(environment).simulator(4)
     for action in (0, 2, 2, 0, 1, 2):
         moved = play.step(action)
-        np.testing.assert_allclose(moved.state, environment.unwrapped.state, atol=1e-6)
+        np.testing.assert_allclose(moved.next_state, environment.unwrapped.state, atol=1e-6)
 
 
 def test_a_step_limit_cuts_episodes_off() -> None:
-    play = GoalTask.from_gymnasium(gymnasium.make("MountainCar-v0", max_episode_steps=4)).begin(0)
+    play = GoalTask.from_gymnasium(gymnasium.make("MountainCar-v0", max_episode_steps=4)).simulator(0)
     moves = [play.step(1) for _ in range(4)]
-    assert [move.cut for move in moves] == [False, False, False, True]
+    assert [move.truncated for move in moves] == [False, False, False, True]
     assert not moves[-1].reached
     assert play.state[1] == 0.0
 
@@ -129,12 +129,12 @@ def flag(points: Any) -> Any:
 
 
 def test_an_environment_of_the_user() -> None:
-    play = GoalTask.from_gymnasium(Line(), goal=flag, cost=1.0).begin(0)
+    play = GoalTask.from_gymnasium(Line(), goal=flag, cost=1.0).simulator(0)
     assert [play.step(1).reached for _ in range(5)] == [False] * 4 + [True]
 
 
 def test_an_episode_that_ends_outside_the_goal_is_refused() -> None:
-    play = GoalTask.from_gymnasium(Line(end=0.55), goal=flag, cost=1.0).begin(0)
+    play = GoalTask.from_gymnasium(Line(end=0.55), goal=flag, cost=1.0).simulator(0)
     with pytest.raises(StateError, match=r"the environment ended an episode in .*, which is not in the goal set"):
         play.step(1)
 

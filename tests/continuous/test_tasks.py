@@ -69,9 +69,9 @@ def test_plays_stay_in_the_box_and_repeat(id: str) -> None:
     task = worlds.make(id)
     assert isinstance(task, GoalTask)
     assert task.known.origin == {"id": id, "settings": worlds.find(id).complete({})}
-    plays = [task.begin(stream) for stream in (5, 5, 6)]
+    plays = [task.simulator(stream) for stream in (5, 5, 6)]
     actions = np.random.default_rng(3).integers(0, task.actions, 200)
-    paths = [np.array([play.step(int(action)).state for action in actions]) for play in plays]
+    paths = [np.array([play.step(int(action)).next_state for action in actions]) for play in plays]
     np.testing.assert_array_equal(paths[0], paths[1])
     assert not np.array_equal(paths[0], paths[2])
     assert (paths[0] >= task.known.low).all()
@@ -80,12 +80,12 @@ def test_plays_stay_in_the_box_and_repeat(id: str) -> None:
 
 def test_nothing_crosses_the_wall() -> None:
     """Below its upper end; above it the field is open."""
-    play = navigation().begin(0)
+    play = navigation().simulator(0)
     rng = np.random.default_rng(4)
     crossings = 0
     for _ in range(20_000):
         before = play.state
-        after = play.step(int(rng.integers(4))).state
+        after = play.step(int(rng.integers(4))).next_state
         if (before[0] - 4.0) * (after[0] - 4.0) < 0.0:
             crossings += 1
             assert max(before[1], after[1]) > 6.0 - 1e-9
@@ -94,10 +94,10 @@ def test_nothing_crosses_the_wall() -> None:
 
 def test_the_wind_blows_down_where_it_is_said_to() -> None:
     task = navigation(gusts=0.0)
-    play = task.begin(0)
+    play = task.simulator(0)
     for x, expected in ((2.0, 0.0), (5.0, -0.25), (6.0, -0.1875), (8.0, 0.0)):
         play.state = np.array([x, 8.0])
-        assert play.step(0).state == pytest.approx([x + 0.5, 8.0 + expected])
+        assert play.step(0).next_state == pytest.approx([x + 0.5, 8.0 + expected])
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from gymnasium import spaces
 from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
 import goalward as gw
-from goalward.acting import stepping as stepwise
 from goalward.agents import PSRL, Task
+from goalward.environments.environment import PATIENCE
 from goalward.errors import CostError, EndlessRunError, SettingError, StateError, UnknownNameError, UnreachableGoalError
 
 
@@ -99,7 +99,7 @@ class TestFrozenLake:
         env = Counted(is_slippery=False)
         task = Task(np.ones((16, 4)), 0, 1) if told else None
         rules: dict[str, Any] = {"goal": 1.0, "cost": "penalty", "give_up_cost": 10.0}
-        run = gw.learn(PSRL(), env, 60, seed=2, task=task, keep_steps=True, **rules)
+        run = gw.learn(PSRL(), gw.Environment(env, task=task, **rules), 60, seed=2, keep_steps=True)
         assert run.reached.all()
         assert env.goals == 60
         assert env.holes > 0
@@ -119,14 +119,14 @@ class TestFrozenLake:
         its expectation but for a chance of 1e-4; what is left to learn costs a few percent.
         """
         env = gymnasium.make("FrozenLake-v1").unwrapped
-        run = gw.learn(PSRL(), env, 900, seed=0, give_up_cost=10.0)
+        run = gw.learn(PSRL(), gw.Environment(env, give_up_cost=10.0), 900, seed=0)
         best = gw.solve(gw.from_gymnasium(env).with_give_up(10.0)).values[0]
         assert best == pytest.approx(58.5)
         assert abs(run.costs[-400:].mean() - best) < 16.0
 
     def test_a_time_limit_is_no_goal(self) -> None:
         env = gymnasium.make("FrozenLake-v1", is_slippery=False, max_episode_steps=4)
-        run = gw.learn(PSRL(), env, 30, seed=0, give_up_cost=5.0, max_steps=5000)
+        run = gw.learn(PSRL(), gw.Environment(env, give_up_cost=5.0), 30, seed=0, max_steps=5000)
         assert not run.reached.any()
         assert "the environment cut off" in run.truncation
 
@@ -151,7 +151,9 @@ class TestOtherTables:
 
     def test_taxi_with_restarts_anywhere(self) -> None:
         """Where giving up leads is not known beforehand, so agents may not be told."""
-        run = gw.learn(gw.agents.make("uniform"), gymnasium.make("Taxi-v4"), 3, give_up_cost=50.0, max_steps=300)
+        run = gw.learn(
+            gw.agents.make("uniform"), gw.Environment(gymnasium.make("Taxi-v4"), give_up_cost=50.0), 3, max_steps=300
+        )
         assert run.agent.task.give_up is None
         assert run.agent.task.costs.shape == (501, 7)
 
@@ -202,26 +204,26 @@ class TestWrappers:
 
     def test_rewards(self) -> None:
         env = Charge(gymnasium.make("CliffWalking-v1"))
-        run = gw.learn(PSRL(), env, 250, goal="terminated", task=Task(cliff_costs(30.0), 36, 1))
+        run = gw.learn(PSRL(), gw.Environment(env, goal="terminated", task=Task(cliff_costs(30.0), 36, 1)), 250)
         # Up, up, eleven steps along row 1, down, down: 30 + 1 + 11 + 30 + 1.
         assert np.median(run.costs[-50:]) == 73.0
-        with pytest.raises(CostError, match=r"the agent was told 1, .* the wrapper Charge .*; pass task=Task"):
-            gw.learn(PSRL(), env, 10, goal="terminated")
+        with pytest.raises(CostError, match=r"the agent was told 1, .* the wrapper Charge .*task=Task"):
+            gw.learn(PSRL(), gw.Environment(env, goal="terminated"), 10)
 
     def test_observations_of_the_cliff(self) -> None:
         env = Cells(gymnasium.make("CliffWalking-v1"), 12)
         with pytest.raises(CostError, match="the wrapper Cells"):
             gw.learn(PSRL(), env, 250)
-        run = gw.learn(PSRL(), env, 250, task=Task(cliff_costs(1.0), 36, 1), keep_steps=True)
+        run = gw.learn(PSRL(), gw.Environment(env, task=Task(cliff_costs(1.0), 36, 1)), 250, keep_steps=True)
         assert run.trajectory.states[0] == 36
         assert np.median(run.costs[-50:]) == 13.0
-        counted = gw.learn(PSRL(), env, 5, cost=1.0)
+        counted = gw.learn(PSRL(), gw.Environment(env, cost=1.0), 5)
         assert counted.agent.task.initial_state == 36
 
     @pytest.mark.parametrize("kind", [np.array, tuple])
     def test_observations_of_the_lake(self, kind: Any) -> None:
         env = Cells(gymnasium.make("FrozenLake-v1", is_slippery=False), 4, kind)
-        run = gw.learn(PSRL(), env, 150, seed=2, give_up_cost=10.0)
+        run = gw.learn(PSRL(), gw.Environment(env, give_up_cost=10.0), 150, seed=2)
         assert run.reached.all()
         assert np.median(run.costs[-20:]) == 6.0
 
@@ -229,14 +231,14 @@ class TestWrappers:
         """The lake counted backwards: the goal is state 0."""
         lake = gymnasium.make("FrozenLake-v1", is_slippery=False)
         env = gymnasium.wrappers.TransformObservation(lake, lambda state: 15 - state, lake.observation_space)
-        run = gw.learn(PSRL(), env, 150, seed=2, give_up_cost=10.0, keep_steps=True)
+        run = gw.learn(PSRL(), gw.Environment(env, give_up_cost=10.0), 150, seed=2, keep_steps=True)
         assert run.trajectory.states[0] == 15
         assert run.reached.all()
         assert np.median(run.costs[-20:]) == 6.0
 
     def test_actions(self) -> None:
         env = ThreeMoves(gymnasium.make("FrozenLake-v1", is_slippery=False))
-        run = gw.learn(PSRL(), env, 150, seed=2, give_up_cost=10.0)
+        run = gw.learn(PSRL(), gw.Environment(env, give_up_cost=10.0), 150, seed=2)
         assert run.agent.task.actions == 4  # three moves, and giving up
         assert np.median(run.costs[-20:]) == 6.0
 
@@ -251,14 +253,16 @@ class TestWrappers:
         env = Fall(gymnasium.make("CliffWalking-v1"))
         with pytest.raises(SettingError, match=r"which endings of CliffWalking-v1 are the goal"):
             gw.learn(PSRL(), env, 10)
-        run = gw.learn(PSRL(), env, 250, goal=lambda outcome: outcome.next_state == 47, give_up_cost=20.0)
+        run = gw.learn(
+            PSRL(), gw.Environment(env, goal=lambda outcome: outcome.next_state == 47, give_up_cost=20.0), 250
+        )
         assert np.median(run.costs[-50:]) == 13.0
 
     def test_the_model_below_a_wrapper_is_not_that_of_the_steps(self) -> None:
         env = gymnasium.make("goalward/GridWorld-v0", rows=2)
         assert gw.learn(PSRL(), env, 5).has_model
         dear = gymnasium.wrappers.TransformReward(env, lambda reward: 3.0 * reward)
-        run = gw.learn(PSRL(), dear, 5, task=Task(np.full((8, 4), 3.0), 0, 1))
+        run = gw.learn(PSRL(), gw.Environment(dear, task=Task(np.full((8, 4), 3.0), 0, 1)), 5)
         assert not run.has_model
         assert run.costs.tolist() == (3.0 * run.steps).tolist()
 
@@ -277,7 +281,7 @@ class TestGoals:
 
     @pytest.mark.parametrize("rule", ["terminated", lambda outcome: outcome.info["is_success"]])
     def test_named_and_by_a_function(self, rule: Any) -> None:
-        run = gw.learn(PSRL(), Walk(), 40, goal=rule)
+        run = gw.learn(PSRL(), gw.Environment(Walk(), goal=rule), 40)
         assert run.reached.all()
         assert run.costs[-5:].tolist() == [3.0] * 5
 
@@ -289,60 +293,59 @@ class TestGoals:
                 state, _, terminated, truncated, info = super().step(action)
                 return state, 1.0 if info["is_success"] else 0.0, terminated and not info["is_success"], truncated, info
 
-        run = gw.learn(PSRL(), Gain(cliff=True), 40, goal=1.0, give_up_cost=4.0)
+        run = gw.learn(PSRL(), gw.Environment(Gain(cliff=True), goal=1.0, give_up_cost=4.0), 40)
         assert run.reached.all()
         assert run.costs[-5:].tolist() == [3.0] * 5
         with pytest.raises(
             EndlessRunError, match=r"Gain ended an episode away from the goal: action 0 in state 0.*give"
         ):
-            gw.learn(gw.agents.make("uniform"), Gain(cliff=True), 40, goal=1.0)
+            gw.learn(gw.agents.make("uniform"), gw.Environment(Gain(cliff=True), goal=1.0), 40)
 
     def test_it_must_be_said(self) -> None:
         with pytest.raises(SettingError, match="which endings of Walk are the goal"):
             gw.learn(PSRL(), Walk(), 3)
         with pytest.raises(UnknownNameError, match="no rule for goals is called 'goal'"):
-            gw.learn(PSRL(), Walk(), 3, goal="goal")
+            gw.learn(PSRL(), gw.Environment(Walk(), goal="goal"), 3)
 
     def test_an_environment_that_never_reaches_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("goalward.learning.learn.PATIENCE", 20_000)
+        monkeypatch.setattr("goalward.environments.environment.PATIENCE", 20_000)
         never = lambda outcome: False  # noqa: E731
         env = Walk(cliff=False)
         env.step = lambda action: (0, -1.0, False, False, {})  # type: ignore[method-assign]
-        with pytest.raises(EndlessRunError, match=r"Walk has not reached the goal in .* steps; .* pass another rule"):
-            gw.learn(gw.agents.make("uniform"), env, 3, goal=never)
+        with pytest.raises(EndlessRunError, match=r"Walk has not reached the goal in .* steps; .* another rule"):
+            gw.learn(gw.agents.make("uniform"), gw.Environment(env, goal=never), 3)
         limited = gymnasium.wrappers.TimeLimit(env, 100)
         with pytest.raises(EndlessRunError, match=r"Walk has not reached the goal in"):
-            gw.learn(gw.agents.make("uniform"), limited, 1_000, goal=never)
-        assert gw.learn(gw.agents.make("uniform"), limited, 100, goal=never).steps.tolist() == [100] * 100
-        run = gw.learn(gw.agents.make("uniform"), env, 3, goal=never, max_steps=30_000)
+            gw.learn(gw.agents.make("uniform"), gw.Environment(limited, goal=never), 1_000)
+        assert (
+            gw.learn(gw.agents.make("uniform"), gw.Environment(limited, goal=never), 100).steps.tolist() == [100] * 100
+        )
+        run = gw.learn(gw.agents.make("uniform"), gw.Environment(env, goal=never), 3, max_steps=30_000)
         assert run.truncation == "max_steps ended the run"
-        assert stepwise.PATIENCE == 1_000_000
+        assert PATIENCE == 1_000_000
 
 
 class TestCosts:
     """What is paid is what the agent was told, and never negative."""
 
     def test_told_and_paid(self) -> None:
-        assert gw.learn(PSRL(), Walk(reward=0.0), 20, goal="terminated").costs[-1] == 3.0
-        assert gw.learn(PSRL(), Walk(reward=-7.0), 20, goal="terminated", cost=2.0).costs[-1] == 6.0
+        assert gw.learn(PSRL(), gw.Environment(Walk(reward=0.0), goal="terminated"), 20).costs[-1] == 3.0
+        assert gw.learn(PSRL(), gw.Environment(Walk(reward=-7.0), goal="terminated", cost=2.0), 20).costs[-1] == 6.0
         told = Task(np.full((4, 2), 7.0), 0, 1)
-        assert gw.learn(PSRL(), Walk(reward=-7.0), 20, goal="terminated", task=told).costs[-1] == 21.0
+        assert gw.learn(PSRL(), gw.Environment(Walk(reward=-7.0), goal="terminated", task=told), 20).costs[-1] == 21.0
 
     def test_another_cost_than_was_told(self) -> None:
-        with pytest.raises(CostError, match=r"action \d in state 0 cost 7, and the agent was told 1; pass task="):
-            gw.learn(PSRL(), Walk(reward=-7.0), 20, goal="terminated")
+        with pytest.raises(
+            CostError,
+            match=r"action \d in state 0 cost 7, and the agent was told 1; .*task=",
+        ):
+            gw.learn(PSRL(), gw.Environment(Walk(reward=-7.0), goal="terminated"), 20)
         with pytest.raises(
             CostError, match=r"gave the reward 2\.0, a cost of -2; costs must be finite and not negative"
         ):
-            gw.learn(PSRL(), Walk(reward=2.0), 20, goal="terminated", cost="reward")
+            gw.learn(PSRL(), gw.Environment(Walk(reward=2.0), goal="terminated", cost="reward"), 20)
         with pytest.raises(CostError, match="gave the reward nan"):
-            gw.learn(PSRL(), Walk(reward=np.nan), 20, goal="terminated")
-
-    def test_models_know_their_own(self) -> None:
-        with pytest.raises(SettingError, match="goal says what the steps of an environment mean; a model knows"):
-            gw.learn(PSRL(), gw.worlds.grid_world(), 3, goal="terminated")
-        with pytest.raises(SettingError, match="cost says what the steps"):
-            gw.learn(PSRL(), gw.worlds.grid_world(), 3, cost=1.0)
+            gw.learn(PSRL(), gw.Environment(Walk(reward=np.nan), goal="terminated"), 20)
 
 
 class Room(gymnasium.Env):
@@ -394,10 +397,10 @@ class TestSpaces:
     @pytest.mark.parametrize("kind", ROOMS)
     def test_numbers_of_structured_observations(self, kind: str) -> None:
         space, number = ROOMS[kind]
-        run = gw.learn(PSRL(), Room(space), 3, goal="terminated", keep_steps=True)
+        run = gw.learn(PSRL(), gw.Environment(Room(space), goal="terminated"), 3, keep_steps=True)
         assert run.agent.task.initial_state == 0
         row = column = 0
-        for state, action, _, successor in zip(*(array.tolist() for array in run.trajectory), strict=True):
+        for state, action, _, successor, _ in zip(*(array.tolist() for array in run.trajectory), strict=True):
             assert state == number(row, column)
             down, right = [(-1, 0), (1, 0), (0, -1), (0, 1)][action]
             row, column = min(max(row + down, 0), 4), min(max(column + right, 0), 4)
@@ -409,13 +412,13 @@ class TestSpaces:
     @pytest.mark.parametrize("kind", ["multi-discrete", "dict"])
     def test_a_resumed_agent_knows_the_states_again(self, kind: str, saved: bool, tmp_path: Any) -> None:
         space, _ = ROOMS[kind]
-        run = gw.learn(PSRL(), Room(space), 200, seed=1, goal="terminated")
+        run = gw.learn(PSRL(), gw.Environment(Room(space), goal="terminated"), 200, seed=1)
         agent = run.agent
         if saved:
             gw.agents.save(agent, tmp_path / "agent.npz")
             agent = gw.agents.load(tmp_path / "agent.npz")
         assert run.costs[-10:].mean() < 12.0
-        again = gw.learn(agent, Room(space), 20, seed=2, goal="terminated", resume=True)
+        again = gw.learn(agent, gw.Environment(Room(space), goal="terminated"), 20, seed=2, resume=True)
         assert again.costs.mean() < 12.0
 
     @pytest.mark.parametrize(
@@ -446,10 +449,10 @@ class TestSpaces:
         env = Walk(space, first=first)
         env.step = lambda action: (observed, -1.0, False, False, {})  # type: ignore[method-assign]
         with pytest.raises(StateError, match=r"Walk returned the observation .* must be in its observation space"):
-            gw.learn(PSRL(), env, 3, goal="terminated")
+            gw.learn(PSRL(), gw.Environment(env, goal="terminated"), 3)
 
     def test_numbers_that_start_elsewhere(self) -> None:
-        run = gw.learn(PSRL(), Walk(first=10), 30, goal="terminated", keep_steps=True)
+        run = gw.learn(PSRL(), gw.Environment(Walk(first=10), goal="terminated"), 30, keep_steps=True)
         assert run.costs[-1] == 3.0
         assert set(run.trajectory.states.tolist()) == {0, 1, 2}
 
@@ -469,16 +472,16 @@ class TestSpaces:
     )
     def test_other_shapes_are_refused(self, env: Any, message: str) -> None:
         with pytest.raises(SettingError, match=message):
-            gw.learn(PSRL(), env, 3, goal="terminated")
+            gw.learn(PSRL(), gw.Environment(env, goal="terminated"), 3)
 
     def test_continuous_actions(self) -> None:
         env = gw.Discretize(gymnasium.make("MountainCarContinuous-v0"), bins=4)
         with pytest.raises(SettingError, match=r"actions of MountainCarContinuous-v0 are Box.* must be Discrete"):
-            gw.learn(PSRL(), env, 3, goal="terminated")
+            gw.learn(PSRL(), gw.Environment(env, goal="terminated"), 3)
 
     def test_a_task_of_another_size(self) -> None:
         with pytest.raises(SettingError, match="the task has 3 actions, the environment 2"):
-            gw.learn(PSRL(), Walk(), 3, goal="terminated", task=Task(np.ones((4, 3)), 0, 1))
+            gw.learn(PSRL(), gw.Environment(Walk(), goal="terminated", task=Task(np.ones((4, 3)), 0, 1)), 3)
 
 
 class TestSteps:
@@ -500,7 +503,7 @@ class TestSteps:
         env = Walk()
         env.reset = reset  # type: ignore[method-assign]
         with pytest.raises(SettingError, match=r"Walk\.reset .*reset\(seed=\.\.\.\) must return \(observation, info\)"):
-            gw.learn(PSRL(), env, 3, goal="terminated", task=told)
+            gw.learn(PSRL(), gw.Environment(env, goal="terminated", task=told), 3)
 
     @pytest.mark.parametrize("result", [(1, -1.0, False, {}), (1, -1.0), None, 1])
     def test_a_step_in_the_old_manner(self, result: Any) -> None:
@@ -509,18 +512,18 @@ class TestSteps:
         with pytest.raises(
             SettingError, match=r"Walk\.step returned .*\(observation, reward, terminated, truncated, info"
         ):
-            gw.learn(PSRL(), env, 3, goal="terminated")
+            gw.learn(PSRL(), gw.Environment(env, goal="terminated"), 3)
 
     @pytest.mark.parametrize("reward", [None, "much", [1.0, 2.0]])
     @pytest.mark.parametrize("goal", ["terminated", 1.0])
     def test_a_reward_that_is_no_number(self, reward: Any, goal: Any) -> None:
         env = Walk(reward=reward)
         with pytest.raises(CostError, match=r"action \d in state 0 gave the reward .*; it must be a number"):
-            gw.learn(PSRL(), env, 3, goal=goal, give_up_cost=1.0)
+            gw.learn(PSRL(), gw.Environment(env, goal=goal, give_up_cost=1.0), 3)
 
     def test_a_reward_that_nobody_reads(self) -> None:
         env = Walk(reward=None)  # type: ignore[arg-type]
-        assert gw.learn(PSRL(), env, 30, goal="terminated", cost=1.0).costs[-1] == 3.0
+        assert gw.learn(PSRL(), gw.Environment(env, goal="terminated", cost=1.0), 30).costs[-1] == 3.0
 
     @pytest.mark.parametrize("error", [ValueError, TypeError, KeyError, IndexError])
     @pytest.mark.parametrize("method", ["reset", "step"])
@@ -531,7 +534,7 @@ class TestSteps:
         env = Walk()
         setattr(env, method, broken)
         with pytest.raises(error, match="the sensor is off") as raised:
-            gw.learn(PSRL(), env, 3, goal="terminated", task=Task(np.ones((4, 2)), 0, 1))
+            gw.learn(PSRL(), gw.Environment(env, goal="terminated", task=Task(np.ones((4, 2)), 0, 1)), 3)
         assert raised.type is error
 
 
@@ -539,7 +542,7 @@ class TestRun:
     """What the run says."""
 
     def test_there_is_no_regret(self) -> None:
-        run = gw.learn(PSRL(), Walk(), 5, goal="terminated")
+        run = gw.learn(PSRL(), gw.Environment(Walk(), goal="terminated"), 5)
         assert not run.has_model
         assert "optimum unknown" in repr(run)
         with pytest.raises(SettingError, match="there is no regret without the true model"):
@@ -555,7 +558,9 @@ class TestRun:
     @pytest.mark.parametrize("agent", ["psrl", "uc-ssp", "vi-ssp", "uniform"])
     def test_every_kind_of_agent(self, agent: str) -> None:
         run = gw.learn(
-            gw.agents.make(agent), Walk(cliff=True), 10, goal=lambda o: o.info["is_success"], give_up_cost=1.0
+            gw.agents.make(agent),
+            gw.Environment(Walk(cliff=True), goal=lambda o: o.info["is_success"], give_up_cost=1.0),
+            10,
         )
         assert run.reached.all()
 

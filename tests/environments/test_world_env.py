@@ -47,7 +47,7 @@ class TestEveryWorld:
 
 def test_names() -> None:
     assert "goalward/GridWorld-v0" in gymnasium.registry
-    assert "goalward/RandomMDP-v0" in gymnasium.registry
+    assert "goalward/RandomMDP-v1" in gymnasium.registry
     assert gymnasium.make("goalward/GridWorld-v0", rows=5).unwrapped.ssp == worlds.grid_world(rows=5)
     with pytest.raises(UnknownNameError, match="did you mean 'rows'"):
         gymnasium.make("goalward/GridWorld-v0", row=5)
@@ -105,7 +105,7 @@ class TestDeadEnds:
         env = gw.to_gymnasium(cliff())
         with pytest.raises(gw.errors.EndlessRunError, match="one can get to state pit"):
             gw.learn(gw.agents.PSRL(), env, 10)
-        run = gw.learn(gw.agents.PSRL(), env, 300, seed=1, give_up_cost=5.0)
+        run = gw.learn(gw.agents.PSRL(), gw.Environment(env, give_up_cost=5.0), 300, seed=1)
         assert run.reached.all()
         assert run.optimal_value == gw.solve(cliff().with_give_up(5.0)).values[0] == 3.0
 

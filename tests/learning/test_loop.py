@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from goalward import SSP, Dirichlet, agents, learn, worlds
-from goalward.acting.rollout import Ended
+from goalward import SSP, Dirichlet, Environment, agents, learn, worlds
+from goalward.acting.stop import Ended
 from goalward.agents import PSRL, Agent, EpisodePSRL, Plan, Steps, Task
 from goalward.errors import BeliefError, CostError, PolicyError, SettingError, StateError, UnreachableGoalError
 from sample_environments import Counter, Fickle, ModelEnvironment, chain
@@ -135,7 +135,7 @@ class TestEnvironments:
             return self.states[self.place], -0.5, self.place == 2, False, {}
 
     def test_learning_without_a_model(self) -> None:
-        run = learn(PSRL(), self.Bare(), 10, task=Task(np.full((2, 1), 0.5), 0, 10))
+        run = learn(PSRL(), Environment(self.Bare(), task=Task(np.full((2, 1), 0.5), 0, 10)), 10)
         assert run.costs.tolist() == [1.0] * 10
         with pytest.raises(SettingError, match="no regret without the true model"):
             _ = run.regret
@@ -147,14 +147,14 @@ class TestEnvironments:
         other = Task(np.ones((2, 2)), 0, 1)
         for agent in (PSRL(), agents.VISSP()):
             with pytest.raises(SettingError, match="the task has 2 states and 2 actions, the model 11 and 4"):
-                learn(agent, worlds.grid_world(), 1, task=other)
+                learn(agent, Environment(ModelEnvironment(worlds.grid_world()), task=other), 1)
 
     @pytest.mark.parametrize("cost", [np.nan, -np.inf, -1.0])
     def test_costs_of_a_task(self, cost: float) -> None:
         costs = np.ones((11, 4))
         costs[3, 2] = cost
         with pytest.raises(CostError, match=r"costs\[3, 2\] is"):
-            learn(PSRL(), worlds.grid_world(), 1, task=Task(costs, 0, 1))
+            learn(PSRL(), Environment(ModelEnvironment(worlds.grid_world()), task=Task(costs, 0, 1)), 1)
 
     @pytest.mark.parametrize("limits", [np.full((11, 4), np.inf), np.full((11, 4), 1.5), np.ones(11, dtype=np.int64)])
     def test_limits_of_visits(self, limits: np.ndarray) -> None:
@@ -184,12 +184,12 @@ class TestEnvironments:
         assert first.agent.lengths == again.agent.lengths != []  # type: ignore[attr-defined]
 
     def test_task_is_asked_for(self) -> None:
-        with pytest.raises(SettingError, match="carries no model; pass task"):
+        with pytest.raises(SettingError, match="carries no model; say what is known"):
             learn(PSRL(), self.Bare(), 10)
 
     def test_strange_state(self) -> None:
         with pytest.raises(StateError, match=r"returned the observation 7, .* 0\.\.1"):
-            learn(PSRL(), self.Bare((0, 7, 5)), 10, task=Task(np.ones((2, 1)), 0, 10))
+            learn(PSRL(), Environment(self.Bare((0, 7, 5)), task=Task(np.ones((2, 1)), 0, 10)), 10)
 
 
 class TestResume:
@@ -305,7 +305,5 @@ class Confused(Agent):
 
 
 def test_a_plan_that_is_none_is_named() -> None:
-    with pytest.raises(
-        PolicyError, match=r"plan of confused returned 0; it must return a Plan, such as Plan\(policy\)"
-    ):
+    with pytest.raises(PolicyError, match=r"the agent planned 0; plan\(\) must return a Plan, such as Plan\(policy\)"):
         learn(Confused(), worlds.grid_world(), 1)

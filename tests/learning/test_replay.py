@@ -7,7 +7,7 @@ import pytest
 
 import goalward as gw
 from goalward import agents
-from goalward.acting.rollout import Ended
+from goalward.acting.stop import Ended
 from goalward.agents.base import Agent, Plan
 from goalward.errors import SettingError
 from goalward.learning import replay as module

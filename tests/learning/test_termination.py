@@ -42,7 +42,7 @@ def test_only_advice_that_helps_is_given() -> None:
     world = worlds.make("grid-map", text="S.G\n.O.", success=1.0)
     with pytest.raises(EndlessRunError, match=r"--give-up-cost 20$"):
         learn(PSRL(), world, 10)
-    assert not learn(PSRL(), world, 10, give_up_cost=20.0).truncated
+    assert not learn(PSRL(), world.with_give_up(20.0), 10).truncated
 
 
 @pytest.mark.parametrize("agent", ["psrl", "opsrl", "expectile"])
@@ -52,7 +52,7 @@ def test_a_sample_without_a_sure_way_is_not_the_world(agent: str) -> None:
     dense = agents.make(agent, prior=gw.Dirichlet(0.1))
     with pytest.raises(UnreachableGoalError, match=r"the agent plans with .*give_up_cost=.*support=world"):
         learn(dense, world, 10, max_steps=1000)
-    assert learn(dense, world, 10, give_up_cost=20.0).reached.all()
+    assert learn(dense, world.with_give_up(20.0), 10).reached.all()
 
 
 def test_a_prior_that_knows_the_possible_transitions_draws_sure_ways() -> None:
@@ -101,7 +101,7 @@ def test_a_start_without_a_sure_way_says_what_helps() -> None:
 
 def test_giving_up_is_the_same_as_learning_in_the_model_with_it() -> None:
     world = pit()
-    run = learn(PSRL(), world, 200, seed=3, give_up_cost=20.0)
+    run = learn(PSRL(), world.with_give_up(20.0), 200, seed=3)
     other = learn(PSRL(), world.with_give_up(20.0), 200, seed=3)
     np.testing.assert_array_equal(run.costs, other.costs)
     assert run.optimal_value == optimum(world.with_give_up(20.0)).value == pytest.approx(2.0)
@@ -135,19 +135,19 @@ def test_every_agent_of_the_registry_learns_with_it() -> None:
         if name == "psrl-episode":  # it never ends where its policy does not reach the goal, as its docstring says
             continue
         agent = kind.from_world(world.with_give_up(1.0), episodes=30)
-        run = learn(agent, world, 30, give_up_cost=1.0, max_steps=200_000)
+        run = learn(agent, world.with_give_up(1.0), 30, max_steps=200_000)
         assert not run.truncated, name
         assert np.isfinite(run.regret[-1]), name
 
 
 def test_a_saved_agent_goes_on(tmp_path) -> None:
-    run = learn(PSRL(), pit(), 20, give_up_cost=5.0)
+    run = learn(PSRL(), pit().with_give_up(5.0), 20)
     save(run.agent, tmp_path / "agent.npz")
     again = load(tmp_path / "agent.npz")
     assert again.task.give_up == 2
-    assert not learn(again, pit(), 20, give_up_cost=5.0, resume=True).truncated
+    assert not learn(again, pit().with_give_up(5.0), 20, resume=True).truncated
     with pytest.raises(SettingError, match="has learnt in another world"):
-        learn(again, pit(), 20, give_up_cost=6.0, resume=True)
+        learn(again, pit().with_give_up(6.0), 20, resume=True)
 
 
 def test_arguments_that_changed_places_and_names_of_worlds() -> None:

@@ -223,7 +223,7 @@ def test_the_page_explains_its_words(visit, path):
 
 def test_giving_up_has_a_mark_and_an_explanation(tmp_path):
     pit = gw.worlds.make("grid-map", text="S.G\n.O.")
-    run = gw.learn(gw.agents.PSRL(), pit, 5, give_up_cost=5.0, keep_replay=True)
+    run = gw.learn(gw.agents.PSRL(), pit.with_give_up(5.0), 5, keep_replay=True)
     page = gw.watch(run)
     assert page.document["world"]["actionMarks"] == ["←", "→", "↑", "↓", "↺"]
     assert "<dt>↺ give up</dt>" in page.html

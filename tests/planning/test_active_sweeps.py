@@ -7,7 +7,7 @@ import pytest
 
 import goalward as gw
 from goalward import SSP, Dirichlet, worlds
-from goalward.acting.task import Task
+from goalward.acting.contract import Task
 from goalward.arrays import Floats
 from goalward.planning.active_sweeps import active_sweeps, full_sweep
 from goalward.planning.large_plans import Graph, Order

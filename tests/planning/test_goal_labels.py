@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from goalward import SSP, Dirichlet, worlds
-from goalward.acting.task import Task
+from goalward.acting.contract import Task
 from goalward.arrays import Floats, Int32s
 from goalward.planning.goal_labels import AWAY, find_predecessors, label_groups, label_states
 from goalward.ssp.graph import sure_states

@@ -9,7 +9,7 @@ import pytest
 
 import goalward as gw
 from goalward import SSP, Dirichlet, Neighbourhoods, TiedDirichlet, worlds
-from goalward.acting.task import Task
+from goalward.acting.contract import Task
 from goalward.planning import large_plans
 from goalward.planning.large_plans import LargePlanner
 from goalward.planning.replan import Replanner

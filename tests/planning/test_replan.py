@@ -7,7 +7,7 @@ import pytest
 
 import goalward as gw
 from goalward import SSP, Dirichlet, Neighbourhoods, worlds
-from goalward.acting.task import Task
+from goalward.acting.contract import Task
 from goalward.errors import PrecisionError
 from goalward.planning import replan
 from goalward.planning.replan import Replanner

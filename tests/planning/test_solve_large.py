@@ -9,7 +9,7 @@ from scipy.sparse import linalg
 
 import goalward as gw
 from goalward import SSP, Neighbourhoods, Solution, worlds
-from goalward.acting.task import Task
+from goalward.acting.contract import Task
 from oracles import Exact, linear_program
 from strategies import random_model
 

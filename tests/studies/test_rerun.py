@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from goalward import agents, learn, worlds
-from goalward.acting.rollout import Ended
+from goalward.acting.stop import Ended
 from goalward.agents import VISSP, Plan
 from goalward.errors import FileError, SettingError
 from goalward.figures import plot

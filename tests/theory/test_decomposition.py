@@ -7,7 +7,7 @@ import pytest
 from recorded import WORLDS, recorded
 
 from goalward import SSP, Dirichlet, FinitePrior, learn, worlds
-from goalward.acting.task import Task
+from goalward.acting.contract import Task
 from goalward.agents import PSRL, PosteriorMean, Uniform
 from goalward.errors import TheoryError
 from goalward.learning.run import Run

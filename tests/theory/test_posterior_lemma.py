@@ -7,7 +7,7 @@ import pytest
 
 import goalward as gw
 from goalward import Dirichlet, worlds
-from goalward.acting.task import Task
+from goalward.acting.contract import Task
 from goalward.agents import PSRL, PosteriorMean
 from goalward.beliefs.base import Prior
 from goalward.errors import SettingError, TheoryError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from goalward import SSP, worlds
-from goalward.acting.task import Task
+from goalward.acting.contract import Task
 from goalward.agents.posterior.psrl import cost_floor
 from goalward.errors import TheoryError
 from goalward.theory.regret_bounds import theorem_1, theorem_2, third_term_bound, world_bounds

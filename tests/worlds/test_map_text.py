@@ -112,7 +112,7 @@ def test_pits_are_dead_ends_in_which_nothing_can_be_done() -> None:
     assert found.never.tolist() == [2, 3]
     assert not world.available[2:4].any()
     assert gw.solve(world, goal_first=True).goal_probability[0] == pytest.approx(0.9375, abs=0.05)
-    assert not gw.learn(gw.agents.PSRL(), world, 20, give_up_cost=5.0).truncated
+    assert not gw.learn(gw.agents.PSRL(), world.with_give_up(5.0), 20).truncated
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from goalward.agents.base import NEVER, Agent, Learner, Plan, StepAgent, Steps, Task, register, registry
+from goalward.agents.base import (
+    NEVER,
+    Agent,
+    Learner,
+    OnlineAgent,
+    Plan,
+    Step,
+    Steps,
+    Task,
+    register,
+    registry,
+)
 
 if TYPE_CHECKING:
     # For type checkers and editors, which cannot follow the registry. Nothing breaks if a name is missing here.
@@ -34,8 +45,8 @@ if TYPE_CHECKING:
     from goalward.continuous.psrl import ContinuousPSRL as ContinuousPSRL
 
 __all__ = [
-    "NEVER", "Agent", "Learner", "Plan", "StepAgent", "Steps", "Task",
-    "find", "known", "load", "make", "register", "save",
+    "NEVER", "Agent", "Learner", "OnlineAgent", "Plan", "Step", "Steps", "Task",
+    "find", "known", "load", "make", "register", "registry", "save",
 ]  # fmt: skip
 
 find, known = registry.find, registry.known

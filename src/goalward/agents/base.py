@@ -1,17 +1,19 @@
-"""What an agent is.
+"""What agents share: settings, saving, and the two kinds of agents for tables.
 
-Every algorithm here computes a policy, follows it until something happens, and learns from what it saw. So an `Agent`
-is two methods in plain Python::
+`goalward.acting.contract` says what an agent is. An `Agent` for tables computes a policy, follows it until something
+happens, and learns from what it saw::
 
     plan(state) -> Plan        called when the previous plan has ended
-    observe(steps) -> None     what happened since: arrays in order, in pieces of bounded size, always before the
+    observe(steps) -> None     what happened since: arrays in order, in chunks of bounded size, always before the
                                next plan(); also called when the run ends
 
-and the loop in `goalward.learning` does the acting. Algorithms that change their mind at every step are the second
-shape, `StepAgent`: they choose one action at a time, and bring a compiled `advance` if that must be fast.
+An `OnlineAgent` learns at every step, and is its own policy::
 
-Both are a `Learner`. `begin(task, rng)` comes first and must leave it as if it had never learnt. Its settings are the
-fields of its dataclass. `learn` works on a copy, so a run never changes the object it is given. What it learns are its
+    act(state, draw) -> action
+    learn(step) -> flags
+
+Both start with `begin(task, rng)`, which must leave an agent as if it had never learnt. Its settings are the fields of
+its dataclass. `learn` works on a copy, so a run never changes the object it is given. What an agent learns are its
 other attributes: arrays, numbers, and objects that save themselves, such as beliefs and counts. These are saved;
 attributes with a leading underscore are caches and are not.
 """
@@ -20,26 +22,29 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from abc import ABCMeta, abstractmethod
+from abc import ABCMeta
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from goalward.acting.next_state import Dynamics, draw_successor
-from goalward.acting.plan import NEVER, Plan
-from goalward.acting.task import Steps, Task
-from goalward.arrays import Floats
+from goalward.acting import contract
+from goalward.acting.contract import NEVER, Plan, PlanT, Step, Steps, Task, TaskT
+from goalward.acting.rollout import TabularPolicy
+from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import LARGEST_NUMBER, Prior, restored_array, restored_number
 from goalward.beliefs.base import registry as priors
-from goalward.continuous.task import GoalTask
-from goalward.errors import PolicyError, SettingError
+from goalward.errors import SettingError, ShapeError
 from goalward.registry import MISSING, Registry, Schema, Setting
-from goalward.settings import plain
+from goalward.settings import checked_integer, plain
+from goalward.ssp.checks import checked_costs, checked_state
 from goalward.ssp.model import SSP
 
-__all__ = ["CAVEAT", "NEVER", "Agent", "Learner", "Plan", "StepAgent", "Steps", "Task", "register", "registry"]
+__all__ = [
+    "CAVEAT", "NEVER", "Agent", "Learner", "OnlineAgent", "Plan", "Step", "Steps", "Task", "register",
+    "registry",
+]  # fmt: skip
 
 CAVEAT = "caveat"
 """The note of a run that its tables and figures must show."""
@@ -66,8 +71,8 @@ class Constructor(ABCMeta):
         return super().__call__(*values, **settings)
 
 
-class Learner(metaclass=Constructor):
-    """An algorithm that learns to reach the goal: what `Agent` and `StepAgent` share.
+class Learner(contract.Agent[TaskT, PlanT], metaclass=Constructor):
+    """An agent with settings that can be saved.
 
     Subclasses are dataclasses whose fields are their settings. `needs` names the fields that describe the true model
     and that the algorithm must be told: some of ``B_star, T_star, D, c_min, episodes``.
@@ -80,8 +85,9 @@ class Learner(metaclass=Constructor):
     continuous: ClassVar[bool] = False
     """Whether it learns in goal tasks with continuous states, and not in models."""
 
-    task: Task
-    rng: np.random.Generator
+    known_costs: bool = True
+    """Whether it relies on the costs in its task."""
+
     given: Mapping[str, Any] = MappingProxyType({})
     """What `from_world` read off the true model."""
 
@@ -96,29 +102,16 @@ class Learner(metaclass=Constructor):
         """Whether it surely leaves loops that cost nothing, as algorithms that plan with positive costs do."""
         return False
 
-    def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Start from scratch on a task, and forget all that was learnt before."""
-        self.task, self.rng = task, rng
-
-    @abstractmethod
-    def observe(self, steps: Steps) -> None:
-        """Learn from what happened."""
-
-    def restart(self) -> None:
-        """Note that the next step starts an episode although the last one did not reach the goal.
-
-        Called when the environment cuts an episode off, and when a run is resumed.
-        """
-
     @classmethod
-    def check_world(cls, world: object) -> None:
-        """Raise SettingError if the algorithm cannot learn in a world of this kind."""
-        if isinstance(world, GoalTask) and not cls.continuous:
+    def check_world(cls, world: object, continuous: bool | None = None) -> None:
+        """Raise SettingError if the algorithm cannot learn in a world; that its states are continuous may be known."""
+        continuous = not isinstance(world, SSP) if continuous is None else continuous
+        if continuous and not cls.continuous:
             raise SettingError(
                 f"{cls.name} learns in models with finitely many states; in {world} use an agent for continuous"
                 " states, such as continuous-psrl"
             )
-        if cls.continuous and not isinstance(world, GoalTask):
+        if cls.continuous and not continuous:
             raise SettingError(
                 f"{cls.name} learns in goal tasks with continuous states, such as mountain-car; in a world with"
                 " finitely many states use another agent, such as psrl"
@@ -163,22 +156,35 @@ class Learner(metaclass=Constructor):
                 now.restore(value)
             elif only_grows and isinstance(now, np.ndarray):
                 # An estimate is at most what 2^53 steps cost.
-                largest_cost = float(self.task.costs[self.task.available].max(initial=1.0))
-                setattr(self, name, restored_array(name, value, now, LARGEST_NUMBER * largest_cost))
+                setattr(self, name, restored_array(name, value, now, LARGEST_NUMBER * self.largest_cost()))
             elif only_grows:
                 setattr(self, name, restored_number(name, value, now))
             else:
                 setattr(self, name, copy.copy(value))
 
+    def largest_cost(self) -> float:
+        """Return the largest cost of the task, for checks of what is restored."""
+        return 1.0
+
+    @staticmethod
+    def task_to_state(task: Any) -> dict[str, Any]:
+        """Return a task as plain data and arrays, for saving."""
+        raise NotImplementedError
+
+    @staticmethod
+    def task_from_state(state: dict[str, Any]) -> Any:
+        """Return the task of `task_to_state`, checked."""
+        raise NotImplementedError
+
     @classmethod
-    def from_world(cls, world: SSP | GoalTask, *, episodes: int, **settings: Any) -> Self:
+    def from_world(cls, world: Any, *, episodes: int, **settings: Any) -> Self:
         """Build an agent that is told what its algorithm must know of the true model; for benchmarks.
 
         What `settings` holds is not looked up. `given` holds what was looked up.
         """
         cls.check_world(world)
         names = [name for name in cls.needs if name not in settings]
-        given = {} if isinstance(world, GoalTask) else cls.look_up(world, episodes, names)
+        given = cls.look_up(world, episodes, names) if names else {}
         agent = cls(**given, **settings)
         agent.given = given
         return agent
@@ -212,7 +218,7 @@ class Learner(metaclass=Constructor):
         return cls.schema().complete(settings)
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any], world: SSP | GoalTask, episodes: int) -> Self:
+    def from_settings(cls, settings: Mapping[str, Any], world: Any, episodes: int) -> Self:
         """Build the agent of plain settings, as a study or a command line gives them; see `from_world`."""
         schema = cls.schema()
         schema.check_names(settings)
@@ -236,54 +242,62 @@ class Learner(metaclass=Constructor):
         }
 
 
-class Agent(Learner):
-    """An algorithm that follows plans."""
+class Agent(Learner[Task, Plan]):
+    """An agent for tables that follows plans."""
 
-    @abstractmethod
-    def plan(self, state: int) -> Plan:
-        """Return what to do from this state on."""
+    def largest_cost(self) -> float:
+        """Return the largest cost of the task."""
+        return float(self.task.costs[self.task.available].max(initial=1.0))
+
+    @staticmethod
+    def task_to_state(task: Task) -> dict[str, Any]:
+        """Return a task as plain data and arrays."""
+        return {name: getattr(task, name) for name in ("costs", "initial_state", "episodes", "give_up")}
+
+    @staticmethod
+    def task_from_state(state: dict[str, Any]) -> Task:
+        """Return the task of `task_to_state`, checked."""
+        costs = np.array(state["costs"], dtype=np.float64)
+        if costs.ndim != 2 or not costs.size:
+            raise ShapeError(f"costs has shape {costs.shape}; it must be states by actions")
+        costs = checked_costs(costs, costs != np.inf)
+        episodes = checked_integer("episodes", state["episodes"], 1, LARGEST_NUMBER)
+        give_up = state.get("give_up")
+        if give_up is not None and give_up != costs.shape[1] - 1:
+            raise ShapeError(f"give_up is {give_up!r}; it must be the last action, {costs.shape[1] - 1}, or nothing")
+        return Task(costs, checked_state(state["initial_state"], len(costs)), episodes, give_up)
 
 
-class StepAgent(Learner):
-    """An algorithm that changes its mind at every step.
+class OnlineAgent(Agent, TabularPolicy):
+    """An agent for tables that learns at every step: it is its own policy.
 
-    It chooses one action at a time (`choose`) and learns from every step at once (`observe`, steps of length one).
-    `advance` does both on a known world. Override it with a compiled kernel that draws its steps with
-    `goalward.acting.next_state.draw_successor` and decides exactly as `choose` does. It must choose available actions
-    only, because a row without successors cannot be drawn from. (`learn` refuses step agents in worlds with states in
-    which no action is available.)
+    Override `rollout` with a kernel that does what `act` and `learn` do, built from `has_room` and `take_step` of
+    `goalward.acting.rollout`, if acting must be fast. An algorithm that plans in epochs does so inside `act` when no
+    plan is in progress; its `learn` returns flags when an epoch ends.
     """
 
-    @abstractmethod
-    def choose(self, state: int, chance: float) -> int:
-        """Return the action to play; `chance` is a uniform number in [0, 1) for random decisions."""
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        """Start from scratch on a task; every state must have an action."""
+        super().begin(task, rng)
+        idle = ~task.available.any(axis=1)
+        if idle.any():
+            state = int(np.argmax(idle))
+            raise SettingError(f"in state {state} no action is available; {self.name} cannot learn in such a world")
+
+    def plan(self, state: int) -> Plan:
+        """Return the agent as its own policy, to the end of the run."""
+        return Plan(self)
+
+    def observe(self, steps: Steps[Int64s]) -> None:
+        """Do nothing: `learn` has seen every step."""
 
     def values(self) -> Floats | None:
         """Return the cost that the agent expects from each state, ``[S]``; None if it has no such estimate."""
         return None
 
-    def advance(self, world: Dynamics, state: int, goals: int, luck: Floats, chances: Floats, steps: Steps) -> int:
-        """Act and learn until all of `luck` is used or the goal was reached `goals` times; return the number of steps.
-
-        Step i takes ``chances[i]`` for the choice and ``luck[i]`` for the successor and is written to entry i of the
-        arrays of `steps`. After a goal the next step starts in ``world.initial_state``.
-        """
-        for i in range(len(luck)):
-            action = self.choose(state, chances[i])
-            row = state * world.costs.shape[1] + action
-            if not np.isfinite(world.costs[state, action]):
-                raise PolicyError(f"{self.name} plays action {action} in state {state}, which is not available there")
-            successor = draw_successor(world.indptr, world.successors, world.cumulative, row, luck[i])
-            steps.states[i], steps.actions[i] = state, action
-            steps.costs[i], steps.next_states[i] = world.costs[state, action], successor
-            self.observe(steps.part(i, i + 1))
-            state = successor
-            if successor == len(world.costs):
-                state = world.initial_state
-                goals -= 1
-                if goals == 0:
-                    return i + 1
-        return len(luck)
+    def current_plan(self) -> Plan | None:
+        """Return the plan of the current epoch, to look at; None if the agent does not plan in epochs."""
+        return None
 
 
 def enter(name: str, learner: type[Learner]) -> type[Learner]:

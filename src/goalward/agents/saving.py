@@ -11,20 +11,13 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-import numpy as np
-
 from goalward import archive
-from goalward.agents.base import Learner, Task, registry
-from goalward.beliefs.base import LARGEST_NUMBER, Prior
+from goalward.agents.base import Learner, registry
+from goalward.beliefs.base import Prior
 from goalward.beliefs.base import registry as priors
-from goalward.continuous.box_task import BoxTask
-from goalward.continuous.task import GoalTask
-from goalward.errors import FileError, GoalwardError, SettingError, ShapeError
+from goalward.errors import FileError, GoalwardError, SettingError
 from goalward.seeds import generator
-from goalward.settings import checked_integer
-from goalward.ssp.checks import checked_costs, checked_state
 from goalward.ssp.model import SSP
-from goalward.worlds.base import make
 
 __all__ = ["check_place", "load", "read", "save"]
 
@@ -41,7 +34,7 @@ def save(agent: Learner, path: str | Path, about: Mapping[str, Any] | None = Non
         "agent": agent.name,
         "settings": {name: encode(getattr(agent, name)) for name in agent.settings()},
         "given": {name: encode(value) for name, value in agent.given.items()},
-        "task": encode_task(task),
+        "task": agent.task_to_state(task),
         "learnt": agent.to_state(),
         "about": dict(about or {}),
     }
@@ -62,10 +55,7 @@ def read(path: str | Path) -> tuple[Learner, dict[str, Any]]:
         agent = kind(**settings)
         agent.given = {name: decode(value) for name, value in tree["given"].items()}
         # The generator is a placeholder: a run that goes on with the agent brings its own seed.
-        task: Any = decode_task(tree["task"])
-        if isinstance(task, BoxTask) != kind.continuous:
-            raise ValueError(f"{kind.name} does not learn in a task of this kind")
-        agent.begin(task, generator(0))
+        agent.begin(kind.task_from_state(tree["task"]), generator(0))
         agent.restore(tree["learnt"])
         return agent, tree["about"]
     except (GoalwardError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError) as error:
@@ -95,36 +85,6 @@ def encode(value: Any) -> Any:
     if isinstance(value, SSP):
         return {"model": {name: getattr(value, name) for name in MODEL}}
     return value
-
-
-def encode_task(task: Task | BoxTask) -> dict[str, Any]:
-    """Return a task as a part of a tree."""
-    if isinstance(task, Task):
-        return {name: getattr(task, name) for name in ("costs", "initial_state", "episodes", "give_up")}
-    if task.origin is None:
-        raise SettingError(
-            "an agent that learnt in a goal task made of functions or an environment cannot be saved: functions are not"
-            " data. Register the task as a world, or learn in gw.worlds.make(id)"
-        )
-    return {"world": task.origin["id"], "settings": dict(task.origin["settings"]), "episodes": task.episodes}
-
-
-def decode_task(state: dict[str, Any]) -> Task | BoxTask:
-    """Return the task in a file."""
-    if "world" in state:
-        world = make(state["world"], **state["settings"])
-        if not isinstance(world, GoalTask):
-            raise ValueError(f"{state['world']} is not a goal task with continuous states")
-        return world.told(checked_integer("episodes", state["episodes"], 1, LARGEST_NUMBER))
-    costs = np.array(state["costs"], dtype=np.float64)
-    if costs.ndim != 2 or not costs.size:
-        raise ShapeError(f"costs has shape {costs.shape}; it must be states by actions")
-    costs = checked_costs(costs, costs != np.inf)
-    episodes = checked_integer("episodes", state["episodes"], 1, LARGEST_NUMBER)
-    give_up = state.get("give_up")
-    if give_up is not None and give_up != costs.shape[1] - 1:
-        raise ShapeError(f"give_up is {give_up!r}; it must be the last action, {costs.shape[1] - 1}, or nothing")
-    return Task(costs, checked_state(state["initial_state"], len(costs)), episodes, give_up)
 
 
 def decode(value: Any) -> Any:

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from goalward.acting.task import Steps, Task
+from goalward.acting.contract import Steps, Task
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import BeliefError, SettingError, ShapeError, StateError, UnreachableGoalError
 from goalward.jit import kernel
@@ -343,5 +343,5 @@ def update_and_sample(prior: Prior) -> None:
     """Count and draw on a model of one state: what the exercises of priors do."""
     belief = prior.belief(Task(np.ones((1, 1)), 0, 1))
     one = np.zeros(1, dtype=np.int64)
-    belief.update(Steps(one, one, np.ones(1), one))
+    belief.update(Steps.in_table(one, one, np.ones(1), one, 1))
     belief.sample(np.random.default_rng(0))

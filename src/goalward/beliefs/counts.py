@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from goalward.acting.task import Steps, Task
+from goalward.acting.contract import Steps, Task
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.base import restored_array
 from goalward.jit import exercise, kernel
@@ -193,4 +193,4 @@ def exercise_counts() -> None:
     """Count one step."""
     costs = np.ones((1, 1))
     zero = np.zeros(1, dtype=np.int64)
-    Counts(Task(costs, 0, 1)).add(Steps(zero, zero, np.ones(1), zero + 1))
+    Counts(Task(costs, 0, 1)).add(Steps.in_table(zero, zero, np.ones(1), zero + 1, 1))

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from goalward.acting.task import Steps, Task
+from goalward.acting.contract import Steps, Task
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.base import (
     FLOOR,

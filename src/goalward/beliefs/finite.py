@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from goalward.acting.task import Steps, Task
+from goalward.acting.contract import Steps, Task
 from goalward.arrays import Floats
 from goalward.beliefs.base import (
     Belief,

@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from goalward.acting.task import Steps
+from goalward.acting.contract import Steps
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.counts import RowCounts, enter
 from goalward.jit import kernel

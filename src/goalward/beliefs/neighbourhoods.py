@@ -34,7 +34,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.special import gammaln
 
-from goalward.acting.task import Steps, Task
+from goalward.acting.contract import Steps, Task
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import (
     Belief,

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
-from goalward.acting.task import Steps, Task
+from goalward.acting.contract import Steps, Task
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.beliefs.base import (
     FLOOR,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from goalward.acting.rollout import Ended
+from goalward.acting.stop import Ended
 from goalward.figures.symbols import CAUSES, cause_name
 from goalward.formatting import number
 from goalward.learning.run import Run

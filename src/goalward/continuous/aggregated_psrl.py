@@ -12,20 +12,22 @@ epochs of PSRL-SSP then last until the visits of a pair have doubled, so a later
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 
 import numpy as np
 
-from goalward.agents.base import Steps, Task, register
+from goalward.acting.contract import Plan, Policy, Step, Steps, Task
+from goalward.acting.rollout import TablePolicy
+from goalward.acting.stop import TableStop
+from goalward.agents.base import register
 from goalward.agents.posterior.psrl import PSRL
 from goalward.agents.posterior.psrl_variants import TSDE
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import Prior
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.continuous.base import BoxPlan, ContinuousAgent
-from goalward.continuous.box_task import BoxSteps, BoxTask, check_costs
+from goalward.continuous.box_task import BoxTask, check_costs
 from goalward.errors import SettingError
 from goalward.settings import checked_choice, checked_integer
 
@@ -54,7 +56,7 @@ class AggregatedPSRL(ContinuousAgent):
         for number in self.cells if isinstance(self.cells, list | tuple) else [self.cells]:
             checked_integer("cells", number, 1)
 
-    def begin(self, task: BoxTask, rng: np.random.Generator) -> None:  # type: ignore[override]
+    def begin(self, task: BoxTask, rng: np.random.Generator) -> None:
         """Cut the box, and start PSRL-SSP on the cells."""
         super().begin(task, rng)
         m = task.dimensions
@@ -78,33 +80,42 @@ class AggregatedPSRL(ContinuousAgent):
 
     def plan(self, state: Floats) -> BoxPlan:
         """Plan on the cells."""
-        plan = self.table.plan(int(self.cell_of(state[np.newaxis])[0]))
-        policy, limits = plan.policy, self.table.visits + 1
-        visits = np.zeros(limits.shape, dtype=np.int64)
-        steps_left = count(-1 if plan.stop_after_steps is None else plan.stop_after_steps - 1, -1)
+        plan = self.table.plan(self.cell(state))
+        on_cells = PlanOnCells(self, plan)
+        return BoxPlan(on_cells, on_cells, points=self._centres, values=plan.values)
 
-        def cell(point: Floats) -> int:
-            return int(self.cell_of(point[np.newaxis])[0])
+    def cell(self, state: Floats) -> int:
+        """Return the number of the cell in which a state lies."""
+        return int(self.cell_of(state[np.newaxis])[0])
 
-        def seen_enough(point: Floats, action: int) -> bool:
-            pair = cell(point), action
-            visits[pair] += 1
-            return next(steps_left) == 0 or bool(visits[pair] >= limits[pair])
-
-        return BoxPlan(
-            lambda point, chance: int(policy[cell(point)]),
-            seen_enough,
-            plan.stop_after_goals,
-            points=self._centres,
-            values=plan.values,
-        )
-
-    def observe(self, steps: BoxSteps) -> None:  # type: ignore[override]
+    def observe(self, steps: Steps[Floats]) -> None:
         """Learn from the cells of what happened."""
         ends = np.where(steps.reached, self.table.task.goal, self.cell_of(steps.next_states))
-        self.table.observe(Steps(self.cell_of(steps.states), steps.actions, steps.costs, ends))
+        self.table.observe(Steps(self.cell_of(steps.states), steps.actions, steps.costs, ends, steps.reached))
 
     def restart(self) -> None:
         """Note that the next step starts an episode although the last one did not reach the goal."""
         self.table.rng = self.rng
         self.table.restart()
+
+
+class PlanOnCells(Policy[Floats]):
+    """A plan for cells, as a policy and as conditions at points."""
+
+    def __init__(self, agent: AggregatedPSRL, plan: Plan):
+        shape = agent.table.task.costs.shape
+        self.cell = agent.cell
+        self.policy, self.stop = TablePolicy(np.asarray(plan.policy), *shape), TableStop(plan, shape)
+
+    def act(self, state: Floats, draw: Callable[[], float]) -> int:
+        """Return the action of the cell."""
+        self.at = self.cell(state)
+        return self.policy.act(self.at, draw)
+
+    def before(self, state: Floats, action: int) -> int:
+        """Return flags if the plan ends before this step."""
+        return self.stop.before(self.at, action)
+
+    def after(self, step: Step[Floats]) -> int:
+        """Count a step; return flags if the plan ends with it."""
+        return self.stop.after(Step(self.at, step.action, step.cost, -1, step.reached, step.truncated))

@@ -1,62 +1,68 @@
-"""What an agent in a goal task with continuous states is.
+"""Plans and agents in goal tasks with continuous states.
 
-It has the same two methods as an `Agent`: `plan` and `observe`. Its plan cannot be a table of actions. It is a function
-that chooses an action in a state, and another that says after each step whether enough has been seen to plan anew.
+A plan cannot be a table of actions here. It is a policy that chooses an action at a point, and conditions that say
+after each step whether to plan again.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import numpy as np
-
+from goalward.acting.contract import Policy
+from goalward.acting.stop import Stop
 from goalward.agents.base import Learner
 from goalward.arrays import Floats
-from goalward.continuous.box_task import BoxSteps, BoxTask
+from goalward.beliefs.base import LARGEST_NUMBER
+from goalward.continuous.box_task import BoxTask
+from goalward.errors import SettingError
+from goalward.settings import checked_integer
 
 __all__ = ["BoxPlan", "ContinuousAgent"]
 
 
 @dataclass(frozen=True, eq=False)
 class BoxPlan:
-    """A policy in a box and what ends it. Every plan acts at least once.
+    """A policy in a box and what ends it. Every plan makes at least one step.
 
     Attributes
     ----------
-    choose
-        ``choose(state, chance)`` returns an action; `chance` is a uniform number in [0, 1) for random decisions.
-    seen_enough
-        ``seen_enough(state, action)`` is called after each step with what was played; the plan ends if it is True.
-    stop_after_goals
-        Ends after this many arrivals at the goal.
+    policy
+        Chooses an action at a point.
+    stop
+        The conditions that end the plan.
     points, values
         The cost that the policy expects, ``[n]``, at some points, ``[n, m]``, to look at after the run.
     """
 
-    choose: Callable[[Floats, float], int] = field(repr=False)
-    seen_enough: Callable[[Floats, int], bool] = field(repr=False)
-    stop_after_goals: int | None = None
+    policy: Policy[Floats] = field(repr=False)
+    stop: Stop[Floats] = field(repr=False)
     points: Floats | None = field(default=None, repr=False)
     values: Floats | None = field(default=None, repr=False)
 
 
-class ContinuousAgent(Learner):
-    """An algorithm that follows plans in goal tasks with continuous states."""
+class ContinuousAgent(Learner[BoxTask, BoxPlan]):
+    """An algorithm that learns in goal tasks with continuous states."""
 
-    task: BoxTask  # type: ignore[assignment]
     continuous: ClassVar[bool] = True
 
-    def begin(self, task: BoxTask, rng: np.random.Generator) -> None:  # type: ignore[override]
-        """Start from scratch on a task, and forget all that was learnt before."""
-        self.task, self.rng = task, rng
+    @staticmethod
+    def task_to_state(task: BoxTask) -> dict[str, Any]:
+        """Return the world of a task, by its id and settings."""
+        if task.origin is None:
+            raise SettingError(
+                "an agent that learnt in a goal task made of functions or an environment cannot be saved: functions are"
+                " not data. Register the task as a world, or learn in gw.worlds.make(id)"
+            )
+        return {"world": task.origin["id"], "settings": dict(task.origin["settings"]), "episodes": task.episodes}
 
-    @abstractmethod
-    def plan(self, state: Floats) -> BoxPlan:
-        """Return what to do from this state on."""
+    @staticmethod
+    def task_from_state(state: dict[str, Any]) -> BoxTask:
+        """Return the task of `task_to_state`."""
+        from goalward.worlds.base import make
 
-    @abstractmethod
-    def observe(self, steps: BoxSteps) -> None:  # type: ignore[override]
-        """Learn from what happened."""
+        world: Any = make(state["world"], **state["settings"])
+        task = world.task(checked_integer("episodes", state["episodes"], 1, LARGEST_NUMBER))
+        if not isinstance(task, BoxTask):
+            raise ValueError(f"{state['world']} is not a goal task with continuous states")
+        return task

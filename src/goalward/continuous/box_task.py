@@ -1,4 +1,4 @@
-"""What an agent is told of a goal task with continuous states, and the steps it sees there.
+"""What an agent may know of a goal task with continuous states.
 
 States are the points of a box in R^m; coordinates such as angles may wrap around. There are A actions. An action a in a
 state x costs c(x, a) > 0, which is known. An episode ends in the goal set, which is known too. Functions of states are
@@ -9,34 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from goalward.acting.task import Steps
-from goalward.arrays import Bools, Floats, Int64s
+from goalward.arrays import Bools, Floats
 from goalward.errors import CostError, SettingError, ShapeError, StateError
 from goalward.settings import checked_integer
 
-__all__ = ["BoxSteps", "BoxTask", "CostFunction", "GoalSet", "box_task", "check_costs"]
+__all__ = ["BoxTask", "CostFunction", "GoalSet", "box_task", "check_costs"]
 
 GoalSet = Callable[[Floats], Bools]
 CostFunction = Callable[[Floats], Floats]
-
-
-class BoxSteps(NamedTuple):
-    """What happened in a box, in order; after a step that reached the goal the next entry starts a new episode."""
-
-    states: Floats
-    actions: Int64s
-    costs: Floats
-    next_states: Floats
-    reached: Bools
-
-    def counted(self) -> Steps:
-        """Return the steps as those of a model with one state, 0, and the goal, 1: what counting costs needs."""
-        return Steps(np.zeros(len(self.actions), np.int64), self.actions, self.costs, self.reached.astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from goalward.acting.contract import Step
 from goalward.arrays import Bools, Floats
 from goalward.continuous.box_task import BoxTask, CostFunction, GoalSet, box_task
-from goalward.continuous.task import GoalTask, Moved, drawn_start
+from goalward.continuous.task import BoxSimulator, GoalTask, drawn_start
 from goalward.errors import CostError, SettingError, StateError
 
 __all__ = ["ACROBOT", "MOUNTAIN_CAR", "PENDULUM", "Facts", "environment_task", "upright"]
@@ -123,8 +124,8 @@ def environment_task(
         facts.coordinates if low is None and read is None else None,
     )
     loose = facts.ends_at_goal and goal is None
-    return GoalTask.from_play(
-        known, lambda stream: EnvironmentPlay(environment, known, plays, stream, read or facts.read, loose)
+    return GoalTask.from_simulator(
+        known, lambda stream: EnvironmentSimulator(environment, known, plays, stream, read or facts.read, loose)
     )
 
 
@@ -161,8 +162,8 @@ def chosen_actions(space: Any, actions: ArrayLike | None, facts: Facts | None, n
     return chosen
 
 
-class EnvironmentPlay:
-    """A play of a task through an environment.
+class EnvironmentSimulator(BoxSimulator):
+    """A task through an environment, in progress.
 
     `loose` says that the environment ends an episode at the goal and nowhere else. Then its word counts, for
     observations are rounded.
@@ -182,8 +183,9 @@ class EnvironmentPlay:
 
         return drawn_start(self.known, reset)
 
-    def step(self, action: int) -> Moved:
-        """Play an action."""
+    def step(self, action: int) -> Step[Floats]:
+        """Play an action, and start the next episode if this one is over."""
+        before, cost = self.state, self.cost(action)
         observation, _, terminated, truncated, _ = self.environment.step(self.plays[action])
         state = self.known.checked_state(self.read(observation))
         reached = bool(self.known.goal(state[np.newaxis])[0])
@@ -195,4 +197,4 @@ class EnvironmentPlay:
         reached = reached or bool(terminated)
         cut = bool(truncated) and not reached
         self.state = self.fresh() if reached or cut else state
-        return Moved(state, reached, cut)
+        return Step(before, action, cost, state, reached, cut)

@@ -30,15 +30,17 @@ Giving up
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from goalward.acting.contract import Policy, Step, Steps
+from goalward.acting.stop import Ended
 from goalward.agents.base import register
 from goalward.arrays import Floats
 from goalward.continuous.base import BoxPlan, ContinuousAgent
-from goalward.continuous.box_task import BoxSteps, BoxTask, check_costs
+from goalward.continuous.box_task import BoxTask, check_costs
 from goalward.continuous.lattice import Lattice
 from goalward.continuous.regression import Dynamics, FourierRegression
 from goalward.continuous.regression_kernels import update_inverse
@@ -82,7 +84,7 @@ class ContinuousPSRL(ContinuousAgent):
         checked_integer("draws", self.draws, 1)
         checked_number("tolerance", self.tolerance, high=1.0, open=True)
 
-    def begin(self, task: BoxTask, rng: np.random.Generator) -> None:  # type: ignore[override]
+    def begin(self, task: BoxTask, rng: np.random.Generator) -> None:
         """Lines 1 and 2."""
         super().begin(task, rng)
         m = task.dimensions
@@ -118,17 +120,10 @@ class ContinuousPSRL(ContinuousAgent):
         K_previous = self.k - self.k_start
         self.k_start = self.k
         dynamics, values = self.draw(state)
-        policy = LookAhead(self, dynamics, values)
-        information = Information(self.belief)
-        return BoxPlan(
-            policy.choose,
-            information.has_doubled,
-            stop_after_goals=K_previous + 1,
-            points=self._lattice.points,
-            values=values,
-        )
+        stop = InformationStop(self.belief, K_previous + 1)
+        return BoxPlan(LookAhead(self, dynamics, values), stop, points=self._lattice.points, values=values)
 
-    def observe(self, steps: BoxSteps) -> None:  # type: ignore[override]
+    def observe(self, steps: Steps[Floats]) -> None:
         """Line 14, and k as far as it has come."""
         self.belief.update(steps)
         self.k += int(np.count_nonzero(steps.reached))
@@ -174,7 +169,7 @@ class ContinuousPSRL(ContinuousAgent):
         }
 
 
-class LookAhead:
+class LookAhead(Policy[Floats]):
     """Line 13: one step ahead from the true state, the values of the lattice from then on."""
 
     def __init__(self, agent: ContinuousPSRL, dynamics: Dynamics, values: Floats):
@@ -183,8 +178,9 @@ class LookAhead:
         self.shifts = agent.shifts(dynamics)
         self.flat = agent.give_up * agent.tolerance
 
-    def choose(self, state: Floats, chance: float) -> int:
+    def act(self, state: Floats, draw: Callable[[], float]) -> int:
         """Return the action of the least expected cost; a random one where the plan sees no difference."""
+        chance = draw()  # at every step, so that the random numbers do not depend on the values
         point = state[np.newaxis]
         moved = self.belief.moved(point, self.belief.features(point), self.dynamics)[0]
         ends = (moved[:, np.newaxis, :] + self.shifts).reshape(-1, len(state))
@@ -195,14 +191,24 @@ class LookAhead:
         return int(np.argmin(totals))
 
 
-class Information:
-    """The second condition of line 5: det(I + sum phi phi^T) of the steps of an action since the plan was made."""
+class InformationStop:
+    """Line 5: ends a plan after some goals, or when det(I + sum phi phi^T) of the steps of an action has doubled."""
 
-    def __init__(self, belief: FourierRegression):
-        self.belief = belief
+    def __init__(self, belief: FourierRegression, goals: int):
+        self.belief, self.goals = belief, goals
         self.inverses: dict[int, Floats] = {}
         self.gains: Floats = np.zeros(len(belief.gram))
         self.room: Floats = np.empty(belief.size)
+
+    def before(self, state: Floats, action: int) -> int:
+        """Return that nothing ends the plan before a step."""
+        return 0
+
+    def after(self, step: Step[Floats]) -> int:
+        """Count a step; return flags if the plan ends with it."""
+        self.goals -= step.reached
+        ended = int(Ended.INFORMATION) if self.has_doubled(step.state, step.action) else 0
+        return ended | int(Ended.GOALS) if step.reached and self.goals <= 0 else ended
 
     def has_doubled(self, state: Floats, action: int) -> bool:
         """Add a step; return whether the determinant of its action has doubled since the plan was made."""

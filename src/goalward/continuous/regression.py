@@ -41,8 +41,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from goalward.acting.contract import Steps
 from goalward.arrays import Bools, Floats, Int64s
-from goalward.continuous.box_task import BoxSteps, BoxTask
+from goalward.continuous.box_task import BoxTask
 from goalward.continuous.regression_kernels import (
     add_steps,
     cholesky,
@@ -128,7 +129,7 @@ class FourierRegression:
         cosines(np.ascontiguousarray(z), self.frequencies, self.phases, self.length if length is None else length, phi)
         return phi
 
-    def update(self, steps: BoxSteps) -> None:
+    def update(self, steps: Steps[Floats]) -> None:
         """Learn from steps by Bayes' rule, and choose length and ratio again if there are enough new ones."""
         inside = ~self.on_surface(steps.next_states) | self.on_surface(steps.states)
         before = self.steps

@@ -8,39 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from goalward.acting.contract import Step
+from goalward.acting.stepping import Simulator, SteppingStage
 from goalward.arrays import Floats
+from goalward.continuous.base import BoxPlan
 from goalward.continuous.box_task import BoxTask, CostFunction, GoalSet, box_task
-from goalward.errors import StateError
-from goalward.seeds import generator
+from goalward.errors import PolicyError, StateError
+from goalward.seeds import generator, streams
 
-__all__ = ["GoalTask", "Moved", "Play", "drawn_start"]
+__all__ = ["BoxSimulator", "GoalTask", "drawn_start"]
 
 StartFunction = Callable[[np.random.Generator], ArrayLike]
 StepFunction = Callable[[Floats, int, np.random.Generator], ArrayLike]
 MOST_STARTS = 1000
 """How often in a row a start in the goal set is drawn again."""
-
-
-class Moved(NamedTuple):
-    """One step of a play: where it led, whether into the goal, and whether the episode was cut off there."""
-
-    state: Floats
-    reached: bool
-    cut: bool
-
-
-class Play(Protocol):
-    """A goal task in progress; `state` is where the agent is."""
-
-    state: Floats
-
-    def step(self, action: int) -> Moved:
-        """Play an action, and start the next episode if this one is over."""
 
 
 class GoalTask:
@@ -91,19 +77,19 @@ class GoalTask:
         coordinates: Sequence[str] | None = None,
     ):
         self.known = box_task(low, high, actions, goal, cost, periodic, coordinates)
-        self._play: Callable[[int], Play]
+        self._simulate: Callable[[int], Simulator[Floats]]
         if callable(start):
             draw = start
         else:
             fixed = self.known.checked_state(start)
             draw = lambda rng: fixed  # noqa: E731
-        self._play = lambda stream: FunctionPlay(self.known, draw, step, generator(stream))
+        self._simulate = lambda stream: FunctionSimulator(self.known, draw, step, generator(stream))
 
     @classmethod
-    def from_play(cls, known: BoxTask, play: Callable[[int], Play]) -> GoalTask:
-        """Return the task of a function that starts a play from an integer seed."""
+    def from_simulator(cls, known: BoxTask, simulate: Callable[[int], Simulator[Floats]]) -> GoalTask:
+        """Return the task of a function that starts a simulator from an integer seed."""
         task = object.__new__(cls)
-        task.known, task._play = known, play
+        task.known, task._simulate = known, simulate
         return task
 
     @classmethod
@@ -141,13 +127,24 @@ class GoalTask:
 
         return environment_task(environment, goal, cost, actions, low, high, periodic, read)
 
-    def begin(self, stream: int) -> Play:
-        """Start a play; all its random draws come from the stream."""
-        return self._play(stream)
+    model = graph = None  # the dynamics are not known
 
-    def told(self, episodes: int) -> BoxTask:
-        """Return what an agent is told for so many episodes."""
+    def simulator(self, stream: int) -> Simulator[Floats]:
+        """Start a simulator; all its random draws come from the stream."""
+        return self._simulate(stream)
+
+    def task(self, episodes: int) -> BoxTask:
+        """Return what an agent may know."""
         return replace(self.known, episodes=episodes)
+
+    def stage(self, seed: int, *, limited: bool = False, costs_known: bool = True) -> SteppingStage[Floats, BoxPlan]:
+        """Return a stage at the start of an episode."""
+        environment, _, acting = streams(seed)
+        return SteppingStage(self.simulator(environment), acting, lambda plan: (plan.policy, plan.stop), self.column)
+
+    def column(self, states: list[Floats]) -> Floats:
+        """Return states as an array ``[n, m]``."""
+        return np.array(states, dtype=np.float64).reshape(len(states), self.dimensions)
 
     def named(self, id: str, settings: Mapping[str, Any]) -> GoalTask:
         """Return the same task as a world of the registry."""
@@ -178,8 +175,25 @@ class GoalTask:
         return f"GoalTask({known.dimensions} dimension{plural}, {known.actions} actions, box {sides})"
 
 
-class FunctionPlay:
-    """A play of a task that is given by functions."""
+class BoxSimulator:
+    """What simulators of goal tasks share."""
+
+    known: BoxTask
+    state: Floats
+    stuck = False
+
+    def check(self, action: int) -> None:
+        """Raise PolicyError if there is no such action."""
+        if not 0 <= action < self.known.actions:
+            raise PolicyError(f"the plan plays action {action}; the task has the actions 0..{self.known.actions - 1}")
+
+    def cost(self, action: int) -> float:
+        """Return what an action costs in the current state."""
+        return float(self.known.cost(self.state[np.newaxis])[0, action])
+
+
+class FunctionSimulator(BoxSimulator):
+    """A task that is given by functions, in progress."""
 
     def __init__(self, known: BoxTask, start: StartFunction, step: StepFunction, rng: np.random.Generator):
         self.known, self.draw, self.move, self.rng = known, start, step, rng
@@ -189,12 +203,13 @@ class FunctionPlay:
         """Draw a start outside the goal set."""
         return drawn_start(self.known, lambda: self.draw(self.rng))
 
-    def step(self, action: int) -> Moved:
-        """Play an action."""
-        state = self.known.checked_state(self.move(self.state, action, self.rng))
+    def step(self, action: int) -> Step[Floats]:
+        """Play an action, and start the next episode if this one is over."""
+        before, cost = self.state, self.cost(action)
+        state = self.known.checked_state(self.move(before, action, self.rng))
         reached = bool(self.known.goal(state[np.newaxis])[0])
         self.state = self.fresh() if reached else state
-        return Moved(state, reached, False)
+        return Step(before, action, cost, state, reached)
 
 
 def drawn_start(known: BoxTask, draw: Callable[[], ArrayLike]) -> Floats:

@@ -4,7 +4,7 @@ Observations are the states 0..S-1 and the goal S, actions are 0..A-1. A step's 
 `terminated` on entering the goal, or a state from which no path leads to the goal; ``info["goal"]`` says which, and
 ``info["cost"]`` what the step cost. Nothing is ever truncated here.
 
-One uniform number is drawn for each step and read as `goalward.acting.next_state` does, so a run of `learn` in the
+One uniform number is drawn for each step and read as `goalward.acting.rollout` does, so a run of `learn` in the
 environment is the run in the model, step for step.
 
 An action that is not available leaves the state as it is, at the largest cost of the model; where there are such
@@ -13,14 +13,13 @@ actions, ``info["action_mask"]`` shows those that are available.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from goalward.acting.next_state import dynamics
+from goalward.acting.rollout import draw_successor, dynamics
 from goalward.arrays import Bytes
 from goalward.environments.drawing import image, text
 from goalward.errors import PolicyError, SettingError
@@ -75,8 +74,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         self._dearest = float(self.ssp.costs[self.ssp.available].max())
         self._lost: list[bool] = [*(~can_reach_goal(self.ssp)).tolist(), False]
         self._masks = None if self.ssp.available.all() else self.ssp.available.astype(np.int8)
-        self._cumulative = dynamics(self.ssp).cumulative
-        self._rows: dict[int, tuple[list[float], list[int]]] = {}
+        self._dynamics = dynamics(self.ssp)
         self.state = self.ssp.initial_state
         self.paid = 0.0
 
@@ -98,19 +96,11 @@ class WorldEnv(gymnasium.Env[Any, Any]):
             if cost == np.inf:
                 cost = self._dearest
             else:
-                self.state = self.successor(self.state * ssp.actions + int(action), chance)
+                self.state = draw_successor(*self._dynamics[:3], self.state * ssp.actions + int(action), chance)
         self.paid += cost
         reached = self.state == ssp.goal
         info = {"cost": cost, "goal": reached} | self.info()
         return self.state, 0.0 - cost, reached or self._lost[self.state], False, info
-
-    def successor(self, row: int, chance: float) -> int:
-        """Return the state that a uniform number draws: the first whose cumulated entries exceed its share."""
-        if row not in self._rows:
-            part = slice(int(self.ssp.indptr[row]), int(self.ssp.indptr[row + 1]))
-            self._rows[row] = self._cumulative[part].tolist(), self.ssp.successors[part].tolist()
-        sums, states = self._rows[row]
-        return states[min(bisect_right(sums, chance * sums[-1]), len(states) - 1)]
 
     def info(self) -> dict[str, Any]:
         """Return what is said of the state: which actions are available, if not all are everywhere."""

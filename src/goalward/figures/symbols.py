@@ -6,7 +6,7 @@ import string
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from goalward.acting.rollout import Ended
+from goalward.acting.stop import Ended
 from goalward.ssp.model import GIVE_UP, SSP
 
 __all__ = ["ASCII", "CAUSES", "UNICODE", "Glyphs", "action_marks", "cause_name", "marked"]

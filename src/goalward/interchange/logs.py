@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from goalward.acting.task import Steps, Task
+from goalward.acting.contract import Steps, Task
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.beliefs.base import Belief, Prior
 from goalward.beliefs.dirichlet import Dirichlet
@@ -287,11 +287,12 @@ def numbered(columns: Columns, is_goal: Bools, rows: Int64s, start: Name | None,
         if str(start) not in names:
             raise unknown_name("state with a logged action", start, names)
         initial_state = names.index(str(start))
-    steps = Steps(
+    steps = Steps.in_table(
         states[columns.states[rows]],
         actions[columns.actions[rows]],
         columns.costs[rows],
         states[columns.next_states[rows]],
+        S,
     )
     task = Task(pair_costs(steps, S, A), initial_state, 1)
     return Log(task, steps, names, tuple(str(columns.action_names[number]) for number in old_actions), left_out)

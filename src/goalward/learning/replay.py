@@ -21,8 +21,9 @@ from typing import Protocol
 
 import numpy as np
 
-from goalward.acting.rollout import Ended
-from goalward.agents.base import Learner, Plan, StepAgent, Steps, Task
+from goalward.acting.contract import NEVER, Chunk, Plan, Policy, Task
+from goalward.acting.stop import Ended
+from goalward.agents.base import Learner, OnlineAgent
 from goalward.agents.optimistic.common import Optimist
 from goalward.agents.ties import shares as tied_shares
 from goalward.arrays import Bools, Floats, Int64s
@@ -44,7 +45,7 @@ GROWTH = 1.05
 
 
 class Observer(Protocol):
-    """What `learn` tells an observer, in this order: `begin`; for each epoch `plan`, `enter`, `close`."""
+    """What `learn` tells an observer, in this order: `begin`; for each plan `plan`, `room`, `enter`, `close`."""
 
     def begin(self, agent: Learner, task: Task, gaps: Floats, optimal_value: float) -> None:
         """Note what learns; the optimum is NaN if the true model is not known."""
@@ -52,11 +53,11 @@ class Observer(Protocol):
     def plan(self, plan: Plan, state: int) -> None:
         """Note that an epoch begins."""
 
-    def look(self) -> int:
-        """Look at an agent without plans; return after how many steps to look again."""
+    def room(self) -> int:
+        """Return after how many steps to call again; an agent that learns at every step can be looked at now."""
 
-    def enter(self, steps: Steps) -> None:
-        """Note what happened; the arrays are used again afterwards."""
+    def enter(self, chunk: Chunk, state: int) -> None:
+        """Note what happened, and where the agent is now; the arrays are reused afterwards."""
 
     def close(self, ended: int, state: int) -> None:
         """Note what ended the epoch, a sum of `Ended` flags, and where the agent is."""
@@ -137,7 +138,7 @@ class Replay:
     @property
     def has_plans(self) -> bool:
         """Whether the agent follows plans; one that does not was looked at now and then."""
-        return not isinstance(self.agent, StepAgent)
+        return not isinstance(self.agent, OnlineAgent) or self.agent.current_plan() is not None
 
     @property
     def regret(self) -> Floats:
@@ -151,6 +152,7 @@ class Recorder:
     def __init__(self) -> None:
         self.frames: list[Frame] = []
         self.stride = 1
+        self.online: OnlineAgent | None = None
 
     def begin(self, agent: Learner, task: Task, gaps: Floats, optimal_value: float) -> None:
         """Note what learns."""
@@ -166,14 +168,24 @@ class Recorder:
         self.belief = belief if fresh else None
 
     def plan(self, plan: Plan, state: int) -> None:
-        """Begin an epoch."""
+        """Begin an epoch, unless the agent ends its epochs itself."""
+        self.online = plan.policy if isinstance(plan.policy, OnlineAgent) else None
+        if self.online is None:
+            self.begin_epoch(plan)
+
+    def begin_epoch(self, plan: Plan) -> None:
+        """Open the frame of a plan."""
         played, tied, shares = choices_of(self.agent, plan)
         # Of larger models not even a dozen would fit.
         small = plan.model is not None and 12 * len(plan.model.successors) <= MOST_MODEL_NUMBERS
         self.start(played, tied, shares, plan.values, plan.model if small else None)
 
-    def look(self) -> int:
-        """Look at an agent without plans."""
+    def room(self) -> int:
+        """Look at an agent without plans; if it plans at times of its own, come back after every step."""
+        if self.online is None:
+            return NEVER
+        if self.online.current_plan() is not None:
+            return 1
         if self.open is not None:
             self.finish(0, -1)
         self.start(*self.choices_now())
@@ -183,7 +195,7 @@ class Recorder:
         """Return what an agent without plans would do now, and what it expects, as a frame has it."""
         # A copy, in case that choosing leaves a trace.
         agent = copy.deepcopy(self.agent)
-        assert isinstance(agent, StepAgent)
+        assert isinstance(agent, OnlineAgent)
         played = chosen_now(agent, agent.task.actions) > 0.0
         return played, played, None, agent.values(), None
 
@@ -194,11 +206,16 @@ class Recorder:
         kept = None if values is None else np.array(values, dtype=np.float64)
         self.open = Frame(self.epoch, self.total_steps, self.episodes, played, tied, shares, kept, model)
 
-    def enter(self, steps: Steps) -> None:
+    def enter(self, chunk: Chunk, state: int) -> None:
         """Count what happened in the open frame."""
-        frame = self.open
-        if frame is None or not len(steps.states):
+        steps = chunk.steps
+        if not len(steps.states):
             return
+        current = None if self.online is None else self.online.current_plan()
+        if self.open is None and current is not None:
+            self.begin_epoch(current)
+        frame = self.open
+        assert frame is not None
         S, A = self.task.costs.shape
         rows = steps.states * A + steps.actions
         frame.count(*np.unique(rows * (S + 1) + steps.next_states, return_counts=True))
@@ -212,9 +229,13 @@ class Recorder:
         frame.steps += len(rows)
         frame.goals += len(goals)
         self.last_row = int(rows[-1])
+        for flags in chunk.epoch_flags:
+            self.close(int(flags), state)
 
     def close(self, ended: int, state: int) -> None:
         """End an epoch."""
+        if self.open is None:  # that of an online agent ended with the last step
+            return
         pair = -1
         if ended & Ended.AFTER_VISITS:
             pair = self.last_row
@@ -263,6 +284,11 @@ class Recorder:
                     kept[-1].count(frame.seen, frame.times)
             self.frames = kept
 
+    @property
+    def has_plans(self) -> bool:
+        """Whether the agent follows plans; one that does not is looked at now and then."""
+        return self.online is None or self.online.current_plan() is not None
+
     def replay(self) -> Replay:
         """Return what was recorded so far, with a last frame that has the counts of all steps."""
         frames = list(self.frames)
@@ -270,7 +296,7 @@ class Recorder:
         last = self.open or (frames[-1] if frames else None)
         if last is not None:
             plan = (last.played, last.tied, last.shares, last.values, last.model)
-            end = self.choices_now() if self.open is None and isinstance(self.agent, StepAgent) else plan
+            end = self.choices_now() if self.open is None and not self.has_plans else plan
             if self.open is not None:
                 frames.append(copy.copy(self.open))
             frames.append(Frame(self.epoch, self.total_steps, self.episodes, *end))
@@ -285,6 +311,7 @@ def choices_of(agent: Learner, plan: Plan) -> tuple[Bools, Bools, Floats | None]
 
     Of a plan by steps, this is its first step.
     """
+    assert not isinstance(plan.policy, Policy)
     policy = np.asarray(plan.policy)
     actions = np.arange(agent.task.actions)
     if policy.dtype.kind == "f":
@@ -309,8 +336,10 @@ def ties_of(agent: Learner, plan: Plan, played: Bools) -> Bools:
     return np.asarray(tied & (played & tied).any(axis=1, keepdims=True))
 
 
-def chosen_now(agent: StepAgent, numbers: int) -> Floats:
-    """Return how often a step agent would choose each action in each state, over so many evenly spread chances."""
+def chosen_now(agent: OnlineAgent, numbers: int) -> Floats:
+    """Return how often an online agent would choose each action in each state, over so many evenly spread chances."""
     chances = (np.arange(numbers) + 0.5) / numbers
-    chosen = np.array([[agent.choose(state, chance) for chance in chances] for state in range(agent.task.states)])
+    chosen = np.array(
+        [[agent.act(state, iter([chance]).__next__) for chance in chances] for state in range(agent.task.states)]
+    )
     return np.asarray((chosen[:, :, np.newaxis] == np.arange(agent.task.actions)).mean(axis=1))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from goalward.acting.rollout import Ended
+from goalward.acting.stop import Ended
 from goalward.agents.base import Learner
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError

@@ -18,7 +18,8 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from goalward.agents.base import Learner, Plan, Steps, Task
+from goalward.acting.contract import Chunk, Plan, Task
+from goalward.agents.base import Learner
 from goalward.arrays import Floats
 from goalward.figures.styles import agent_styles
 from goalward.learning.replay import Recorder, Replay
@@ -60,11 +61,12 @@ class LiveRecorder(Recorder):
             super().plan(plan, state)
         self.pause()
 
-    def look(self) -> int:
-        """Look at an agent without plans."""
+    def room(self) -> int:
+        """Look at an agent that learns at every step."""
         with self.lock:
-            steps = super().look()
-        self.pause()
+            steps = super().room()
+        if self.online is not None:
+            self.pause()
         return steps
 
     def pause(self) -> None:
@@ -73,10 +75,10 @@ class LiveRecorder(Recorder):
         if self.delay:
             time.sleep(self.delay)
 
-    def enter(self, steps: Steps) -> None:
+    def enter(self, chunk: Chunk, state: int) -> None:
         """Add steps to the open frame."""
         with self.lock:
-            super().enter(steps)
+            super().enter(chunk, state)
 
     def close(self, ended: int, state: int) -> None:
         """End an epoch."""

@@ -44,7 +44,7 @@ def plane_document(block: Block, world_name: str, runs: Mapping[str, Run]) -> di
     """Return what the page shows; large arrays go to the block. `runs` are named after their agents."""
     styles = agent_styles((label, run.agent.name) for label, run in runs.items())
     first = next(iter(runs.values()))
-    task: BoxTask = first.agent.task  # type: ignore[assignment]
+    task: BoxTask = first.agent.task
     planes: list[tuple[int, ...]] = list(combinations(range(task.dimensions), 2)) or [(0,)]
     room = MOST_VALUES // len(runs)
     return {

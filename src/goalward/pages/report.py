@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from goalward import __version__
-from goalward.acting.rollout import Ended
+from goalward.acting.stop import Ended
 from goalward.arrays import Int64s
 from goalward.errors import FileError, SettingError
 from goalward.figures.styles import agent_styles

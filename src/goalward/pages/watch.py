@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from goalward import __version__
-from goalward.acting.task import Task
+from goalward.acting.contract import Task
 from goalward.agents.base import CAVEAT
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError

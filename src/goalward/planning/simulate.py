@@ -8,26 +8,24 @@ costs of a run of the agent that plays it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from goalward.acting.next_state import draw_action, draw_successor, dynamics
-from goalward.arrays import Bools, Floats, Int32s, Int64s
+from goalward.acting.contract import Plan
+from goalward.acting.rollout import ModelStage
+from goalward.acting.stop import Ended
+from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import PolicyError
-from goalward.jit import exercise, kernel
+from goalward.jit import exercise
 from goalward.planning.evaluate import markov_chain, policy_weights
 from goalward.planning.solve import Solution
-from goalward.seeds import generator, streams
 from goalward.settings import checked_integer
 from goalward.ssp.graph import sure_states
 from goalward.ssp.model import SSP, check_model
 
 __all__ = ["Simulation", "simulate"]
-
-BLOCK = 1 << 16
-# Places in the cursor, the integers that the kernel reads and writes.
-STATE, EPISODE, STEP, LUCK, CHANCE = range(5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,26 +96,39 @@ def simulate(
     given = policy.policy if isinstance(policy, Solution) else policy
     weights = policy_weights(ssp, given)
     check_end(markov_chain(ssp, given), max_steps)
-    pure = (weights > 0.0).sum(axis=1).max(initial=0) <= 1
-    chances = np.empty((0, 0)) if pure else np.cumsum(weights, axis=1)
-    actions = np.where(weights.any(axis=1), weights.argmax(axis=1), -1)
-    luck = streams(seed)
-    environment, acting = generator(luck.environment), generator(luck.acting)
-    blocks = np.empty(BLOCK), np.empty(BLOCK)
-    world = dynamics(ssp)
+    stage = Episodes(ssp, seed)
+    # With a limit, one plan is one episode.
+    plan = Plan(as_table(weights), stop_after_goals=max_steps and 1, stop_after_steps=max_steps)
     costs, steps = np.zeros(episodes), np.zeros(episodes, dtype=np.int64)
     reached = np.zeros(episodes, dtype=np.bool_)
-    cursor = np.array([ssp.initial_state, 0, 0, BLOCK, BLOCK])
-    while cursor[EPISODE] < episodes:
-        if cursor[LUCK] == BLOCK:
-            environment.random(out=blocks[0])
-            cursor[LUCK] = 0
-        if not pure and cursor[CHANCE] == BLOCK:
-            acting.random(out=blocks[1])
-            cursor[CHANCE] = 0
-        limit = np.iinfo(np.int64).max if max_steps is None else max_steps
-        play(*world, actions, chances, *blocks, limit, cursor, costs, steps, reached)
+    done = 0
+    while done < episodes:
+        happened, ended, *_ = stage.follow(plan, episodes - done)
+        # The episode of each step.
+        numbers = done + np.cumsum(happened.reached) - happened.reached
+        np.add.at(costs, numbers, happened.costs)
+        np.add.at(steps, numbers, 1)
+        reached[numbers[happened.reached]] = True
+        done += int(np.count_nonzero(happened.reached))
+        if ended & (Ended.STEPS | Ended.DEAD_END) and not ended & Ended.GOALS:
+            stage.restart()
+            done += 1
     return Simulation(costs, steps, reached)
+
+
+class Episodes(ModelStage):
+    """A model in which an episode also ends where the policy has no action."""
+
+    def without_action(self) -> int:
+        """Return that the episode ends."""
+        return int(Ended.DEAD_END)
+
+
+def as_table(weights: Floats) -> NDArray[Any]:
+    """Return the actions of a policy that is not random, -1 where it has none, or its probabilities."""
+    if (weights > 0.0).sum(axis=1).max(initial=0) <= 1:
+        return np.where(weights.any(axis=1), weights.argmax(axis=1), -1)
+    return np.where(weights.any(axis=1, keepdims=True), weights, 1.0 / weights.shape[1])
 
 
 def check_end(chain: SSP, max_steps: int | None) -> None:
@@ -128,50 +139,6 @@ def check_end(chain: SSP, max_steps: int | None) -> None:
             f"the policy does not reach the goal surely from the start, state {chain.state_name(chain.initial_state)};"
             " pass max_steps to cut episodes off"
         )
-
-
-@kernel
-def play(
-    indptr: Int64s,
-    successors: Int32s,
-    cumulative: Floats,
-    prices: Floats,
-    initial_state: int,
-    actions: Int64s,
-    chances: Floats,
-    luck: Floats,
-    choices: Floats,
-    limit: int,
-    cursor: Int64s,
-    costs: Floats,
-    steps: Int64s,
-    reached: Bools,
-) -> None:
-    """Play until the episodes are over or a block of uniform numbers is used up."""
-    state, episode, step = cursor[STATE], cursor[EPISODE], cursor[STEP]
-    used, chosen = cursor[LUCK], cursor[CHANCE]
-    goal, A = prices.shape
-    mixed = len(chances) > 0
-    while episode < len(costs) and used < len(luck) and not (mixed and chosen == len(choices)):
-        action = actions[state]
-        ended = action < 0
-        if not ended:
-            if mixed:
-                action = draw_action(chances, state, choices[chosen])
-                chosen += 1
-            costs[episode] += prices[state, action]
-            state = draw_successor(indptr, successors, cumulative, state * A + action, luck[used])
-            used += 1
-            step += 1
-            reached[episode] = state == goal
-            ended = state == goal or step == limit
-        if ended:
-            steps[episode] = step
-            episode += 1
-            step = 0
-            state = initial_state
-    cursor[STATE], cursor[EPISODE], cursor[STEP] = state, episode, step
-    cursor[LUCK], cursor[CHANCE] = used, chosen
 
 
 @exercise

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from goalward import worlds
-from goalward.agents.base import StepAgent
+from goalward.agents.base import OnlineAgent
 from goalward.arrays import Floats, Int64s
 from goalward.errors import SettingError
 from goalward.learning.learn import learn
@@ -59,16 +59,16 @@ def rerun(spec: RunSpec, attachments: Attachments | None = None) -> tuple[SSP, R
 
 
 def final_plan(run: Run) -> Final | None:
-    """Return what the agent would do after the run: its last plan, or what a step agent chooses now.
+    """Return what the agent would do after the run: its last plan, or what an online agent chooses now.
 
     None if the run kept no plan.
     """
     agent = run.agent
-    if isinstance(agent, StepAgent):
+    plan = agent.current_plan() if isinstance(agent, OnlineAgent) else run.plans[-1] if run.plans else None
+    if plan is None and isinstance(agent, OnlineAgent):
         return Final(chosen_now(agent, CHANCES), agent.values())
-    if not run.plans:
+    if plan is None:
         return None
-    plan = run.plans[-1]
     _, tied, shares = choices_of(agent, plan)
     if shares is None:
         # The agent draws one of the actions that look equally good.

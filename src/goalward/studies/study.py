@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from goalward.acting.task import Task
+from goalward.acting.contract import Task
 from goalward.agents.base import Learner
 from goalward.continuous.task import GoalTask
 from goalward.errors import GoalwardError, SettingError
@@ -129,7 +129,7 @@ class Study:
         with blaming(file), contextlib.redirect_stdout(sys.stderr):
             agent = make_agent(run.agent, world, run.episodes, self.attachments)
             if isinstance(world, GoalTask):
-                agent.begin(world.told(run.episodes), np.random.default_rng(0))  # type: ignore[arg-type]
+                agent.begin(world.task(run.episodes), np.random.default_rng(0))
             else:
                 agent.begin(Task.of(world, run.episodes), np.random.default_rng(0))
         return agent

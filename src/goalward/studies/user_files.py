@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-from goalward.agents.base import Agent, Learner, StepAgent
+from goalward.agents.base import Agent, Learner
 from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.files import read_text
 
@@ -80,9 +80,9 @@ def checked_class(file: AgentFile, module: ModuleType) -> type[Learner]:
     if found is None:
         classes = [name for name, value in vars(module).items() if isinstance(value, type)]
         raise UnknownNameError(f"class in {file.path}", file.member, classes)
-    if not (isinstance(found, type) and issubclass(found, Agent | StepAgent)):
+    if not (isinstance(found, type) and issubclass(found, Agent)):
         what = f"{file.member} in {file.path} is not an agent"
-        raise SettingError(f"{what}; derive it from goalward.agents.Agent or StepAgent")
+        raise SettingError(f"{what}; derive it from goalward.agents.Agent or OnlineAgent")
     if "__dataclass_fields__" not in vars(found):
         # The settings of an agent are the fields of a dataclass; a class without settings need not say so.
         found = dataclasses.dataclass(eq=False)(found)

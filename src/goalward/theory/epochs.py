@@ -35,7 +35,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from goalward.acting.rollout import Ended
+from goalward.acting.stop import Ended
 from goalward.agents.posterior.psrl import PSRL
 from goalward.arrays import Int64s
 from goalward.errors import TheoryError

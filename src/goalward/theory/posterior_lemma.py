@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from goalward.acting.task import Task
+from goalward.acting.contract import Task
 from goalward.agents.posterior.psrl import PSRL
 from goalward.arrays import Floats
 from goalward.beliefs.base import Prior

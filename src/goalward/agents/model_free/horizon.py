@@ -1,4 +1,4 @@
-"""What agents that learn without a model have in common: the loop's step, the horizon, random numbers in blocks.
+"""What agents that learn without a model have in common: the horizon, and random numbers in blocks.
 
 They keep one or a few numbers for each pair and change one pair a step, with a learning rate
 
@@ -24,28 +24,28 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from goalward.acting.next_state import Dynamics, draw_successor, dynamics
-from goalward.agents.base import StepAgent, Steps, Task
+from goalward.acting.contract import Task
+from goalward.acting.rollout import Dynamics, Walk, has_room
+from goalward.acting.stop import TableStop
+from goalward.agents.base import OnlineAgent
 from goalward.agents.ties import checked_order
 from goalward.arrays import Floats, Int64s
 from goalward.jit import exercise, kernel
 from goalward.settings import checked_number
-from goalward.ssp.model import SSP
 
-__all__ = ["ModelFree", "horizon", "new_cursor", "note_step", "take_step"]
+__all__ = ["ModelFree", "horizon", "note_step"]
 
 SHARE, SLOWEST = 0.5, 0.05
 BLOCK = 1 << 15
 """How many random numbers of each kind are drawn at once."""
 
-# Places in the cursor and in the clock.
-STATE, GOALS, DONE = range(3)
+# Places in the clock.
 LENGTH, MEAN, EPISODES = range(3)
 
 
 @dataclass(eq=False, kw_only=True)
-class ModelFree(StepAgent):
-    """A step agent with estimates ``Q[s, a]``, a clock for the horizon, and random numbers of its own."""
+class ModelFree(OnlineAgent):
+    """An online agent with estimates ``Q[s, a]``, a clock for the horizon, and random numbers of its own."""
 
     kinds: ClassVar[int] = 1
     """How many kinds of random numbers there are in a block."""
@@ -94,16 +94,14 @@ class ModelFree(StepAgent):
         """Return what the kernels read and change."""
 
     @abstractmethod
-    def live(self, world: Dynamics, cursor: Int64s, luck: Floats, chances: Floats, steps: Steps, need: int) -> None:
-        """Act and learn until the cursor is at its end or the random numbers may not last another step."""
+    def roll_out(self, model: Dynamics, walk: Walk, need: int) -> None:
+        """Act and learn while there is room and the random numbers last for another step."""
 
-    def advance(self, world: Dynamics, state: int, goals: int, luck: Floats, chances: Floats, steps: Steps) -> int:
+    def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
         """Act and learn, compiled; Python only draws random numbers."""
-        cursor = new_cursor(state, goals)
-        while cursor[DONE] < len(luck) and cursor[GOALS] > 0:
+        while has_room(walk.cursor):
             self.refill()
-            self.live(world, cursor, luck, chances, steps, self.need())
-        return int(cursor[DONE])
+            self.roll_out(model, walk, self.need())
 
     def values(self) -> Floats:
         """Return the smallest estimate in each state."""
@@ -112,11 +110,6 @@ class ModelFree(StepAgent):
     def notes(self) -> dict[str, int | float | str]:
         """Return H as it is at the end."""
         return {"horizon": float(horizon(self.clock, self._horizon))}
-
-
-def new_cursor(state: int, goals: int) -> Int64s:
-    """Return where a kernel starts: the state, the goals to go, the steps done."""
-    return np.array([state, goals, 0])
 
 
 @kernel
@@ -137,32 +130,9 @@ def note_step(clock: Floats, goal: bool) -> None:
         clock[LENGTH] = 0.0
 
 
-@kernel
-def take_step(world: Dynamics, cursor: Int64s, action: int, chance: float, steps: Steps) -> int:
-    """Play an action from where the cursor is, write the step down and move on; return the successor."""
-    i = cursor[DONE]
-    state = cursor[STATE]
-    S, A = world.costs.shape
-    steps.states[i] = state
-    steps.actions[i] = action
-    steps.costs[i] = world.costs[state, action]
-    steps.next_states[i] = draw_successor(world.indptr, world.successors, world.cumulative, state * A + action, chance)
-    # Read back, it is a 64-bit integer like all states that the other kernels see: one specialisation of each.
-    successor = steps.next_states[i]
-    cursor[DONE] += 1
-    if successor == S:
-        cursor[STATE] = world.initial_state
-        cursor[GOALS] -= 1
-    else:
-        cursor[STATE] = successor
-    return int(successor)
-
-
 @exercise
 def exercise_model_free() -> None:
-    """Take one step."""
-    ssp = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]])
-    take_step(dynamics(ssp), new_cursor(0, 1), 0, 0.5, Steps.empty(1))
+    """Advance a clock."""
     clock = np.zeros(3)
     note_step(clock, True)
     horizon(clock, 0.0)

@@ -25,7 +25,7 @@ Pseudo-code
     theta* visits, which is of no effect in runs of practical length and left out.
 
 How it maps
-    `choose` is the argmin of line 3, `observe` lines 3 to 13, `advance` both in one kernel. With the theory's constants
+    `act` is the argmin of line 3, `learn` lines 3 to 13, `rollout` both in one kernel. With the theory's constants
     the bonus exceeds all values for longer than any run: use `scale`.
 """
 
@@ -37,10 +37,11 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from goalward.acting.next_state import Dynamics
-from goalward.agents.base import Steps, Task, register
-from goalward.agents.model_free.horizon import new_cursor, take_step
-from goalward.agents.optimistic.common import StepOptimist, check_fact
+from goalward.acting.contract import Step, Task
+from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
+from goalward.acting.stop import TableStop
+from goalward.agents.base import register
+from goalward.agents.optimistic.common import OnlineOptimist, check_fact
 from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int64s
@@ -77,7 +78,7 @@ class Memory(NamedTuple):
 
 @register("lcb-advantage")
 @dataclass(eq=False, kw_only=True)
-class LCBAdvantage(StepOptimist):
+class LCBAdvantage(OnlineOptimist):
     """Model-free optimism in stages; memory S A."""
 
     B_star: float
@@ -107,16 +108,14 @@ class LCBAdvantage(StepOptimist):
         self.stage_length: Int64s = np.full(task.costs.shape, int(self._horizon))
         self.sums = np.zeros((*task.costs.shape, 5))
 
-    def observe(self, steps: Steps) -> None:
-        """Lines 3 to 13, for each step."""
-        for state, action, successor in zip(steps.states, steps.actions, steps.next_states, strict=True):
-            learn(int(state), int(action), int(successor), self.memory())
+    def learn(self, step: Step[int]) -> int:
+        """Lines 3 to 13."""
+        update(step.state, step.action, step.next_state, self.memory())
+        return 0
 
-    def advance(self, world: Dynamics, state: int, goals: int, luck: Floats, chances: Floats, steps: Steps) -> int:
+    def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
         """Act and learn in one kernel."""
-        cursor = new_cursor(state, goals)
-        live(world, cursor, luck, chances, self.chance_factor, steps, self._order, self.memory())
-        return int(cursor[2])
+        roll_out(model, walk, self.chance_factor, self._order, self.memory())
 
     def memory(self) -> Memory:
         """Return what the kernels read and change."""
@@ -151,7 +150,7 @@ def iota(logarithm: float, B: float, n: float) -> float:
 
 
 @kernel
-def learn(state: int, action: int, successor: int, memory: Memory) -> None:
+def update(state: int, action: int, successor: int, memory: Memory) -> None:
     """Lines 3 to 13."""
     V = memory.V
     sums = memory.sums[state, action]
@@ -199,16 +198,14 @@ def learn(state: int, action: int, successor: int, memory: Memory) -> None:
 
 
 @kernel
-def live(
-    world: Dynamics, cursor: Int64s, luck: Floats, chances: Floats, chance_factor: float, steps: Steps, order: Int64s,
-    memory: Memory,
-) -> None:  # fmt: skip
-    """Act and learn from the cursor on."""
-    while cursor[2] < luck.size and cursor[1] > 0:
-        state = cursor[0]
-        action = pick(memory.Q, state, order, chance_factor * chances[cursor[2]])
-        successor = take_step(world, cursor, action, luck[cursor[2]], steps)
-        learn(state, action, successor, memory)
+def roll_out(model: Dynamics, walk: Walk, chance_factor: float, order: Int64s, memory: Memory) -> None:
+    """Act and learn while there is room."""
+    cursor = walk.cursor
+    while has_room(cursor):
+        state = cursor[STATE]
+        action = pick(memory.Q, state, order, chance_factor * walk.choices[cursor[CHOSEN]])
+        cursor[CHOSEN] += 1
+        update(state, action, take_step(model, walk, action), memory)
 
 
 @exercise

@@ -15,20 +15,22 @@ Pseudo-code
      7      Q(s, a) <- (1 - alpha) Q(s, a) + alpha z,  alpha = (H + 1) / (H + n(s, a))
 
 How it maps
-    `choose` is lines 3 and 4, `observe` lines 5 to 7, `live` both in one kernel. The samples of line 5 are those of
+    `act` is lines 3 and 4, `learn` lines 5 to 7, `rollout` both in one kernel. The samples of line 5 are those of
     line 3 in the next step: what the agent believes of s' is the same when it learns from s' and when it acts there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from goalward.acting.next_state import Dynamics
-from goalward.agents.base import Steps, Task, register
-from goalward.agents.model_free.horizon import ModelFree, horizon, note_step, take_step
+from goalward.acting.contract import Step, Task
+from goalward.acting.rollout import STATE, Dynamics, Walk, has_room, take_step
+from goalward.agents.base import register
+from goalward.agents.model_free.horizon import ModelFree, horizon, note_step
 from goalward.agents.smallest_tasks import act_and_learn
 from goalward.arrays import Floats, Int64s
 from goalward.jit import exercise, kernel
@@ -84,25 +86,22 @@ class PSQL(ModelFree):
         """Fill a block with normal numbers."""
         self.rng.standard_normal(out=block[0])
 
-    def choose(self, state: int, chance: float) -> int:
-        """Lines 3 and 4; `chance` is not needed, samples do not tie."""
+    def act(self, state: int, draw: Callable[[], float]) -> int:
+        """Lines 3 and 4; no number is drawn for ties, samples do not tie."""
         self.refill()
         return int(choose(state, self.memory()))
 
-    def observe(self, steps: Steps) -> None:
-        """Lines 5 to 7, for each step."""
-        for state, action, successor in zip(steps.states, steps.actions, steps.next_states, strict=True):
-            self.refill_for_learning()
-            learn(int(state), int(action), int(successor), self.memory())
-
-    def refill_for_learning(self) -> None:
-        """See that one state can be sampled; after `choose` there is always enough."""
+    def learn(self, step: Step[int]) -> int:
+        """Lines 5 to 7."""
+        # After `act` there are always enough numbers to sample one more state.
         if self._used[0] + self.task.actions > self._noise.shape[1]:
             self.refill()
+        update(step.state, step.action, step.next_state, self.memory())
+        return 0
 
-    def live(self, world: Dynamics, cursor: Int64s, luck: Floats, chances: Floats, steps: Steps, need: int) -> None:
+    def roll_out(self, model: Dynamics, walk: Walk, need: int) -> None:
         """Act and learn in one kernel."""
-        live(world, cursor, luck, steps, need, self.memory())
+        roll_out(model, walk, need, self.memory())
 
     def memory(self) -> Memory:
         """Return what the kernels read and change."""
@@ -140,7 +139,7 @@ def choose(state: int, memory: Memory) -> int:
 
 
 @kernel
-def learn(state: int, action: int, successor: int, memory: Memory) -> None:
+def update(state: int, action: int, successor: int, memory: Memory) -> None:
     """Lines 5 to 7."""
     H = horizon(memory.clock, memory.horizon)
     goal = successor == len(memory.Q)
@@ -156,13 +155,12 @@ def learn(state: int, action: int, successor: int, memory: Memory) -> None:
 
 
 @kernel
-def live(world: Dynamics, cursor: Int64s, luck: Floats, steps: Steps, need: int, memory: Memory) -> None:
-    """Act and learn from the cursor on."""
-    while cursor[2] < luck.size and cursor[1] > 0 and memory.used[0] + need <= memory.noise.shape[1]:
-        state = cursor[0]
+def roll_out(model: Dynamics, walk: Walk, need: int, memory: Memory) -> None:
+    """Act and learn while there is room and the random numbers last for another step."""
+    while has_room(walk.cursor) and memory.used[0] + need <= memory.noise.shape[1]:
+        state = walk.cursor[STATE]
         action = choose(state, memory)
-        successor = take_step(world, cursor, action, luck[cursor[2]], steps)
-        learn(state, action, successor, memory)
+        update(state, action, take_step(model, walk, action), memory)
 
 
 @exercise

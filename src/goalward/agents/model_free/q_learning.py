@@ -12,20 +12,22 @@ Pseudo-code
      5      Q(s, a) <- (1 - alpha) Q(s, a) + alpha (c(s, a) + min Q(s', .)),  alpha = n(s, a)^(-rate)
 
 How it maps
-    `choose` is line 3, `observe` lines 4 and 5, `live` both in one kernel. Its regret grows linearly: epsilon never
+    `act` is line 3, `learn` lines 4 and 5, `rollout` both in one kernel. Its regret grows linearly: epsilon never
     falls.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from goalward.acting.next_state import Dynamics
-from goalward.agents.base import StepAgent, Steps, Task, register
-from goalward.agents.model_free.horizon import new_cursor, take_step
+from goalward.acting.contract import Step, Task
+from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
+from goalward.acting.stop import TableStop
+from goalward.agents.base import OnlineAgent, register
 from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import checked_order, pick
 from goalward.arrays import Floats, Int64s
@@ -48,7 +50,7 @@ class Memory(NamedTuple):
 
 @register("q-learning")
 @dataclass(eq=False, kw_only=True)
-class QLearning(StepAgent):
+class QLearning(OnlineAgent):
     """Q-learning with epsilon-greedy actions, from optimistic values of zero."""
 
     epsilon: float = 0.1
@@ -69,20 +71,18 @@ class QLearning(StepAgent):
         self._costs = np.array(task.costs)
         self._order = checked_order(None, task.actions)
 
-    def choose(self, state: int, chance: float) -> int:
+    def act(self, state: int, draw: Callable[[], float]) -> int:
         """Line 3."""
-        return int(choose(state, chance, self.memory()))
+        return int(choose(state, draw(), self.memory()))
 
-    def observe(self, steps: Steps) -> None:
-        """Lines 4 and 5, for each step."""
-        for state, action, successor in zip(steps.states, steps.actions, steps.next_states, strict=True):
-            learn(int(state), int(action), int(successor), self.memory())
+    def learn(self, step: Step[int]) -> int:
+        """Lines 4 and 5."""
+        update(step.state, step.action, step.next_state, self.memory())
+        return 0
 
-    def advance(self, world: Dynamics, state: int, goals: int, luck: Floats, chances: Floats, steps: Steps) -> int:
+    def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
         """Act and learn in one kernel."""
-        cursor = new_cursor(state, goals)
-        live(world, cursor, luck, chances, steps, self.memory())
-        return int(cursor[2])
+        roll_out(model, walk, self.memory())
 
     def values(self) -> Floats:
         """Return the smallest estimate in each state."""
@@ -113,7 +113,7 @@ def choose(state: int, chance: float, memory: Memory) -> int:
 
 
 @kernel
-def learn(state: int, action: int, successor: int, memory: Memory) -> None:
+def update(state: int, action: int, successor: int, memory: Memory) -> None:
     """Lines 4 and 5."""
     memory.visits[state, action] += 1
     target = memory.costs[state, action]
@@ -127,13 +127,14 @@ def learn(state: int, action: int, successor: int, memory: Memory) -> None:
 
 
 @kernel
-def live(world: Dynamics, cursor: Int64s, luck: Floats, chances: Floats, steps: Steps, memory: Memory) -> None:
-    """Act and learn from the cursor on."""
-    while cursor[2] < luck.size and cursor[1] > 0:
-        state = cursor[0]
-        action = choose(state, chances[cursor[2]], memory)
-        successor = take_step(world, cursor, action, luck[cursor[2]], steps)
-        learn(state, action, successor, memory)
+def roll_out(model: Dynamics, walk: Walk, memory: Memory) -> None:
+    """Act and learn while there is room."""
+    cursor = walk.cursor
+    while has_room(cursor):
+        state = cursor[STATE]
+        action = choose(state, walk.choices[cursor[CHOSEN]], memory)
+        cursor[CHOSEN] += 1
+        update(state, action, take_step(model, walk, action), memory)
 
 
 @exercise

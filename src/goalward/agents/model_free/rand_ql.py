@@ -19,7 +19,7 @@ Pseudo-code
     noise drifts above V*.
 
 How it maps
-    `choose` is the argmin of line 3, `observe` lines 4 to 7, `live` both in one kernel.
+    `act` is the argmin of line 3, `learn` lines 4 to 7, `rollout` both in one kernel.
 
 Beta variates
     Beta(n, 1) is exp(-E/n) with E exponential. Beta(a, b) is X/(X + Y) with gamma variates X and Y of shapes a and b,
@@ -31,14 +31,16 @@ Beta variates
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from goalward.acting.next_state import Dynamics
-from goalward.agents.base import Steps, Task, register
-from goalward.agents.model_free.horizon import ModelFree, horizon, note_step, take_step
+from goalward.acting.contract import Step, Task
+from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
+from goalward.agents.base import register
+from goalward.agents.model_free.horizon import ModelFree, horizon, note_step
 from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int64s
@@ -96,20 +98,19 @@ class RandQL(ModelFree):
         self.rng.random(out=block[UNIFORM])
         self.rng.standard_exponential(out=block[EXPONENTIAL])
 
-    def choose(self, state: int, chance: float) -> int:
+    def act(self, state: int, draw: Callable[[], float]) -> int:
         """Line 3: the argmin, ties broken at random."""
+        return int(pick(self.Q, state, self._order, draw()))
+
+    def learn(self, step: Step[int]) -> int:
+        """Lines 4 to 7."""
         self.refill()
-        return int(pick(self.Q, state, self._order, chance))
+        update(step.state, step.action, step.next_state, self.memory())
+        return 0
 
-    def observe(self, steps: Steps) -> None:
-        """Lines 4 to 7, for each step."""
-        for state, action, successor in zip(steps.states, steps.actions, steps.next_states, strict=True):
-            self.refill()
-            learn(int(state), int(action), int(successor), self.memory())
-
-    def live(self, world: Dynamics, cursor: Int64s, luck: Floats, chances: Floats, steps: Steps, need: int) -> None:
+    def roll_out(self, model: Dynamics, walk: Walk, need: int) -> None:
         """Act and learn in one kernel."""
-        live(world, cursor, luck, chances, steps, need, self._order, self.memory())
+        roll_out(model, walk, need, self._order, self.memory())
 
     def memory(self) -> Memory:
         """Return what the kernels read and change."""
@@ -137,7 +138,7 @@ def gamma_variate(d: float, c: float, noise: Floats, place: int) -> tuple[float,
 
 
 @kernel
-def learn(state: int, action: int, successor: int, memory: Memory) -> None:
+def update(state: int, action: int, successor: int, memory: Memory) -> None:
     """Lines 4 to 7."""
     H = horizon(memory.clock, memory.horizon)
     note_step(memory.clock, successor == len(memory.Q))
@@ -166,16 +167,14 @@ def learn(state: int, action: int, successor: int, memory: Memory) -> None:
 
 
 @kernel
-def live(
-    world: Dynamics, cursor: Int64s, luck: Floats, chances: Floats, steps: Steps, need: int, order: Int64s,
-    memory: Memory,
-) -> None:  # fmt: skip
-    """Act and learn from the cursor on."""
-    while cursor[2] < luck.size and cursor[1] > 0 and memory.used[0] + need <= memory.noise.shape[1]:
-        state = cursor[0]
-        action = pick(memory.Q, state, order, chances[cursor[2]])
-        successor = take_step(world, cursor, action, luck[cursor[2]], steps)
-        learn(state, action, successor, memory)
+def roll_out(model: Dynamics, walk: Walk, need: int, order: Int64s, memory: Memory) -> None:
+    """Act and learn while there is room and the random numbers last for another step."""
+    cursor = walk.cursor
+    while has_room(cursor) and memory.used[0] + need <= memory.noise.shape[1]:
+        state = cursor[STATE]
+        action = pick(memory.Q, state, order, walk.choices[cursor[CHOSEN]])
+        cursor[CHOSEN] += 1
+        update(state, action, take_step(model, walk, action), memory)
 
 
 @exercise

@@ -15,7 +15,6 @@ import math
 
 import numpy as np
 
-from goalward.agents.optimistic.common import at_least_one
 from goalward.agents.smallest_tasks import counts_of_one_pair
 from goalward.agents.ties import least
 from goalward.arrays import Bools, Floats, Int32s, Int64s
@@ -23,8 +22,7 @@ from goalward.beliefs.counts import variance
 from goalward.jit import exercise, kernel
 
 __all__ = [
-    "blend", "constant", "constant_factor", "horizon", "log_term",
-    "spread", "terminal_cost", "upper_lower", "value_bound",
+    "blend", "constant_factor", "horizon", "log_term", "terminal_cost", "upper_lower", "value_bound", "write_factors",
 ]  # fmt: skip
 
 
@@ -43,20 +41,22 @@ def value_bound(B_star: float) -> float:
     return 9.0 * B_star
 
 
-def log_term(visits: Int64s, H: int, m: int, delta: float) -> float:
+@kernel
+def log_term(S: int, A: int, H: int, m: int, delta: float) -> float:
     """Return L = 3 log(3 S' A H m / delta) in interval m; recalled."""
-    S, A = visits.shape
     return 3.0 * math.log(3.0 * (S + 1) * A * H * m / delta)
 
 
-def spread(visits: Int64s, L: float) -> Floats:
-    """Return 2 L / n⁺, the factor of the variance, for each row; recalled."""
-    return 2.0 * L / at_least_one(visits)
+@kernel
+def write_factors(visits: Int64s, L: float, B: float, fixed: float, spread: Floats, constant: Floats) -> None:
+    """Write 2 L / n⁺, the factor of the variance, and 62 H³ S' L / (B n⁺), for each row.
 
-
-def constant(visits: Int64s, H: int, B: float, L: float) -> Floats:
-    """Return 62 H³ S' L / (B n⁺) for each row; the form is recalled, the 62 with less confidence."""
-    return constant_factor(len(visits), H) * L / (B * at_least_one(visits))
+    `fixed` is 62 H³ S'. The forms are recalled, the 62 with less confidence.
+    """
+    for row in range(visits.size):
+        n = float(max(visits[row], 1))
+        spread[row] = 2.0 * L / n
+        constant[row] = fixed * L / (B * n)
 
 
 def constant_factor(S: int, H: int) -> float:

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from goalward.agents.base import Agent, Plan, Task, register
+from goalward.agents.base import Plan, Task, register
 from goalward.agents.optimistic.common import Optimist, at_least_one, check_fact
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import PrecisionError
@@ -50,7 +50,7 @@ TOLERANCE = 1e-10
 
 @register("bernstein-ssp")
 @dataclass(eq=False, kw_only=True)
-class BernsteinSSP(Optimist, Agent):
+class BernsteinSSP(Optimist):
     """Optimism by Bernstein intervals; it needs neither B* nor T* and, without zero costs, not K."""
 
     B_star: float | None = None

@@ -8,26 +8,27 @@ tuned regime of the paper's second experiments.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from goalward.agents.base import Learner, StepAgent, Steps, Task
+from goalward.acting.contract import Steps, Task
+from goalward.agents.base import Agent, OnlineAgent
 from goalward.agents.ties import RULES, checked_order, pick, pick_all, shares
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.counts import Counts
 from goalward.errors import ConvergenceError, CostError, SettingError, StateError
 from goalward.settings import checked_choice, checked_integer, checked_number
 
-__all__ = ["HorizonOptimist", "Optimist", "StepOptimist", "at_least_one", "check_fact"]
+__all__ = ["HorizonOptimist", "OnlineOptimist", "Optimist", "at_least_one", "check_fact"]
 
 LARGEST_PLAN = 1 << 31
 
 
 @dataclass(eq=False, kw_only=True)
-class Optimist(Learner):
+class Optimist(Agent):
     """An agent that plans in the most favourable model among those that it cannot rule out."""
 
     delta: float = 0.1
@@ -75,7 +76,7 @@ class Optimist(Learner):
         self.Q = np.where(task.available, 0.0, np.inf)
         self._policy: Int64s = np.zeros(task.states, dtype=np.int64)
 
-    def observe(self, steps: Steps) -> None:
+    def observe(self, steps: Steps[Int64s]) -> None:
         """Count what happened."""
         self.counts.add(steps)
 
@@ -102,7 +103,7 @@ class Optimist(Learner):
         return notes | {"costs_divided_by": self._unit} if self.rescale else notes
 
 
-class StepOptimist(Optimist, StepAgent):
+class OnlineOptimist(OnlineAgent, Optimist):
     """An optimist that learns at every step and plays the smallest Q, from Q = V = 0 and B = 1 on."""
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
@@ -111,9 +112,9 @@ class StepOptimist(Optimist, StepAgent):
         self.V = np.zeros(task.states + 1)
         self.B = np.ones(1)
 
-    def choose(self, state: int, chance: float) -> int:
+    def act(self, state: int, draw: Callable[[], float]) -> int:
         """Return the argmin of Q."""
-        return int(pick(self.Q, state, self._order, chance * self.chance_factor))
+        return int(pick(self.Q, state, self._order, draw() * self.chance_factor))
 
     @property
     def chance_factor(self) -> float:

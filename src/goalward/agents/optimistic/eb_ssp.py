@@ -40,7 +40,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from goalward.agents.base import Agent, Plan, Steps, Task, register
+from goalward.agents.base import Plan, Steps, Task, register
 from goalward.agents.optimistic.common import Optimist, at_least_one, check_fact
 from goalward.agents.smallest_tasks import counts_of_one_pair
 from goalward.arrays import Floats, Int32s, Int64s
@@ -67,7 +67,7 @@ Bonus = tuple[Floats, Floats, Floats]
 
 @register("eb-ssp")
 @dataclass(eq=False, kw_only=True)
-class EBSSP(Optimist, Agent):
+class EBSSP(Optimist):
     """Optimism by bonuses, with B >= B* given or found by doubling."""
 
     B_star: float | str | None

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from goalward.agents.base import Agent, Plan, Steps, Task, register
+from goalward.agents.base import Plan, Steps, Task, register
 from goalward.agents.optimistic.common import HorizonOptimist, at_least_one
 from goalward.agents.smallest_tasks import observe_and_plan
 from goalward.agents.ties import break_ties, least
@@ -46,7 +46,7 @@ C1, C2, C3 = 7.0, 49.0, 20.0
 
 @register("mvp-plus")
 @dataclass(eq=False, kw_only=True)
-class MVPPlus(HorizonOptimist, Agent):
+class MVPPlus(HorizonOptimist):
     """Optimism by bonuses over a finite horizon, refreshed at powers of two; it must be told B* and T*."""
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:

@@ -21,7 +21,7 @@ Pseudo-code
     them is dropped.
 
 How it maps
-    `choose` is the argmin of line 3, `observe` lines 3 to 8, `advance` both in one kernel.
+    `act` is the argmin of line 3, `learn` lines 3 to 8, `rollout` both in one kernel.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from goalward.acting.next_state import Dynamics
-from goalward.agents.base import Steps, Task, register
-from goalward.agents.model_free.horizon import new_cursor, take_step
+from goalward.acting.contract import Step, Task
+from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
+from goalward.acting.stop import TableStop
+from goalward.agents.base import register
 from goalward.agents.model_free.lcb_advantage import stage_horizon
-from goalward.agents.optimistic.common import StepOptimist, check_fact
+from goalward.agents.optimistic.common import OnlineOptimist, check_fact
 from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
@@ -69,7 +70,7 @@ class Memory(NamedTuple):
 
 @register("svi-ssp")
 @dataclass(eq=False, kw_only=True)
-class SVISSP(StepOptimist):
+class SVISSP(OnlineOptimist):
     """Optimism by bonuses with sparse updates; it is told B*, for the length of the stages alone."""
 
     B_star: float
@@ -88,18 +89,16 @@ class SVISSP(StepOptimist):
         self.stage_end: Int64s = np.ones(task.costs.shape, dtype=np.int64)
         self._horizon = stage_horizon(self.name, self._costs, self.B_star / self._unit, task.episodes)
 
-    def observe(self, steps: Steps) -> None:
-        """Lines 3 to 8, for each step."""
-        for state, action, successor in zip(steps.states, steps.actions, steps.next_states, strict=True):
-            while not learn(int(state), int(action), int(successor), self.memory()):
-                self.counts.widen()
-
-    def advance(self, world: Dynamics, state: int, goals: int, luck: Floats, chances: Floats, steps: Steps) -> int:
-        """Act and learn, compiled; Python only makes room where a row of the counts is full."""
-        cursor = new_cursor(state, goals)
-        while not live(world, cursor, luck, chances, self.chance_factor, steps, self._order, self.memory()):
+    def learn(self, step: Step[int]) -> int:
+        """Lines 3 to 8."""
+        while not update(step.state, step.action, step.next_state, self.memory()):
             self.counts.widen()
-        return int(cursor[2])
+        return 0
+
+    def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
+        """Act and learn, compiled; Python only makes room where a row of the counts is full."""
+        while not roll_out(model, walk, self.chance_factor, self._order, self.memory()):
+            self.counts.widen()
 
     def memory(self) -> Memory:
         """Return what the kernels read and change."""
@@ -121,7 +120,7 @@ def iota(logarithm: float, n: float) -> float:
 
 
 @kernel
-def learn(state: int, action: int, successor: int, memory: Memory) -> bool:
+def update(state: int, action: int, successor: int, memory: Memory) -> bool:
     """Lines 3 to 8; False, with nothing changed, if the row of the pair has no room for the successor."""
     row = state * memory.costs.shape[1] + action
     if not enter(row, successor, memory.size, memory.successors, memory.counts):
@@ -152,20 +151,18 @@ def learn(state: int, action: int, successor: int, memory: Memory) -> bool:
 
 
 @kernel
-def live(
-    world: Dynamics, cursor: Int64s, luck: Floats, chances: Floats, chance_factor: float, steps: Steps, order: Int64s,
-    memory: Memory,
-) -> bool:  # fmt: skip
-    """Act and learn from the cursor on; False before a step whose row is full."""
+def roll_out(model: Dynamics, walk: Walk, chance_factor: float, order: Int64s, memory: Memory) -> bool:
+    """Act and learn while there is room; False before a step whose row is full."""
     S, A = memory.Q.shape
-    while cursor[2] < luck.size and cursor[1] > 0:
-        state = cursor[0]
-        action = pick(memory.Q, state, order, chance_factor * chances[cursor[2]])
+    cursor = walk.cursor
+    while has_room(cursor):
+        state = cursor[STATE]
+        action = pick(memory.Q, state, order, chance_factor * walk.choices[cursor[CHOSEN]])
         size = memory.size[state * A + action]
         if size == memory.counts.shape[1] and size <= S:
             return False
-        successor = take_step(world, cursor, action, luck[cursor[2]], steps)
-        learn(state, action, successor, memory)
+        cursor[CHOSEN] += 1
+        update(state, action, take_step(model, walk, action), memory)
     return True
 
 

@@ -23,51 +23,51 @@ Pseudo-code
     13          pi_h(s) <- argmin_a Q_lo; J_lo(s) <- Q_lo(s, pi_h(s)); J_up(s) <- min { Q_up(s, pi_h(s)), H + 8 B* }
 
 How it maps
-    `plan` is lines 5, 6 and 8 to 13, `observe` the counting, line 7 is ``stop_after_goals=1, stop_after_steps=H`` with
-    a policy indexed by the step. Counts are shared by all steps, so once J_lo and J_up do not change from one step to
-    the one before, no earlier step changes either, and the induction of line 10 stops there: exact, and hundreds of
-    steps shorter. The costs are known, so there is no bonus for them. Each step of a plan is played at
-    most once, so ties drawn for every step and state are ties broken anew at every step. `advance` does the same
-    compiled, in stretches.
+    An online policy: `act` carries out lines 5, 6 and 8 to 13 when no interval is in progress (`plan_interval`), then
+    line 7; `learn` counts (`count_step`); `rollout` does both in one kernel, because nearly every episode has a plan of
+    its own. Counts are shared by all steps, so once J_lo and J_up do not change from one step to the one before, no
+    earlier step changes either, and the induction of line 10 stops there: exact, and hundreds of steps shorter. The
+    costs are known, so there is no bonus for them. Each step of a plan is played at most once, so ties drawn for every
+    step and state are ties broken anew at every step. Where the best actions are the same at all steps, as they mostly
+    are, they are drawn while acting (`decide_alike`), otherwise when the plan is made (`decide`).
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from goalward.acting.compiled_stretches import DONE, PLAN_OVER, ROW_FULL, SelfActing, Stretch, is_over, pursue
-from goalward.acting.next_state import Dynamics
-from goalward.agents.base import Plan, Task, register
+from goalward.acting.contract import Plan, Step, Task
+from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, draw_action, end_epoch, has_room, take_step
+from goalward.acting.stop import CUT, GOALS, STEPS, TableStop
+from goalward.agents.base import OnlineAgent, register
 from goalward.agents.optimistic.backup import (
     blend,
-    constant,
     constant_factor,
     horizon,
     log_term,
-    spread,
     terminal_cost,
     upper_lower,
     value_bound,
-)  # fmt: skip
+    write_factors,
+)
 from goalward.agents.optimistic.common import HorizonOptimist
-from goalward.agents.smallest_tasks import act_and_plan
+from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import break_ties
 from goalward.arrays import Bools, Floats, Int64s
-from goalward.beliefs.counts import RowCounts, estimate
+from goalward.beliefs.counts import RowCounts, enter, estimate
 from goalward.jit import exercise, kernel
 
 __all__ = ["ULCVI"]
 
-# Why the compiled loop returns to Python, beside the reasons of `compiled_stretches`: ties differ between steps.
-UNDECIDED = 3
-# Places in the progress of the compiled loop: m, the step of the plan, how it is played, and what `upper_lower` found.
-INTERVAL, STEP, PLAYED, DISTINCT, SEVERAL = range(5)
-NOTHING, ACTIONS, ACTIONS_BY_STEP, CHANCES = range(4)
+DONE, ROW_FULL, UNDECIDED = range(3)  # why the rollout returns to Python; UNDECIDED: ties differ between steps
+# Places in the interval: m, the steps taken, whether it is in progress, how it is played, what `upper_lower` returned.
+NUMBER, TAKEN, IN_PROGRESS, PLAYED, DISTINCT, SEVERAL = range(6)
+ACTIONS, ACTIONS_BY_STEP, CHANCES = range(3)
 
 
 class Facts(NamedTuple):
@@ -83,9 +83,14 @@ class Facts(NamedTuple):
     drawn: bool
 
 
-class Room(NamedTuple):
-    """Arrays that the compiled loop works in; see `upper_lower`."""
+class Memory(NamedTuple):
+    """What the kernels read and change; see `upper_lower`."""
 
+    facts: Facts
+    counts: RowCounts
+    costs: Floats
+    order: Int64s
+    interval: Int64s
     mass: Floats
     rest: Floats
     spread: Floats
@@ -97,14 +102,14 @@ class Room(NamedTuple):
     Q: Floats
     tied: Bools
     actions: Int64s
-    none: Int64s
+    by_step: Int64s
     chances: Floats
 
 
 @register("ulcvi")
 @dataclass(eq=False, kw_only=True)
-class ULCVI(HorizonOptimist, SelfActing):
-    """Optimism by bonuses over a finite horizon; it must be told B* and T*."""
+class ULCVI(OnlineAgent, HorizonOptimist):
+    """Optimism by bonuses over a finite horizon; it needs B* and T*."""
 
     # The term with H³ is above 1e10 where the others are of the size of the values.
     scales: ClassVar[tuple[float, ...]] = (1.0, *(10.0 ** (-step / 4) for step in range(32, 53)))
@@ -113,44 +118,64 @@ class ULCVI(HorizonOptimist, SelfActing):
         """Line 1."""
         super().begin(task, rng)
         self.check_horizon("8 T* ln(8 K)", self.H)
-        self._Q = np.zeros((2, *task.costs.shape))
-        self._ends = [np.zeros(task.states + 1) for _ in range(4)]
+        B_star = self.B_star / self._unit
+        B, fixed = value_bound(B_star), constant_factor(task.states, self.H)
+        numbers = (self.H, terminal_cost(B_star), B, self.delta / 4.0, self.scale, fixed, blend(self.H, B))
+        self._facts = Facts(*numbers, self.ties == "random")
+        self._interval = np.zeros(6, dtype=np.int64)
+        self._mass, self._rows = np.empty(self.counts.counts.shape), np.empty((3, task.costs.size))
+        self._ends, self._Q = np.zeros((4, task.states + 1)), np.zeros((2, *task.costs.shape))
         self._tied = np.zeros((self.H, *task.costs.shape), dtype=np.bool_)
-        self._progress = np.zeros(5, dtype=np.int64)
-        self._by_step = np.zeros((0, task.states), dtype=np.int64)
-        self._chances = np.zeros(task.costs.shape)
+        self._by_step, self._chances = np.zeros((0, task.states), dtype=np.int64), np.zeros(task.costs.shape)
 
     @property
     def H(self) -> int:
         """The horizon of a plan."""
         return horizon(self.T_star, self.task.episodes)
 
-    def plan(self, state: int) -> Plan:
-        """Lines 5 and 6."""
-        self.epoch += 1  # m
-        distinct, several = self.ulcvi(self.epoch)
-        policy = self.decide(self._tied[-distinct:], several)
-        values = self._unit * self._ends[0][:-1]
-        return Plan(policy, stop_after_goals=1, stop_after_steps=self.H, stop_when_cut=True, values=values)
+    def act(self, state: int, draw: Callable[[], float]) -> int:
+        """Lines 5 and 6 if no interval is in progress, then line 7."""
+        interval = self._interval
+        if interval[IN_PROGRESS] == 0:
+            interval[NUMBER] = self.epoch
+            memory = self.memory()
+            plan_interval(memory)
+            if not decide_alike(memory):
+                self.decide_by_step()
+            self.epoch = int(interval[NUMBER])
+        if interval[PLAYED] == CHANCES:
+            return int(draw_action(self._chances, state, draw()))
+        return self._policy.item(state) if interval[PLAYED] == ACTIONS else self._by_step.item(interval[TAKEN], state)
 
-    def ulcvi(self, m: int) -> tuple[int, bool]:
-        """Lines 8 to 13; return at how many of the last steps the best actions may differ, and whether any tie."""
-        visits, B_star = self.counts.visits, self.B_star / self._unit
-        B = value_bound(B_star)
-        L = log_term(visits, self.H, m, self.delta / 4.0)
-        c_f = terminal_cost(B_star)
-        _, _, next_lower, next_upper = self._ends
-        next_lower[:-1] = next_upper[:-1] = c_f
-        parts = (spread(visits, L), constant(visits, self.H, B, L), blend(self.H, B))
-        work = (*self._ends, self._Q, self._tied)
-        return upper_lower(*self.counts.estimates(0.0), self._costs, *parts, self.scale, self.H + c_f, *work)
+    def learn(self, step: Step[int]) -> int:
+        """Count a step; a truncated episode ends the interval."""
+        while (ended := count_step(step.state, step.action, step.next_state, *self.counted())) < 0:
+            self.counts.widen()
+        return ended + CUT if step.truncated else ended
 
-    def decide(self, tied: Bools, several: bool) -> NDArray[Any]:
-        """Break the ties of the last steps, the first of which stands for all before it."""
+    def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
+        """Act and learn, compiled; Python makes room in the counts and decides where ties differ between steps."""
+        self._interval[NUMBER] = self.epoch
+        while (reason := roll_out(model, walk, self.memory())) != DONE:
+            if reason == ROW_FULL:
+                self.counts.widen()
+            else:
+                self.decide_by_step()
+        self.epoch = int(self._interval[NUMBER])
+
+    def restart(self) -> None:
+        """Line 3: an episode starts with a plan of its own."""
+        self._interval[IN_PROGRESS] = 0
+
+    def decide_by_step(self) -> None:
+        """Break the ties of an interval in which they differ between steps."""
+        self._by_step = self.decide(self._tied[-self._interval[DISTINCT] :], bool(self._interval[SEVERAL]))
+        self._interval[PLAYED] = ACTIONS_BY_STEP
+
+    def decide(self, tied: Bools, several: bool) -> Int64s:
+        """Break the ties of the last steps, the first of which stands for all before it; return actions by step."""
         early = tied[0]
         drawn = several and self.ties == "random"
-        if (tied == early).all():
-            return np.asarray(early / early.sum(axis=1, keepdims=True)) if drawn else break_ties(early, self._order)
         before = self.H - len(tied)
         policy = np.empty((self.H, len(early)), dtype=np.int64)
         policy[before:] = break_ties(tied, self._order, self.rng.random(tied.shape[:2]) if drawn else None)
@@ -160,39 +185,34 @@ class ULCVI(HorizonOptimist, SelfActing):
             policy[:before, again] = break_ties(early[again], self._order, self.rng.random((before, len(again))))
         return policy
 
-    def restart(self) -> None:
-        """Line 3: an episode starts with a plan of its own."""
-        self._progress[PLAYED] = NOTHING
+    def counted(self) -> tuple[RowCounts, Int64s, int, int]:
+        """Return what `count_step` needs."""
+        return self.counts.rows, self._interval, self.task.actions, self.H
 
-    def advance(self, world: Dynamics, stretch: Stretch) -> None:
-        """Carry lines 4 to 13 out, compiled; Python makes room in the counts and decides where ties differ by step."""
-        B_star = self.B_star / self._unit
-        B, fixed = value_bound(B_star), constant_factor(self.task.states, self.H)
-        numbers = (self.H, terminal_cost(B_star), B, self.delta / 4.0, self.scale, fixed, blend(self.H, B))
-        facts = Facts(*numbers, self.ties == "random")
-        progress = self._progress
-        progress[INTERVAL] = self.epoch
-        while True:
-            counts = self.counts.rows
-            reason = live(world, stretch, counts, self._costs, facts, self._order, progress, self._by_step, self.room())
-            if reason == DONE:
-                break
-            if reason == ROW_FULL:
-                self.counts.widen()
-            else:
-                self._by_step = self.decide(self._tied[-progress[DISTINCT] :], bool(progress[SEVERAL]))
-                progress[PLAYED] = ACTIONS_BY_STEP
-        self.epoch = int(progress[INTERVAL])
-
-    def room(self) -> Room:
-        """Return the arrays for the compiled loop."""
+    def memory(self) -> Memory:
+        """Return what the kernels read and change."""
+        if self._mass.shape != self.counts.counts.shape:
+            self._mass = np.empty(self.counts.counts.shape)
+        rest, spread, constant = self._rows
         lower, upper, next_lower, next_upper = self._ends
-        rest, spreads, constants = np.empty((3, self.task.costs.size))
-        return Room(
-            np.empty(self.counts.counts.shape), rest, spreads, constants, lower, upper, next_lower, next_upper,
-            self._Q, self._tied, self._policy.reshape(1, -1),
-            np.empty((0, self.task.states), dtype=np.int64), self._chances,
+        return Memory(
+            self._facts, self.counts.rows, self._costs, self._order, self._interval, self._mass, rest, spread, constant,
+            lower, upper, next_lower, next_upper, self._Q, self._tied, self._policy, self._by_step, self._chances,
         )  # fmt: skip
+
+    def values(self) -> Floats:
+        """Return J_lo of the last plan."""
+        return np.asarray(self._unit * self._ends[0, :-1])
+
+    def current_plan(self) -> Plan:
+        """Return the last plan, to look at."""
+        early = self._tied[-self._interval[DISTINCT]]
+        policies = {
+            ACTIONS: self._policy.copy(), ACTIONS_BY_STEP: self._by_step,
+            CHANCES: early / np.maximum(early.sum(axis=1, keepdims=True), 1),
+        }  # fmt: skip
+        policy: NDArray[Any] = policies[int(self._interval[PLAYED])]
+        return Plan(policy, stop_after_goals=1, stop_after_steps=self.H, stop_when_cut=True, values=self.values())
 
     def notes(self) -> dict[str, int | float | str]:
         """Return the horizon, beside the scale and the rule for ties."""
@@ -200,80 +220,105 @@ class ULCVI(HorizonOptimist, SelfActing):
 
 
 @kernel
-def live(
-    world: Dynamics, stretch: Stretch, counts: RowCounts, costs: Floats, facts: Facts, order: Int64s,
-    progress: Int64s, by_step: Int64s, room: Room,
-) -> int:  # fmt: skip
-    """Plan, act and count until the stretch is over; return why Python is needed."""
-    while not is_over(stretch):
-        if progress[PLAYED] == NOTHING:
-            progress[INTERVAL] += 1
-            progress[STEP] = 0
-            plan_interval(counts, costs, facts, progress, room)
-            if not decide_alike(facts, order, progress, room):
-                return UNDECIDED
-        actions = room.none if progress[PLAYED] == CHANCES else room.actions
-        if progress[PLAYED] == ACTIONS_BY_STEP:
-            actions = by_step
-        reason, taken = pursue(world, stretch, counts, actions, room.chances, progress[STEP], facts.H)
-        progress[STEP] = taken
-        if reason == PLAN_OVER:
-            progress[PLAYED] = NOTHING
-        elif reason == ROW_FULL:
-            return ROW_FULL
-    return DONE
-
-
-@kernel
-def plan_interval(counts: RowCounts, costs: Floats, facts: Facts, progress: Int64s, room: Room) -> None:
-    """Carry lines 8 to 13 out; what `upper_lower` returns goes to `progress`."""
-    S, A = costs.shape
-    L = 3.0 * math.log(3.0 * (S + 1) * A * facts.H * progress[INTERVAL] / facts.delta)
-    for row in range(counts.size.size):
-        n = float(max(counts.visits[row], 1))
-        room.spread[row] = 2.0 * L / n
-        room.constant[row] = facts.constant * L / (facts.B * n)
+def plan_interval(memory: Memory) -> None:
+    """Carry out lines 5 and 8 to 13; what `upper_lower` returns goes to the interval."""
+    facts, counts, interval = memory.facts, memory.counts, memory.interval
+    S, A = memory.costs.shape
+    interval[NUMBER] += 1
+    interval[TAKEN], interval[IN_PROGRESS] = 0, 1
+    L = log_term(S, A, facts.H, interval[NUMBER], facts.delta)
+    write_factors(counts.visits, L, facts.B, facts.constant, memory.spread, memory.constant)
     for state in range(S):
-        room.next_lower[state] = room.next_upper[state] = facts.c_f
-    estimate(0.0, counts.size, counts.counts, counts.visits, room.mass, room.rest)
+        memory.next_lower[state] = memory.next_upper[state] = facts.c_f
+    estimate(0.0, counts.size, counts.counts, counts.visits, memory.mass, memory.rest)
     distinct, several = upper_lower(
-        counts.size, counts.successors, room.mass, room.rest, costs, room.spread, room.constant, facts.blend,
-        facts.scale, facts.H + facts.c_f, room.lower, room.upper, room.next_lower, room.next_upper, room.Q, room.tied,
+        counts.size, counts.successors, memory.mass, memory.rest, memory.costs, memory.spread, memory.constant,
+        facts.blend, facts.scale, facts.H + facts.c_f, memory.lower, memory.upper, memory.next_lower, memory.next_upper,
+        memory.Q, memory.tied,
     )  # fmt: skip
-    progress[DISTINCT] = distinct
-    progress[SEVERAL] = several
+    interval[DISTINCT] = distinct
+    interval[SEVERAL] = several
 
 
 @kernel
-def decide_alike(facts: Facts, order: Int64s, progress: Int64s, room: Room) -> bool:
-    """Break ties where the best actions are the same at all steps, as `decide` does; False where they are not."""
-    H, S, A = room.tied.shape
-    first = H - progress[DISTINCT]
+def decide_alike(memory: Memory) -> bool:
+    """Break ties where the best actions are the same at all steps; False where they are not."""
+    H, S, A = memory.tied.shape
+    interval, tied, order = memory.interval, memory.tied, memory.order
+    first = H - interval[DISTINCT]
     for h in range(first + 1, H):
         for state in range(S):
             for action in range(A):
-                if room.tied[h, state, action] != room.tied[first, state, action]:
+                if tied[h, state, action] != tied[first, state, action]:
                     return False
-    if facts.drawn and progress[SEVERAL] > 0:
-        progress[PLAYED] = CHANCES
+    if memory.facts.drawn and interval[SEVERAL] > 0:
+        interval[PLAYED] = CHANCES
         for state in range(S):
             number = 0
             for action in range(A):
-                number += room.tied[first, state, action]
+                number += tied[first, state, action]
             total = 0.0
             for action in range(A):
-                total += room.tied[first, state, action] / number
-                room.chances[state, action] = total
+                total += tied[first, state, action] / number
+                memory.chances[state, action] = total
     else:
-        progress[PLAYED] = ACTIONS
+        interval[PLAYED] = ACTIONS
         for state in range(S):
             for place in range(A - 1, -1, -1):
-                if room.tied[first, state, order[place]]:
-                    room.actions[0, state] = order[place]
+                if tied[first, state, order[place]]:
+                    memory.actions[state] = order[place]
     return True
+
+
+@kernel
+def count_step(state: int, action: int, successor: int, rows: RowCounts, interval: Int64s, A: int, H: int) -> int:
+    """Count a step; return flags if the interval is over, -1 if the row of the pair is full."""
+    row = state * A + action
+    if not enter(row, successor, rows.size, rows.successors, rows.counts):
+        return -1
+    rows.visits[row] += 1
+    interval[TAKEN] += 1
+    ended = 0
+    if successor == rows.size.size // A:
+        ended += GOALS
+    if interval[TAKEN] == H:
+        ended += STEPS
+    if ended > 0:
+        interval[IN_PROGRESS] = 0
+    return ended
+
+
+@kernel
+def roll_out(model: Dynamics, walk: Walk, memory: Memory) -> int:
+    """Plan, act and count while there is room; return why Python is needed."""
+    S, A = memory.costs.shape
+    # Local variables: reading them from the memory at every step takes as long as the rest.
+    rows, interval, cursor, H = memory.counts, memory.interval, walk.cursor, memory.facts.H
+    actions, by_step, chances, choices = memory.actions, memory.by_step, memory.chances, walk.choices
+    width = rows.counts.shape[1]
+    while has_room(cursor):
+        if interval[IN_PROGRESS] == 0:
+            plan_interval(memory)
+            if not decide_alike(memory):
+                return UNDECIDED
+        state = cursor[STATE]
+        played = interval[PLAYED]
+        if played == CHANCES:
+            action = draw_action(chances, state, choices[cursor[CHOSEN]])
+        elif played == ACTIONS:
+            action = actions[state]
+        else:
+            action = by_step[interval[TAKEN], state]
+        if rows.size[state * A + action] == width and width <= S:
+            return ROW_FULL
+        cursor[CHOSEN] += played == CHANCES
+        ended = count_step(state, action, take_step(model, walk, action), rows, interval, A, H)
+        if ended > 0:
+            end_epoch(walk, ended)
+    return DONE
 
 
 @exercise
 def exercise_ulcvi() -> None:
-    """Act once, and plan once."""
-    act_and_plan(ULCVI(B_star=2.0, T_star=2.0))
+    """Act and learn once."""
+    act_and_learn(ULCVI(B_star=2.0, T_star=2.0))

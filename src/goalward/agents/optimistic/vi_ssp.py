@@ -16,20 +16,22 @@ Pseudo-code
      9      Q(s, a) <- q; V(s) <- min_a Q(s, a)
 
 How it maps
-    `choose` is the argmin of line 3, `observe` lines 3 to 9, `advance` both in one kernel.
+    `act` is the argmin of line 3, `learn` lines 3 to 9, `rollout` both in one kernel.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from goalward.acting.next_state import Dynamics, draw_successor
-from goalward.agents.base import Steps, Task, register
-from goalward.agents.optimistic.common import StepOptimist
+from goalward.acting.contract import Step, Task
+from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
+from goalward.acting.stop import TableStop
+from goalward.agents.base import register
+from goalward.agents.optimistic.common import OnlineOptimist
 from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
@@ -42,9 +44,25 @@ C1, C2 = 6.0, 72.0
 """The constants of line 6, chosen: the paper only asks for 2 c_1² <= c_2 and both large enough."""
 
 
+class Memory(NamedTuple):
+    """What the kernels read and change."""
+
+    costs: Floats
+    size: Int64s
+    successors: Int32s
+    counts: Int64s
+    visits: Int64s
+    mass: Floats
+    Q: Floats
+    V: Floats
+    B: Floats
+    logarithm: float
+    scale: float
+
+
 @register("vi-ssp")
 @dataclass(eq=False, kw_only=True)
-class VISSP(StepOptimist):
+class VISSP(OnlineOptimist):
     """Optimism by bonuses, updated at every step; it needs no parameter but delta."""
 
     @property
@@ -57,21 +75,15 @@ class VISSP(StepOptimist):
         super().begin(task, rng)
         self._mass = np.zeros(self.counts.counts.shape)
 
-    def observe(self, steps: Steps) -> None:
-        """Lines 3 to 9, for each step."""
-        for state, action, successor in zip(
-            steps.states.tolist(), steps.actions.tolist(), steps.next_states.tolist(), strict=True
-        ):
-            self.make_room(state * self.task.actions + action)
-            learn_step(state, action, successor, *self.learnt())
+    def learn(self, step: Step[int]) -> int:
+        """Lines 3 to 9."""
+        self.make_room(step.state * self.task.actions + step.action)
+        update(step.state, step.action, step.next_state, self.memory())
+        return 0
 
-    def advance(self, world: Dynamics, state: int, goals: int, luck: Floats, chances: Floats, steps: Steps) -> int:
+    def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
         """Act and learn, compiled; Python only makes room where a row of the counts is full."""
-        cursor = np.array([state, goals, 0])
-        while True:
-            full = live(*world, cursor, luck, chances, self.chance_factor, *steps, self._order, *self.learnt())
-            if full < 0:
-                return int(cursor[2])
+        while (full := roll_out(model, walk, self.chance_factor, self._order, self.memory())) >= 0:
             self.make_room(full)
 
     def make_room(self, row: int) -> None:
@@ -80,13 +92,15 @@ class VISSP(StepOptimist):
         if counts.size[row] == counts.width <= counts.goal:
             counts.widen()
 
-    def learnt(self) -> tuple[Any, ...]:
+    def memory(self) -> Memory:
         """Return what the kernels read and change."""
         # Rows grow here, and where counts are read from a file.
         if self._mass.shape != self.counts.counts.shape:
             self._mass = np.zeros(self.counts.counts.shape)
         logarithm = math.log(self.task.costs.size / self.delta)
-        return self._costs, *self.counts.rows, self._mass, self.Q, self.V, self.B, logarithm, self.scale
+        return Memory(
+            self._costs, *self.counts.rows, self._mass, self.Q, self.V, self.B, logarithm, self.scale
+        )  # fmt: skip
 
 
 @kernel
@@ -96,25 +110,22 @@ def iota(logarithm: float, B: float, n: float) -> float:
 
 
 @kernel
-def learn_step(
-    state: int, action: int, successor: int, costs: Floats,
-    size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s, mass: Floats,
-    Q: Floats, V: Floats, B: Floats, logarithm: float, scale: float,
-) -> None:  # fmt: skip
-    """Carry lines 3 to 9 out for one step, for which its row has room."""
-    A = costs.shape[1]
+def update(state: int, action: int, successor: int, memory: Memory) -> None:
+    """Lines 3 to 9, for a step for which its row has room."""
+    Q, V, B = memory.Q, memory.V, memory.B
+    A = Q.shape[1]
     row = state * A + action
-    enter(row, successor, size, successors, counts)
-    visits[row] += 1
-    n = float(visits[row])
-    for entry in range(size[row]):
-        mass[row, entry] = counts[row, entry] / n
-    m = mean(row, size, successors, mass, V)
-    v = variance(row, size, successors, mass, 0.0, V, m)
+    enter(row, successor, memory.size, memory.successors, memory.counts)
+    memory.visits[row] += 1
+    n = float(memory.visits[row])
+    for entry in range(memory.size[row]):
+        memory.mass[row, entry] = memory.counts[row, entry] / n
+    m = mean(row, memory.size, memory.successors, memory.mass, V)
+    v = variance(row, memory.size, memory.successors, memory.mass, 0.0, V, m)
     while True:
-        log_term = iota(logarithm, B[0], n)
+        log_term = iota(memory.logarithm, B[0], n)
         bonus = max(C1 * np.sqrt(v * log_term / n), C2 * B[0] * log_term / n)
-        q = max(costs[state, action] + m - scale * bonus, Q[state, action])
+        q = max(memory.costs[state, action] + m - memory.scale * bonus, Q[state, action])
         if q <= B[0]:
             break
         B[0] *= 2.0
@@ -125,37 +136,18 @@ def learn_step(
 
 
 @kernel
-def live(
-    indptr: Int64s, world_successors: Int32s, cumulative: Floats, world_costs: Floats, initial_state: int,
-    cursor: Int64s, luck: Floats, chances: Floats, chance_factor: float,
-    states: Int64s, actions: Int64s, paid: Floats, next_states: Int64s, order: Int64s, costs: Floats,
-    size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s, mass: Floats,
-    Q: Floats, V: Floats, B: Floats, logarithm: float, scale: float,
-) -> int:  # fmt: skip
-    """Act and learn from (state, goals to go, steps done) in `cursor` on; return a row that is full, -1 at the end."""
-    S, A = costs.shape
-    while cursor[2] < luck.size and cursor[1] > 0:
-        i = cursor[2]
-        state = cursor[0]
-        action = pick(Q, state, order, chance_factor * chances[i])
+def roll_out(model: Dynamics, walk: Walk, chance_factor: float, order: Int64s, memory: Memory) -> int:
+    """Act and learn while there is room; return a row that is full, -1 at the end."""
+    S, A = memory.Q.shape
+    cursor = walk.cursor
+    while has_room(cursor):
+        state = cursor[STATE]
+        action = pick(memory.Q, state, order, chance_factor * walk.choices[cursor[CHOSEN]])
         row = state * A + action
-        if size[row] == counts.shape[1] and size[row] <= S:
+        if memory.size[row] == memory.counts.shape[1] and memory.size[row] <= S:
             return int(row)
-        states[i] = state
-        actions[i] = action
-        paid[i] = world_costs[state, action]
-        next_states[i] = draw_successor(indptr, world_successors, cumulative, row, luck[i])
-        # Read back, it is a 64-bit integer like all states that the other kernels see: one specialisation of each.
-        successor = next_states[i]
-        learn_step(
-            state, action, successor, costs, size, successors, counts, visits, mass, Q, V, B, logarithm, scale
-        )  # fmt: skip
-        cursor[2] += 1
-        if successor == S:
-            cursor[0] = initial_state
-            cursor[1] -= 1
-        else:
-            cursor[0] = successor
+        cursor[CHOSEN] += 1
+        update(state, action, take_step(model, walk, action), memory)
     return -1
 
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from goalward import agents
-from goalward.acting.task import Task
+from goalward.acting.contract import Task
 from goalward.arrays import Floats
+from goalward.environments.environment import Environment
 from goalward.formatting import number, with_range
 from goalward.learning.learn import learn
 from goalward.paper.claims.findings import Finding, Verdict, above, all_of, below, certain, share, within
@@ -173,7 +174,7 @@ def without_model(name: str, episodes: int, seed: int) -> bool:
     world = PAPER_WORLDS[name]()
     agent = agents.make("psrl")
     open_run = learn(agent, world, episodes, seed)
-    closed_run = learn(agent, Withheld(world), episodes, seed, task=Task.of(world, episodes))
+    closed_run = learn(agent, Environment(Withheld(world), task=Task.of(world, episodes)), episodes, seed)
     return np.array_equal(open_run.costs, closed_run.costs) and np.array_equal(open_run.steps, closed_run.steps)
 
 

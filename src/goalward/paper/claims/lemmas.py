@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from goalward.acting.task import Task
+from goalward.acting.contract import Task
 from goalward.agents.posterior.psrl import PSRL
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.formatting import number, with_range

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from goalward.acting.task import Task
+from goalward.acting.contract import Task
 from goalward.agents.posterior.psrl import PSRL, cost_floor
 from goalward.arrays import Floats
 from goalward.beliefs.dirichlet import Dirichlet

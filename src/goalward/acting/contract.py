@@ -1,0 +1,280 @@
+"""The contract between agents and worlds. Read this page first.
+
+A run alternates between planning and acting::
+
+    task = world.task(episodes)                      what the agent may know: a Task
+    agent.begin(task, rng)
+    stage = world.stage(seed)                        where the agent acts: a Stage
+    while the run is not over:
+        plan = agent.plan(stage.state)               a policy and the conditions that end it: a Plan
+        while the plan is not over:
+            steps, ended, ... = stage.follow(plan, ...)      what happened: Steps
+            agent.observe(steps)
+
+The time of one plan is an epoch. What can end a plan is listed in `goalward.acting.stop`. There are two stages: a known
+model is rolled out in compiled code (`goalward.acting.rollout`), environments and tasks with continuous states are
+stepped in Python (`goalward.acting.stepping`).
+
+An agent that learns at every step is its own policy: its only plan is ``Plan(self)``, and the stage calls its `act` and
+`learn` at every step, or its compiled `rollout`, which does the same.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import TypeVar
+
+from goalward.acting.stop import NEVER
+from goalward.arrays import Bools, Floats, Int32s, Int64s
+from goalward.ssp.checks import StatesAndActions
+from goalward.ssp.model import SSP
+
+__all__ = [
+    "NEVER", "Agent", "Chunk", "Plan", "PlanT", "Policy", "Stage", "Step", "Steps", "Task", "TaskT", "World", "X",
+]  # fmt: skip
+
+X = TypeVar("X")
+"""A state: an integer in a table, a point of a box in continuous tasks."""
+States = TypeVar("States", bound=NDArray[Any], default=Int64s)
+"""A column of states."""
+TaskT = TypeVar("TaskT", default=Any)
+PlanT = TypeVar("PlanT", default=Any)
+TaskT_co = TypeVar("TaskT_co", covariant=True)
+PlanT_contra = TypeVar("PlanT_contra", contravariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Task(StatesAndActions):
+    """What an agent may know of a world with finitely many states: all but the transitions.
+
+    Attributes
+    ----------
+    costs
+        ``costs[s, a]``, infinity where the action is not available.
+    initial_state
+        Where every episode starts.
+    episodes
+        The number of episodes of the run, K.
+    give_up
+        The action that is known to lead to the start from everywhere; None if there is none.
+    """
+
+    costs: Floats
+    initial_state: int
+    episodes: int
+    give_up: int | None = None
+
+    def __post_init__(self) -> None:
+        # Models of the task share its costs, so they must not change. The caller's array stays as it is.
+        if self.costs.flags.writeable:
+            costs = self.costs.copy()
+            costs.flags.writeable = False
+            object.__setattr__(self, "costs", costs)
+
+    @classmethod
+    def of(cls, ssp: SSP, episodes: int) -> Task:
+        """Return what an agent may know of a model."""
+        return cls(ssp.costs, ssp.initial_state, episodes, ssp.give_up)
+
+    @cached_property
+    def available(self) -> Bools:
+        """``available[s, a]``: whether the action can be played in the state."""
+        mask = np.isfinite(self.costs)
+        mask.flags.writeable = False
+        return mask
+
+    def is_like(self, other: object) -> bool:
+        """Return whether another task has the same states, actions, costs, start and action to give up."""
+        return (
+            isinstance(other, Task)
+            and np.array_equal(self.costs, other.costs)
+            and (self.initial_state, self.give_up) == (other.initial_state, other.give_up)
+        )
+
+    def model(self, indptr: Int64s, successors: Int32s, probabilities: Floats) -> SSP:
+        """Return the model of this task with the given canonical rows."""
+        model = SSP._trusted(indptr, successors, probabilities, self.costs, self.initial_state)
+        # Known already, and read by every plan.
+        model.__dict__["available"] = self.available
+        return model
+
+
+class Step(NamedTuple, Generic[X]):
+    """One step: an action in a state, its cost, where it led, and whether the episode ended there.
+
+    `truncated` says that the environment broke the episode off before the goal.
+    """
+
+    state: X
+    action: int
+    cost: float
+    next_state: X
+    reached: bool
+    truncated: bool = False
+
+
+class Steps(NamedTuple, Generic[States]):
+    """Consecutive steps as columns; after a step that reached the goal the next one starts an episode.
+
+    In a table the goal is a state of its own, number S. The arrays are reused for later steps: copy what is to be kept.
+    """
+
+    states: States
+    actions: Int64s
+    costs: Floats
+    next_states: States
+    reached: Bools
+
+    @classmethod
+    def empty(cls, size: int) -> Steps[Int64s]:
+        """Return room for steps in a table."""
+        states, actions, next_states = (np.empty(size, dtype=np.int64) for _ in range(3))
+        return Steps(states, actions, np.empty(size), next_states, np.empty(size, dtype=np.bool_))
+
+    @classmethod
+    def in_table(cls, states: Int64s, actions: Int64s, costs: Floats, next_states: Int64s, goal: int) -> Steps[Int64s]:
+        """Return steps in a table whose goal is a given state."""
+        return Steps(states, actions, costs, next_states, np.asarray(next_states == goal))
+
+    def part(self, start: int, end: int) -> Steps[Any]:
+        """Return the steps from `start` up to `end`, without copying."""
+        return Steps(
+            self.states[start:end], self.actions[start:end], self.costs[start:end], self.next_states[start:end],
+            self.reached[start:end],
+        )  # fmt: skip
+
+
+class Policy(ABC, Generic[X]):
+    """Chooses actions. An online policy also learns from each step, and may plan inside `act`."""
+
+    @abstractmethod
+    def act(self, state: X, draw: Callable[[], float]) -> int:
+        """Return an action; ``draw()`` returns the next uniform number in [0, 1) for random decisions."""
+
+    def learn(self, step: Step[X]) -> int:
+        """Learn from a step that was just made; return flags of `Ended` if an epoch of the policy's own ended."""
+        return 0
+
+
+class Plan(NamedTuple):
+    """A policy for a table and what ends it.
+
+    Visits, goals and steps are counted from the start of the plan. A plan without conditions lasts to the end of the
+    run. Every plan makes at least one step. An online policy has no conditions: it ends its epochs itself.
+
+    Attributes
+    ----------
+    policy
+        Actions ``[S]``; or actions ``[H, S]``, row h for the h-th step of the plan, the last row from then on; or
+        probabilities ``[S, A]``; integers are actions, floats are probabilities. Or an online policy.
+    stop_after_visits
+        ``[S, A]``: ends right after a pair has been played this often.
+    stop_before_visits
+        ``[S, A]``: ends before a pair that has been played this often would be played again.
+    stop_after_goals
+        Ends after this many arrivals at the goal.
+    stop_after_steps
+        Ends after this many steps.
+    stop_when_cut
+        Ends when the environment truncates an episode.
+    model, values
+        The model that the policy comes from and its optimal values, to look at after the run.
+    """
+
+    policy: NDArray[Any] | Policy[int]
+    stop_after_visits: Int64s | None = None
+    stop_before_visits: Int64s | None = None
+    stop_after_goals: int | None = None
+    stop_after_steps: int | None = None
+    stop_when_cut: bool = False
+    model: SSP | None = None
+    values: Floats | None = None
+
+
+class Chunk(NamedTuple):
+    """What a stage returns.
+
+    Attributes
+    ----------
+    steps
+        What happened.
+    ended
+        Why the plan ended, a sum of `Ended` flags; 0 if it goes on.
+    epoch_ends, epoch_flags
+        The epochs of an online policy that ended: after how many of these steps, and why.
+    """
+
+    steps: Steps[Any]
+    ended: int
+    epoch_ends: Int64s | list[int] = []  # noqa: RUF012
+    epoch_flags: Int64s | list[int] = []  # noqa: RUF012
+
+
+class Stage(Protocol[PlanT_contra]):
+    """Where plans are followed; `state` is where the agent is.
+
+    `truncated` is whether the environment broke an episode off with the last step.
+    """
+
+    truncated: bool
+
+    @property
+    def state(self) -> Any:
+        """Where the agent is."""
+
+    def follow(self, plan: PlanT_contra, episodes: int, steps: int) -> Chunk:
+        """Follow a plan, begun or new, for at most this many episodes and steps, until it ends or a chunk is full."""
+
+
+class World(Protocol[TaskT_co, PlanT_contra]):
+    """Where agents learn: a model, an environment or a task with continuous states."""
+
+    @property
+    def model(self) -> SSP | None:
+        """The true model, against which regret is measured; None if it is not known."""
+
+    @property
+    def graph(self) -> SSP | None:
+        """A model with the true graph, which shows whether a run may never end; None if it is not known."""
+
+    def task(self, episodes: int) -> TaskT_co:
+        """Return what an agent may know."""
+
+    def stage(self, seed: int, *, limited: bool = False, costs_known: bool = True) -> Stage[PlanT_contra]:
+        """Return a stage at the start of an episode; the seed decides all its random draws.
+
+        `limited` says that the run has a limit of steps, so that it ends in any case; `costs_known` that the agent
+        relies on the costs in its task.
+        """
+
+
+class Agent(ABC, Generic[TaskT, PlanT]):
+    """An algorithm that learns to reach the goal."""
+
+    task: TaskT
+    rng: np.random.Generator
+
+    def begin(self, task: TaskT, rng: np.random.Generator) -> None:
+        """Start from scratch on a task, and forget all that was learnt before."""
+        self.task, self.rng = task, rng
+
+    @abstractmethod
+    def plan(self, state: Any) -> PlanT:
+        """Return what to do from this state on; called when the previous plan has ended."""
+
+    @abstractmethod
+    def observe(self, steps: Steps[Any]) -> None:
+        """Learn from what happened since the last call; always called before the next plan."""
+
+    def restart(self) -> None:
+        """Start an episode although the last step did not reach the goal.
+
+        Called when an episode was truncated and when a run is resumed.
+        """
