@@ -136,7 +136,7 @@ def test_the_solution_of_another_model_is_refused(tmp_path: Path, ending: str) -
         ("A,ferry", "A,fairy", "line 2: no action is called 'fairy'; did you mean 'ferry'"),
         ("A,ferry", "A,road", "the action 'road' of state 'A' is not available there"),
         ("A,ferry", "A,", "state 'A' must have an action if and only if its value is finite"),
-        ("C,", "pit,", "line 4: state 'pit' is there twice"),
+        ("C,", "pit,", "line 4: state 'pit' is repeated"),
         ("C,,inf,inf,inf\n", "", "state 'C' is missing"),
         ("C,,inf,inf,inf", "C,,inf", "line 3 has 3 fields; it must have 5"),
         ("C,,inf,inf,inf", "C,,x,y,z", r"line 3: \['x', 'y', 'z'\] are not three numbers"),

@@ -254,3 +254,14 @@ def test_worlds_that_no_memory_holds_are_refused_at_once(id, settings):
 def test_a_name_of_gymnasium_says_how_to_get_its_model(name):
     with pytest.raises(SettingError, match=f"{name} looks like an environment of Gymnasium, .*from_gymnasium"):
         worlds.load(name)
+
+
+def test_type_checkers_know_every_world():
+    here = {name for name, world in worlds.registry.members.items() if world.__module__.startswith("goalward.worlds")}
+    assert here <= set(worlds.__all__)
+
+
+def test_no_module_hides_a_world():
+    """Importing a module puts it into its package under its own name."""
+    worlds.known()
+    assert all(getattr(worlds, name) is world for name, world in worlds.registry.members.items())

@@ -26,7 +26,7 @@ __all__ = ["Source", "unknown_name"]
 NAMES = ("state", "action", "next_state", "episode")
 NUMBERS = ("probability", "count", "cost", "step")
 MOST_ROWS = 1 << 29
-COMPARED = 5000  # so many names are searched for a near miss
+COMPARED = 5000  # names that are searched for a near miss
 
 
 class Source:
@@ -164,7 +164,7 @@ def from_csv(path: Path) -> Any:
 
 
 def checked_columns(table: Any, names: Sequence[str]) -> Any:
-    """Refuse columns that are there twice."""
+    """Refuse repeated columns."""
     doubled = next((name for name in NAMES + NUMBERS if names.count(name) > 1), None)
     if doubled is not None:
         raise ShapeError(f"the table has two columns {doubled!r}; keep one")

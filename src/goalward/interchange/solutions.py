@@ -119,7 +119,7 @@ def from_csv(path: Path, ssp: SSP) -> Numbers:
                 if action and action not in action_number:
                     raise FileError(f"{line}: {UnknownNameError('action', action, actions[:5000])}")
                 if state not in missing:
-                    raise FileError(f"{line}: state {state!r} is there twice")
+                    raise FileError(f"{line}: state {state!r} is repeated")
                 missing.remove(state)
                 number = state_number[state]
                 try:

@@ -7,7 +7,7 @@ any of it is used. `explicit.py` says what a model means.
 
 Markov chains and Markov decision processes are read; games, intervals, observations and continuous time are refused.
 A written model has the label ``goal``, the reward ``cost`` of choices, and the names of actions. Storm knows no other
-texts, so the names of states are in a member of goalward's own, ``goalward/state-names.json``. In files of other tools
+texts, so the names of states are in goalward's own member ``goalward/state-names.json``. In files of other tools
 a state is named by the values of its variables: a record of bits, the variables one after the other, the first in the
 lowest bits, padded to bytes.
 """
@@ -101,7 +101,7 @@ def tar_members(content: io.BytesIO) -> dict[str, memoryview]:
                 if name in members:
                     raise FileError(f"holds {name!r} twice; it must hold each file once")
                 if count > MOST_MEMBERS:
-                    raise FileError(f"holds more than {MOST_MEMBERS:,} files; no model needs so many")
+                    raise FileError(f"holds more than {MOST_MEMBERS:,} files; no model needs that many")
                 if member.isreg():
                     members[name] = view[member.offset_data : member.offset_data + member.size]
             end = tar.offset

@@ -40,7 +40,7 @@ class ModelArrays(NamedTuple):
 
 
 class StatesAndActions:
-    """Something with ``costs[s, a]``, and the numbers that its shape tells."""
+    """Base of classes with ``costs[s, a]``, whose shape gives the numbers of states and actions."""
 
     costs: Floats
 

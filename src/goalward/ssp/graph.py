@@ -103,7 +103,7 @@ def structure(ssp: SSP) -> Structure:
 
 
 def sure_states(ssp: SSP, rows: Bools, successors: Int32s | None = None) -> tuple[Int32s, Int32s, Bools]:
-    """Find the states that can reach the goal surely by the given rows.
+    """Find the states that can reach the goal almost surely by the given rows.
 
     Returns the distance of each state to the goal in steps of positive probability inside the set (-1 for dead ends),
     the sure states in order of that distance, and the rows that stay inside the set. `successors` may replace those of
@@ -180,7 +180,7 @@ def can_reach_goal(ssp: SSP) -> Bools:
 
 def state_graph(ssp: SSP) -> sparse.csr_array:
     """Return the graph of the states and the goal: an entry for every step that some action may take."""
-    # The entries of a state lie side by side; one that is there twice is one edge.
+    # The entries of a state are adjacent; repeated entries are one edge.
     indptr = np.append(ssp.indptr[:: ssp.actions], ssp.indptr[-1])
     return sparse.csr_array((ssp.probabilities, ssp.successors, indptr), shape=(ssp.states + 1, ssp.states + 1))
 
@@ -218,7 +218,7 @@ def list_predecessors(
             last[state] = -1
             if writing:
                 start[state + 1] += start[state]
-        # The rows of a state lie side by side, so the last predecessor found tells whether this one is new.
+        # The rows of a state are adjacent, so the last predecessor of a successor shows whether this one is new.
         for state in range(states):
             if interrupted(state):
                 return False

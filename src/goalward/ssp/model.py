@@ -267,7 +267,7 @@ class SSP(StatesAndActions):
         `start` is the initial state by name or number, if not the one that the file names. Files of other tools take
         `goal`, the state or label that is the goal, or several (``goal`` if not given), and `normalize`, to rescale
         rows that do not sum to one. Model checkers: `cost` is the reward structure that is the cost, or the cost of
-        every step. Tables: `sum_duplicates` adds up transitions that are there twice, `prior` is added to every count.
+        every step. Tables: `sum_duplicates` adds up repeated transitions, `prior` is added to every count.
         """
         from goalward import interchange
 

@@ -174,7 +174,7 @@ def rows_of(
 
     `is_goal` is a mask over `state_names`. `start` is a number among these, -1 for the first non-goal state, or
     beyond them for a name that the table does not have. `location` says where a row of the table is, for messages.
-    Transitions that are there twice are added up if `duplicates` says so, and refused otherwise.
+    Repeated transitions are added up if `duplicates` is true, and refused otherwise.
     """
     if is_goal[columns.states].any():
         kept = ~is_goal[columns.states]
@@ -225,7 +225,7 @@ def rows_of(
 
 
 def check_duplicates(columns: Columns, rows: Int64s, location: Callable[[int], str]) -> None:
-    """Refuse a transition that is there twice; different goals are different here."""
+    """Refuse repeated transitions; transitions to different goals count as different here."""
     keys = rows * len(columns.state_names) + columns.next_states
     order = np.argsort(keys, kind="stable")
     again = np.flatnonzero(keys[order][1:] == keys[order][:-1])

@@ -30,7 +30,7 @@ def river_swim(states: int = 6, forward: float = 0.35, back: float = 0.05, drift
 
     Transitions
     -----------
-    drift goes one place back, surely. swim goes one place on with probability `forward`, one back with probability
+    drift always goes one place back. swim goes one place on with probability `forward`, one back with probability
     `back`, and stays otherwise. At the mouth, what would go back stays.
 
     Costs
@@ -68,7 +68,7 @@ def cheap_loop_chain(states: int = 10, forward: float = 0.6, loop_cost: float = 
 
     Transitions
     -----------
-    left goes one place back, surely. right goes one place on with probability `forward` and one back otherwise. At
+    left always goes one place back. right goes one place on with probability `forward` and one back otherwise. At
     place 0, what would go back stays.
 
     Costs
@@ -88,7 +88,7 @@ def cheap_loop_chain(states: int = 10, forward: float = 0.6, loop_cost: float = 
 
 
 def line(actions: tuple[str, str], states: int, forward: float, back: float, cost: float) -> SSP:
-    """Return a line of places: the first action goes back surely at some cost, the second may go on at cost 1."""
+    """Return a line of places: the first action always goes back, the second may advance at cost 1."""
     S = checked_integer("states", states, 1)
     f = checked_number("forward", forward, 0.0, 1.0)
     b = checked_number("back", back, 0.0, 1.0 - f)

@@ -1,7 +1,7 @@
 """Grids walked on slippery ground: the paper's GridWorld and maps drawn in characters.
 
 An action moves to the neighbouring cell in its direction with probability `success`; with probability
-(1 - success)/3 each it moves in one of the three other directions. Where there is a wall or the edge, one stays.
+(1 - success)/3 each it moves in one of the three other directions. Moves into walls or off the grid have no effect.
 """
 
 from __future__ import annotations

@@ -254,7 +254,7 @@ def self_loop(stay_cost: float = 0.1, exit_cost: float = 1.0) -> SSP:
 
     Transitions
     -----------
-    stay stays and exit reaches the goal, surely.
+    Both are deterministic: stay stays, exit reaches the goal.
 
     Costs
     -----
