@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from goalward import worlds
-from goalward.continuous.navigation import navigation
 from goalward.continuous.task import GoalTask
-from goalward.continuous.tasks import acrobot_step, car_step, pendulum_step
+from goalward.continuous.tasks import acrobot_step, car_step, navigation, pendulum_step
 from goalward.errors import SettingError
 
 TASKS = [id for id in worlds.known() if worlds.find(id).continuous]

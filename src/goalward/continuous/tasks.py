@@ -1,7 +1,7 @@
-"""Goal tasks with continuous states: the classics of control.
+"""The built-in goal tasks with continuous states: the classics of control, and a windy field with a wall.
 
-They move exactly as Gymnasium's MountainCar-v0, Acrobot-v1 and Pendulum-v1 do, compiled and without a step
-limit; tests hold them to Gymnasium's trajectories. Every step costs 1.
+The classics move exactly as Gymnasium's MountainCar-v0, Acrobot-v1 and Pendulum-v1 do, compiled and without a step
+limit; tests compare them with Gymnasium's trajectories. Every step costs 1.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from goalward.jit import exercise, kernel
 from goalward.settings import checked_integer, checked_number
 from goalward.worlds.base import register
 
-__all__ = ["acrobot", "acrobot_step", "car_step", "mountain_car", "pendulum", "pendulum_step"]
+__all__ = ["acrobot", "acrobot_step", "car_step", "mountain_car", "navigation", "pendulum", "pendulum_step"]
 
 PI = math.pi
 
@@ -173,6 +173,59 @@ def pendulum(torques: int = 3, angle: float = 0.2, speed: float = 1.0) -> GoalTa
     )  # fmt: skip
 
 
+@register("navigation-v0")
+def navigation(wind: float = 0.25, gusts: float = 0.05) -> GoalTask:
+    """Navigation: cross a windy field around a wall; continuous, 2 dimensions.
+
+    Description
+    -----------
+    A field with sides of 10, given by plain functions. A task with random moves, and with a wall inside, where the
+    dynamics are not smooth.
+
+    States
+    ------
+    The place, (x, y).
+
+    Actions
+    -------
+    right, left, up, down: by 0.5.
+
+    Transitions
+    -----------
+    The move, plus a wind that blows down between x = 3 and x = 7 and moves by `wind` where it is strongest, plus gusts:
+    normal with standard deviation `gusts` in each coordinate. A wall at x = 4 goes from the lower edge to y = 6; a move
+    that would cross it does nothing. So does the part of a move that leads over the edge.
+
+    Costs
+    -----
+    1 for every step.
+
+    Start and goal
+    --------------
+    The start is (1, 1). The goal is a disc of radius 1 around (9, 1).
+
+    Known values
+    ------------
+    V* is not known.
+
+    Version history
+    ---------------
+    v0: first version.
+    """
+    strength = checked_number("wind", wind, high=0.45)
+    deviation = checked_number("gusts", gusts, high=1.0)
+
+    def step(state: Floats, action: int, rng: np.random.Generator) -> tuple[float, float]:
+        gust = rng.standard_normal(2)
+        return field_step(state[0], state[1], action, strength, deviation * gust[0], deviation * gust[1])
+
+    return GoalTask(
+        [0.0, 0.0], [10.0, 10.0], ["right", "left", "up", "down"], step,
+        goal=lambda points: np.asarray((points[:, 0] - 9.0) ** 2 + (points[:, 1] - 1.0) ** 2 <= 1.0), start=[1.0, 1.0],
+        coordinates=["x", "y"],
+    )  # fmt: skip
+
+
 @kernel
 def car_step(position: float, velocity: float, action: int) -> tuple[float, float]:
     """Move the car; Gymnasium's MountainCarEnv.step."""
@@ -233,9 +286,25 @@ def acrobot_step(state: Floats, torque: float, out: Floats) -> None:
     out[3] = min(max(out[3], -9.0 * PI), 9.0 * PI)
 
 
+@kernel
+def field_step(x: float, y: float, action: int, wind: float, gust_x: float, gust_y: float) -> tuple[float, float]:
+    """Move on the field."""
+    along = 0.5 if action == 0 else (-0.5 if action == 1 else 0.0)
+    up = 0.5 if action == 2 else (-0.5 if action == 3 else 0.0)
+    blow = wind * max(0.0, 1.0 - ((x - 5.0) / 2.0) ** 2)
+    new_x = min(max(x + along + gust_x, 0.0), 10.0)
+    new_y = min(max(y + up - blow + gust_y, 0.0), 10.0)
+    if (x - 4.0) * (new_x - 4.0) <= 0.0 and x != new_x:
+        crossing = y + (4.0 - x) / (new_x - x) * (new_y - y)
+        if crossing < 6.0:
+            return x, y
+    return new_x, new_y
+
+
 @exercise
-def exercise_classic_control() -> None:
+def exercise_tasks() -> None:
     """Move each once."""
     car_step(-0.5, 0.0, 1)
     pendulum_step(0.0, 0.0, 1.0)
     acrobot_step(np.zeros(4), 1.0, np.empty(4))
+    field_step(1.0, 1.0, 0, 0.25, 0.0, 0.0)

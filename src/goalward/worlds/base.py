@@ -76,9 +76,7 @@ class World(Builder):
         return version(self.name)
 
 
-registry: Registry[World] = Registry(
-    "world", ("goalward.worlds", "goalward.continuous.tasks", "goalward.continuous.navigation"), World
-)
+registry: Registry[World] = Registry("world", ("goalward.worlds", "goalward.continuous.tasks"), World)
 find, known, register = registry.find, registry.known, registry.register
 
 
