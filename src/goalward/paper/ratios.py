@@ -71,8 +71,8 @@ class Ratio:
 
     def document(self) -> dict[str, Any]:
         """Return the ratio as plain data."""
-        others = {name: value for name, value in vars(self).items() if name != "ratio"}
-        return others | {"ratio": self.ratio.value, "low": self.ratio.low, "high": self.ratio.high, "bound": self.bound}
+        found = {name: value for name, value in vars(self).items() if name != "ratio"}
+        return found | {"ratio": self.ratio.value, "low": self.ratio.low, "high": self.ratio.high, "bound": self.bound}
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ class Overall:
 
     def document(self) -> dict[str, Any]:
         """Return the row as plain data."""
-        others = {name: value for name, value in vars(self).items() if name != "mean"}
-        return others | {"geometric_mean": self.mean.value, "low": self.mean.low, "high": self.mean.high}
+        found = {name: value for name, value in vars(self).items() if name != "mean"}
+        return found | {"geometric_mean": self.mean.value, "low": self.mean.low, "high": self.mean.high}
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def compare_all(
 
 def ratio_of(world: str, cell: CellResults, base: CellResults | None, level: float) -> Ratio:
     """Return one agent relative to the reference; without a ratio if they share no runs."""
-    ratio = Ratio(
+    found = Ratio(
         world,
         cell.cell.agent.label,
         NO_INTERVAL,
@@ -188,12 +188,13 @@ def ratio_of(world: str, cell: CellResults, base: CellResults | None, level: flo
         failed=len(cell.failed),
         missing=len(cell.missing) + len(cell.damaged),
     )
-    if base is None or not len(shared := np.intersect1d(cell.runs, base.runs)):
-        return ratio
-    ours, theirs = (side.paid[MEASURE][np.isin(side.runs, shared)] for side in (cell, base))
-    tails = [float(np.percentile(regrets, PERCENTILE)) for regrets in (ours, theirs)]
+    shared = [] if base is None else sorted({*cell.runs.tolist()} & {*base.runs.tolist()})
+    if base is None or not shared:
+        return found
+    ours, theirs = (each.paid[MEASURE][np.isin(each.runs, shared)] for each in (cell, base))
+    tails = [float(np.percentile(each, PERCENTILE)) for each in (ours, theirs)]
     return replace(
-        ratio,
+        found,
         ratio=ratio_interval(ours, theirs, level),
         tail=tails[0] / tails[1] if tails[1] > 0.0 else math.nan,
         cpu=float(cell.seconds.mean() / base.seconds.mean()),
