@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import goalward as gw
-from goalward import worlds
+from goalward import figures, worlds
 from goalward.errors import SettingError, UnknownNameError
-from goalward.figures import plot
+from goalward.figures import figure, figure_names, plot
+from goalward.figures.drawing import new_figure
 from goalward.results.results import open_results
 from goalward.studies.study import Study
 
@@ -124,6 +125,23 @@ def test_worlds_without_a_finite_model(continuous):
             plot(continuous, kind)
     (panel,) = plot(continuous).axes
     assert [text.get_text() for text in panel.texts] == ["V* is not known: no regret"]
+
+
+def test_a_figure_is_one_function(results, monkeypatch):
+    """Its name, its description and its settings are known from then on."""
+    monkeypatch.setattr(figures, "_figures", dict(figures._figures))
+
+    @figure("levels")
+    def levels_figure(results, level=0.95):
+        """Draw nothing but the level."""
+        drawn = new_figure(2.0, 1.0)
+        drawn.suptitle(f"{len(results.cells)} cells, {level}")
+        return drawn
+
+    assert plot(results, "levels", level=0.5).get_suptitle() == "4 cells, 0.5"
+    assert figure_names()["levels"] == "Draw nothing but the level."
+    with pytest.raises(SettingError, match="a figure of kind levels has no setting run; it takes level"):
+        plot(results, "levels", run=1)
 
 
 def test_what_cannot_be_drawn(results):

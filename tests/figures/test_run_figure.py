@@ -1,17 +1,98 @@
-"""One run as a figure and as an animation."""
-
-from __future__ import annotations
+"""One run as a figure, and what an agent has learnt on a grid: only what it has is drawn."""
 
 import dataclasses
 
 import numpy as np
 import pytest
+from matplotlib.quiver import Quiver
 
 import goalward as gw
-from goalward import agents
+from goalward import agents, learn, worlds
 from goalward.cli import main
-from goalward.figures.grid import frame_plan, run_figure, visits_of
-from goalward.studies.rerun import final_plan
+from goalward.figures.grid import plan_figure, run_figure
+from goalward.formatting import short_count
+from goalward.planning.solve import solve_all
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def arrows(axes):
+    """Return the place and the direction of every arrow."""
+    quivers = [each for each in axes.collections if isinstance(each, Quiver)]
+    return sorted(
+        (int(x), round(float(y), 6), int(np.sign(u)), int(np.sign(v)))
+        for each in quivers
+        for x, y, u, v in zip(each.X, each.Y, each.U, each.V, strict=True)
+    )
+
+
+def named(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_plan_and_visits_stand_in_their_cells():
+    world = worlds.grid_world(2, 3)
+    counts = np.zeros((5, 4), dtype=np.int64)
+    counts[:, 1] = [100, 20, 3, 0, 12_345]
+    down = np.zeros((5, 4))
+    down[:, 3] = 1.0
+    figure = plan_figure(world, down, np.arange(1.0, 6.0), counts, "a title")
+    left, right = figure.axes[:2]
+    assert texts(left) == ["1.000", "2.000", "3.000", "4.000", "5.000"]
+    assert arrows(left) == [(x, y + 0.2, 0, -1) for x, y in ((0, 0), (0, 1), (1, 0), (1, 1), (2, 0))]
+    assert texts(right) == ["100", "20", "3", "0", "12k"]
+    # Nothing was played in the fourth state.
+    assert arrows(right) == [(x, y + 0.2, 1, 0) for x, y in ((0, 0), (1, 0), (1, 1), (2, 0))]
+    assert figure.get_suptitle() == "a title"
+    assert left.get_title() == "the last plan: expected cost and action"
+    assert named(figure) == ["start", "goal"]
+
+
+@pytest.fixture(scope="module")
+def world():
+    return worlds.grid_world(2, 2)
+
+
+@pytest.fixture(scope="module")
+def optimum(world):
+    return [f"{value:#.4g}" for value in solve_all(world).values]
+
+
+def drawn(agent, world):
+    run = learn(agents.make(agent), world, 5, 0, keep_replay=True)
+    return run, run_figure(world, run, run.replay, "a title")
+
+
+def test_an_agent_without_values_gets_none(world, optimum):
+    """The uniform agent knows nothing: the optimum must not be shown as what it has learnt."""
+    _, figure = drawn("uniform", world)
+    left = figure.axes[0]
+    assert texts(left) == []
+    assert left.get_title() == "the last plan: action\n(the agent estimates no costs)"
+    # All four directions in all three states; the only colour bar is that of the visits.
+    assert len(set(arrows(left))) == 12
+    assert [axes.get_ylabel() for axes in figure.axes[2:]] == ["visits"]
+    assert "one of these actions at random" in named(figure)
+    figure.canvas.draw()
+
+
+def test_a_step_agent_is_shown_with_its_own_values(world, optimum):
+    """After five episodes VI-SSP is as optimistic as it began: all values are 0, and all actions tie."""
+    run, figure = drawn("vi-ssp", world)
+    left = figure.axes[0]
+    assert run.agent.V.tolist() == [0.0] * 4
+    assert texts(left) == ["0", "0", "0"] != optimum
+    assert len(set(arrows(left))) == 12
+    figure.canvas.draw()
+
+
+def test_ties_are_drawn_as_ties(world):
+    shares = np.array([[0.0, 0.5, 0.0, 0.5], [0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
+    figure = plan_figure(world, shares, None, np.ones((3, 4), dtype=np.int64))
+    assert arrows(figure.axes[0]) == [(0, 0.2, 0, -1), (0, 0.2, 1, 0), (1, 0.2, 0, -1)]
+
 
 GRID = gw.worlds.grid_world()
 
@@ -23,22 +104,22 @@ def learnt(name, world=GRID, episodes=30):
 
 def test_a_grid_shows_the_last_plan_and_all_visits():
     run = learnt("psrl")
-    plan = frame_plan(run.replay.frames[-1])
-    assert np.array_equal(plan.shares.argmax(axis=1), run.plans[-1].policy)
-    assert np.array_equal(plan.values, run.plans[-1].values)
-    expected = np.zeros(GRID.costs.shape, dtype=int)
-    np.add.at(expected, (run.trajectory.states, run.trajectory.actions), 1)
-    assert np.array_equal(visits_of(run.replay), expected)
-    figure = run_figure(GRID, run, run.replay, "title")
-    assert figure.axes[0].get_title() == "the last plan: expected cost and action"
+    left, right = run_figure(GRID, run, run.replay, "title").axes[:2]
+    assert left.get_title() == "the last plan: expected cost and action"
+    assert texts(left) == [f"{value:#.4g}" for value in run.plans[-1].values]
+    steps = {"left": (-1, 0), "right": (1, 0), "up": (0, 1), "down": (0, -1)}
+    policy = [steps[GRID.action_name(action)] for action in run.plans[-1].policy]
+    cells = GRID.layout.cells
+    assert arrows(left) == sorted((cell % 4, cell // 4 + 0.2, *step) for cell, step in zip(cells, policy, strict=True))
+    visits = np.bincount(run.trajectory.states, minlength=GRID.states)
+    assert texts(right) == [short_count(int(count)) for count in visits]
 
 
 @pytest.mark.parametrize("name", ["bernstein-ssp", "uc-ssp", "eb-ssp"])
-def test_ties_are_drawn_as_ties(name):
+def test_optimists_are_drawn_with_their_ties(name):
     """After a few episodes all actions look alike to optimists with the widths of the theory."""
     run = learnt(name, episodes=3)
-    for plan in (frame_plan(run.replay.frames[-1]), final_plan(run)):
-        assert np.allclose(plan.shares, 0.25)
+    assert len(arrows(run_figure(GRID, run, run.replay, "title").axes[0])) == 4 * GRID.states
 
 
 def test_other_worlds_show_the_regret():

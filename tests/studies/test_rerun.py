@@ -1,20 +1,17 @@
 """Runs made again for what is not stored."""
 
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from goalward import agents, learn, worlds
 from goalward.acting.stop import Ended
-from goalward.agents import VISSP, Plan
 from goalward.errors import FileError, SettingError
 from goalward.figures import plot
 from goalward.learning.regret import optimum
 from goalward.results.results import load_results
 from goalward.studies.attachments import Attachments
-from goalward.studies.rerun import final_plan, regret_by_cause, rerun, visits
+from goalward.studies.rerun import regret_by_cause, rerun
 from goalward.studies.study import Study
 from goalward.worlds import grid_world
 
@@ -27,31 +24,9 @@ def test_it_is_the_run_that_was_stored(write_study, run_here, agent):
     world, run = rerun(study.design.spec(cell, 1))
     stored = store.read(study.design.keys(cell)[1])
     assert np.array_equal(stored.regret(), run.regret)
-    assert visits(world, run).sum() == run.total_steps
+    assert len(run.trajectory.states) == run.total_steps
     by_cause = regret_by_cause(world, run)
     assert sum(by_cause.values()) == pytest.approx(run.gap_regret[-1])
-    gaps = optimum(world).gaps
-    assert (visits(world, run) * gaps).sum() == pytest.approx(run.gap_regret[-1])
-    final = final_plan(run)
-    assert final.shares.shape == world.costs.shape
-    assert final.shares.sum(axis=1) == pytest.approx(np.ones(world.states))
-    assert (final.values is None) == (agent == "uniform")
-
-
-def test_a_step_agent_is_asked_what_it_would_choose(folder):
-    """Its ties come out with equal probabilities, its values are its own."""
-    run = learn(VISSP(), worlds.grid_world(2, 2), 20, 0)
-    run.agent.Q[:] = [[1.0, 2.0, 1.0, 1.0], [3.0, 0.5, 1.0, 2.0], [1.0, 1.0, 1.0, 1.0]]
-    final = final_plan(run)
-    assert final.shares.tolist() == pytest.approx(np.array([[1, 0, 1, 1], [0, 3, 0, 0], [0.75] * 4]) / 3)
-    assert final.values.tolist() == run.agent.V[:-1].tolist()
-
-
-def test_the_first_step_of_a_plan_in_steps_is_shown():
-    run = learn(agents.make("uniform"), worlds.grid_world(2, 2), 1, 0, keep_plans=True)
-    stepwise = replace(run, plans=(Plan(np.array([[1, 3, 1], [0, 0, 0]])),))
-    assert final_plan(stepwise).shares.argmax(axis=1).tolist() == [1, 3, 1]
-    assert final_plan(replace(run, plans=None)) is None
 
 
 def test_regret_is_split_at_the_epochs(folder):

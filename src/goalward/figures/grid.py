@@ -32,16 +32,16 @@ from goalward.figures.regret import curve_figure
 from goalward.figures.symbols import UNICODE, action_marks
 from goalward.figures.terminal_grid import MAYBE, NEVER, ground_meanings, has_walls, layout_of, maybe_states
 from goalward.formatting import mathtext, number, short_count
-from goalward.learning.replay import Frame, Replay
+from goalward.learning.replay import Replay
 from goalward.learning.run import Run
 from goalward.results.results import CellResults, Results
 from goalward.ssp.layout import GridLayout
 from goalward.ssp.model import SSP
 from goalward.studies.design import Cell
 from goalward.studies.factory import make_world
-from goalward.studies.rerun import Final, final_plan, rerun, visits
+from goalward.studies.rerun import replay_of, rerun
 
-__all__ = ["GridPanel", "frame_plan", "grid_figure", "ink_colours", "learnt_figure", "plan_figure", "run_figure"]
+__all__ = ["grid_figure", "learnt_figure", "plan_figure", "run_figure"]
 
 BASELINES = ("optimal", "uniform")
 """Agents that do not learn."""
@@ -300,16 +300,30 @@ def legend_entries(ssp: SSP, values: Floats | None, shares: Floats | None = None
     return entries
 
 
-def plan_figure(world: SSP, final: Final | None, visits: Int64s, title: str = "") -> Figure:
-    """Draw two grids: what the agent would do and expects at the end of a run, and its visits.
+def run_figure(world: SSP, run: Run, replay: Replay, title: str) -> Figure:
+    """Draw a run from its replay: on a grid the last plan and the visits, elsewhere the regret."""
+    if world.layout is None:
+        return curve_figure(run, title)
+    visits = np.zeros(world.costs.size, dtype=np.int64)
+    for frame in replay.frames:
+        np.add.at(visits, frame.seen // (world.states + 1), frame.times)
+    last = replay.frames[-1]
+    # Where the agent draws one of several actions that look equally good, all of them are shown.
+    shares = np.asarray(last.tied if last.shares is None else last.shares, dtype=np.float64)
+    return plan_figure(world, shares, last.values, visits.reshape(world.costs.shape), title)
 
-    Only what the agent has is drawn: cells have a value if the agent estimates values, and several arrows where it
-    chooses among several actions. The arrows of the second grid are the actions played most often.
+
+def plan_figure(world: SSP, shares: Floats, values: Floats | None, visits: Int64s, title: str = "") -> Figure:
+    """Draw two grids: what an agent would do and expects at the end of a run, and its visits.
+
+    Only what the agent has is drawn. The arrows of the second grid are the actions played most often.
 
     Parameters
     ----------
-    final
-        What the agent would do; None if the run kept no plan.
+    shares
+        ``shares[s, a]`` is positive if the agent may play a in s.
+    values
+        The cost that the agent expects from each state; None if it estimates no costs.
     visits
         ``visits[s, a]``: how often each pair was played.
     """
@@ -320,16 +334,15 @@ def plan_figure(world: SSP, final: Final | None, visits: Int64s, title: str = ""
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
 
-    values, shares = (None, None) if final is None else (final.values, final.shares)
-    panel = GridPanel(left, world, inches, plan_title(final))
-    nothing = np.full(world.states, np.nan)
-    if values is not None:
+    unknown = np.full(world.states, np.nan)
+    if values is None:
+        panel = GridPanel(left, world, inches, "the last plan: action\n(the agent estimates no costs)")
+        image = panel.colour_cells(unknown, vmin=0.0, vmax=1.0)
+    else:
+        panel = GridPanel(left, world, inches, "the last plan: expected cost and action")
         image = panel.draw_values(values)
         figure.colorbar(image, ax=left, shrink=0.8, label="expected cost to the goal")
-    else:
-        image = panel.colour_cells(nothing, vmin=0.0, vmax=1.0)
-    if shares is not None:
-        panel.draw_actions(shares, ink_colours(image, nothing if values is None else values))
+    panel.draw_actions(shares, ink_colours(image, unknown if values is None else values))
 
     panel = GridPanel(right, world, inches, "visits and most frequent action")
     total = visits.sum(axis=1).astype(np.float64)
@@ -344,38 +357,6 @@ def plan_figure(world: SSP, final: Final | None, visits: Int64s, title: str = ""
     return figure
 
 
-def plan_title(final: Final | None) -> str:
-    if final is None:
-        return "the agent made no plan"
-    if final.values is None:
-        return "the last plan: action\n(the agent estimates no costs)"
-    return "the last plan: expected cost and action"
-
-
-def run_figure(world: SSP, run: Run, replay: Replay, title: str) -> Figure:
-    """Draw a run in a world from its replay."""
-    if world.layout is None:
-        return curve_figure(run, title)
-    return plan_figure(world, frame_plan(replay.frames[-1]), visits_of(replay), title)
-
-
-def frame_plan(frame: Frame) -> Final:
-    """Return what an agent would do and expects at a frame; ties are shared out."""
-    shares = frame.shares
-    if shares is None:
-        shares = frame.tied / np.maximum(frame.tied.sum(axis=1, keepdims=True), 1)
-    return Final(np.asarray(shares), frame.values)
-
-
-def visits_of(replay: Replay) -> Int64s:
-    """Return how often each pair was played, ``[S, A]``."""
-    S, A = replay.task.costs.shape
-    visits = np.zeros(S * A, dtype=np.int64)
-    for frame in replay.frames:
-        np.add.at(visits, frame.seen // (S + 1), frame.times)
-    return visits.reshape(S, A)
-
-
 @figure("grid")
 def learnt_figure(results: Results, agent: str | None = None, world: str | None = None, run: int = 0) -> Figure:
     """Draw what an agent has learnt on a grid: its last plan, and its visits.
@@ -385,10 +366,10 @@ def learnt_figure(results: Results, agent: str | None = None, world: str | None 
     cell = chosen_cell(results, agent, world, run)
     if not is_grid(results, cell, run):
         raise SettingError(f"{cell.world.label} is not a grid and cannot be drawn; choose another with --world")
-    model, repeated = rerun(results.stored_spec(cell, run), results.attachments)
+    model, repeated = rerun(results.stored_spec(cell, run), results.attachments, keep_replay=True)
     title = f"{cell.agent.label} in {cell.world.label}, run {run}: {cell.episodes:,} episodes"
     title += "".join(f"\n{text}" for label, text in results.caveats().items() if label == cell.agent.label)
-    return plan_figure(model, final_plan(repeated), visits(model, repeated), title)
+    return run_figure(model, repeated, replay_of(repeated), title)
 
 
 def chosen_cell(results: Results, agent: str | None, world: str | None, run: int) -> Cell:

@@ -29,7 +29,7 @@ from goalward.figures.styles import LineStyle, agent_styles
 from goalward.learning.run import Run
 from goalward.pages.page import Block
 
-__all__ = ["plane_document"]
+__all__ = ["agent_facts", "plane_document"]
 
 MOST_VALUES = 400_000
 """How many values of plans a page has at most, for all agents."""
@@ -81,20 +81,25 @@ def agent_document(
     block: Block, label: str, style: LineStyle, run: Run, planes: Sequence[tuple[int, ...]], room: int
 ) -> dict[str, Any]:
     """Return one agent: its look, its settings, its episodes and the values of its plans."""
-    agent = run.agent
-    return {
-        "label": label,
-        "style": style.document,
-        "truncation": run.truncation,
-        "name": agent.name,
-        "settings": {name: str(value) for name, value in agent.settings().items()},
-        "notes": {name: str(value) for name, value in agent.notes().items()},
-        "caveat": str(agent.notes().get(CAVEAT, "")),
+    return agent_facts(label, style, run.agent, run.truncation) | {
         "steps": block.put(run.steps, "u4"),
         "costs": block.put(run.costs, "f8"),
         "epochStarts": block.put(run.epochs.start_step, "u4"),
         "path": path_document(block, run),
         "values": values_document(block, run.plans or (), planes, room),
+    }
+
+
+def agent_facts(label: str, style: LineStyle, agent: Any, truncation: str) -> dict[str, Any]:
+    """Return what every replay shows of an agent: its look, its settings, its notes, why its run was truncated."""
+    return {
+        "label": label,
+        "style": style.document,
+        "truncation": truncation,
+        "name": agent.name,
+        "settings": {name: str(value) for name, value in agent.settings().items()},
+        "notes": {name: str(value) for name, value in agent.notes().items()},
+        "caveat": str(agent.notes().get(CAVEAT, "")),
     }
 
 

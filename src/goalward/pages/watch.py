@@ -10,7 +10,6 @@ import numpy as np
 
 from goalward import __version__
 from goalward.acting.contract import Task
-from goalward.agents.base import CAVEAT
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
 from goalward.figures.styles import LineStyle, agent_styles
@@ -19,7 +18,7 @@ from goalward.learning.regret import optimum
 from goalward.learning.replay import MOST_MODEL_NUMBERS, Frame, Replay
 from goalward.learning.run import Run
 from goalward.pages.page import Block, Page
-from goalward.pages.planes import plane_document
+from goalward.pages.planes import agent_facts, plane_document
 from goalward.planning.solve import solve_all
 from goalward.settings import plain
 from goalward.ssp.layout import state_label
@@ -184,17 +183,9 @@ def world_document(block: Block, world: SSP) -> dict[str, Any]:
 def agent_document(
     block: Block, label: str, style: LineStyle, replay: Replay, truncation: str = "", room: int = MOST_MODEL_NUMBERS
 ) -> dict[str, Any]:
-    """Return one agent: its look, its settings, its frames and its curves, with room for so many probabilities."""
-    agent = replay.agent
-    return {
-        "label": label,
-        "style": style.document,
-        "truncation": truncation,
-        "name": agent.name,
-        "settings": {name: str(value) for name, value in agent.settings().items()},
-        "told": {name: str(plain(value)) for name, value in agent.given.items() if not isinstance(value, SSP)},
-        "notes": {name: str(value) for name, value in agent.notes().items()},
-        "caveat": str(agent.notes().get(CAVEAT, "")),
+    """Return one agent: its look, settings, frames and curves, with `room` for probabilities of its models."""
+    return agent_facts(label, style, replay.agent, truncation) | {
+        "told": {name: str(plain(value)) for name, value in replay.agent.given.items() if not isinstance(value, SSP)},
         "hasPlans": replay.has_plans,
         "epochs": replay.epochs,
         "optimalValue": replay.optimal_value,

@@ -1,9 +1,9 @@
-"""How the regret of agents compares with that of one of them, world by world and over many worlds.
+"""Regret relative to one agent, world by world and over many worlds.
 
 Ratio in a world
-    The ratio of the mean gap regrets over the runs. Run r of both agents has the same luck, so its logarithm has the
-    standard error sd(d) / sqrt(n) with d_r = x_r / mean(x) - y_r / mean(y) (the delta method), and the interval is that
-    of Student's t for the logarithm.
+    The ratio of the mean gap regrets over the runs. Run r of both agents uses the same random numbers, so the logarithm
+    of the ratio has the standard error sd(d) / sqrt(n) with d_r = x_r / mean(x) - y_r / mean(y) (the delta method). The
+    interval is that of Student's t for the logarithm.
 
 Over worlds
     The geometric mean of the ratios; its logarithm is the mean of the logarithms, whose errors are independent. The
@@ -25,7 +25,7 @@ import numpy as np
 
 from goalward.arrays import Floats
 from goalward.errors import UnknownNameError
-from goalward.results.results import CellResults, Results, world_name
+from goalward.results.results import CellResults, Results
 from goalward.statistics import Interval, quantile
 from goalward.table import Table
 
@@ -33,6 +33,7 @@ __all__ = ["Overall", "Ratio", "Ratios", "compare_all", "ratio_interval"]
 
 PERCENTILE = 95.0
 MEASURE = "gap_regret"
+NO_INTERVAL = Interval(math.nan, math.nan, math.nan, 0)
 
 
 @dataclass(frozen=True)
@@ -137,11 +138,11 @@ class Ratios:
     def overall(self, group: str | None = None) -> list[Overall]:
         """Return each agent over the worlds of a group, or over all worlds, the smallest geometric mean first."""
         worlds = [world for name, names in self.groups.items() if group in (None, name) for world in names]
-        found = [
+        rows = [
             summed_up(agent, [cell for cell in self.cells if cell.agent == agent and cell.world in worlds], self.level)
             for agent in self.agents
         ]
-        return sorted(found, key=lambda each: math.inf if math.isnan(each.mean.value) else each.mean.value)
+        return sorted(rows, key=lambda row: math.inf if math.isnan(row.mean.value) else row.mean.value)
 
     def find(self, world: str, agent: str) -> Ratio | None:
         """Return one ratio; None if the agent is not in this world."""
@@ -162,28 +163,27 @@ def compare_all(
         raise UnknownNameError(f"agent in {results.design.name}", reference, results.agents())
     refused = dict(refusals or {})
     agents = list(dict.fromkeys([*results.agents(), *(agent for _, agent in refused)]))
-    cells: list[Ratio] = []
+    ratios: list[Ratio] = []
     groups: dict[str, list[str]] = {}
-    for world, found in results.worlds().items():
-        groups.setdefault(found[0].cell.world.group, []).append(world)
-        by_agent = {each.cell.agent.label: each for each in found}
-        base = by_agent.get(reference)
-        label = found[0].cell.world.label
+    for world, cells in results.worlds().items():
+        groups.setdefault(cells[0].cell.world.group, []).append(world)
+        by_agent = {cell.cell.agent.label: cell for cell in cells}
+        label = cells[0].cell.world.label
         for agent in agents:
             if agent in by_agent:
-                cells.append(ratio_of(world_name(results.design, by_agent[agent].cell), by_agent[agent], base, level))
+                ratios.append(ratio_of(world, by_agent[agent], by_agent.get(reference), level))
             elif (label, agent) in refused:
-                nothing = Interval(math.nan, math.nan, math.nan, 0)
-                cells.append(Ratio(world, agent, nothing, refusal=refused[label, agent]))
+                ratios.append(Ratio(world, agent, NO_INTERVAL, refusal=refused[label, agent]))
     lengths = sorted({cell.cell.episodes for cell in results.cells})
-    return Ratios(reference, cells, groups, level, results.design.runs, lengths, results.caveats())
+    return Ratios(reference, ratios, groups, level, results.design.runs, lengths, results.caveats())
 
 
 def ratio_of(world: str, cell: CellResults, base: CellResults | None, level: float) -> Ratio:
+    """Return one agent relative to the reference; without a ratio if they share no runs."""
     found = Ratio(
         world,
         cell.cell.agent.label,
-        Interval(math.nan, math.nan, math.nan, 0),
+        NO_INTERVAL,
         cut_off=int(np.count_nonzero(cell.truncated)),
         failed=len(cell.failed),
         missing=len(cell.missing) + len(cell.damaged),
@@ -242,12 +242,12 @@ def summed_up(agent: str, cells: Sequence[Ratio], level: float) -> Overall:
 def geometric_mean(ratios: Sequence[Interval], level: float) -> Interval:
     """Return the geometric mean of ratios whose errors are independent, with its interval."""
     if not ratios:
-        return Interval(math.nan, math.nan, math.nan, 0)
-    mean = float(np.mean([math.log(each.value) for each in ratios]))
-    runs = min(each.runs for each in ratios)
-    if any(math.isnan(each.low) for each in ratios):
+        return NO_INTERVAL
+    mean = float(np.mean([math.log(ratio.value) for ratio in ratios]))
+    runs = min(ratio.runs for ratio in ratios)
+    if any(math.isnan(ratio.low) for ratio in ratios):
         return Interval(math.exp(mean), math.nan, math.nan, runs)
     # Half an interval is t times a standard error; squares of standard errors add up.
-    reaches = [math.log(each.high / each.low) / 2.0 for each in ratios]
-    reach = math.sqrt(math.fsum(each**2 for each in reaches)) / len(ratios)
+    reaches = [math.log(ratio.high / ratio.low) / 2.0 for ratio in ratios]
+    reach = math.sqrt(math.fsum(reach**2 for reach in reaches)) / len(ratios)
     return Interval(math.exp(mean), math.exp(mean - reach), math.exp(mean + reach), runs)

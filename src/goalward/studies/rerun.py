@@ -1,79 +1,40 @@
-"""A run carried out again, for what is not stored: its plans, its steps, and where its regret comes from.
+"""Repeated runs, for what is not stored: steps, replays, and where the regret comes from.
 
-A run is a pure function of its spec, so it is the same run.
+A run is a pure function of its specification, so the repeated run is the same.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from goalward import worlds
-from goalward.agents.base import OnlineAgent
-from goalward.arrays import Floats, Int64s
 from goalward.errors import SettingError
 from goalward.learning.learn import learn
 from goalward.learning.regret import optimum
-from goalward.learning.replay import Replay, choices_of, chosen_now
+from goalward.learning.replay import Replay
 from goalward.learning.run import Run
 from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
 from goalward.studies.factory import make_agent, make_world
 from goalward.studies.run_spec import RunSpec
 
-__all__ = ["Final", "final_plan", "kept_run", "regret_by_cause", "replay_of", "rerun", "visits"]
-
-CHANCES = 60
-"""How many random numbers show which actions a step agent chooses among; enough for ties of up to six actions."""
+__all__ = ["kept_run", "regret_by_cause", "replay_of", "rerun"]
 
 
-@dataclass(frozen=True, eq=False)
-class Final:
-    """What an agent would do at the end of a run, and what it expects.
+def rerun(spec: RunSpec, attachments: Attachments | None = None, *, keep_replay: bool = False) -> tuple[SSP, Run]:
+    """Repeat a run and return its world and the run with its steps, and with its replay if `keep_replay`.
 
-    Attributes
-    ----------
-    shares
-        ``shares[s, a]``: the probability of playing a in s; a state without any action has zeros.
-    values
-        The cost that the agent expects from each state; None if it has no such estimate.
-    """
-
-    shares: Floats
-    values: Floats | None
-
-
-def rerun(spec: RunSpec, attachments: Attachments | None = None) -> tuple[SSP, Run]:
-    """Return the world and the run with its plans and steps; if the agent is in a user's file, this executes the file.
-
-    The attachments of a results folder, `Store.attachments`, have what its runs need.
+    The attachments of a results folder, `Store.attachments`, have what its runs need. If the agent is in a user's file,
+    this executes the file.
     """
     needed = attachments or Attachments()
     world = make_world(spec.world, needed)
     agent = make_agent(spec.agent, world, spec.episodes, needed)
     return world, learn(
-        agent, world, spec.episodes, spec.seed, max_steps=spec.max_steps, keep_plans=True, keep_steps=True
+        agent, world, spec.episodes, spec.seed, max_steps=spec.max_steps, keep_steps=True, keep_replay=keep_replay
     )
-
-
-def final_plan(run: Run) -> Final | None:
-    """Return what the agent would do after the run: its last plan, or what an online agent chooses now.
-
-    None if the run kept no plan.
-    """
-    agent = run.agent
-    plan = agent.current_plan() if isinstance(agent, OnlineAgent) else run.plans[-1] if run.plans else None
-    if plan is None and isinstance(agent, OnlineAgent):
-        return Final(chosen_now(agent, CHANCES), agent.values())
-    if plan is None:
-        return None
-    _, tied, shares = choices_of(agent, plan)
-    if shares is None:
-        # The agent draws one of the actions that look equally good.
-        shares = tied / np.maximum(tied.sum(axis=1, keepdims=True), 1)
-    return Final(np.asarray(shares), plan.values)
 
 
 def replay_of(run: Run) -> Replay:
@@ -110,13 +71,6 @@ def kept_run(run: Run) -> Run:
             "the run came out differently when it was carried out again; record it with learn(..., keep_replay=True)"
         )
     return again
-
-
-def visits(world: SSP, run: Run) -> Int64s:
-    """Return how often each pair was played, ``[S, A]``."""
-    assert run.trajectory is not None
-    pairs = run.trajectory.states * world.actions + run.trajectory.actions
-    return np.bincount(pairs, minlength=world.costs.size).reshape(world.costs.shape)
 
 
 def regret_by_cause(world: SSP, run: Run) -> dict[int, float]:

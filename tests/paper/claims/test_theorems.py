@@ -152,9 +152,11 @@ class TestTheorem1:
         assert f"regret {power:g}" in found.figure
 
     def test_fewer_states_near_the_goal_make_larger_values(self) -> None:
-        far, near = (theorems.goal_run(states, 200, 0) for states in (1, 8))
-        assert far[1] > 2 * near[1]
-        assert all(regret > 0.0 and 0.2 <= c_min < 1.0 for regret, _, c_min in (far, near))
+        far, near = (np.array([theorems.goal_run(states, 200, seed) for seed in range(5)]) for states in (1, 8))
+        assert np.median(far[:, 1]) > 2 * np.median(near[:, 1])
+        for runs in (far, near):
+            assert (runs[:, 0] > 0.0).all()
+            assert ((runs[:, 2] >= 0.2) & (runs[:, 2] < 1.0)).all()
 
 
 def with_power(each: Any, power: float) -> Any:

@@ -1,13 +1,12 @@
-"""The tests of the paper's claims by name, and the function that runs them.
+"""Tests of the paper's claims, by name, and the function that runs them.
 
-A test makes the runs it needs and returns a finding for each claim; claims that need the same runs share a test.
+A test makes the runs that it needs and returns a finding for each claim; claims that need the same runs share a test.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from goalward.errors import UnknownNameError
@@ -20,25 +19,18 @@ from goalward.studies.store import Store
 
 __all__ = ["TESTS", "check_claims"]
 
-Test = Callable[[RunSource], list[Finding]]
-
-
-def single(test: Callable[[RunSource], Finding], source: RunSource) -> list[Finding]:
-    return [test(source)]
-
-
-TESTS: dict[str, Test] = {
+TESTS: dict[str, Callable[[RunSource], Finding | list[Finding]]] = {
     "rivals": experiments.rival_findings,
-    "ulcvi": partial(single, experiments.ulcvi_finding),
+    "ulcvi": experiments.ulcvi_finding,
     "tuned": experiments.tuned_findings,
-    "withheld": partial(single, experiments.withheld_finding),
-    "prior": partial(single, experiments.prior_finding),
-    "resampling": partial(single, experiments.resampling_finding),
+    "withheld": experiments.withheld_finding,
+    "prior": experiments.prior_finding,
+    "resampling": experiments.resampling_finding,
     "epochs": theorems.epoch_findings,
     "theorem-1": theorems.theorem_1_findings,
-    "theorem-2": partial(single, theorems.theorem_2_finding),
+    "theorem-2": theorems.theorem_2_finding,
     "lemmas": lemmas.lemma_findings,
-    "posterior": partial(single, lemmas.posterior_finding),
+    "posterior": lemmas.posterior_finding,
 }
 """In the order of the table."""
 DECIDED_QUICKLY = frozenset(
@@ -62,8 +54,8 @@ def check_claims(
     folder
         A results folder; runs that it holds are not run again.
     quick
-        Run only as much as a minute allows, with fewer runs and episodes. What depends on their number is not decided
-        then; a note says where the runs point to.
+        Take about a minute, with fewer runs and episodes. Claims that depend on their number are not decided then; a
+        note gives the tendency.
     only
         The names of tests in `TESTS`; by default all of them.
     workers
@@ -79,13 +71,15 @@ def check_claims(
     pool = open_pool(workers)
     source = RunSource(store, pool, quick=quick)
     try:
-        findings = []
+        findings: list[Finding] = []
         for number, name in enumerate(names, start=1):
             if watch is not None:
                 watch(name)
             # Tests differ too much in length for an estimate of the time that is left.
             with phase(f"testing claims: {name}, test {number} of {len(names)}"):
-                findings += [undecided(each) if quick else each for each in TESTS[name](source)]
+                tested = TESTS[name](source)
+            new = [tested] if isinstance(tested, Finding) else tested
+            findings += [undecided(finding) if quick else finding for finding in new]
     except BaseException:
         pool.stop()
         raise
@@ -94,8 +88,8 @@ def check_claims(
 
 
 def undecided(finding: Finding) -> Finding:
-    """Return what a quick test says about a claim: nothing is decided that depends on the size of the test."""
+    """Return what a quick test may say: a claim that depends on the size of the test is not decided."""
     if finding.key in DECIDED_QUICKLY or finding.verdict is Verdict.OPEN:
         return finding
-    lean = f"these runs point to '{finding.verdict.value}'; run without --quick to decide"
-    return replace(finding, verdict=Verdict.OPEN, note=f"{finding.note}; {lean}" if finding.note else lean)
+    tendency = f"these runs point to '{finding.verdict.value}'; run without --quick to decide"
+    return replace(finding, verdict=Verdict.OPEN, note=f"{finding.note}; {tendency}" if finding.note else tendency)

@@ -58,7 +58,7 @@ def rival_findings(source: RunSource) -> list[Finding]:
         ours = finals(results, world, OURS)
         optimal = solve(build()).values[build().initial_state] * episodes
         compared = {rival: compare_pairs(finals(results, world, rival), ours, level) for rival in RIVALS}
-        verdicts += [above(each.difference, 0.0) for each in compared.values()]
+        verdicts += [above(comparison.difference, 0.0) for comparison in compared.values()]
         excess[world] = {rival: (finals(results, world, rival) - ours) / optimal for rival in RIVALS}
         nearest = min(compared, key=lambda rival: compared[rival].difference.value)
         gap, mean = compared[nearest].difference, float(ours.mean())
@@ -79,7 +79,7 @@ def gap_finding(excess: dict[str, dict[str, Floats]], ran: str) -> Finding:
         + ", ".join(f"{rival} {grid[rival].mean():.2g} / {random[rival].mean():.2g}" for rival in RIVALS)
         + f"; smallest difference ({smallest}) {with_range(differences[smallest])}"
     )
-    verdict = all_of(*(above(each, 0.0) for each in differences.values()))
+    verdict = all_of(*(above(difference, 0.0) for difference in differences.values()))
     return Finding("gap", "The gap to the rivals is larger on GridWorld", ran, figure, verdict)
 
 
@@ -136,13 +136,13 @@ def tuned_finding(source: RunSource, study: str, agent: str, key: str, claim: st
     for world in PAPER_WORLDS:
         ours = finals(results, world, agent)
         theirs = {rival: finals(results, world, rival) for rival in RIVALS}
-        verdicts += [below(mean_interval(ours - QUALITY * each, level), 0.0) for each in theirs.values()]
+        verdicts += [below(mean_interval(ours - QUALITY * regret, level), 0.0) for regret in theirs.values()]
         best = min(theirs, key=lambda rival: float(theirs[rival].mean()))
-        listed = ", ".join(f"{rival} {with_range(mean_interval(each))}" for rival, each in theirs.items())
+        listed = ", ".join(f"{rival} {with_range(mean_interval(regret))}" for rival, regret in theirs.items())
         times = f"{ours.mean() / theirs[best].mean():.1f} times {best}, the best"
         parts.append(f"{world}: {agent} {with_range(mean_interval(ours))}, {times}; {listed}")
     ran = f"{agent} as it is, rivals with tuned scales; {' and '.join(PAPER_WORLDS)}; {runs} runs, K={episodes:,}"
-    note = f"read as: at most {QUALITY:g} times the regret of each; the scales were tuned on other luck"
+    note = f"read as: at most {QUALITY:g} times the regret of each; the scales were tuned with other seeds"
     return Finding(key, claim, ran, "; ".join(parts), all_of(*verdicts), note)
 
 

@@ -80,59 +80,59 @@ def lemma_findings(source: RunSource) -> list[Finding]:
     drawn_K, fixed_K = source.choose(500, 2_000), source.choose(1_000, 10_000)
     tasks: list[tuple[str | None, int, int]] = [(None, drawn_K, seed) for seed in range(drawn_runs)]
     tasks += [(name, fixed_K, seed) for name in PAPER_WORLDS for seed in range(fixed_runs)]
-    found = source.map(examine, tasks)
-    drawn = found[:drawn_runs]
+    examined = source.map(examine, tasks)
+    drawn = examined[:drawn_runs]
     where = f"{drawn_runs} worlds drawn from the prior, K={drawn_K:,}"
     everywhere = f"{where}; {' and '.join(PAPER_WORLDS)}, {fixed_runs} runs each, K={fixed_K:,}"
     return [
-        decomposition_finding(found, everywhere),
-        first_term_finding(found, everywhere),
+        decomposition_finding(examined, everywhere),
+        first_term_finding(examined, everywhere),
         second_term_finding(drawn, where),
         third_term_finding(drawn, where),
-        epochs_finding(found, everywhere),
-        coverage_finding(found, drawn, everywhere),
-        intervals_finding(found, everywhere),
+        epochs_finding(examined, everywhere),
+        coverage_finding(examined, drawn, everywhere),
+        intervals_finding(examined, everywhere),
     ]
 
 
-def decomposition_finding(found: list[Examination], ran: str) -> Finding:
+def decomposition_finding(examined: list[Examination], ran: str) -> Finding:
     """Test that regret is the sum of three terms, path by path."""
-    worst = max(abs(each.terms.sum - each.terms.regret) / each.terms.total_cost for each in found)
+    worst = max(abs(run.terms.sum - run.terms.regret) / run.terms.total_cost for run in examined)
     claim = "Section 4: regret is R1 + R2 + R3"
     return Finding("decomposition", claim, ran, f"largest relative error {worst:.1e}", certain(worst < 1e-6))
 
 
-def first_term_finding(found: list[Examination], ran: str) -> Finding:
+def first_term_finding(examined: list[Examination], ran: str) -> Finding:
     """Test R1 <= B L on every path."""
-    worst = max(each.terms.R1 / each.terms.bound for each in found)
+    worst = max(run.terms.R1 / run.terms.bound for run in examined)
     claim = "Lemma: R1 <= B L"
     return Finding("first-term", claim, ran, f"largest R1 / (B L) is {worst:.3g}", certain(worst <= 1.0))
 
 
 def second_term_finding(drawn: list[Examination], ran: str) -> Finding:
     """Test E[R2] <= B E[L] over worlds of the prior."""
-    gap = mean_interval(np.array([each.terms.R2 - each.terms.bound for each in drawn]))
-    R2 = mean_interval(np.array([each.terms.R2 for each in drawn]))
-    bound = float(np.mean([each.terms.bound for each in drawn]))
+    gap = mean_interval(np.array([run.terms.R2 - run.terms.bound for run in drawn]))
+    R2 = mean_interval(np.array([run.terms.R2 for run in drawn]))
+    bound = float(np.mean([run.terms.bound for run in drawn]))
     figure = f"mean R2 {with_range(R2)}, mean B L {number(bound)}"
     return Finding("second-term", "Lemma: E[R2] <= B E[L]", ran, figure, below(gap, 0.0))
 
 
 def third_term_finding(drawn: list[Examination], ran: str) -> Finding:
     """Test the bound on E[R3]."""
-    ratio = mean_interval(np.array([each.terms.R3 / each.third for each in drawn]))
+    ratio = mean_interval(np.array([run.terms.R3 / run.third for run in drawn]))
     figure = f"mean of R3 over its bound {with_range(ratio)}"
     note = "the bound's constants, 288 and 1632, leave several orders of magnitude"
     return Finding("third-term", "Lemma: E[R3] <= 288 B S sqrt(M A) log + ...", ran, figure, below(ratio, 1.0), note)
 
 
-def epochs_finding(found: list[Examination], ran: str) -> Finding:
+def epochs_finding(examined: list[Examination], ran: str) -> Finding:
     """Test the number of epochs, with the logarithm to base 2, and what holds at every epoch."""
-    worst = max(each.count.L / each.count.bound for each in found)
-    macro = max(each.count.N / each.count.macro_bound for each in found)
+    worst = max(run.count.L / run.count.bound for run in examined)
+    macro = max(run.count.N / run.count.macro_bound for run in examined)
     true = all(
-        each.count.holds and each.invariants.doubling and each.invariants.triggers_rarely and each.terms.L > 0
-        for each in found
+        run.count.holds and run.invariants.doubling and run.invariants.triggers_rarely and run.terms.L > 0
+        for run in examined
     )
     figure = f"largest L / bound is {worst:.3g}, macro-epochs {macro:.3g} of theirs; all invariants checked"
     note = "with log to base 2; with the natural logarithm the lemma is false, see goalward.theory.epochs"
@@ -140,12 +140,12 @@ def epochs_finding(found: list[Examination], ran: str) -> Finding:
     return Finding("epochs", claim, ran, figure, certain(true), note)
 
 
-def coverage_finding(found: list[Examination], drawn: list[Examination], ran: str) -> Finding:
+def coverage_finding(examined: list[Examination], drawn: list[Examination], ran: str) -> Finding:
     """Test that kernels lie in their Bernstein sets as often as promised."""
     total = drawn[0].cover
-    for each in drawn[1:]:
-        total += each.cover
-    fixed_misses = sum(each.cover.true_misses for each in found) - total.true_misses
+    for run in drawn[1:]:
+        total += run.cover
+    fixed_misses = sum(run.cover.true_misses for run in examined) - total.true_misses
     worst = 0.0
     for build in PAPER_WORLDS.values():
         world = build()
@@ -154,7 +154,7 @@ def coverage_finding(found: list[Examination], drawn: list[Examination], ran: st
             worst = max(worst, float(miss_probabilities(world, n, DELTA).max() / allowed))
     misses = total.true_misses + total.sampled_misses + fixed_misses
     # Markov's inequality: if the lemma holds, this many misses have at most this probability.
-    chance = 1.0 if misses == 0 else min(1.0, 2.0 * sum(each.cover.promised for each in found) / misses)
+    chance = 1.0 if misses == 0 else min(1.0, 2.0 * sum(run.cover.promised for run in examined) / misses)
     verdict = certain(worst <= 1.0 and chance > 0.05)
     figure = (
         f"{total.true_misses} misses of theta_* and {total.sampled_misses} of theta_l in {total.checks:,} sets,"
@@ -167,9 +167,9 @@ def coverage_finding(found: list[Examination], drawn: list[Examination], ran: st
     )
 
 
-def intervals_finding(found: list[Examination], ran: str) -> Finding:
+def intervals_finding(examined: list[Examination], ran: str) -> Finding:
     """Test the lemmas on intervals: their number, their variance, and the sum of the rates."""
-    both = [(each.intervals, each.loose) for each in found]
+    both = [(run.intervals, run.loose) for run in examined]
     largest = max(cut.M / cut.bound for pair in both for cut in pair)
     rates = max(cut.rates / cut.rates_bound for cut, _ in both)
     strict, loose = (mean_interval(np.array([pair[side].variance_ratio for pair in both])) for side in (0, 1))
@@ -191,14 +191,14 @@ def posterior_finding(source: RunSource) -> Finding:
     tasks = [(PSRL(PRIOR), COSTS, epoch, episodes, run_seed(seed, "pair"), wanted) for seed in range(number_of_worlds)]
     pairs = [pair for pair in source.map(sample_pair, tasks, size=25) if pair is not None]
     sampled, true = (np.array([pair[side] for pair in pairs]) for side in (0, 1))
-    names = ["V(s_init)" if place is None else f"theta{place}" for place in wanted]
-    found = agreement(sampled, true, names)
-    smallest = min(each.p for each in found)
-    p = min(1.0, len(found) * smallest)
-    value = found[0]
+    names = ["V(s_init)" if row is None else f"theta{row}" for row in wanted]
+    tests = agreement(sampled, true, names)
+    smallest = min(test.p for test in tests)
+    p = min(1.0, len(tests) * smallest)
+    value = tests[0]
     half = 1.96 * value.error
     interval = Interval(value.difference, value.difference - half, value.difference + half, value.worlds)
-    ran = f"{len(pairs)} worlds drawn from the prior, epoch {epoch} of each; exact tests of {len(found)} quantities"
+    ran = f"{len(pairs)} worlds drawn from the prior, epoch {epoch} of each; exact tests of {len(tests)} quantities"
     figure = f"mean V(s_init; theta_l) - V(s_init; theta_*) {with_range(interval)}; p = {p:.2g} for all tests together"
     note = "rejected at p < 0.01, which a true property is with probability below 0.01"
     return Finding("posterior", "Lemma: E f(theta_l) = E f(theta_*)", ran, figure, certain(p >= 0.01), note)

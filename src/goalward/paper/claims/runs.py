@@ -1,7 +1,7 @@
-"""Where the tests of claims get their runs from: a results folder, workers, and how much to run.
+"""The runs that the tests of claims need: from a results folder, or made by workers.
 
-Studies stay in the results folder, so their runs are not run again. Runs whose sampled models are needed are not
-stored: the workers return only the numbers read off them.
+Studies stay in the results folder, so their runs are reused. Runs whose sampled models are needed are not stored: the
+workers return only the numbers computed from them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class SharedPool:
 
 
 class RunSource:
-    """Carries out the runs of a test: in `pool`, stored in `store`; with `quick`, as many as a minute allows."""
+    """Makes the runs of a test in `pool` and stores them in `store`; with `quick`, tests are small."""
 
     def __init__(self, store: Store, pool: Pool, *, quick: bool):
         self.store, self.quick = store, quick
@@ -77,11 +77,11 @@ class RunSource:
         return load_results(self.store, study.design)
 
     def map(self, function: Callable[..., Result], tasks: Iterable[Sequence[Any]], size: int = 1) -> list[Result]:
-        """Call a function with each list of arguments, `size` of them in one job, and return the answers in order."""
+        """Call a function with each list of arguments, in jobs of `size` calls, and return the answers in order."""
         self.pool.warm()
-        given = list(tasks)
-        parts = [given[start : start + size] for start in range(0, len(given), size)]
-        futures = [self.pool.submit(call_each, function, part) for part in parts]
+        all_tasks = list(tasks)
+        batches = [all_tasks[start : start + size] for start in range(0, len(all_tasks), size)]
+        futures = [self.pool.submit(call_each, function, batch) for batch in batches]
         return [
             answer
             for future in counted("making runs with their models", "parts", futures, len(futures))

@@ -109,9 +109,9 @@ def tsde_finding(results: Results, ran: str) -> Finding:
 def fixed_finding(results: Results, ran: str) -> Finding:
     """Test the conjecture that the bound also holds in worlds that are not drawn from the prior."""
     growth = {world: exponent(cell_of(results, world, OURS)) for world in EPOCH_WORLDS}
-    figure = f"exponent in K: {'; '.join(f'{world} {with_range(each)}' for world, each in growth.items())}"
+    figure = f"exponent in K: {'; '.join(f'{world} {with_range(slope)}' for world, slope in growth.items())}"
     claim = "Conjecture: the regret bound, sqrt(K), holds in fixed worlds too"
-    verdict = all_of(*(below(each, 0.5) for each in growth.values()))
+    verdict = all_of(*(below(slope, 0.5) for slope in growth.values()))
     return Finding("conjecture", claim, f"PSRL-SSP with Dirichlet(0.1); {ran}", figure, verdict)
 
 
@@ -120,7 +120,7 @@ def theorem_1_findings(source: RunSource) -> list[Finding]:
     runs, episodes = source.choose(10, 40), source.choose(2_500, 10_000)
     results = source.results("claims-theorem", runs=runs, episodes=episodes)
     growth = [exponent(cell) for cell in results.cells]
-    largest = max(growth, key=lambda each: each.low)
+    largest = max(growth, key=lambda slope: slope.low)
     sweeps = {name: swept(results, setting) for name, setting in (("S", "states"), ("A", "actions"))}
     sweeps["B"] = goal_sweep(source, runs, episodes)
     ratios = np.concatenate([sweep.regrets.mean(axis=1) / sweep.bounds for sweep in sweeps.values()])
@@ -134,7 +134,7 @@ def theorem_1_findings(source: RunSource) -> list[Finding]:
         "Theorem 1: Bayesian regret grows like sqrt(K) at most",
         f"PSRL-SSP; {where}; S in 4..32 with A=2, A in 2..16 with S=8; {runs} worlds each, K={episodes:,}",
         figure,
-        all_of(*(at_most(each, 0.5) for each in growth)),
+        all_of(*(at_most(slope, 0.5) for slope in growth)),
         "asked of the exponent: at most 1/2 plus half its interval",
     )
     return [in_K, sizes_finding(sweeps, f"PSRL-SSP; {where}; four values of each; {runs} worlds each, K={episodes:,}")]
@@ -167,8 +167,8 @@ def swept(results: Results, setting: str) -> Sweep:
     cells = [cell for cell in results.cells if setting in cell.cell.world.swept]
     drawn = [drawn_worlds(results, cell) for cell in cells]
     hard = [[hardness(world) for world in row] for row in drawn]
-    B = np.array([[each.B_star for each in row] for row in hard])
-    c_min = np.array([[each.c_min for each in row] for row in hard])
+    B = np.array([[world.B_star for world in row] for row in hard])
+    c_min = np.array([[world.c_min for world in row] for row in hard])
     shapes = [row[0].costs.shape for row in drawn]
     episodes = cells[0].cell.episodes
     return Sweep(
@@ -177,7 +177,7 @@ def swept(results: Results, setting: str) -> Sweep:
         np.array([theorem_1(S, A, episodes, B.max(), c_min.min()).total for S, A in shapes]),
         np.array(
             [
-                [theorem_1(S, A, episodes, *each).total for each in zip(row, least, strict=True)]
+                [theorem_1(S, A, episodes, *pair).total for pair in zip(row, least, strict=True)]
                 for (S, A), row, least in zip(shapes, B.tolist(), c_min.tolist(), strict=True)
             ]
         ),
@@ -203,14 +203,14 @@ def goal_run(near: int, episodes: int, seed: int) -> tuple[float, float, float]:
 def goal_sweep(source: RunSource, runs: int, episodes: int) -> Sweep:
     """Return the sweep over B: fewer and fewer states can step to the goal."""
     tasks = [(near, episodes, seed) for near in GOAL_NEAR for seed in range(runs)]
-    found = np.array(source.map(goal_run, tasks, size=2)).reshape(len(GOAL_NEAR), runs, 3)
-    largest, least = found[:, :, 1].max(axis=1), found[:, :, 2].min()
+    outcomes = np.array(source.map(goal_run, tasks, size=2)).reshape(len(GOAL_NEAR), runs, 3)
+    largest, least = outcomes[:, :, 1].max(axis=1), outcomes[:, :, 2].min()
 
     def bound(B: float, c_min: float) -> float:
         return theorem_1(GOAL_STATES, 2, episodes, B, c_min).total
 
-    own = [[bound(B, c_min) for _, B, c_min in setting] for setting in found.tolist()]
-    return Sweep(largest, found[:, :, 0], np.array([bound(B, least) for B in largest.tolist()]), np.array(own))
+    own = [[bound(B, c_min) for _, B, c_min in setting] for setting in outcomes.tolist()]
+    return Sweep(largest, outcomes[:, :, 0], np.array([bound(B, least) for B in largest.tolist()]), np.array(own))
 
 
 def sizes_finding(sweeps: dict[str, Sweep], ran: str) -> Finding:
@@ -252,10 +252,10 @@ def theorem_2_finding(source: RunSource) -> Finding:
     runs = source.choose(30, 60)
     lengths = [250, 500, 1_000, 2_000] if source.quick else [500, 1_000, 2_000, 4_000, 8_000, 16_000]
     tasks = [(K, seed) for K in lengths for seed in range(runs)]
-    found = np.array(source.map(perturbed_run, tasks, size=5)).reshape(len(lengths), runs, 3)
-    means = found.mean(axis=1)
-    growth = growth_of_means(np.array(lengths, dtype=np.float64), found[:, :, 0])
-    effect = mean_interval(found[-1, :, 0] - found[-1, :, 1])
+    outcomes = np.array(source.map(perturbed_run, tasks, size=5)).reshape(len(lengths), runs, 3)
+    means = outcomes.mean(axis=1)
+    growth = growth_of_means(np.array(lengths, dtype=np.float64), outcomes[:, :, 0])
+    effect = mean_interval(outcomes[-1, :, 0] - outcomes[-1, :, 1])
     epsilon = cost_floor(Task(ZERO_COSTS, 0, lengths[-1]))
     figure = (
         f"exponent in K {with_range(growth)}; at K={lengths[-1]:,}, epsilon={epsilon:.3g}, the perturbation adds"
@@ -330,7 +330,7 @@ def stored_regret_rows(store: Store) -> list[RegretRow]:
     designs = [store.read_design(reference) for name in theorem_studies(store) for reference in store.designs(name)]
     if not designs:
         raise TheoryError(f"{store.folder}: no runs of Theorem 1; goalward claims --only theorem-1 makes them")
-    design = max(designs, key=lambda each: (each.cells[0].episodes, each.runs))
+    design = max(designs, key=lambda stored: (stored.cells[0].episodes, stored.runs))
     K = design.cells[0].episodes
     # The sweeps of S and A have a setting in common.
     return list(dict.fromkeys(regret_rows(load_results(store, design), [K // 20, K // 4, K])))
@@ -349,15 +349,15 @@ def regret_rows(results: Results, lengths: Sequence[int]) -> list[RegretRow]:
         for length in lengths:
             if cell.points[-1] < length:
                 continue
-            place = int(np.searchsorted(cell.points, length, side="right")) - 1
-            K = int(cell.points[place])
+            index = int(np.searchsorted(cell.points, length, side="right")) - 1
+            K = int(cell.points[index])
             main = lower = None
             if S * S * A <= K:
-                bounds = [theorem_1(S, A, K, each.B_star, each.c_min) for each in hard]
+                bounds = [theorem_1(S, A, K, world.B_star, world.c_min) for world in hard]
                 main = float(np.mean([bound.main for bound in bounds]))
                 lower = float(np.mean([bound.lower_order for bound in bounds]))
-            regret = mean_interval(cell.curves["gap_regret"][cell.complete, place])
-            rows.append(RegretRow(S, A, K, float(np.mean([each.B_star for each in hard])), regret, main, lower))
+            regret = mean_interval(cell.curves["gap_regret"][cell.complete, index])
+            rows.append(RegretRow(S, A, K, float(np.mean([world.B_star for world in hard])), regret, main, lower))
     return rows
 
 

@@ -205,18 +205,12 @@ class ReportPage extends Page {
     };
   }
 
-  key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || ["INPUT", "SELECT"].includes(event.target.tagName)) return;
-    const acts = {
-      g: () => this.nextMeasure(),
-      l: () => this.change({ axes: this.view.axes === "log" ? "linear" : "log" }),
+  keys() {
+    return {
+      g: () => this.nextMeasure(), l: () => this.change({ axes: this.view.axes === "log" ? "linear" : "log" }),
       b: () => this.band.click(), r: () => this.runs.click(),
+      ...Object.fromEntries(this.agents.map(({ label }, place) => [place + 1, () => this.toggleAgent(label)])),
     };
-    const agent = this.agents[Number(event.key) - 1];
-    const act = acts[event.key] ?? (agent ? () => this.toggleAgent(agent.label) : null);
-    if (!act) return;
-    act();
-    event.preventDefault();
   }
 }
 

@@ -3,7 +3,7 @@ import { el, isDark, setTheme, themeButton } from "./elements.js";
 import { readPage, showFailure } from "./data.js";
 import { Address } from "./address.js";
 
-// Subclasses have `build`, `readView`, `key` and `repaint`.
+// Subclasses have `build`, `readView`, `repaint` and `keys`: what each key does, a function that returns false if it does nothing.
 export class Page {
   constructor(data) {
     this.data = data;
@@ -33,6 +33,13 @@ export class Page {
     // After a click with the mouse (which has a detail) a button gives the focus back, so that space plays again.
     addEventListener("click", (event) => event.detail && document.activeElement.closest("button")?.blur());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint());
+  }
+
+  // Keys are for the page, unless they edit a field or belong to the browser.
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, textarea, input:not([type=range])")) return;
+    const act = this.keys(event)[event.key];
+    if (act && act() !== false) event.preventDefault();
   }
 
   header(title, facts, ...corner) {

@@ -49,14 +49,26 @@ export class AgentsPage extends Page {
   }
 
   speedControl(speeds, unit) {
+    this.speeds = speeds;
     this.speed = el("select", { "aria-label": "speed", onchange: () => this.address.set({ speed: this.speed.value }) },
       speeds.map((speed) => el("option", { value: speed }, `${speed} ${unit}/s`)));
     return this.speed;
   }
 
-  setSpeed(speed) {
-    this.speed.value = speed;
-    this.address.set({ speed });
+  readSpeed(usual) {
+    if (!this.speeds.includes(String(this.view.speed))) this.view.speed = usual;
+    this.speed.value = this.view.speed;
+  }
+
+  faster(by) {
+    const place = this.speeds.indexOf(String(this.view.speed)) + by;
+    this.speed.value = this.speeds[Math.min(Math.max(place, 0), this.speeds.length - 1)];
+    this.address.set({ speed: this.speed.value });
+  }
+
+  // On a button, space presses the button.
+  playKeys(event) {
+    return { " ": () => !event.target.closest("button, summary") && this.play(!this.playing), "+": () => this.faster(1), "-": () => this.faster(-1) };
   }
 
   play(on) {

@@ -152,8 +152,7 @@ class WatchPage extends AgentsPage {
     const { view } = this;
     this.whatIf.read(view);
     if (!this.layerNames.includes(view.layer)) view.layer = "value";
-    if (!SPEEDS.includes(view.speed)) view.speed = "5";
-    this.speed.value = view.speed;
+    this.readSpeed("5");
     this.leadChoice?.show(String(view.lead));
     this.slider.max = this.lead.last;
     this.chosen = this.readCell(view.cell);
@@ -382,19 +381,14 @@ class WatchPage extends AgentsPage {
     this.helpButton.setAttribute("aria-expanded", String(!this.help.hidden));
   }
 
-  key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || ["INPUT", "SELECT", "TEXTAREA"].includes(event.target.tagName) && event.target.type !== "range") return;
+  keys(event) {
     const far = event.shiftKey ? 10 : 1;
-    const faster = (by) => this.setSpeed(SPEEDS[Math.min(Math.max(SPEEDS.indexOf(this.view.speed) + by, 0), SPEEDS.length - 1)]);
-    const acts = {
-      " ": () => !event.target.closest("button, summary") && this.play(!this.playing), ArrowLeft: () => this.go(this.lead.frame - far), ArrowRight: () => this.go(this.lead.frame + far),
-      Home: () => this.go(0), End: () => this.go(this.lead.last), "+": () => faster(1), "-": () => faster(-1), "?": () => this.toggleHelp(),
-      Escape: () => this.pick(null), l: () => this.leadChoice && this.setLead(String((Number(this.view.lead) + 1) % this.replays.length)),
+    return {
+      ...this.playKeys(event), ArrowLeft: () => this.go(this.lead.frame - far), ArrowRight: () => this.go(this.lead.frame + far),
+      Home: () => this.go(0), End: () => this.go(this.lead.last), "?": () => this.toggleHelp(), Escape: () => this.pick(null),
+      l: () => this.leadChoice && this.setLead(String((Number(this.view.lead) + 1) % this.replays.length)),
+      ...Object.fromEntries(this.layerNames.map((layer, place) => [place + 1, () => this.setLayer(layer)])),
     };
-    const layer = this.layerNames[Number(event.key) - 1];
-    const act = acts[event.key] ?? (layer ? () => this.setLayer(layer) : null);
-    if (!act || act() === false) return;
-    event.preventDefault();
   }
 
   // A run that goes on: newer data for one agent.

@@ -98,7 +98,7 @@ class PlanesPage extends AgentsPage {
       this.notes((track) => this.notesOf(track)), this.buildControls(),
       this.cards((track) => this.buildPlane(track)),
       this.buildScale(), this.buildChart(),
-      this.footer("Keys: space plays, ← → change the episode, shift + ← → move by ten steps, 1 and 2 change the layer. "));
+      this.footer("Keys: space plays, + and − change the speed, ← → change the episode, shift + ← → move by ten steps, 1 and 2 change the layer. "));
   }
 
   notesOf(track) {
@@ -119,7 +119,7 @@ class PlanesPage extends AgentsPage {
     this.label = el("output", { class: "epoch-label" });
     this.stepSlider = slider("step", () => this.moveTo(Number(this.stepSlider.value)));
     this.stepLabel = el("output", { class: "epoch-label" });
-    this.layers = choices("layer", Object.entries(PLANE_LAYERS).map(([name, [text, title]]) => [name, text, title]), (layer) => { this.address.set({ layer }); this.draw(); });
+    this.layers = choices("layer", Object.entries(PLANE_LAYERS).map(([name, [text, title]]) => [name, text, title]), (layer) => this.setLayer(layer));
     this.planeChoice = el("select", { "aria-label": "coordinates", hidden: planes.length < 2, onchange: () => { this.address.set({ plane: this.planeChoice.value }); this.draw(); } },
       planes.map(({ axes }, place) => el("option", { value: place }, axes.map((axis) => task.coordinates[axis]).join(" × "))));
     return el("div", { class: "controls" },
@@ -151,27 +151,25 @@ class PlanesPage extends AgentsPage {
   readView() {
     const { view } = this;
     if (!(view.layer in PLANE_LAYERS)) view.layer = "value";
-    if (!SPEEDS.includes(String(view.speed))) view.speed = "30";
+    this.readSpeed("30");
     if (!this.data.planes[Number(view.plane)]) view.plane = 0;
-    this.speed.value = view.speed;
     this.planeChoice.value = view.plane;
     this.go((Number(view.episode) || 1) - 1, view.step === "end" ? Infinity : Number(view.step) || 0);
     this.drawChart();
   }
 
-  key(event) {
-    if (event.target.matches("input[type=number], select, input[type=text]") || event.ctrlKey || event.metaKey || event.altKey) return;
-    const onSlider = event.target.matches("input[type=range]");
-    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (by && !onSlider) event.shiftKey ? this.moveTo(this.step + 10 * by) : this.go(this.episode + by);
-    else if (event.key === " " && !event.target.matches("button, summary")) this.play(!this.playing);
-    else if (event.key === "Home" && !onSlider) this.go(0);
-    else if (event.key === "End" && !onSlider) this.go(this.last);
-    else if (event.key === "1" || event.key === "2") {
-      this.address.set({ layer: Object.keys(PLANE_LAYERS)[Number(event.key) - 1] });
-      this.draw();
-    } else return;
-    event.preventDefault();
+  keys(event) {
+    // On a slider, the arrows move the slider.
+    const move = (by) => () => !event.target.matches("input[type=range]") && (event.shiftKey ? this.moveTo(this.step + 10 * by) : this.go(this.episode + by));
+    return {
+      ...this.playKeys(event), ArrowLeft: move(-1), ArrowRight: move(1), Home: move(-Infinity), End: move(Infinity),
+      ...Object.fromEntries(Object.keys(PLANE_LAYERS).map((layer, place) => [place + 1, () => this.setLayer(layer)])),
+    };
+  }
+
+  setLayer(layer) {
+    this.address.set({ layer });
+    this.draw();
   }
 
   go(episode, step = Infinity) {
