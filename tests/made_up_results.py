@@ -22,9 +22,10 @@ def cell_results(world, agent, slope, *, swept=None, cut=None, runs=4, caveat=""
     both = {"regret": curves, "gap_regret": curves}
     steps = np.where(np.isnan(curves), np.nan, 3.0)
     return CellResults(
-        cell, np.arange(runs), done < 100, done, done * 3, np.ones(runs), points, both | {"steps": steps},
-        {name: curve[:, -1] for name, curve in both.items()},
-        Counter(), caveat=caveat, paid={name: curve[np.arange(runs), done - 1] for name, curve in both.items()},
+        cell, np.arange(runs), done < 100, done,
+        {name: curve[np.arange(runs), done - 1] for name, curve in both.items()}
+        | {"steps": done * 3, "seconds": np.ones(runs)},
+        points, both | {"steps": steps}, Counter(), caveat=caveat,
     )  # fmt: skip
 
 

@@ -14,8 +14,8 @@ LAYERS = """
     errors
     settings
     arrays seeds formatting files
-    archive html_tables long_work
-    jit statistics signals table text_tables json_documents
+    archive long_work table
+    jit statistics signals
     registry
     ssp
     acting

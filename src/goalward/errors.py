@@ -52,6 +52,9 @@ __all__ = [
     "WorkerError",
 ]
 
+MOST_NAMES = 12
+"""How many names a message lists."""
+
 
 class GoalwardError(Exception):
     """The root of the tree: catch this to catch all of goalward's own errors."""
@@ -140,7 +143,11 @@ class UnknownNameError(GoalwardError, KeyError):
     def __str__(self) -> str:
         kind, name, names = self.args
         near = difflib.get_close_matches(name, names, n=1, cutoff=0.5) if isinstance(name, str) else []
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
+        if near:
+            hint = f"did you mean {near[0]!r}?"
+        else:
+            rest = len(names) - MOST_NAMES
+            hint = f"there are: {', '.join(names[:MOST_NAMES])}" + f" and {rest} more" * (rest > 0)
         return f"no {kind} is called {name!r}; {hint}"
 
 

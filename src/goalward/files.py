@@ -22,7 +22,7 @@ from goalward.errors import FileError
 
 __all__ = [
     "TEMPORARY", "check_inside", "check_not_folder", "check_regular", "is_inside", "parse_json", "parse_toml",
-    "read_bytes", "read_text", "reason", "replacing", "write_bytes",
+    "read_bytes", "read_text", "reason", "replacing", "write_bytes", "writing",
 ]  # fmt: skip
 
 TEMPORARY = ".part"
@@ -178,9 +178,16 @@ def sync_folder(folder: Path) -> None:
 def write_bytes(path: Path, content: bytes, inside: Path | None = None) -> None:
     """Write a file whole, or leave what was there untouched; raise FileError with the reason."""
     check_inside(path, inside)
-    try:
+    with writing(path):
         make_parents(path, inside)
         with replacing(path, inside) as file:
             file.write(content)
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raise FileError with the reason if the file system refuses to write `path`."""
+    try:
+        yield
     except OSError as error:
         raise FileError(f"{path}: cannot be written ({reason(error)})") from None

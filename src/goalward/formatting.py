@@ -11,22 +11,38 @@ import html
 import math
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from goalward.statistics import Interval
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 __all__ = [
-    "duration", "finite", "html_text", "latex_text", "markdown_text", "mathtext", "number", "short_count", "visible",
-    "with_margin", "with_range",
+    "FORMATS", "Interval", "duration", "finite", "html_text", "latex_text", "markdown_text", "mathtext", "number",
+    "short_count", "sparkline", "visible", "with_margin", "with_range",
 ]  # fmt: skip
 
+FORMATS = ("text", "markdown", "csv", "json", "html", "latex")
+"""The formats of tables."""
 MARKDOWN = re.compile(r"([\\`*_|~$]|\](?=[(\[:])|&(?=[#\w]+;))")
 LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$",
     "[": "{[}", "*": "{*}",  # both would belong to the end of the line before
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", **{mark: f"\\{mark}" for mark in "&%$#_{}"},
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and its interval; the interval is NaN where runs are too few for one, or not finite."""
+
+    value: float
+    low: float
+    high: float
+    runs: int
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the interval."""
+        return (self.high - self.low) / 2.0
 
 
 def number(value: float, digits: int = 3, *, zeros: bool = False, infinity: str = "inf") -> str:
@@ -52,7 +68,6 @@ def number(value: float, digits: int = 3, *, zeros: bool = False, infinity: str 
 def with_range(interval: Interval) -> str:
     """Write an estimate and both ends of its interval.
 
-    >>> from goalward.statistics import Interval
     >>> with_range(Interval(0.51234, 0.4, 0.6, 9)), with_range(Interval(1234.5, 1000.0, 1500.0, 9))
     ('0.512 [0.4, 0.6]', '1,234 [1,000, 1,500]')
     """
@@ -62,7 +77,6 @@ def with_range(interval: Interval) -> str:
 def with_margin(interval: Interval) -> str:
     """Write an estimate and half the width of its interval, or both ends where the estimate is not in the middle.
 
-    >>> from goalward.statistics import Interval
     >>> with_margin(Interval(804.96, 761.2, 848.7, 20)), with_margin(Interval(0.1404, 0.1216, 0.1593, 20))
     ('805 ± 44', '0.140 ± 0.019')
     """
@@ -172,3 +186,19 @@ def mathtext(text: str, kept: str = " ") -> str:
     shown = visible(text, kept).replace("$", r"\$")
     # A legend leaves out labels that begin with an underscore.
     return f" {shown}" if shown.startswith("_") else shown
+
+
+def sparkline(values: Sequence[float], label: str) -> str:
+    """Return a small curve of finite values as SVG, with zero inside its range."""
+    width, height = 240, 48
+    top, bottom = max([*values, 0.0]) or 1.0, min([*values, 0.0])
+    step = width / max(1, len(values) - 1)
+    points = " ".join(
+        f"{index * step:.1f},{height - 2 - (height - 4) * (value - bottom) / (top - bottom):.1f}"
+        for index, value in enumerate(values)
+    )
+    return (
+        f'<svg width="{width}" height="{height}" role="img" aria-label="{html_text(label)}">'
+        f'<polyline points="{points}" fill="none" stroke="#0072b2" stroke-width="1.8"/></svg>'
+        f'<div style="opacity:.7">{html_text(label)}</div>'
+    )

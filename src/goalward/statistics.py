@@ -29,15 +29,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy import special
 
 from goalward.arrays import Floats
 from goalward.errors import SettingError
+from goalward.formatting import Interval
 from goalward.settings import checked_number
 
 __all__ = [
     "FEW_RUNS", "Comparison", "Interval", "bootstrap_interval", "checked_level", "compare_pairs", "growth_across",
-    "growth_along", "mean_interval", "permutation_test", "quantile",
+    "growth_along", "mean_interval", "permutation_test", "quantile", "share",
 ]  # fmt: skip
 
 FEW_RUNS = 5
@@ -48,21 +49,6 @@ GROWTH_POINTS = 25
 FLAT = 1e-12
 MOST_AT_ONCE = 1_000_000
 """How many resampled runs the bootstrap holds in memory."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An estimate and its interval; the interval is NaN where runs are too few for one, or not finite."""
-
-    value: float
-    low: float
-    high: float
-    runs: int
-
-    @property
-    def half_width(self) -> float:
-        """Half the width of the interval."""
-        return (self.high - self.low) / 2.0
 
 
 @dataclass(frozen=True)
@@ -106,7 +92,7 @@ def mean_of(samples: Floats) -> float:
 
 def quantile(freedom: int, level: float) -> float:
     """Return the quantile of Student's t that leaves (1 - level)/2 above it."""
-    return float(stdtrit(freedom, 0.5 + checked_level(level) / 2.0))
+    return float(special.stdtrit(freedom, 0.5 + checked_level(level) / 2.0))
 
 
 def bootstrap_interval(samples: Floats, level: float = 0.95, resamples: int = 9_999, seed: int = 0) -> Interval:
@@ -209,3 +195,15 @@ def growth_across(settings: Floats, finals: Floats, level: float = 0.95) -> Inte
     (estimate, _), covariance = np.polyfit(np.log(settings), np.log(finals), 1, cov=True)
     reach = quantile(n - 2, level) * math.sqrt(covariance[0, 0])
     return Interval(float(estimate), float(estimate - reach), float(estimate + reach), n)
+
+
+def share(count: int, runs: int, level: float = 0.95) -> Interval:
+    """Return the share of some runs with the interval of Clopper and Pearson.
+
+    >>> round(share(0, 20).high, 4), round(share(20, 20).low, 4)
+    (0.1684, 0.8316)
+    """
+    tail = (1.0 - level) / 2.0
+    low = float(special.betaincinv(count, runs - count + 1, tail)) if count else 0.0
+    high = float(special.betaincinv(count + 1, runs - count, 1.0 - tail)) if count < runs else 1.0
+    return Interval(count / runs, low, high, runs)

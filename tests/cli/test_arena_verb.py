@@ -33,10 +33,10 @@ def test_an_agent_of_one_s_own_in_the_arena(call, tmp_path, monkeypatch) -> None
     assert "Mine refuses sparse, 8 actions: the agent cannot be made (my_agent.py, line 8: AttributeError" in out
     assert "written: results/arena/arena-Mine.md" in out
     assert (tmp_path / "results/arena/arena-Mine.md").exists()
-    code, out, _ = call(*asked, "--json")
+    code, out, _ = call(*asked, "--format", "json")
     assert code == 0
     document = json.loads(out)
-    assert {each["agent"] for each in document["groups"]["reporting"]["agents"]} == {
+    assert {row["agent"] for row in document["agents"] if row["group"] == "reporting"} == {
         "PSRL-SSP",
         "neighbourhoods",
         "Mine",

@@ -30,16 +30,16 @@ def test_table_json_and_markdown_agree(tmp_path: Path, call: Call) -> None:
     source = RunSource(Store.open(results, create=True), InProcess(), quick=True)
     source.results(str(tmp_path / "theorem.toml"), runs=2, episodes=60)
     given = ["claims", "--quick", "--only", "withheld", "--workers", "1", "--out", str(results)]
-    code, table, progress = call(*given, "--markdown", page, "--bounds", bounds)
+    code, table, progress = call(*given, "--table", page, "--bounds", bounds)
     assert (code, progress) == (0, "testing: withheld\n")
-    code, text, _ = call(*given, "--json")
+    code, text, _ = call(*given, "--format", "json")
     assert code == 0
     document = json.loads(text)
-    (row,) = document
+    (row,) = document["claims"]
     assert (row["key"], row["verdict"]) == ("withheld", "holds")
-    assert table.startswith(f"holds          {row['claim']}\n               4 of 4 runs the same, episode by episode")
-    assert table.endswith(f"1 holds\n\nwritten: {page}\n\nwritten: {bounds}\n")
-    assert "* *measured*: 4 of 4 runs the same" in page.read_text()
+    assert table.startswith(f"holds: {row['claim']}\n  measured   4 of 4 runs the same, episode by episode")
+    assert table.endswith(f"* 1 holds\n\nwritten: {page}\n\nwritten: {bounds}\n")
+    assert "| measured | 4 of 4 runs the same" in page.read_text()
     assert bounds.read_text().splitlines()[4].startswith("| 2 | 2 | 60 |")
 
 

@@ -38,33 +38,33 @@ def test_table(run: Call) -> None:
 
 
 def test_json(run: Call) -> None:
-    code, out, _ = run("grid-world", "--set", "rows=2", "--episodes", 50, "--json")
-    document = json.loads(out)
+    code, out, _ = run("grid-world", "--set", "rows=2", "--episodes", 50, "--format", "json")
+    curve, document = json.loads(out)["curve"], json.loads(out)["run"]
     expected = learn(agents.PSRL(), worlds.grid_world(2), 50, 0)
     assert code == 0
     assert document["agent"] == "psrl"
     assert document["settings"]["prior"] == {"kind": "dirichlet", "concentration": 0.1, "support": None, "goal": None}
     assert document["steps"] == expected.total_steps
-    assert document["curve"][-1]["regret"] == expected.regret[-1]
-    assert document["curve"][-1]["gap_regret"] == expected.gap_regret[-1]
+    assert curve[-1]["regret"] == expected.regret[-1]
+    assert curve[-1]["gap_regret"] == expected.gap_regret[-1]
     assert sum(document["epochs_ended_by"].values()) >= document["epochs"] == len(expected.epochs)
     assert not document["truncated"]
 
 
 def test_settings_of_the_agent(run: Call) -> None:
     arguments = ["--agent-set", "value_limit=7.5", "--agent-set", "prior={kind='dirichlet', concentration=0.5}"]
-    _, out, _ = run("grid-world", *arguments, "--episodes", 20, "--json")
-    document = json.loads(out)
+    _, out, _ = run("grid-world", *arguments, "--episodes", 20, "--format", "json")
+    document = json.loads(out)["run"]
     assert document["settings"]["value_limit"] == 7.5
     assert document["settings"]["prior"]["concentration"] == 0.5
-    assert "rejections" in document["notes"]
-    _, out, _ = run("grid-world", "--agent-set", "prior=slip", "--episodes", 20, "--json")
-    assert json.loads(out)["settings"]["prior"]["kind"] == "tied"
+    assert "rejections" in document
+    _, out, _ = run("grid-world", "--agent-set", "prior=slip", "--episodes", 20, "--format", "json")
+    assert json.loads(out)["run"]["settings"]["prior"]["kind"] == "tied"
 
 
 def test_what_an_agent_was_told(run: Call) -> None:
     _, out, _ = run("grid-world", "--agent", "optimal", "--episodes", 20)
-    assert "told" in out
+    assert "knows in advance" in out
 
 
 def test_truncation_is_said(run: Call) -> None:
@@ -80,12 +80,12 @@ class TestKeeping:
         kept = tmp_path / "kept.npz"
         code, out, _ = run("grid-world", "--set", "columns=3", "--episodes", 100, "--seed", 5, "--save", kept)
         assert code == 0
-        assert f"kept: {kept}" in out
+        assert f"saved: {kept}" in out
         first = learn(agents.PSRL(), worlds.grid_world(columns=3), 100, 5)
-        code, out, _ = run("--resume", kept, "--episodes", 100, "--seed", 6, "--save", kept, "--json")
+        code, out, _ = run("--resume", kept, "--episodes", 100, "--seed", 6, "--save", kept, "--format", "json")
         assert code == 0
         second = learn(first.agent, worlds.grid_world(columns=3), 100, 6, resume=True)
-        assert json.loads(out)["steps"] == second.total_steps
+        assert json.loads(out)["run"]["steps"] == second.total_steps
         agent = agents.load(kept)
         assert isinstance(agent, agents.PSRL)
         assert agent.k == 201
@@ -95,7 +95,9 @@ class TestKeeping:
         run("grid-world", "--episodes", 10, "--save", kept)
         seeds = set()
         for _ in range(3):
-            seeds.add(json.loads(run("--resume", kept, "--episodes", 5, "--save", kept, "--json")[1])["seed"])
+            seeds.add(
+                json.loads(run("--resume", kept, "--episodes", 5, "--save", kept, "--format", "json")[1])["run"]["seed"]
+            )
         assert len(seeds) == 3
 
     def test_another_world(self, run: Call, tmp_path: Path) -> None:
@@ -110,7 +112,7 @@ class TestKeeping:
         agents.save(learn(agents.PSRL(), worlds.grid_world(), 10).agent, tmp_path / "kept.npz")
         code, _, err = run("--resume", tmp_path / "kept.npz")
         assert code == 2
-        assert "which world?" in err
+        assert "no world is named" in err
         assert run("grid-world", "--resume", tmp_path / "kept.npz", "--episodes", 5)[0] == 0
 
     def test_damaged(self, run: Call, tmp_path: Path) -> None:
@@ -144,7 +146,7 @@ class TestKeeping:
         assert code == 2
         assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
 
-    @pytest.mark.parametrize("options", [(), ("--json",)])
+    @pytest.mark.parametrize("options", [(), ("--format", "json")])
     def test_what_was_learnt_is_printed_before_it_is_kept(
         self, run: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
     ) -> None:
@@ -156,8 +158,8 @@ class TestKeeping:
         assert code == 2
         assert "No space left on device" in err
         assert "epochs" in out
-        assert "kept:" not in out
-        assert not options or json.loads(out)["saved"] is None
+        assert "saved:" not in out
+        assert not options or json.loads(out)["run"]["agent"] == "psrl"
 
 
 class TestInterruption:
@@ -231,7 +233,7 @@ def test_bar_on_a_terminal(run: Call, monkeypatch: pytest.MonkeyPatch) -> None:
         (["grid-world", "--episodes", "0"], "episodes is 0"),
         (["grid-world", "--seed", "-1"], "seed is -1"),
         (["grid-world", "--max-steps", "0"], "max_steps is 0"),
-        ([], "which world?"),
+        ([], "no world is named"),
     ],
 )
 def test_bad_input(run: Call, arguments: list[str], message: str) -> None:
@@ -297,7 +299,7 @@ def test_an_agent_of_ones_own(run: Call, tmp_path: Path, monkeypatch: pytest.Mon
         (("--agent", "my_agent.py"), "write it like my_agent.py:MyAgent"),
         (("--agent", "no_agent.py:Mine"), "no_agent.py: No such file"),
         (("--agent", "my_agent.py:Mine", "--agent-set", "actoin=3"), "did you mean 'action'?"),
-        (("--agent", "my_agent.py:Mine", "--save", "kept.npz"), "--save keeps agents of goalward alone"),
+        (("--agent", "my_agent.py:Mine", "--save", "kept.npz"), "--save works only for goalward's own agents"),
     ):
         code, _, err = run("grid-world", *arguments)
         assert code == 2
@@ -305,14 +307,15 @@ def test_an_agent_of_ones_own(run: Call, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_what_is_listed_can_be_typed(call: Call) -> None:
-    """Every default that ``goalward list agents`` prints is a setting that ``goalward learn`` takes."""
-    _, out, _ = call("list", "agents")
-    for entry in out.strip().split("\n\n"):
-        name, _, *lines = entry.splitlines()
-        pairs = [line.split(maxsplit=1) for line in lines if "read off" not in line and "Python only" not in line]
-        given = read_settings(f"{setting}={value}" for setting, value in pairs)
-        if lines and "Python only" not in lines[0]:
-            assert agents.find(name).complete(given) == agents.find(name).complete({}), name
+    """Every default that ``goalward list agents NAME`` prints is a setting that ``goalward learn`` takes."""
+    for name in agents.known():
+        document = json.loads(call("list", "agents", name, "--format", "json")[1])
+        rows = [
+            row for row in document["settings"] if row["default"] not in ("computed from the true world", "required")
+        ]
+        settings = read_settings(f"{row['setting']}={row['default']}" for row in rows)
+        if not document["notes"]:
+            assert agents.find(name).complete(settings) == agents.find(name).complete({}), name
 
 
 def test_words_of_python_are_settings(run: Call) -> None:

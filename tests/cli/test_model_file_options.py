@@ -22,11 +22,13 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, st
 
 def test_solve_takes_goal_start_and_cost(capsys: pytest.CaptureFixture[str]) -> None:
     file = str(SAMPLES / "walk-named.drn")
-    _, out, _ = run(capsys, "solve", file, "--cost", "cost", "--start", "x=2", "--json")
-    assert json.loads(out)["initial_state"] == 2
-    _, out, _ = run(capsys, "solve", file, "--cost", "2.5", "--goal", "goal", "--goal", "edge", "--json")
+    _, out, _ = run(capsys, "solve", file, "--cost", "cost", "--start", "x=2", "--format", "json")
+    assert json.loads(out)["solution"]["start"] == 2
+    _, out, _ = run(capsys, "solve", file, "--cost", "2.5", "--goal", "goal", "--goal", "edge", "--format", "json")
     # V3 = 2.5 / 0.6, V2 = 2.5 + 0.7 V1 + 0.3 V3, V1 = 2.5 + 0.3 V2, by hand.
-    assert json.loads(out)["values"] == pytest.approx([2.5 + 0.3 * 5.5 / 0.79, 5.5 / 0.79, 2.5 / 0.6])
+    assert [state["value"] for state in json.loads(out)["states"]] == pytest.approx(
+        [2.5 + 0.3 * 5.5 / 0.79, 5.5 / 0.79, 2.5 / 0.6]
+    )
 
 
 def test_show_and_learn_take_them_too(capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,11 +45,11 @@ def test_tables_of_counts(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     path.write_text("state,action,next_state,count,cost\nA,go,B,3,1\nA,go,A,1,1\nA,go,B,4,1\n")
     _, _, err = run(capsys, "solve", str(path), "--goal", "B", "--normalize")
     assert "line 4 is the same as the one in line 2" in err
-    table = ("solve", str(path), "--goal", "B", "--sum-duplicates", "--json")
+    table = ("solve", str(path), "--goal", "B", "--sum-duplicates", "--format", "json")
     _, out, _ = run(capsys, *table, "--normalize")
-    assert json.loads(out)["values"] == pytest.approx([8 / 7])
+    assert [state["value"] for state in json.loads(out)["states"]] == pytest.approx([8 / 7])
     _, out, _ = run(capsys, *table, "--prior", "1")
-    assert json.loads(out)["values"] == pytest.approx([10 / 8])
+    assert [state["value"] for state in json.loads(out)["states"]] == pytest.approx([10 / 8])
 
 
 @pytest.mark.parametrize("ending", [".csv", ".umb"])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from goalward import agents, learn, worlds
-from goalward.cli.single_run import run_once
+from goalward.cli.learn import run_once
 from goalward.errors import SettingError
 from goalward.seeds import run_seed
 
@@ -20,7 +20,7 @@ def test_it_is_the_run_of_learn() -> None:
 
 def test_a_kept_agent_goes_on_with_new_luck(tmp_path: Path) -> None:
     first = run_once("grid-world", ["rows=2"], episodes=30, seed=7)
-    first.keep(tmp_path / "kept.npz")
+    first.save(tmp_path / "kept.npz")
     second = run_once(None, episodes=20, resume=tmp_path / "kept.npz")
     seed = run_seed(7, "resume", 30)
     expected = learn(first.run.agent, worlds.grid_world(2), 20, seed, resume=True)
@@ -41,5 +41,5 @@ def test_a_watch_ends_the_run() -> None:
 
 
 def test_no_world() -> None:
-    with pytest.raises(SettingError, match="which world"):
+    with pytest.raises(SettingError, match="no world is named"):
         run_once(None)

@@ -8,7 +8,7 @@ import pytest
 from goalward.errors import SettingError
 from goalward.figures.regret import band, growth_figure, regret_figure
 from goalward.results.results import open_results
-from goalward.results.summary import summarise, sweep_rows
+from goalward.results.summary import summary_table, sweep_rows
 from goalward.statistics import mean_interval
 from goalward.studies.study import Study
 from made_up_results import cell_results, study
@@ -167,9 +167,9 @@ def test_an_optimal_agent_has_no_regret_in_tables_and_on_logarithmic_axes(folder
     content = {"name": "own", "runs": 2, "episodes": 50, "worlds": [{"world": "random-mdp-v1"}], "agents": agents}
     _, store = run_here(Study.from_dict(content))
     results = open_results(store.folder)
-    _, optimal = summarise(results).rows
-    assert (optimal.gap_regret.value, optimal.gap_regret.half_width) == (0.0, 0.0)
-    assert math.isnan(optimal.exponent.value)
+    _, optimal = summary_table(results).rows
+    assert (optimal["gap_regret"].value, optimal["gap_regret"].half_width) == (0.0, 0.0)
+    assert math.isnan(optimal["exponent"].value)
     (panel,) = regret_figure(results, axes="log").axes
     assert panel.get_ylim()[0] > 1e-3
     assert [text.get_text() for text in panel.texts] == ["zero throughout: optimal"]

@@ -49,10 +49,10 @@ def finished() -> tuple[Path, str]:
 
 def summary(results: Path) -> str:
     """Return the summary of a study without what depends on the clock."""
-    code, out, err = call("summary", str(results), "--json")
+    code, out, err = call("summary", str(results), "--format", "json")
     assert code == 0, err
     document = json.loads(out)
-    for row in document["rows"]:
+    for row in document["summary"]:
         row.pop("seconds", None)
     return json.dumps(document, sort_keys=True)
 
@@ -155,7 +155,7 @@ def attack(rng: random.Random, folder: Path) -> str:
         harm(rng, results)
     before = content(outside)
     for verb in ("status", "summary", *rng.sample(sorted(VERBS), 2)):
-        code, out, err = call(verb, str(results), *VERBS.get(verb, lambda *_: ())(folder, key))
+        code, out, err = call(verb.split()[0], str(results), *VERBS.get(verb, lambda *_: ())(folder, key))
         assert code in (0, 1, 2), (verb, code, err)
         assert code != 2 or len(err.strip().splitlines()) == 1, (verb, err)
         assert "Traceback" not in out + err, (verb, out, err)
@@ -171,11 +171,11 @@ def attack(rng: random.Random, folder: Path) -> str:
 
 
 VERBS: dict[str, Callable[[Path, str], tuple[str, ...]]] = {
-    "runs": lambda folder, key: (),
+    "export --all": lambda folder, key: ("--all", "--format", "text"),
     "export": lambda folder, key: ("--out", str(folder / "runs.csv")),
-    "prune": lambda folder, key: ("--yes",),
-    "rerun": lambda folder, key: (key,),
-    "compare": lambda folder, key: ("psrl", "uniform"),
+    "status --prune": lambda folder, key: ("--prune", "--yes"),
+    "run --again": lambda folder, key: ("--again", key),
+    "summary --compare": lambda folder, key: ("--compare", "psrl", "uniform"),
     "report": lambda folder, key: ("--out", str(folder / "report.html")),
     "plot": lambda folder, key: ("--out", str(folder / "plot.svg")),
 }

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import html
+import io
 import itertools
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ import pytest
 from goalward import SSP
 from goalward.cli import main
 from goalward.figures.regret import regret_figure
-from goalward.formatting import markdown_text, mathtext, visible
+from goalward.formatting import latex_text, markdown_text, mathtext, visible
 from goalward.results.results import open_results
 
 LABELS = [
@@ -51,24 +53,38 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("verb", ["runs", "status", "summary"])
+@pytest.mark.parametrize("verb", ["export", "status", "summary"])
 def test_terminal(results: Path, capsys: pytest.CaptureFixture[str], verb: str) -> None:
-    text = printed(capsys, verb, str(results))
+    text = printed(capsys, verb, str(results), "--format", "text")
     assert not set(text) & CONTROLS
     for label in LABELS:
         assert sum(visible(label) in line for line in text.splitlines()) >= 1, label
 
 
 def test_json_and_csv_keep_the_label_itself(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = json.loads(printed(capsys, "summary", str(results), "--json"))["rows"]
+    rows = json.loads(printed(capsys, "summary", str(results), "--format", "json"))["summary"]
     assert [row["agent"] for row in rows] == LABELS
-    printed(capsys, "summary", str(results), "--csv", str(tmp_path / "summary.csv"))
+    text = printed(capsys, "summary", str(results), "--format", "csv")
+    assert [row["agent"] for row in csv.DictReader(io.StringIO(text, newline=""))] == LABELS
+    printed(capsys, "summary", str(results), "--out", str(tmp_path / "summary.csv"))
     with (tmp_path / "summary.csv").open(newline="") as file:
         assert [row["agent"] for row in csv.DictReader(file)] == LABELS
 
 
+def test_html_and_latex(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = printed(capsys, "summary", str(results), "--format", "html")
+    shown = ["".join(cell.itertext()) for cell in ET.fromstring(f"<div>{page}</div>").iter("td")]
+    assert {visible(label) for label in LABELS} <= set(shown)
+    assert "<script" not in page
+    document = printed(capsys, "status", str(results), "--format", "latex")
+    for label in LABELS:
+        assert latex_text(label) in document
+    rows = document.partition(r"\midrule")[2].partition(r"\bottomrule")[0].strip().splitlines()
+    assert all(re.fullmatch(r"([^&]*[^\\]&){5}[^&]*\\\\", row.replace(r"\&", "")) for row in rows)
+
+
 def test_markdown(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    printed(capsys, "summary", str(results), "--markdown", str(tmp_path / "summary.md"))
+    printed(capsys, "summary", str(results), "--out", str(tmp_path / "summary.md"))
     text = (tmp_path / "summary.md").read_text()
     assert "<script>" not in text
     for label in LABELS:
@@ -85,7 +101,7 @@ def test_export(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 @pytest.mark.parametrize(("first", "second"), list(itertools.pairwise(LABELS)))
 def test_comparison(results: Path, capsys: pytest.CaptureFixture[str], first: str, second: str) -> None:
-    text = printed(capsys, "compare", str(results), first, second)
+    text = printed(capsys, "summary", str(results), "--compare", first, second)
     assert not set(text) & CONTROLS
     assert visible(first) in text
 

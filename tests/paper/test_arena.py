@@ -10,23 +10,21 @@ import pytest
 
 from goalward import agents
 from goalward.errors import SettingError
-from goalward.json_documents import json_text
 from goalward.paper.arena import (
     CHOOSING,
     COMPANY,
     LEFT_OUT,
     REFERENCE,
     REPORTING,
-    arena_document,
-    arena_markdown,
     arena_study,
-    arena_text,
+    arena_tables,
     publish_arena,
     without_refused,
 )
 from goalward.paper.ratios import Ratios, compare_all
 from goalward.studies.factory import make_world
 from goalward.studies.study import Study
+from goalward.table import render
 from made_up_results import cell_results, study
 
 PICKY = """
@@ -120,7 +118,7 @@ def ratios() -> Ratios:
 
 
 def test_text(ratios: Ratios) -> None:
-    text = arena_text(ratios)
+    text = render(arena_tables(ratios))
     assert "2 worlds: gap regret after 100 episodes relative to base, mean of 4 runs with 95 % intervals" in text
     assert "2 a|b *" in text
     assert "0.50 [" in text
@@ -132,18 +130,15 @@ def test_text(ratios: Ratios) -> None:
     assert "what they had paid by then" in text
 
 
-def test_markdown_and_plain_data(ratios: Ratios) -> None:
-    text = arena_markdown(ratios, "my|arena")
-    assert "my|arena" not in text
-    assert all(line.count(" | ") == text.splitlines()[6].count(" | ") for line in text.splitlines()[6:11])
-    document = json.loads(json_text(arena_document(ratios)))
-    assert document["groups"][""]["worlds"] == ["one", "two"]
-    assert document["groups"][""]["agents"][0]["agent"] == "a|b"
+def test_plain_data(ratios: Ratios) -> None:
+    document = json.loads(render([ratios.table, *arena_tables(ratios)], "json"))
+    assert document["agents"][0]["agent"] == "a|b"
+    assert [row["world"] for row in document["worlds"]] == ["one", "two"]
     assert [cell["refusal"] for cell in document["cells"] if cell["refusal"]] == ["costs above 1"] * 2
 
 
 def test_files(ratios: Ratios, tmp_path) -> None:
-    written = publish_arena(ratios, tmp_path, "arena")
-    assert sorted(path.name for path in written) == ["arena.csv", "arena.md"]
-    assert all(path.stat().st_size > 100 for path in written)
-    assert (tmp_path / "arena.csv").read_text().startswith("world,agent,tail,cut_off,failed,missing,cpu,refusal,ratio")
+    table, page = publish_arena(ratios, tmp_path, "arena")
+    assert (table.name, page.name) == ("arena.csv", "arena.md")
+    assert table.read_text().startswith("world,agent,ratio,ratio_low,ratio_high,tail,cut_off,failed,missing,cpu,")
+    assert r"2 a\|b \*" in page.read_text()

@@ -8,7 +8,8 @@ import pytest
 
 from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.results import results as results_module
-from goalward.results.results import checked_measure, curve_points, load_results, named, world_name
+from goalward.results.measures import checked_measure
+from goalward.results.results import curve_points, load_results, named, world_name
 from goalward.studies import run_file as record
 from goalward.studies.design import Cell, Design, StudyAgent, StudyWorld
 from goalward.studies.rerun import rerun
@@ -28,7 +29,7 @@ def test_curves_are_those_of_the_runs(folder, run_here):
             assert np.array_equal(cell.curves["regret"][run], again.regret)
             assert np.array_equal(cell.curves["gap_regret"][run], again.gap_regret)
             assert cell.finals["regret"][run] == again.regret[-1]
-            assert cell.total_steps[run] == again.total_steps
+            assert cell.values["steps"][run] == again.total_steps
         assert cell.ended_by["EPISODES"] == 3
 
 

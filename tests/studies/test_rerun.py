@@ -75,10 +75,10 @@ import numpy as np
 from goalward.studies.rerun import rerun
 from goalward.results.results import load_results
 from goalward.studies.store import Store
-from goalward.results.summary import summarise
+from goalward.results.summary import summary_table
 store = Store.open({str(elsewhere)!r})
 results = load_results(store, store.design())
-summarise(results)
+summary_table(results)
 print(len(open({str(log)!r}).read()), end=" ")
 for cell in results.design.cells:
     for key in results.design.keys(cell):

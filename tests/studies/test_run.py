@@ -36,21 +36,21 @@ def test_a_study_becomes_tables(results, tmp_path):
     assert summary["regret"][0] == pytest.approx(sum(runs["regret"][:2]) / 2)
     assert summary["regret_low"][0] < summary["regret"][0] < summary["regret_high"][0]
     assert results.summary(level=0.5)["regret_low"][0] > summary["regret_low"][0]
-    runs.to_csv(tmp_path / "runs.csv")
+    runs.save(tmp_path / "runs.csv")
     with (tmp_path / "runs.csv").open(newline="") as file:
         assert [float(row["regret"]) for row in csv.DictReader(file)] == runs["regret"]
     assert runs.arrow().column("gap_regret").to_pylist() == runs["gap_regret"]
     assert repr(runs).startswith("Table(4 rows: world, agent, episodes, run, truncated")
-    assert list(runs.columns) == list(runs.rows[0])
+    assert runs.names == list(runs.rows[0])
     with pytest.raises(UnknownNameError, match="no column is called 'regrte'; did you mean 'regret'"):
         runs["regrte"]
     with pytest.raises(FileError, match=r"x\.csv: cannot be written"):
-        runs.to_csv(tmp_path / "runs.csv" / "x.csv")
+        runs.save(tmp_path / "runs.csv" / "x.csv")
 
 
 def test_a_table_is_written_whole_or_not_at_all(results, tmp_path, monkeypatch):
     path = tmp_path / "runs.csv"
-    results.runs().to_csv(path)
+    results.runs().save(path)
     before = path.read_bytes()
 
     def full(source, target):
@@ -58,7 +58,7 @@ def test_a_table_is_written_whole_or_not_at_all(results, tmp_path, monkeypatch):
 
     monkeypatch.setattr("os.replace", full)
     with pytest.raises(FileError, match="No space left on device"):
-        results.summary().to_csv(path)
+        results.summary().save(path)
     assert path.read_bytes() == before
 
 
@@ -66,7 +66,7 @@ def test_runs_that_were_cut_off_have_no_regret(tmp_path):
     found = gw.run(STUDY | {"max_steps": 5}, tmp_path, workers=1)
     assert all(found.runs()["truncated"])
     assert all(math.isnan(regret) for regret in found.runs()["regret"])
-    assert found.runs().csv().splitlines()[1].endswith(",,")
+    assert found.runs().csv().splitlines()[1].split(",")[6:8] == ["", ""]
 
 
 def test_a_figure_of_a_study(results):

@@ -9,7 +9,7 @@ import pytest
 from goalward import learn, worlds
 from goalward.errors import FileError, UnknownNameError
 from goalward.results.results import load_results
-from goalward.results.summary import summarise
+from goalward.results.summary import summary_tables
 from goalward.studies import shipped
 from goalward.studies.executors import InProcess
 from goalward.studies.runner import run_study
@@ -40,9 +40,9 @@ def test_the_studies_of_the_paper_run(name, tmp_path):
     store = Store.open(tmp_path, create=True)
     report = run_study(study, store, InProcess)
     assert report.complete, report.failures
-    summary = summarise(load_results(store, study.design))
-    assert len(summary.rows) == len(study.design.cells)
-    assert bool(summary.sweeps) == (name == "growth")
+    tables = summary_tables(load_results(store, study.design))
+    assert len(tables[0]) == len(study.design.cells)
+    assert (len(tables) == 2) == (name == "growth")
 
 
 def test_where_the_studies_are(monkeypatch, tmp_path):

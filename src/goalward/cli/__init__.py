@@ -1,4 +1,4 @@
-"""The command line. Each module holds the verbs about one thing; `app` and `options` hold what they share.
+"""The command line. Each module holds the verbs about one thing; `app` holds what they share.
 
 Verbs do not handle the errors of goalward: `main` prints them in one line.
 """
@@ -10,14 +10,11 @@ import sys
 from collections.abc import Sequence
 
 # Importing a module registers its verbs; --help lists them in this order.
-from goalward.cli import agents  # noqa: F401  isort: skip
+from goalward.cli import learn  # noqa: F401  isort: skip
 from goalward.cli import pages  # noqa: F401  isort: skip
-from goalward.cli import worlds  # noqa: F401  isort: skip
-from goalward.cli import studies  # noqa: F401  isort: skip
-from goalward.cli import results  # noqa: F401  isort: skip
-from goalward.cli import runs  # noqa: F401  isort: skip
+from goalward.cli import world  # noqa: F401  isort: skip
+from goalward.cli import study  # noqa: F401  isort: skip
 from goalward.cli import paper  # noqa: F401  isort: skip
-from goalward.cli import arena  # noqa: F401  isort: skip
 from goalward.cli import installation  # noqa: F401  isort: skip
 from goalward.cli.app import app
 from goalward.errors import GoalwardError
@@ -35,15 +32,15 @@ TOO_LITTLE_MEMORY = ("can't start new thread", "failed to map segment")
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; a GoalwardError becomes one line on stderr and exit code 2."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in given
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Names of states may hold characters that the terminal cannot print.
         sys.stdout.reconfigure(errors="backslashreplace")
     use_one_thread()  # before a verb loads NumPy
     try:
         # --debug also works after the verb, where people add it once something has failed.
-        app(args=[argument for argument in given if argument != "--debug"], prog_name="goalward")
+        app(args=[argument for argument in words if argument != "--debug"], prog_name="goalward")
     except GoalwardError as error:
         if debug:
             raise
@@ -52,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except MemoryError as error:
         if debug:
             raise
-        print(f"goalward: the memory does not suffice ({one_line(str(error))}); ask for less", file=sys.stderr)
+        print(f"goalward: out of memory ({one_line(str(error))}); try a smaller problem", file=sys.stderr)
         sys.exit(2)
     except Exception as error:
         check_interrupt()  # A signal that comes while the compiler calls back breaks what is compiled.
@@ -64,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"goalward: the system refused: {one_line(place + why)}; --debug shows where", file=sys.stderr)
             sys.exit(2)
         what = one_line(f"{type(error).__name__}: {error}")
-        print(f"goalward: a mistake in goalward ({what}); --debug shows where: please report it", file=sys.stderr)
+        print(f"goalward: a bug in goalward ({what}); please report it with the output of --debug", file=sys.stderr)
         sys.exit(70)
 
 

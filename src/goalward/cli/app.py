@@ -1,26 +1,88 @@
-"""What the verbs share: the application and how they print.
+"""What the verbs share: the application, their common options, and how they print.
 
 A new verb is one function with ``@app.command()`` in a module of this package that `goalward.cli` imports. It parses
-its arguments, makes one call and prints the answer. It imports what is heavy inside the function, so that ``--help``
-and ``--version`` answer at once.
+its arguments, makes one call and ends in `show(table, ...)`. It imports what is heavy inside the function, so that
+``--help`` and ``--version`` answer at once.
 """
 
 from __future__ import annotations
 
 import shutil
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from goalward import __version__
-from goalward.formatting import visible
+from goalward.errors import UnknownNameError
+from goalward.formatting import FORMATS, visible
 
 if TYPE_CHECKING:
     from goalward.figures.symbols import Glyphs
     from goalward.studies.store import Store
+    from goalward.table import Table
 
-__all__ = ["app", "glyphs", "say", "say_choice", "say_json", "terminal_width"]
+__all__ = [
+    "AgentSettings", "DaskAddress", "Folder", "Format", "GiveUpCost", "Level", "OptionalWorld", "Settings", "StudyName",
+    "TableFile", "Workers", "World", "app", "glyphs", "say", "say_choice", "show", "terminal_width",
+]  # fmt: skip
+
+
+def checked_format(name: str) -> str:
+    """Return the name of a format; raise UnknownNameError if there is none of this name."""
+    if name not in FORMATS:
+        raise UnknownNameError("format", name, FORMATS)
+    return name
+
+
+WORLD_HELP = "The name of a world (goalward list worlds), a model file (.npz .json .csv .umb ...), or a map in .txt."
+World = Annotated[str, typer.Argument(metavar="WORLD", help=WORLD_HELP)]
+OptionalWorld = Annotated[str | None, typer.Argument(metavar="[WORLD]", help=WORLD_HELP)]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the world, such as rows=5. Can be repeated."),
+]
+AgentSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--agent-set",
+        metavar="NAME=VALUE",
+        help="A setting of the agent, as in a study: delta=0.1, prior={kind='slip'}. Can be repeated.",
+    ),
+]
+GiveUpCost = Annotated[
+    float | None,
+    typer.Option(metavar="NUMBER", help="Add an action that gives up: back to the start, at this cost."),
+]
+Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
+StudyName = Annotated[
+    str | None,
+    typer.Option(
+        "--study",
+        metavar="NAME[/DESIGN]",
+        help="Which study, if the folder holds several; which design of it. The default is the one run last.",
+    ),
+]
+Workers = Annotated[int | None, typer.Option(help="Number of processes; 1 means only this one.  [default: one a core]")]
+DaskAddress = Annotated[
+    str | None,
+    typer.Option("--dask", metavar="ADDRESS", help="Run on the Dask cluster at this address: tcp://host:8786."),
+]
+Level = Annotated[float, typer.Option(help="The confidence level of the intervals.")]
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="|".join(FORMATS),
+        callback=checked_format,
+        help="How to print: csv is the main table; csv and json have all digits, infinite numbers are null in json.",
+    ),
+]
+TableFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Also write the tables: .md, .csv, .json, .html, .tex or .txt."),
+]
 
 app = typer.Typer(
     name="goalward",
@@ -50,14 +112,15 @@ def common(
     """Declare the options that all verbs share; `main` reads ``--debug``."""
 
 
-def say(*lines: str) -> None:
-    """Print some lines; a ± becomes +- where the terminal cannot show it."""
+def say(*lines: str, format: str = "text") -> None:
+    """Print some lines, to stderr if the answer is not text; a ± becomes +- where the terminal cannot show it."""
     text = visible("\n".join(lines), kept=" \n")
+    stream = sys.stdout if format == "text" else sys.stderr
     try:
-        text.encode(sys.stdout.encoding or "ascii")
+        text.encode(stream.encoding or "ascii")
     except UnicodeEncodeError:
         text = text.replace("±", "+-")
-    typer.echo(text)
+    typer.echo(text, file=stream)
 
 
 def say_choice(store: Store, *studies: str | None) -> None:
@@ -66,11 +129,22 @@ def say_choice(store: Store, *studies: str | None) -> None:
         typer.echo(visible(sentence), err=True)
 
 
-def say_json(document: object) -> None:
-    """Print plain data as one line of JSON."""
-    from goalward.json_documents import json_text
+def show(*tables: Table, format: str) -> None:
+    """Print tables in a format; text has colours and fits the width if it goes to a terminal."""
+    from goalward.table import render, styled
 
-    say(json_text(document))
+    if format == "text" and sys.stdout.isatty() and (sys.stdout.encoding or "").lower().startswith("utf"):
+        from rich.console import Console
+
+        console = Console(highlight=False)
+        for table in tables:
+            console.print(*styled(table), sep="\n")
+        return
+    text = render(tables, format)
+    if format == "text" or sys.stdout.isatty():
+        say(text)
+    else:
+        sys.stdout.write(f"{text}\n")  # as it is: a CSV file holds the characters of a label, and echo would drop some
 
 
 def terminal_width() -> int:

@@ -1,63 +1,233 @@
-"""The verbs about what is installed: list it, check it."""
+"""The verbs about the installation: list what there is, check whether it works.
+
+The tests of ``doctor`` compare with something known: the planner with a published value, a run with the same run
+repeated, worker processes with this one.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goalward.cli.app import app, say, say_json
-from goalward.cli.options import Json
+from goalward import __version__
+from goalward.cli.app import Format, app, say, show
 from goalward.errors import UnknownNameError
-from goalward.registry import Registry
+from goalward.table import Cell, Columns, Table
 
-__all__ = ["doctor", "list_things"]
+if TYPE_CHECKING:
+    from goalward.registry import Registry, Setting
+    from goalward.studies.store import Store
+    from goalward.studies.study import Study
+
+__all__ = ["Check", "cache_state", "doctor", "installed", "list_things", "run_checks"]
 
 KINDS = ("agents", "figures", "priors", "studies", "worlds")
+PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "pydantic", "matplotlib", "typer", "rich", "distributed", "gymnasium")
+# V* of the start of the UC-SSP paper's grid, as printed there, with the decimals of our own planner.
+PUBLISHED_VALUE = 5.3014
+STUDY = {
+    "name": "doctor",
+    "runs": 2,
+    "episodes": 200,
+    "worlds": [{"world": "grid-world-v0"}],
+    "agents": [{"agent": "psrl"}, {"agent": "uniform"}],
+}
 
 
 @app.command("list")
 def list_things(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="agents, figures, priors, studies or worlds.")],
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show the settings of one of them.")] = None,
+    format: Format = "text",
 ) -> None:
     """List the agents, figures, priors, studies or worlds by name."""
     if kind not in KINDS:
         raise UnknownNameError("list", kind, KINDS)
     if kind == "figures":
         from goalward.figures import figure_names
-        from goalward.text_tables import columns
 
-        say(columns(list(figure_names().items())))
+        rows = [{"name": name, "description": about} for name, about in figure_names().items()]
+        show(Table(rows, name=kind), format=format)
         return
     if kind == "studies":
         from goalward.studies.shipped import shipped_studies
-        from goalward.text_tables import columns
 
-        say(columns([(spec.name, spec.description) for spec in shipped_studies()]))
+        rows = [{"name": spec.name, "description": spec.description} for spec in shipped_studies()]
+        show(Table(rows, name=kind), format=format)
         return
     from goalward.agents.base import registry as agents
     from goalward.beliefs.base import registry as priors
-    from goalward.cli.registry_text import registry_table
+    from goalward.registry import summary
     from goalward.worlds.base import registry as worlds
 
     registries: dict[str, Registry[Any]] = {"agents": agents, "priors": priors, "worlds": worlds}
-    say(registry_table(registries[kind]))
+    registry = registries[kind]
+    if name is not None:
+        show(settings_table(registry, name), format=format)
+        return
+    rows = [{"name": entry_name, "description": summary(entry)} for entry_name, entry in registry]
+    notes = [f"goalward list {kind} NAME shows the settings of one"]
+    show(Table(rows, name=kind, notes=notes), format=format)
+
+
+def settings_table(registry: Registry[Any], name: str) -> Table:
+    """Return the settings of an entry of a registry and their defaults, as a command line takes them."""
+    from goalward.registry import summary
+
+    entry = registry.find(name)
+    schema = entry.schema()
+    rows = [{"setting": setting, "default": default_text(about)} for setting, about in schema.settings.items()]
+    notes = [f"in Python only: {schema.python_only}"] if schema.python_only else []
+    return Table(rows, ["setting", "default"], "settings", f"{name}: {summary(entry)}", notes)
+
+
+def default_text(setting: Setting) -> str:
+    """Write the default of a setting as a command line takes it; only the first line of a longer text."""
+    from goalward.registry import MISSING
+    from goalward.settings import plain
+
+    if setting.default is MISSING:
+        return "computed from the true world" if setting.from_world else "required"
+    if setting.registry is not None:
+        # An inline table of TOML, which has no word for None.
+        values = setting.plain(plain(setting.default))
+        return f"{{{', '.join(f'{name} = {value!r}' for name, value in values.items() if value is not None)}}}"
+    first, _, rest = str(setting.default).partition("\n")
+    return f"{first} ..." if rest else first
 
 
 @app.command()
 def doctor(
     test: Annotated[bool, typer.Option("--test/--no-test", help="Also test it, which takes some ten seconds.")] = True,
-    json: Json = False,
+    format: Format = "text",
 ) -> None:
     """Print what is installed and whether it works."""
-    from goalward.cli import doctor as checks
-    from goalward.cli.doctor_text import doctor_document, doctor_text
-
-    facts = checks.facts()
-    done = checks.run_checks() if test else []
-    if json:
-        say_json(doctor_document(facts, done))
-    else:
-        say(doctor_text(facts, done))
-    if not all(check.passed for check in done):
+    facts = Table.facts(installed(), "installed")
+    checks = run_checks() if test else []
+    rows = [
+        {
+            "passed": Cell(check.passed, "ok" if check.passed else "FAILED"),
+            "seconds": Cell(check.seconds, f"{check.seconds:.1f} s"),
+            "test": check.name,
+            "reason": check.reason,
+        }
+        for check in checks
+    ]
+    columns: Columns = ["passed", "seconds", "test", *(["reason"] if any(check.reason for check in checks) else [])]
+    passed = all(check.passed for check in checks)
+    show(facts, *([Table(rows, columns, "checks")] if checks else []), format=format)
+    if checks:
+        say(
+            "", "all tests passed" if passed else "some tests failed; goalward --debug doctor shows more", format=format
+        )
+    if not passed:
         raise typer.Exit(1)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One test: what was tried, whether it passed, how long it took, and what went wrong."""
+
+    name: str
+    passed: bool
+    seconds: float
+    reason: str = ""
+
+
+def installed() -> dict[str, str]:
+    """Return what is installed where."""
+    from goalward.studies.executors import cores
+    from goalward.studies.run_file import host
+
+    facts = {
+        "goalward": __version__,
+        "python": f"{platform.python_version()} in {sys.prefix}",
+        "system": f"{platform.system()} {platform.machine()}, {host()['processor']}",
+        "cores": f"{cores()} of {host()['cores']} may be used",
+    }
+    for name in PACKAGES:
+        try:
+            facts[name] = version(name)
+        except PackageNotFoundError:
+            facts[name] = "not installed"
+    return facts | {"kernel_cache": cache_state()}
+
+
+def cache_state() -> str:
+    """Return where compiled kernels are kept, and how many there are."""
+    from goalward import jit
+
+    folder = jit.cache_directory()
+    if folder is None:
+        return "none: no folder can be written, so every process compiles its own; set GOALWARD_CACHE_DIR"
+    kernels = len(jit.kernels())
+    kept = len(list(folder.rglob("*.nbi")))
+    state = "warm" if kept >= kernels else f"cold: {kept} of {kernels} kernels; the first run compiles the others"
+    return f"{folder} ({state})"
+
+
+def run_checks() -> list[Check]:
+    """Run all tests."""
+    tests: list[tuple[str, Callable[[], str]]] = [
+        ("kernels compile or load", check_kernels),
+        ("the planner agrees with a published value", check_planner),
+        ("a run is the same twice, in this process and in others", check_runs),
+    ]
+    checks = []
+    for name, test in tests:
+        start = time.perf_counter()
+        try:
+            reason = test()
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+        checks.append(Check(name, not reason, time.perf_counter() - start, reason))
+    return checks
+
+
+def check_kernels() -> str:
+    from goalward import jit
+
+    jit.warm_up()
+    return ""
+
+
+def check_planner() -> str:
+    from goalward.planning.solve import solve
+    from goalward.worlds import grid_world
+
+    value = float(solve(grid_world(success=0.95)).values[0])
+    return "" if abs(value - PUBLISHED_VALUE) < 5e-5 else f"the value is {value}, not {PUBLISHED_VALUE}"
+
+
+def check_runs() -> str:
+    """Run a small study twice here and once in two processes, and compare the files."""
+    from goalward.studies.executors import InProcess, Processes
+    from goalward.studies.runner import run_study
+    from goalward.studies.store import Store
+    from goalward.studies.study import Study
+
+    study = Study.from_dict(STUDY)
+    with tempfile.TemporaryDirectory() as folder:
+        digests = []
+        for name, pool in (("one", InProcess), ("two", InProcess), ("three", lambda: Processes(2))):
+            store = Store.open(Path(folder) / name, create=True)
+            report = run_study(study, store, pool)
+            if report.failures:
+                return report.failures[0].error
+            digests.append(data_digests(study, store))
+    names = ("one process", "the same process again", "two processes")
+    return next((f"{names[i]} made other results" for i in (1, 2) if digests[i] != digests[0]), "")
+
+
+def data_digests(study: Study, store: Store) -> list[str]:
+    design = study.design
+    return [store.read(key).document["data_sha256"] for cell in design.cells for key in design.keys(cell)]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from goalward.cli.options import GiveUpCost, Settings, World
+from goalward.cli.app import GiveUpCost, Settings, World
 
 __all__ = ["Read", "takes_model"]
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goalward.cli.app import app, say, say_choice
-from goalward.cli.options import AgentSettings, Folder, GiveUpCost, Level, Settings, StudyName, World
+from goalward.cli.app import AgentSettings, Folder, GiveUpCost, Level, Settings, StudyName, World, app, say, say_choice
 from goalward.long_work import phase
 
 if TYPE_CHECKING:
-    from goalward.cli.single_run import SingleRun
+    from goalward.cli.learn import SingleRun
 
 __all__ = ["report", "watch"]
 
@@ -38,14 +37,14 @@ def report(
     from goalward.paper.claims.findings import read_claims
     from goalward.studies.store import Store
 
-    place = check_page_path(out or folder / "report.html")
+    path = check_page_path(out or folder / "report.html")
     page, troubles = report_of_folder(folder, study, level, read_claims(folder))
-    page.save(place)
-    problems = [f"{found['name']}: {problem}" for found in page.document["studies"] for problem in found["problems"]]
+    page.save(path)
+    problems = [f"{shown['name']}: {problem}" for shown in page.document["studies"] for problem in shown["problems"]]
     store = Store.open(folder)
     say_choice(store, *([study] if study else store.studies()))
-    say(*troubles, *problems, f"written: {place}")
-    show_if(show, place)
+    say(*troubles, *problems, f"written: {path}")
+    show_if(show, path)
 
 
 @app.command()
@@ -57,7 +56,7 @@ def watch(
         typer.Option(help="The name of an algorithm: goalward list agents.  [default: psrl, or continuous-psrl]"),
     ] = None,
     agent_settings: AgentSettings = None,
-    rival: Annotated[str | None, typer.Option(help="Another algorithm beside it, with the same luck.")] = None,
+    rival: Annotated[str | None, typer.Option(help="Another algorithm beside it, with the same seed.")] = None,
     rival_settings: Annotated[
         list[str] | None,
         typer.Option("--rival-set", metavar="NAME=VALUE", help="A setting of the rival. Can be repeated."),
@@ -77,7 +76,7 @@ def watch(
 ) -> None:
     """Write a page that replays how an agent learns."""
     from goalward import worlds
-    from goalward.cli.single_run import run_once, usual_agent
+    from goalward.cli.learn import default_agent, run_once
     from goalward.errors import SettingError
     from goalward.pages.page import check_page_path
     from goalward.pages.watch import watch as make_page
@@ -96,69 +95,67 @@ def watch(
         )
     if rival is None and rival_settings:
         raise SettingError("--rival-set sets the rival; name one with --rival")
-    chosen = [(agent or usual_agent(model), agent_settings or []), *([(rival, rival_settings or [])] if rival else [])]
-    if live and isinstance(model, SSP):
+    chosen = [
+        (agent or default_agent(model), agent_settings or []),
+        *([(rival, rival_settings or [])] if rival else []),
+    ]
+
+    def run_agent(index: int, **options: Any) -> SingleRun:
+        name, given = chosen[index]
+        return run_once(
+            world, settings or [], agent=name, agent_settings=given, episodes=episodes, seed=seed,
+            max_steps=max_steps, give_up_cost=give_up_cost, **options,
+        )  # fmt: skip
+
+    if isinstance(model, SSP) and live:
         from goalward.pages.live import watch_live
         from goalward.pages.watch import run_labels
 
-        runs = {
-            label: partial(
-                run_once, world, settings or [], agent=name, agent_settings=given, episodes=episodes, seed=seed,
-                max_steps=max_steps, give_up_cost=give_up_cost,
-            )
-            for label, (name, given) in zip(run_labels([name for name, _ in chosen]), chosen, strict=True)
-        }  # fmt: skip
+        labels = run_labels([name for name, _ in chosen])
         with stop_requests() as stopped:
             watch_live(
-                runs, model if give_up_cost is None else model.with_give_up(give_up_cost), Path(world).name,
+                {label: partial(run_agent, index) for index, label in enumerate(labels)},
+                model if give_up_cost is None else model.with_give_up(give_up_cost), Path(world).name,
                 seed=seed, episodes=episodes, delay=delay, show=show, stopped=stopped, say=say,
             )  # fmt: skip
         return
-    found = []
+    runs = []
     with stop_requests() as stopped:
-        for name, given in chosen:
+        for index in range(len(chosen)):
             with open_episode_display(episodes) as display:
-                watcher = partial(go_on, display, stopped)
-                found.append(
-                    run_once(
-                        world, settings or [], agent=name, agent_settings=given, episodes=episodes, seed=seed,
-                        max_steps=max_steps, give_up_cost=give_up_cost, keep_replay=True, watch=watcher,
-                    )
-                )  # fmt: skip
+                runs.append(run_agent(index, keep_replay=True, watch=partial(continues, display, stopped)))
     with phase("writing the page"):
         # A page that is mailed should not say where the map lies on this disk.
-        page = make_page(*(each.run for each in found), world=Path(world).name)
-        place = page.save(out)
-    for each in found:
-        say(run_line(each))
-    say(f"written: {place}")
-    show_if(show, place)
+        page = make_page(*(single.run for single in runs), world=Path(world).name)
+        path = page.save(out)
+    say(*map(run_line, runs), f"written: {path}")
+    show_if(show, path)
     if stopped():
         raise typer.Exit(128 + stopped())
 
 
-def show_if(wanted: bool, place: Path) -> None:
+def show_if(wanted: bool, path: Path) -> None:
     """Show a page in a browser if that is wanted."""
     from goalward.pages.page import show_file
 
-    if wanted and not show_file(place):
+    if wanted and not show_file(path):
         say("no browser was found; open the file in one")
 
 
-def go_on(display: Callable[[int, int], bool], stopped: Callable[[], int], done: int, steps: int) -> bool:
-    """Show how far a run is; return whether it goes on."""
+def continues(display: Callable[[int, int], bool], stopped: Callable[[], int], done: int, steps: int) -> bool:
+    """Show how far a run is; return whether it continues."""
     return display(done, steps) and not stopped()
 
 
-def run_line(found: SingleRun) -> str:
-    """Say what of a run is on the page."""
-    run, replay = found.run, found.run.replay
+def run_line(single: SingleRun) -> str:
+    """Return one line about what the page shows of a run."""
+    run, replay = single.run, single.run.replay
     name = run.agent.name
     kept = 0 if replay is None else len(replay.frames) - 1
     if replay is None:
         shown = f"{run.total_steps:,} steps, {len(run.epochs):,} epochs"
     elif not replay.has_plans:
-        shown = f"it follows no plans to replay; the page shows it at {kept:,} moments"
+        shown = f"it does not plan in epochs; the page shows {kept:,} snapshots"
     elif kept < replay.epochs:
         shown = f"{replay.epochs:,} epochs, {kept:,} of them on the page"
     else:

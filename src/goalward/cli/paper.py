@@ -1,4 +1,4 @@
-"""The verbs about the paper: reproduce its figure, test its claims."""
+"""The verbs about the paper: reproduce its figures, test its claims, compare agents in many worlds."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from goalward.cli.app import app, say, say_json, terminal_width
-from goalward.cli.options import DaskAddress, Json, MarkdownFile, Workers
+from goalward.cli.app import DaskAddress, Format, Workers, app, say, show
 from goalward.errors import SettingError, UnknownNameError
 
-__all__ = ["claims", "reproduce"]
+__all__ = ["arena", "claims", "reproduce"]
 
 REGIMES = ("theory", "tuned")
 
@@ -26,9 +25,10 @@ def reproduce(
     out: Annotated[Path | None, typer.Option(help="The results folder. The default is results/paper-REGIME.")] = None,
     workers: Workers = None,
     dask: DaskAddress = None,
+    format: Format = "text",
 ) -> None:
     """Reproduce the paper's comparison: runs, tables, figures."""
-    from goalward.cli.status_text import report_text
+    from goalward.cli.study import report_tables
     from goalward.paper.reproduce import publish
     from goalward.progress import open_display
     from goalward.results.results import open_results
@@ -42,10 +42,13 @@ def reproduce(
     folder = out or Path("results") / study.design.name
     with open_display() as display:
         report = run_in_folder(study, folder, workers=workers, dask=dask, watch=display)
-    say(report_text(report, folder))
+    about = report_tables(report, folder)
     if not report.done and not report.stored:
+        show(*about, format=format)
         raise typer.Exit(1)
-    say("", publish(open_results(folder, study.design.reference), folder, regime))
+    tables, files = publish(open_results(folder, study.design.reference), folder, regime)
+    show(*about, *tables, format=format)
+    say("", *(f"written: {path}" for path in files), format=format)
     if report.failures or report.stopped:
         raise typer.Exit(1)
 
@@ -65,36 +68,81 @@ def claims(
         "results/claims"
     ),
     workers: Workers = None,
-    markdown: MarkdownFile = None,
+    table_file: Annotated[
+        Path | None,
+        typer.Option("--table", metavar="FILE", help="Also write the verdicts: .md, .csv, .json, .html, ..."),
+    ] = None,
     bounds: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write the regrets beside the terms of Theorem 1, as Markdown."),
+        typer.Option(metavar="FILE", help="Also write the regrets beside the terms of Theorem 1: .md, .csv, .tex, ..."),
     ] = None,
-    json: Json = False,
+    format: Format = "text",
 ) -> None:
     """Test the claims of the paper and print a verdict on each."""
-    from goalward.json_documents import write_text
     from goalward.paper.claims import check_claims
-    from goalward.paper.claims.findings import claims_document, claims_markdown, claims_text, keep_claims
-    from goalward.paper.claims.theorems import has_theorem_runs, regret_markdown, stored_regret_rows
+    from goalward.paper.claims.findings import claims_table, keep_claims
+    from goalward.paper.claims.theorems import has_theorem_runs, regret_table, stored_regret_rows
     from goalward.signals import keeping
     from goalward.studies.store import Store
 
     if bounds is not None and only and "theorem-1" not in only and not has_theorem_runs(out):
         raise SettingError(f"--bounds needs the runs of Theorem 1, and {out} has none; add --only theorem-1")
-    with keeping(f"the studies that are over are stored in {out}, and the same command goes on there"):
-        found = check_claims(
+    with keeping(f"finished studies are stored in {out}, and the same command continues there"):
+        findings = check_claims(
             out, quick=quick, only=only, workers=workers, watch=lambda name: typer.echo(f"testing: {name}", err=True)
         )
-    keep_claims(out, found)
-    if markdown is not None:
-        write_text(markdown, claims_markdown(found))
+    keep_claims(out, findings)
+    table = claims_table(findings)
+    if table_file is not None:
+        table.save(table_file)
     if bounds is not None:
-        write_text(bounds, regret_markdown(stored_regret_rows(Store.open(out))))
-    if json:
-        say_json(claims_document(found))
-        return
-    say(claims_text(found, terminal_width()))
-    for written in (markdown, bounds):
-        if written is not None:
-            say("", f"written: {written}")
+        regret_table(stored_regret_rows(Store.open(out))).save(bounds)
+    show(table, format=format)
+    for path in (table_file, bounds):
+        if path is not None:
+            say("", f"written: {path}", format=format)
+
+
+@app.command()
+def arena(
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="AGENT",
+            help="An algorithm, or my_agent.py:Mine; it meets PSRL-SSP with two priors. Can be repeated."
+            "  [default: all agents]",
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Take two minutes: 2 runs of 200 episodes.")] = False,
+    episodes: Annotated[int | None, typer.Option(min=1, help="Episodes of each run.  [default: 3000]")] = None,
+    runs: Annotated[int | None, typer.Option(min=1, help="Runs of each agent in each world.  [default: 20]")] = None,
+    out: Annotated[Path, typer.Option(help="The results folder. Runs that it holds are not run again.")] = Path(
+        "results/arena"
+    ),
+    workers: Workers = None,
+    dask: DaskAddress = None,
+    format: Format = "text",
+) -> None:
+    """Let agents meet in many worlds, and compare their regret."""
+    from goalward.cli.study import report_tables
+    from goalward.paper.arena import REFERENCE, arena_study, arena_tables, publish_arena, without_refused
+    from goalward.paper.ratios import compare_all
+    from goalward.progress import open_display
+    from goalward.results.results import open_results
+    from goalward.studies.runner import run_in_folder
+
+    study, refused = without_refused(arena_study(agent or [], quick=quick, runs=runs, episodes=episodes))
+    with open_display() as display:
+        report = run_in_folder(study, out, workers=workers, dask=dask, watch=display)
+    about = report_tables(report, out)
+    if not report.done and not report.stored:
+        show(*about, format=format)
+        raise typer.Exit(1)
+    ratios = compare_all(open_results(out, study.design.reference), REFERENCE, refusals=refused)
+    files = publish_arena(ratios, out, study.design.name)
+    # Programs get one row for each agent in each world, people a column for each agent.
+    single = [ratios.table] if format in ("csv", "json") else []
+    show(*single, *arena_tables(ratios), *about, format=format)
+    say("", *(f"written: {path}" for path in files), format=format)
+    if report.failures or report.stopped:
+        raise typer.Exit(1)

@@ -17,9 +17,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
 from goalward.errors import SettingError
-from goalward.files import check_not_folder, replacing
+from goalward.files import check_not_folder, replacing, writing
 from goalward.formatting import mathtext
-from goalward.json_documents import writing
 
 __all__ = [
     "FORMATS", "add_legend", "caveat_handles", "figure_files", "finish_axes", "grouped_ticks", "new_figure",

@@ -24,7 +24,8 @@ from goalward.figures.symbols import marked
 from goalward.formatting import mathtext
 from goalward.learning.run import Run
 from goalward.results.curves import band, regime_of, runs_text
-from goalward.results.results import CURVES, CellResults, Results, checked_measure
+from goalward.results.measures import CURVES, checked_measure
+from goalward.results.results import CellResults, Results
 from goalward.results.summary import SweepRow, sweep_rows
 from goalward.statistics import checked_level, mean_interval
 

@@ -13,10 +13,10 @@ from goalward.acting.stop import Ended
 from goalward.agents.base import Learner
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
-from goalward.formatting import number
-from goalward.html_tables import facts_html, line_html
+from goalward.formatting import sparkline
 from goalward.learning.replay import Replay
 from goalward.ssp.model import SSP
+from goalward.table import Table
 
 __all__ = ["Epoch", "Epochs", "Run"]
 
@@ -176,21 +176,22 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Return the run as a notebook shows it."""
-        facts: list[tuple[str, object]] = [
-            ("episodes", f"{len(self.costs):,} of {self.episodes:,}"),
-            ("steps", f"{self.total_steps:,}"),
-            ("epochs", f"{len(self.epochs):,}"),
-            ("seed", self.seed),
-        ]
+        facts: dict[str, object] = {
+            "episodes": f"{len(self.costs):,} of {self.episodes:,}",
+            "steps": self.total_steps,
+            "epochs": len(self.epochs),
+            "seed": str(self.seed),
+        }
         curve = ""
         if not np.isnan(self.optimal_value) and len(self.costs):
-            facts += [("regret", number(float(self.regret[-1]))), ("gap regret", number(float(self.gap_regret[-1])))]
+            facts |= {"regret": float(self.regret[-1]), "gap regret": float(self.gap_regret[-1])}
             kept = np.unique(np.linspace(0, len(self.costs) - 1, 200).astype(int))
             values = self.gap_regret[kept]
-            curve = line_html(values[np.isfinite(values)].tolist(), "gap regret along the episodes")
+            curve = sparkline(values[np.isfinite(values)].tolist(), "gap regret along the episodes")
         if self.truncated:
-            facts.append(("cut off", self.truncation))
-        return facts_html(f"Run of {self.agent.name}", facts, curve, "<code>goalward.watch(run)</code> replays it")
+            facts["cut off"] = self.truncation
+        table = Table.facts(facts, title=f"Run of {self.agent.name}", notes=["goalward.watch(run) replays it"])
+        return f"<div>{table.html()}{curve}</div>"
 
     def __repr__(self) -> str:
         known = (

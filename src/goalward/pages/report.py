@@ -18,11 +18,12 @@ from goalward.files import read_text
 from goalward.formatting import number, with_margin
 from goalward.pages.page import Block, Page
 from goalward.results.curves import band, regime_of, runs_text
-from goalward.results.results import CURVES, CellResults, Results, load_results, world_name
-from goalward.results.summary import Row, summarise
-from goalward.results.summary_text import measured
+from goalward.results.measures import CURVES
+from goalward.results.results import CellResults, Results, load_results, world_name
+from goalward.results.summary import summary_table, sweep_rows
 from goalward.statistics import checked_level
 from goalward.studies.store import NoRun, Store
+from goalward.table import Cell, Table
 
 __all__ = ["report", "report_of_folder"]
 
@@ -99,7 +100,7 @@ def make_page(
 def study_document(block: Block, results: Results, level: float, points: int, curves: int) -> dict[str, Any]:
     """Return what the page shows of one study, with at most `points` and `curves` of single runs for each cell."""
     design = results.design
-    summary = summarise(results, level)
+    summary = summary_table(results, level)
     styles = agent_styles(results.algorithms().items())
     stored, planned = results.count()
     rows, left_out = run_rows(results)
@@ -119,12 +120,14 @@ def study_document(block: Block, results: Results, level: float, points: int, cu
                 "episodes": max(cell.cell.episodes for cell in cells),
                 "hasRegret": has_regret(cells),
                 "cells": [cell_document(block, cell, level, points, curves) for cell in cells],
-                "rows": [summary_cells(row) for row in summary.rows if row.world == world],
+                "rows": [summary_cells(summary, row) for row in summary.rows if row["world"] == world],
             }
             for world, cells in results.worlds().items()
         ],
-        "sweeps": [[row.world, row.agent, row.setting, with_margin(row.exponent)] for row in summary.sweeps],
-        "notes": summary.notes,
+        "sweeps": [
+            [row.world, row.agent, row.setting, with_margin(row.exponent)] for row in sweep_rows(results, level)
+        ],
+        "notes": list(summary.notes),
         "caveats": [f"{label}: {text}" for label, text in results.caveats().items()],
         "facts": facts(results),
         "runRows": rows,
@@ -137,6 +140,7 @@ def study_document(block: Block, results: Results, level: float, points: int, cu
         "text": study_text(results),
         "curvesOfEachCell": curves,
         "summaryTitle": f"means with {100 * level:g} % t-intervals",
+        "summaryHeadings": summary.headings,
     }
 
 
@@ -198,9 +202,12 @@ def evenly_spread(count: int, most: int) -> Int64s:
     return np.unique(np.rint(np.linspace(0, count - 1, most)).astype(np.int64))
 
 
-def summary_cells(row: Row) -> list[str]:
-    incomplete = row.truncated or row.failed or row.missing
-    return [row.agent, f"{row.complete:,}" + (f" of {row.planned:,}" if incomplete else ""), *measured(row)]
+def summary_cells(summary: Table, row: Mapping[str, Any]) -> list[str]:
+    """Return the cells of one agent in one world: its label, the number of complete runs, and every statistic."""
+    planned = sum(row[name] for name in ("complete", "truncated", "failed", "missing"))
+    label = row["agent"].value if isinstance(row["agent"], Cell) else row["agent"]
+    runs = f"{row['complete']:,}" + (f" of {planned:,}" if row["complete"] < planned else "")
+    return [label, runs, *summary.cells([row])[0][2:]]
 
 
 def facts(results: Results) -> list[dict[str, Any]]:
@@ -256,8 +263,8 @@ def run_rows(results: Results) -> tuple[list[list[Any]], int]:
                 state = "cut off" if cell.truncated[index] else "stored"
                 numbers = [
                     f"{cell.episodes_done[index]:,}",
-                    f"{cell.total_steps[index]:,}",
-                    number(float(cell.seconds[index]), 2),
+                    f"{cell.values['steps'][index]:,}",
+                    number(float(cell.values["seconds"][index]), 2),
                     number(float(cell.finals["regret"][index])),
                     number(float(cell.finals["gap_regret"][index])),
                 ]

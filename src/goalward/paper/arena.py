@@ -1,4 +1,4 @@
-"""The arena: many worlds of different character, every agent with its default settings.
+"""The arena: many worlds of different character, every agent with its default settings; its tables.
 
 Its worlds form two groups. Ideas are chosen on the group ``choosing`` only; results are reported on the group
 ``reporting``, by which nothing is chosen. Tables show regret relative to one agent.
@@ -14,16 +14,14 @@ from typing import Any
 
 from goalward.agents.base import registry
 from goalward.figures.symbols import marked
-from goalward.formatting import markdown_text, number
-from goalward.json_documents import write_text
-from goalward.paper.ratios import Ratio, Ratios
-from goalward.statistics import Interval
+from goalward.formatting import Interval, number
+from goalward.paper.ratios import Overall, Ratio, Ratios
 from goalward.studies.study import Study
-from goalward.text_tables import Rows, columns, markdown_table
+from goalward.table import Cell, Column, Columns, Table, save
 
 __all__ = [
-    "CHOOSING", "COMPANY", "LEFT_OUT", "REFERENCE", "REPORTING", "arena_document", "arena_markdown", "arena_study",
-    "arena_text", "publish_arena", "without_refused",
+    "CHOOSING", "COMPANY", "LEFT_OUT", "REFERENCE", "REPORTING", "arena_study", "arena_tables", "publish_arena",
+    "without_refused",
 ]  # fmt: skip
 
 CHOOSING, REPORTING = "choosing", "reporting"
@@ -39,8 +37,6 @@ LEFT_OUT = {
 }
 """The registered agents that are not in the arena, and why."""
 QUICK = {"runs": 2, "episodes": 200}
-HEADINGS = ("agent", "geometric mean", "worst", "in", "95th percentile", "cut off", "failed", "refused", "CPU")
-NUMBERS = (1, 2, 4, 5, 6, 7, 8)
 MOST_REASONS = 12
 
 
@@ -77,107 +73,80 @@ def arena_study(
 
 
 def without_refused(study: Study) -> tuple[Study, dict[tuple[str, str], str]]:
-    """Return the study without the worlds that agents refuse, and the reasons by the labels of world and agent."""
+    """Leave out the worlds that agents refuse.
+
+    Returns the rest, and why each was refused, by the labels of the world and the agent.
+    """
     refused = study.refusals()
     if not refused:
         return study, {}
     document: dict[str, Any] = study.spec.model_dump(exclude_unset=True)
     kept = []
     for index, entry in enumerate(document["agents"]):
-        cells = [labels for labels, entry_key in study.places.items() if entry_key == ("agents", index)]
-        accepted = [world for world, agent in cells if (world, agent) not in refused]
-        if accepted:
-            kept.append(entry | ({} if len(accepted) == len(cells) else {"worlds": accepted}))
+        cells = [labels for labels, place in study.places.items() if place == ("agents", index)]
+        left = [labels[0] for labels in cells if labels not in refused]
+        if left:
+            kept.append(entry | ({} if len(left) == len(cells) else {"worlds": left}))
     return Study.from_dict(document | {"agents": kept}, study.source.folder), refused
 
 
 def publish_arena(ratios: Ratios, folder: Path, name: str) -> list[Path]:
     """Write the ratios as CSV and Markdown; return the files."""
-    tables = {folder / f"{name}.csv": ratios.table.csv(), folder / f"{name}.md": arena_markdown(ratios, name)}
-    for path, text in tables.items():
-        write_text(path, text)
-    return list(tables)
+    files = [folder / f"{name}.csv", folder / f"{name}.md"]
+    ratios.table.save(files[0])
+    save(arena_tables(ratios, with_ends), files[1])
+    return files
 
 
-def arena_text(ratios: Ratios) -> str:
-    """Write the ratios for a terminal: a table for each group of worlds, and one with every world."""
-    parts = [
-        f"{title(ratios, group)}\n{columns([HEADINGS, *overall_rows(ratios, group, str)], right=NUMBERS)}"
+def arena_tables(ratios: Ratios, write: Callable[[Interval], str] | None = None) -> list[Table]:
+    """Return each agent over the worlds of each group, and every agent in every world.
+
+    `write` writes the ratios of single worlds; by default without the ends of their intervals.
+    """
+    numbers = {agent: place for place, agent in enumerate(ratios.agents, start=1)}
+    overall = [
+        overall_row(each, group, numbers[each.agent], ratios)
         for group in ratios.groups
+        for each in ratios.overall(group)
     ]
-    parts.append(f"world by world (agents as numbered)\n{world_table(ratios)}")
-    parts.append("\n".join(f"* {note}" for note in notes_on(ratios)))
-    return "\n\n".join(part for part in parts if part)
-
-
-def arena_markdown(ratios: Ratios, name: str) -> str:
-    """Write the ratios as Markdown, with intervals in every world."""
-    parts = [f"# {markdown_text(name)}"]
-    for group in ratios.groups:
-        table = markdown_table([HEADINGS, *overall_rows(ratios, group, markdown_text)], right=NUMBERS)
-        parts.append(f"## {markdown_text(group or 'All worlds')}\n\n{markdown_text(title(ratios, group))}.\n\n{table}")
-    rows: Rows = [("world", *(markdown_text(marked(agent, ratios.caveats)) for agent in ratios.agents))]
-    for world in worlds_of(ratios):
-        cells = [ratios.find(world, agent) for agent in ratios.agents]
-        rows.append((markdown_text(world), *(markdown_text(cell_text(cell, with_ends)) for cell in cells)))
-    parts.append(f"## World by world\n\n{markdown_table(rows, right=range(1, len(rows[0])))}")
-    parts.append("\n".join(f"* {markdown_text(note)}" for note in notes_on(ratios)))
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def arena_document(ratios: Ratios) -> dict[str, Any]:
-    """Return the ratios as plain data."""
-    return {
-        "reference": ratios.reference,
-        "level": ratios.level,
-        "runs": ratios.runs,
-        "episodes": ratios.episodes,
-        "groups": {
-            group: {"worlds": worlds, "agents": [each.document() for each in ratios.overall(group)]}
-            for group, worlds in ratios.groups.items()
-        },
-        "cells": [cell.document() for cell in ratios.cells],
-        "notes": notes_on(ratios),
-    }
-
-
-def title(ratios: Ratios, group: str) -> str:
-    worlds = len(ratios.groups[group])
-    which = f"{worlds} world{'s' * (worlds != 1)}" + f" for {group}" * bool(group)
-    episodes = " and ".join(f"{count:,}" for count in ratios.episodes)
-    return (
-        f"{which}: gap regret after {episodes} episodes relative to {ratios.reference}, mean of {ratios.runs} runs with"
+    columns: Columns = [
+        "agent", Column("mean", "geometric mean"), "worst", Column("worst_world", "in"),
+        Column("tail", "95th percentile"), "cut_off", "failed", "refused", Column("cpu", "CPU"),
+    ]  # fmt: skip
+    worlds = [
+        {
+            "group": group,
+            "world": world,
+            **{agent: cell_of(ratios.find(world, agent), write or without_ends) for agent in ratios.agents},
+        }
+        for group, names in ratios.groups.items()
+        for world in names
+    ]
+    agents = [Column(agent, str(place)) for agent, place in numbers.items()]
+    title = "world by world (agents as numbered)"
+    length = " and ".join(f"{episodes:,}" for episodes in ratios.episodes)
+    about = (
+        f"gap regret after {length} episodes relative to {ratios.reference}, mean of {ratios.runs} runs with"
         f" {100 * ratios.level:g} % intervals"
     )
+    return [
+        Table(overall, columns, "agents", about, group="group"),
+        Table(worlds, ["world", *agents], "worlds", title, notes_on(ratios), group="group"),
+    ]
 
 
-def overall_rows(ratios: Ratios, group: str, escape: Callable[[str], str]) -> Rows:
-    """Return a row for each agent over the worlds of a group; > marks lower bounds."""
-    rows: Rows = []
-    for row in ratios.overall(group):
-        sign = ">" * row.bound
-        rows.append(
-            (
-                escape(f"{ratios.agents.index(row.agent) + 1} {marked(row.agent, ratios.caveats)}"),
-                escape(sign + with_ends(row.mean)),
-                escape(sign + number(row.worst, 2, zeros=True)),
-                escape(row.worst_world),
-                escape(sign + number(row.tail, 2, zeros=True)),
-                *map(str, (row.cut_off, row.failed, row.refused)),
-                number(row.cpu, 2, zeros=True),
-            )
-        )
-    return rows
-
-
-def world_table(ratios: Ratios) -> str:
-    agents = ratios.agents
-    rows: Rows = [("", *map(str, range(1, len(agents) + 1)))]
-    for group, worlds in ratios.groups.items():
-        if group:
-            rows.append((f"{group}:", *("" for _ in agents)))
-        rows += [(world, *(cell_text(ratios.find(world, agent)) for agent in agents)) for world in worlds]
-    return columns(rows, right=range(1, len(agents) + 1))
+def overall_row(each: Overall, group: str, place: int, ratios: Ratios) -> dict[str, Any]:
+    sign = ">" * each.bound
+    count = len(ratios.groups[group])
+    which = f"{count} world{'s' * (count != 1)}" + f" for {group}" * bool(group)
+    return vars(each) | {
+        "group": Cell(group, which),
+        "agent": Cell(each.agent, f"{place} {marked(each.agent, ratios.caveats)}"),
+        "mean": Cell(each.mean, sign + with_ends(each.mean)),
+        "worst": Cell(each.worst, sign + number(each.worst, 2, zeros=True)),
+        "tail": Cell(each.tail, sign + number(each.tail, 2, zeros=True)),
+        "cpu": Cell(each.cpu, number(each.cpu, 2, zeros=True)),
+    }
 
 
 def without_ends(interval: Interval) -> str:
@@ -192,19 +161,15 @@ def with_ends(interval: Interval) -> str:
     return f"{value} [{number(interval.low, 2, zeros=True)}, {number(interval.high, 2, zeros=True)}]"
 
 
-def cell_text(cell: Ratio | None, write: Callable[[Interval], str] = without_ends) -> str:
-    """Write one ratio, or why there is none."""
+def cell_of(cell: Ratio | None, write: Callable[[Interval], str]) -> Cell | None:
+    """Return one ratio, or why there is none."""
     if cell is None:
-        return ""
+        return None
     if cell.refusal:
-        return "refused"
+        return Cell(None, "refused")
     if math.isnan(cell.ratio.value):
-        return "failed" if cell.failed else "-"
-    return ">" * cell.bound + write(cell.ratio)
-
-
-def worlds_of(ratios: Ratios) -> Sequence[str]:
-    return [world for worlds in ratios.groups.values() for world in worlds]
+        return Cell(None, "failed" if cell.failed else "-")
+    return Cell(cell.ratio.value, ">" * cell.bound + write(cell.ratio))
 
 
 def notes_on(ratios: Ratios) -> list[str]:

@@ -69,10 +69,9 @@ class Ratio:
         """Whether the ratio is a lower bound only."""
         return self.cut_off > 0
 
-    def document(self) -> dict[str, Any]:
-        """Return the ratio as plain data."""
-        found = {name: value for name, value in vars(self).items() if name != "ratio"}
-        return found | {"ratio": self.ratio.value, "low": self.ratio.low, "high": self.ratio.high, "bound": self.bound}
+    def row(self) -> dict[str, Any]:
+        """Return the ratio as a row of a table."""
+        return vars(self) | {"bound": self.bound}
 
 
 @dataclass(frozen=True)
@@ -90,11 +89,6 @@ class Overall:
     worlds: int
     refused: int
     bound: bool
-
-    def document(self) -> dict[str, Any]:
-        """Return the row as plain data."""
-        found = {name: value for name, value in vars(self).items() if name != "mean"}
-        return found | {"geometric_mean": self.mean.value, "low": self.mean.low, "high": self.mean.high}
 
 
 @dataclass(frozen=True)
@@ -133,7 +127,7 @@ class Ratios:
     @property
     def table(self) -> Table:
         """The ratios as a table."""
-        return Table([cell.document() for cell in self.cells])
+        return Table([cell.row() for cell in self.cells], name="cells")
 
     def overall(self, group: str | None = None) -> list[Overall]:
         """Return each agent over the worlds of a group, or over all worlds, the smallest geometric mean first."""
@@ -191,13 +185,13 @@ def ratio_of(world: str, cell: CellResults, base: CellResults | None, level: flo
     shared = [] if base is None else sorted({*cell.runs.tolist()} & {*base.runs.tolist()})
     if base is None or not shared:
         return found
-    ours, theirs = (each.paid[MEASURE][np.isin(each.runs, shared)] for each in (cell, base))
+    ours, theirs = (each.values[MEASURE][np.isin(each.runs, shared)] for each in (cell, base))
     tails = [float(np.percentile(each, PERCENTILE)) for each in (ours, theirs)]
     return replace(
         found,
         ratio=ratio_interval(ours, theirs, level),
         tail=tails[0] / tails[1] if tails[1] > 0.0 else math.nan,
-        cpu=float(cell.seconds.mean() / base.seconds.mean()),
+        cpu=float(cell.values["seconds"].mean() / base.values["seconds"].mean()),
     )
 
 

@@ -17,14 +17,11 @@ from goalward import __version__
 from goalward.errors import FileError
 from goalward.figures.drawing import figure_files, save_figure
 from goalward.figures.regret import regret_figure
-from goalward.files import read_text
-from goalward.formatting import with_margin
-from goalward.json_documents import write_text
+from goalward.files import read_text, write_bytes
 from goalward.results.results import Results
-from goalward.results.summary import Summary, summarise
-from goalward.results.summary_text import markdown_text, summary_text
+from goalward.results.summary import summary_tables
 from goalward.statistics import Interval
-from goalward.text_tables import Rows, columns
+from goalward.table import Cell, Table, save
 
 __all__ = ["PUBLISHED", "publish", "published_table"]
 
@@ -62,27 +59,36 @@ PUBLISHED: dict[str, dict[tuple[str, str], float]] = {
 }
 
 
-def published_table(summary: Summary, regime: str) -> str | None:
-    """Write the regrets of a summary beside the published ones, and which are met; None if none can be compared."""
-    rows: Rows = [("world", "agent", "here", "published", "ratio", "within a quarter")]
+def published_table(summary: Table, regime: str) -> Table | None:
+    """Return the regrets of a summary beside the published ones; None if none can be compared."""
+    rows = []
     for row in summary.rows:
-        published = PUBLISHED[regime].get((row.world, row.agent))
-        if published is not None and row.episodes == EPISODES:
-            ratio = f"{row.regret.value / published:.2f}"
-            here = with_margin(row.regret)
-            rows.append((row.world, row.agent, here, f"{published:,.0f}", ratio, verdict(row.regret, published)))
-    if len(rows) == 1:
+        agent = row["agent"].value if isinstance(row["agent"], Cell) else row["agent"]
+        published, here = PUBLISHED[regime].get((row["world"], agent)), row["regret"]
+        if published is not None and row["episodes"] == EPISODES:
+            ratio = here.value / published
+            rows.append(
+                {
+                    "world": row["world"],
+                    "agent": agent,
+                    "here": here,
+                    "published": published,
+                    "ratio": Cell(ratio, f"{ratio:.2f}"),
+                    "within_a_quarter": verdict(here, published),
+                }
+            )
+    if not rows:
         return None
-    verdicts = Counter(row[-1] for row in rows)
+    verdicts = Counter(row["within_a_quarter"] for row in rows)
     only = f", {verdicts[BY_INTERVAL]} more only by our interval" * (verdicts[BY_INTERVAL] > 0)
     other = next(name for name in PUBLISHED if name != regime)
-    return (
-        f"regret beside the published figure, {regime} regime; the figure was read by eye\n"
-        f"{columns(rows, right=[2, 3, 4])}\n"
-        f"{verdicts[MET]} of {len(rows) - 1} within a quarter of the published value{only}.\n"
-        "docs/experiments.md explains the others, and how the instance of RandomMDP was chosen;\n"
-        f"goalward reproduce --regime {other} compares the {other} regime."
-    )
+    notes = [
+        f"{verdicts[MET]} of {len(rows)} within a quarter of the published value{only}",
+        "docs/experiments.md explains the others, and how the instance of RandomMDP was chosen",
+        f"goalward reproduce --regime {other} compares the {other} regime",
+    ]
+    title = f"regret beside the published figure, {regime} regime; the figure was read by eye"
+    return Table(rows, None, "published", title, notes)
 
 
 def verdict(here: Interval, published: float) -> str:
@@ -92,29 +98,26 @@ def verdict(here: Interval, published: float) -> str:
     return BY_INTERVAL if here.low <= published <= here.high else MISSED
 
 
-def publish(results: Results, folder: Path, regime: str) -> str:
-    """Write the tables and figures of a study; return the tables and the names of the files as text.
+def publish(results: Results, folder: Path, regime: str) -> tuple[list[Table], list[Path]]:
+    """Write the tables and figures of a study; return the tables and the names of the files.
 
     Drawing takes longer than everything else if the results have not changed, so figures are drawn only if the stamp
     beside them does not match the results.
     """
-    summary = summarise(results)
-    tables = {"summary.csv": summary.table.csv(), "summary.md": markdown_text(summary)}
-    for name, text in tables.items():
-        write_text(folder / name, text)
-    stamp = hashlib.sha256((f"{__version__} {DRAWING}" + tables["summary.csv"]).encode()).hexdigest()
+    tables = summary_tables(results)
+    written = [folder / "summary.csv", folder / "summary.md"]
+    for path in written:
+        save(tables, path)
+    stamp = hashlib.sha256((f"{__version__} {DRAWING}" + tables[0].csv()).encode()).hexdigest()
     figures = {axes: figure_files(folder / name) for axes, name in FIGURES.items()}
     files = [path for paths in figures.values() for path in paths]
     marker = folder / "figures.stamp"
     if not (all(path.exists() for path in files) and stamp_of(marker) == stamp):
         for axes, paths in figures.items():
             save_figure(regret_figure(results, axes=axes), paths)
-        write_text(marker, stamp)
-    places = [*files, folder / "summary.csv", folder / "summary.md", folder]
-    names = ["figure", "", "", "logarithmic", "", "", "summary", "", "results"]
-    where = [(name, str(place)) for name, place in zip(names, places, strict=True)]
-    parts = [summary_text(summary), published_table(summary, regime), columns(where, indent="")]
-    return "\n\n".join(part for part in parts if part)
+        write_bytes(marker, stamp.encode())
+    published = published_table(tables[0], regime)
+    return [*tables, *([] if published is None else [published])], [*files, *written]
 
 
 def stamp_of(marker: Path) -> str:

@@ -28,7 +28,6 @@ import numpy as np
 from goalward.arrays import Floats, Int64s
 from goalward.errors import PolicyError, PrecisionError, SettingError, UnreachableGoalError
 from goalward.formatting import number
-from goalward.html_tables import facts_html, table_html
 from goalward.jit import exercise
 from goalward.long_work import phase
 from goalward.planning import bellman
@@ -40,6 +39,7 @@ from goalward.planning.reduction import DEAD, Reduction
 from goalward.planning.sweeps import MOST_DIRECT_WORK, SWEEPING, run_sweeps, solve_parts
 from goalward.ssp.graph import sure_states
 from goalward.ssp.model import SSP, check_model
+from goalward.table import Cell, Table
 
 if TYPE_CHECKING:
     from goalward.planning.goal_first import GoalFirstSolution
@@ -113,18 +113,22 @@ class Solution:
     def _repr_html_(self) -> str:
         """Return the solution as a notebook shows it: the value of the start, and the first states."""
         ssp, start = self.ssp, self.ssp.initial_state
-        facts = [
-            ("cost from the start", f"{number(self.values[start], 6)}, proved to a relative {self.width:.1e}"),
-            ("states", f"{ssp.states:,}"),
-            ("method", f"{self.method}, {self.iterations} iterations"),
-        ]
+        facts = {
+            "cost from the start": f"{number(self.values[start], 6)}, proved to a relative {self.width:.1e}",
+            "states": ssp.states,
+            "method": f"{self.method}, {self.iterations} iterations",
+        }
         rows = [
-            (ssp.state_name(state), number(self.values[state], 6), ssp.action_name(int(self.policy[state])))
+            {
+                "state": ssp.state_name(state),
+                "value": Cell(float(self.values[state]), number(self.values[state], 6)),
+                "action": ssp.action_name(int(self.policy[state])),
+            }
             for state in range(min(ssp.states, MOST_ROWS))
         ]
         rest = ssp.states - len(rows)
-        more = f"{rest:,} more states" if rest else ""
-        return facts_html("Solution", facts, table_html(("state", "value", "action"), rows, right=[1]), more)
+        states = Table(rows, notes=[f"{rest:,} more states"] if rest else [])
+        return f"<div>{Table.facts(facts, title='Solution').html()}{states.html()}</div>"
 
     def __repr__(self) -> str:
         finite = np.isfinite(self.values)

@@ -1,50 +1,46 @@
 """The runs of a results folder as one table, one row for each run.
 
-Only sound files count: what is missing, failed, damaged or left over from studies that are no longer there has no row.
-The columns are those of `SCHEMA`::
+The columns::
 
     study                                         the study that names the run; a run of two studies has two rows
-    world, agent, run, episodes                   labels of the study, the number of the run, how long it was to be
+    world, agent, run, episodes                   labels of the study, the number of the run, its planned length
+    state                                         stored, cut off (stored, but truncated), missing, failed or damaged
     algorithm, world_id                           the name of the algorithm; the id of the world, or a model's digest
     world_settings, agent_settings                all settings, as JSON
     give_up_cost, max_steps, seed                 null where there is none
     episodes_done, truncated, ended               how many episodes reached the goal; was it cut off; what ended it
-    total_steps, total_epochs, cpu_seconds        over the whole run
-    optimal_value                                 V*(start) of the world
-    final_regret, final_gap_regret                after the last episode that was done
+    total_epochs, optimal_value                   over the whole run; V*(start) of the world
+    regret, gap_regret, steps, seconds            every measure; of a run that was cut off, what it had paid by then
     key, file                                     the key of the run, and its file below the results folder
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet as pq
-
 from goalward.errors import FileError
-from goalward.files import write_bytes
+from goalward.formatting import number
+from goalward.results.measures import CURVES, MEASURES, StoredValues
 from goalward.studies.design import Cell, Design
 from goalward.studies.run_file import StoredRun, identity_of
 from goalward.studies.store import NoRun, Store
+from goalward.table import Column, Columns, Table
 
-__all__ = ["SCHEMA", "ListedRun", "csv_bytes", "export_table", "list_runs", "parquet_bytes", "write_export"]
+__all__ = ["TYPES", "ListedRun", "export_table", "list_runs"]
 
-TEXT, NUMBER, COUNT = pa.string(), pa.float64(), pa.int64()
-SCHEMA = pa.schema(
-    [
-        ("study", TEXT), ("world", TEXT), ("agent", TEXT), ("run", COUNT), ("episodes", COUNT),
-        ("algorithm", TEXT), ("world_id", TEXT), ("world_settings", TEXT), ("agent_settings", TEXT),
-        ("give_up_cost", NUMBER), ("max_steps", COUNT), ("seed", COUNT),
-        ("episodes_done", COUNT), ("truncated", pa.bool_()), ("ended", TEXT), ("total_steps", COUNT),
-        ("total_epochs", COUNT), ("cpu_seconds", NUMBER), ("optimal_value", NUMBER), ("final_regret", NUMBER),
-        ("final_gap_regret", NUMBER), ("key", TEXT), ("file", TEXT),
-    ]
-)  # fmt: skip
+TYPES = {
+    **dict.fromkeys(
+        ("study", "world", "agent", "state", "algorithm", "world_id", "world_settings", "agent_settings", "ended",
+         "key", "file"), "string",
+    ),
+    **dict.fromkeys(("run", "episodes", "max_steps", "seed", "episodes_done", "total_epochs"), "int64"),
+    **dict.fromkeys(("give_up_cost", "optimal_value"), "double"),
+    "truncated": "bool",
+    **{measure.name: measure.kind for measure in MEASURES},
+}  # fmt: skip
+"""The types of the columns in Parquet files, where a column may have no value at all."""
 BLOCK = 64
 """How many runs are read at once."""
 
@@ -57,11 +53,6 @@ class ListedRun(NamedTuple):
     run: int
     key: str
     found: StoredRun | NoRun
-
-    @property
-    def state(self) -> str:
-        """What there is: ``stored``, ``cut off`` (stored, but truncated), ``missing``, ``failed`` or ``damaged``."""
-        return self.found.state
 
 
 def list_runs(store: Store, study: str | None = None) -> Iterator[ListedRun]:
@@ -79,49 +70,55 @@ def list_runs(store: Store, study: str | None = None) -> Iterator[ListedRun]:
                         yield ListedRun(design, cell, run, key, found)
 
 
-def export_table(store: Store, study: str | None = None) -> pa.Table:
-    """Return the stored runs of a study, or of all studies of a folder, as a table."""
-    rows = [row_of(store, each, each.found) for each in list_runs(store, study) if isinstance(each.found, StoredRun)]
-    return pa.Table.from_pylist(rows, SCHEMA)
+def export_table(store: Store, study: str | None = None, absent: bool = False) -> Table:
+    """Return the stored runs of a study, or of all studies of a folder.
+
+    With `absent`, runs that are missing, failed or damaged have a row too.
+    """
+    rows = list(export_rows(store, list_runs(store, study), absent))
+    shown: Columns = [
+        Column("key", write=lambda key: str(key[:12])),  # enough to tell the runs of any folder apart
+        "study", "world", "agent", "episodes", "run", "state",
+        Column("regret", write=lambda value: number(value, 6)),
+    ]  # fmt: skip
+    return Table(rows, shown, "runs", types=TYPES)
 
 
-def row_of(store: Store, listed: ListedRun, stored: StoredRun) -> dict[str, Any]:
-    spec, outcome = stored.spec, stored.outcome
-    told = {name: value for name, (value, _) in identity_of(spec).items()}
-    return {
-        "study": listed.design.name,
-        "run": listed.run,
-        "seed": spec.seed,
-        "cpu_seconds": stored.document["timing"]["cpu_seconds"],
-        "key": listed.key,
-        "file": store.path(listed.key).relative_to(store.folder).as_posix(),
-        **{name: outcome.get(name) for name in SCHEMA.names if name in outcome},
-        **{name: told[name] for name in ("world_settings", "agent_settings", "give_up_cost", "max_steps")},
-        "world_id": told["world"],
-        "algorithm": told["agent"],
-        "world": listed.cell.world.label,
-        "agent": listed.cell.agent.label,
-        "episodes": listed.cell.episodes,
-    }
+def export_rows(store: Store, runs: Iterable[ListedRun], absent: bool) -> Iterator[dict[str, Any]]:
+    for listed in runs:
+        found = listed.found
+        stored = found if isinstance(found, StoredRun) else None
+        try:
+            values = measured(stored)
+        except FileError as error:
+            found, stored, values = NoRun("damaged", str(error)), None, measured(None)
+        if stored is None and not absent:
+            continue
+        spec = listed.design.spec(listed.cell, listed.run) if stored is None else stored.spec
+        identity = {name: value for name, (value, _) in identity_of(spec).items()}
+        outcome: dict[str, Any] = {} if stored is None else stored.outcome
+        facts = ("episodes_done", "truncated", "ended", "total_epochs", "optimal_value")
+        yield {
+            "study": listed.design.name,
+            "world": listed.cell.world.label,
+            "agent": listed.cell.agent.label,
+            "run": listed.run,
+            "episodes": listed.cell.episodes,
+            "state": found.state,
+            "algorithm": identity["agent"],
+            "world_id": identity["world"],
+            **{name: identity[name] for name in ("world_settings", "agent_settings", "give_up_cost", "max_steps")},
+            "seed": spec.seed,
+            **{name: outcome.get(name) for name in facts},
+            **values,
+            "key": listed.key,
+            "file": store.path(listed.key).relative_to(store.folder).as_posix(),
+        }
 
 
-def csv_bytes(table: pa.Table) -> bytes:
-    """Return a table as CSV; null is an empty field."""
-    sink = pa.BufferOutputStream()
-    pyarrow.csv.write_csv(table, sink)
-    return bytes(sink.getvalue().to_pybytes())
-
-
-def parquet_bytes(table: pa.Table) -> bytes:
-    """Return a table as a Parquet file."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
-    return bytes(sink.getvalue().to_pybytes())
-
-
-def write_export(table: pa.Table, path: Path) -> None:
-    """Write a table to a file whose ending, .csv or .parquet, names the format."""
-    kinds = {".csv": csv_bytes, ".parquet": parquet_bytes}
-    if path.suffix not in kinds:
-        raise FileError(f"{path}: runs are exported to .csv or .parquet; the ending is {path.suffix!r}")
-    write_bytes(path, kinds[path.suffix](table))
+def measured(stored: StoredRun | None) -> dict[str, Any]:
+    if stored is None:
+        return {measure.name: None for measure in MEASURES}
+    columns = dict(zip(CURVES, stored.columns(*CURVES), strict=True))
+    run = StoredValues(stored.outcome, float(stored.document["timing"]["cpu_seconds"]), columns)
+    return {measure.name: measure.of(run) for measure in MEASURES}

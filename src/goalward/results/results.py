@@ -18,9 +18,8 @@ import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError, SettingError, UnknownNameError
-from goalward.formatting import with_margin
-from goalward.html_tables import facts_html, table_html
 from goalward.long_work import counted
+from goalward.results.measures import CURVES, MEASURES, REGRETS, StoredValues
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import Cell, Design
 from goalward.studies.run_file import MOST_EPISODES, recorded
@@ -28,14 +27,8 @@ from goalward.studies.run_spec import RunSpec
 from goalward.studies.store import NoRun, Store
 from goalward.table import Table
 
-__all__ = [
-    "CURVES", "MEASURES", "CellResults", "Results", "checked_measure", "load_results", "named", "open_results",
-    "world_name",
-]  # fmt: skip
+__all__ = ["CellResults", "Results", "load_results", "named", "open_results", "world_name"]
 
-MEASURES = ("regret", "gap_regret")
-CURVES = (*MEASURES, "steps")
-"""What can be drawn along the episodes: both regrets so far, and the steps of the episode."""
 CURVE_POINTS = 400
 
 
@@ -47,40 +40,40 @@ class CellResults:
     ----------
     runs
         Which runs of the cell are stored, counted from 0.
-    truncated, episodes_done, total_steps, seconds
-        Whether a run was cut off, how many episodes it finished, its steps, its processor time.
+    truncated, episodes_done
+        Whether a run was cut off, and how many episodes it finished.
+    values
+        The value of each run, for each of `MEASURES`; the regret of a run that was cut off is what it had paid by then.
     points
         The episodes at which the curves are given.
     curves
-        The regrets ``[run, point]``, for each measure, and the steps of single episodes. Where V* is not known, the
-        regrets are NaN.
-    finals
-        The regret at the end of a run, for each measure; NaN if it was cut off.
+        The curves ``[run, point]``, for each of `CURVES`: the regrets, and the steps of single episodes. Where V* is
+        not known, the regrets are NaN.
     ended_by
         How many epochs ended by each cause, over all runs.
     missing, failed, damaged
         The numbers of the other runs.
     caveat
         What the agent's notes ask every table and figure to show; empty if there is nothing.
-    paid
-        The regret at the end of a run, for each measure; if it was cut off, what it had paid by then.
     """
 
     cell: Cell
     runs: Int64s
     truncated: Bools
     episodes_done: Int64s
-    total_steps: Int64s
-    seconds: Floats
+    values: dict[str, Floats]
     points: Int64s
     curves: dict[str, Floats]
-    finals: dict[str, Floats]
     ended_by: Counter[str]
     missing: list[int] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
     damaged: list[int] = field(default_factory=list)
     caveat: str = ""
-    paid: dict[str, Floats] = field(default_factory=dict)
+
+    @property
+    def finals(self) -> dict[str, Floats]:
+        """The regrets at the end of complete runs; NaN for runs that were cut off."""
+        return {name: np.where(self.truncated, np.nan, self.values[name]) for name in REGRETS}
 
     @property
     def complete(self) -> Bools:
@@ -120,13 +113,13 @@ class Results:
 
     def runs(self) -> Table:
         """Return a table with one row for each stored run; regrets of a run that was cut off are NaN."""
-        return Table([row for each in self.cells for row in run_rows(each)])
+        return Table([row for cell in self.cells for row in run_rows(cell)], name="runs")
 
     def summary(self, level: float = 0.95, bootstrap: bool = False) -> Table:
         """Return a table with one row for each agent in each world: means over runs, with their intervals."""
-        from goalward.results.summary import summarise
+        from goalward.results.summary import summary_table
 
-        return summarise(self, level, bootstrap).table
+        return summary_table(self, level, bootstrap)
 
     def stored_spec(self, cell: Cell, run: int) -> RunSpec:
         """Return a run of a cell; raise SettingError if it is not stored: a run that failed cannot be made again."""
@@ -148,38 +141,27 @@ class Results:
 
     def _repr_html_(self) -> str:
         """Return the results as a notebook shows them: the means of each cell."""
-        from goalward.results.summary import summarise
-
         stored, planned = self.count()
-        rows = [
-            (row.world, row.agent, f"{row.complete:,} of {row.planned:,}", with_margin(row.regret),
-             with_margin(row.gap_regret))
-            for row in summarise(self).rows
-        ]  # fmt: skip
-        headings = ("world", "agent", "complete runs", "regret", "gap regret")
-        table = table_html(headings, rows, right=[2, 3, 4])
-        facts = [("runs", f"{stored:,} of {planned:,} stored")]
-        hint = "means with 95 % intervals; <code>goalward.report(results)</code> shows the page"
-        return facts_html(f"Results of {self.design.name}", facts, table, hint)
+        title = f"Results of {self.design.name}: {stored:,} of {planned:,} runs stored"
+        facts = Table.facts({"page": "goalward.report(results)"}, title=title)
+        return f"<div>{facts.html()}{self.summary().html()}</div>"
 
     def __repr__(self) -> str:
         stored, planned = self.count()
         return f"Results({self.design.name!r}: {stored:,} of {planned:,} runs)"
 
 
-def run_rows(found: CellResults) -> Iterator[dict[str, Any]]:
-    cell = found.cell
-    for place, run in enumerate(found.runs.tolist()):
+def run_rows(results: CellResults) -> Iterator[dict[str, Any]]:
+    cell, values = results.cell, results.values | results.finals
+    for index, run in enumerate(results.runs.tolist()):
         yield {
             "world": cell.world.label,
             "agent": cell.agent.label,
             "episodes": cell.episodes,
             "run": run,
-            "truncated": bool(found.truncated[place]),
-            "episodes_done": int(found.episodes_done[place]),
-            "steps": int(found.total_steps[place]),
-            "seconds": float(found.seconds[place]),
-            **{measure: float(found.finals[measure][place]) for measure in MEASURES},
+            "truncated": bool(results.truncated[index]),
+            "episodes_done": int(results.episodes_done[index]),
+            **{measure.name: values[measure.name][index].item() for measure in MEASURES},
         }
 
 
@@ -194,13 +176,6 @@ def named(results: Results, agent: str) -> str:
     if agent not in known:
         raise UnknownNameError(f"agent in {results.design.name}", agent, known)
     return agent
-
-
-def checked_measure(measure: str, known: tuple[str, ...] = MEASURES) -> str:
-    """Return the name of a measure; raise SettingError if there is none of this name."""
-    if measure not in known:
-        raise SettingError(f"measure is {measure!r}; it must be one of {', '.join(known)}")
-    return measure
 
 
 def open_results(folder: str | Path, study: str | None = None) -> Results:
@@ -224,32 +199,28 @@ def load_results(store: Store, design: Design) -> Results:
 
 def load_cell(store: Store, design: Design, cell: Cell, threads: Executor) -> CellResults:
     points = curve_points(cell.episodes)
-    found = list(threads.map(lambda key: read_run(store, key, points), design.keys(cell)))
-    stored = [(run, each) for run, each in enumerate(found) if isinstance(each, OneRun)]
-    absent = [(run, each.state) for run, each in enumerate(found) if isinstance(each, NoRun)]
+    runs = list(threads.map(lambda key: read_run(store, key, points), design.keys(cell)))
+    stored = [(number, run) for number, run in enumerate(runs) if isinstance(run, OneRun)]
+    absent = [(number, run.state) for number, run in enumerate(runs) if isinstance(run, NoRun)]
     curves = {
-        measure: np.array([each.curves[place] for _, each in stored]).reshape(len(stored), len(points))
-        for place, measure in enumerate(CURVES)
+        name: np.array([run.curves[name] for _, run in stored]).reshape(len(stored), len(points)) for name in CURVES
     }
     ended_by: Counter[str] = Counter()
-    for _, each in stored:
-        ended_by.update(each.ended_by)
+    for _, run in stored:
+        ended_by.update(run.ended_by)
     return CellResults(
         cell=cell,
-        runs=np.array([run for run, _ in stored], dtype=np.int64),
-        truncated=np.array([each.truncated for _, each in stored], dtype=np.bool_),
-        episodes_done=np.array([each.episodes_done for _, each in stored], dtype=np.int64),
-        total_steps=np.array([each.total_steps for _, each in stored], dtype=np.int64),
-        seconds=np.array([each.seconds for _, each in stored], dtype=np.float64),
+        runs=np.array([number for number, _ in stored], dtype=np.int64),
+        truncated=np.array([run.truncated for _, run in stored], dtype=np.bool_),
+        episodes_done=np.array([run.episodes_done for _, run in stored], dtype=np.int64),
+        values={measure.name: np.array([run.values[measure.name] for _, run in stored]) for measure in MEASURES},
         points=points,
         curves=curves,
-        finals={measure: curves[measure][:, -1] for measure in MEASURES},
-        paid={measure: np.array([each.paid[place] for _, each in stored]) for place, measure in enumerate(MEASURES)},
         ended_by=ended_by,
-        missing=[run for run, state in absent if state == "missing"],
-        failed=[run for run, state in absent if state == "failed"],
-        damaged=[run for run, state in absent if state == "damaged"],
-        caveat=next((each.caveat for _, each in stored), ""),
+        missing=[number for number, state in absent if state == "missing"],
+        failed=[number for number, state in absent if state == "failed"],
+        damaged=[number for number, state in absent if state == "damaged"],
+        caveat=next((run.caveat for _, run in stored), ""),
     )
 
 
@@ -258,12 +229,10 @@ class OneRun(NamedTuple):
 
     truncated: bool
     episodes_done: int
-    total_steps: int
-    seconds: float
+    values: dict[str, float]
+    curves: dict[str, Floats]
     ended_by: dict[str, int]
     caveat: str
-    curves: list[Floats]
-    paid: list[float]
 
 
 def read_run(store: Store, key: str, points: Int64s) -> OneRun | NoRun:
@@ -275,20 +244,19 @@ def read_run(store: Store, key: str, points: Int64s) -> OneRun | NoRun:
     # Short runs have every episode recorded, so the column of episode numbers need not be read.
     short = points[-1] <= MOST_EPISODES
     try:
-        curves = stored.columns(*CURVES)
-        episodes = np.arange(1, len(curves[0]) + 1) if short else stored.episodes
+        columns = dict(zip(CURVES, stored.columns(*CURVES), strict=True))
+        episodes = np.arange(1, len(columns[CURVES[0]]) + 1) if short else stored.episodes
     except FileError as error:
         return NoRun("damaged", str(error))
+    run = StoredValues(outcome, float(stored.document["timing"]["cpu_seconds"]), columns)
     finished = int(np.searchsorted(episodes, outcome["episodes_done"], side="right"))
     return OneRun(
         outcome["truncated"],
         outcome["episodes_done"],
-        outcome["total_steps"],
-        float(stored.document["timing"]["cpu_seconds"]),
+        {measure.name: measure.of(run) for measure in MEASURES},
+        {name: at_points(points, episodes[:finished], column[:finished]) for name, column in columns.items()},
         outcome["ended_by"],
         stored.caveat,
-        [at_points(points, episodes[:finished], curve[:finished]) for curve in curves],
-        [float(curve[-1]) if len(curve) else np.nan for curve in curves],
     )
 
 

@@ -1,71 +1,118 @@
-"""The numbers of a study: one row for each agent in each world, and the notes that belong to them."""
+"""Tables of a study: means of each agent in each world, growth across sweeps, and paired comparisons of two agents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from goalward.arrays import Floats
-from goalward.results.results import MEASURES, CellResults, Results, world_name
+from goalward.errors import SettingError
+from goalward.formatting import Interval, number
+from goalward.results.measures import MEASURES, Sample, checked_measure
+from goalward.results.results import CellResults, Results, named, world_name
 from goalward.statistics import (
     FEW_RUNS,
     Comparison,
-    Interval,
     bootstrap_interval,
     checked_level,
     compare_pairs,
     growth_across,
-    growth_along,
     mean_interval,
 )
-from goalward.table import Table
+from goalward.table import Cell, Column, Columns, Table
 
-__all__ = ["Row", "Summary", "SweepRow", "compare", "notes_on_pairs", "summarise", "sweep_rows"]
+__all__ = ["SweepRow", "compare", "comparison_table", "summary_table", "summary_tables", "sweep_rows"]
 
 MOST_NOTES = 8
 
 
-@dataclass(frozen=True)
-class Row:
-    """One agent in one world.
+def summary_tables(results: Results, level: float = 0.95, bootstrap: bool = False) -> list[Table]:
+    """Return the summary of a study and, if it sweeps a setting, how the regret grows with it."""
+    sweeps = sweep_rows(results, level)
+    summary = summary_table(results, level, bootstrap)
+    if not sweeps:
+        return [summary]
+    rows = [
+        {
+            "world": row.world,
+            "agent": row.agent,
+            "setting": row.setting,
+            "values": list(row.values),
+            "exponent": row.exponent,
+        }
+        for row in sweeps
+    ]
+    columns: Columns = ["world", "agent", "setting", "exponent"]
+    # The notes on the summary come last.
+    growth = Table(rows, columns, "sweeps", "gap regret grows as a power of a setting", summary.notes)
+    return [replace(summary, notes=()), growth]
 
-    Means, medians and exponents are those of the `complete` runs. `regret` is the realised one, `gap_regret` the sum of
-    the optimality gaps; `exponent` is that of the gap regret in the number of episodes.
-    """
 
-    world: str
-    agent: str
-    episodes: int
-    complete: int
-    truncated: int
-    failed: int
-    missing: int
-    regret: Interval
-    median: float
-    gap_regret: Interval
-    gap_median: float
-    exponent: Interval
-    steps: float
-    seconds: float
-    caveat: str = ""
+def summary_table(results: Results, level: float = 0.95, bootstrap: bool = False) -> Table:
+    """Return one row for each agent in each world: statistics over the complete runs, and the notes they need."""
+    checked_level(level)
+    rows = [summary_row(results, cell, level, bootstrap) for cell in results.cells]
+    lengths = {row["episodes"] for row in rows}
+    after = f" after {lengths.pop():,} episodes" if len(lengths) == 1 else ""
+    title = f"means{after} with {100 * level:g} % {'bootstrap ' if bootstrap else 't-'}intervals"
+    shown = [statistic.column for measure in MEASURES for statistic in measure.statistics if statistic.shown]
+    return Table(rows, ["agent", Column("complete", "runs"), *shown], "summary", title, notes_on(rows), group="world")
 
-    @property
-    def planned(self) -> int:
-        """How many runs the study has."""
-        return self.complete + self.truncated + self.failed + self.missing
 
-    def document(self) -> dict[str, Any]:
-        """Return the row as plain data; an interval becomes three columns."""
-        found: dict[str, Any] = {}
-        for name, value in vars(self).items():
-            if isinstance(value, Interval):
-                found |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
-            else:
-                found[name] = value
-        return found
+def summary_row(results: Results, cell: CellResults, level: float, bootstrap: bool) -> dict[str, Any]:
+    complete = cell.complete
+    truncated, failed = int(np.count_nonzero(cell.truncated)), len(cell.failed)
+    missing = len(cell.missing) + len(cell.damaged)
+    label = cell.cell.agent.label
+    row: dict[str, Any] = {
+        "world": world_name(results.design, cell.cell),
+        "agent": Cell(label, f"{label} *") if truncated or failed or missing or cell.caveat else label,
+        "episodes": cell.cell.episodes,
+        "complete": int(np.count_nonzero(complete)),
+        "truncated": truncated,
+        "failed": failed,
+        "missing": missing,
+    }
+    for measure in MEASURES:
+        curves = cell.curves[measure.curve][complete] if measure.curve else np.empty((0, 0))
+        interval = bootstrap_interval if bootstrap else mean_interval
+        values = cell.values[measure.name][complete]
+        sample = Sample(values, cell.points.astype(np.float64), curves, level, interval)
+        row |= {statistic.name: statistic.of(sample) for statistic in measure.statistics}
+    return row | {"caveat": cell.caveat}
+
+
+def notes_on(rows: list[dict[str, Any]]) -> list[str]:
+    """Return what a reader must know before trusting a number."""
+    notes, caveats = [], {}
+    for row in rows:
+        agent = row["agent"].value if isinstance(row["agent"], Cell) else row["agent"]
+        where = f"{agent} in {row['world']}"
+        planned = sum(row[name] for name in ("complete", "truncated", "failed", "missing"))
+        if row["truncated"]:
+            notes.append(
+                f"{where}: {row['truncated']} of {planned} runs were cut off by the step limit and are left out;"
+                " means cover only finished runs and are biased low"
+            )
+        if row["failed"]:
+            notes.append(f"{where}: {row['failed']} of {planned} runs failed; goalward status names them")
+        if row["missing"]:
+            notes.append(f"{where}: {row['missing']} of {planned} runs are missing; goalward run makes them")
+        if row["caveat"]:
+            caveats[agent] = row["caveat"]
+    notes = shortened(notes) + [f"{agent}: {caveat}" for agent, caveat in caveats.items()]
+    few = min((row["complete"] for row in rows), default=FEW_RUNS)
+    if few < FEW_RUNS:
+        notes.append(f"some means are of {few} run{'s' * (few != 1)}: too few for an interval to say much")
+    return notes
+
+
+def shortened(notes: list[str]) -> list[str]:
+    rest = len(notes) - MOST_NOTES
+    return notes if rest <= 0 else [*notes[:MOST_NOTES], f"and {rest} more of the kind; goalward status lists all"]
 
 
 @dataclass(frozen=True)
@@ -81,81 +128,6 @@ class SweepRow:
     """The final gap regret of every complete run, one entry for each value."""
 
 
-@dataclass(frozen=True)
-class Summary:
-    """The numbers of a study."""
-
-    name: str
-    level: float
-    method: str
-    rows: list[Row]
-    sweeps: list[SweepRow]
-    notes: list[str]
-
-    @property
-    def table(self) -> Table:
-        """The rows as a table."""
-        return Table([row.document() for row in self.rows])
-
-
-def summarise(results: Results, level: float = 0.95, bootstrap: bool = False) -> Summary:
-    """Return the numbers of a study, with t-intervals or bootstrap intervals."""
-    checked_level(level)
-    interval = bootstrap_interval if bootstrap else mean_interval
-    rows = [row_of(results, cell, level, interval) for cell in results.cells]
-    method = "bootstrap" if bootstrap else "t"
-    return Summary(results.design.name, level, method, rows, sweep_rows(results, level), notes_on(rows))
-
-
-def row_of(results: Results, cell: CellResults, level: float, interval: Callable[[Floats, float], Interval]) -> Row:
-    complete = cell.complete
-    finals = {measure: cell.finals[measure][complete] for measure in MEASURES}
-    return Row(
-        world_name(results.design, cell.cell),
-        cell.cell.agent.label,
-        cell.cell.episodes,
-        int(np.count_nonzero(complete)),
-        int(np.count_nonzero(cell.truncated)),
-        len(cell.failed),
-        len(cell.missing) + len(cell.damaged),
-        interval(finals["regret"], level),
-        median(finals["regret"]),
-        interval(finals["gap_regret"], level),
-        median(finals["gap_regret"]),
-        growth_along(cell.points.astype(np.float64), cell.curves["gap_regret"][complete], level),
-        float(cell.total_steps[complete].mean()) if complete.any() else np.nan,
-        float(cell.seconds[complete].mean()) if complete.any() else np.nan,
-        cell.caveat,
-    )
-
-
-def median(samples: Floats) -> float:
-    return float(np.median(samples)) if len(samples) else np.nan
-
-
-def notes_on(rows: list[Row]) -> list[str]:
-    """Return what a reader must know before trusting a number."""
-    notes = []
-    for row in rows:
-        where = f"{row.agent} in {row.world}"
-        if row.truncated:
-            notes.append(
-                f"{where}: {row.truncated} of {row.planned} runs were cut off by the step limit and are left out;"
-                " what is shown is of the others and too small"
-            )
-        if row.failed:
-            notes.append(f"{where}: {row.failed} of {row.planned} runs failed; goalward status names them")
-        if row.missing:
-            notes.append(f"{where}: {row.missing} of {row.planned} runs are missing; goalward run makes them")
-    if len(notes) > MOST_NOTES:
-        notes[MOST_NOTES:] = [f"and {len(notes) - MOST_NOTES} more of the kind; goalward status lists all"]
-    notes += [f"{agent}: {caveat}" for agent, caveat in {row.agent: row.caveat for row in rows if row.caveat}.items()]
-    few = sorted({row.complete for row in rows if row.complete < FEW_RUNS})
-    if few:
-        notes.append(f"some means are of {few[0]} run{'s' * (few[0] != 1)}: too few for an interval to say much")
-    return notes
-
-
 def sweep_rows(results: Results, level: float) -> list[SweepRow]:
     """Return how the regret grows across the sweeps of one numeric setting of a world."""
     groups: dict[tuple[str, str, str], list[CellResults]] = {}
@@ -169,7 +141,7 @@ def sweep_rows(results: Results, level: float) -> list[SweepRow]:
     for (world, agent, setting), cells in groups.items():
         finals = [cell.finals["gap_regret"][cell.complete] for cell in cells]
         values = [float(cell.cell.world.swept[setting]) for cell in cells]
-        repeated = np.repeat(values, [len(each) for each in finals])
+        repeated = np.repeat(values, [len(samples) for samples in finals])
         exponent = growth_across(repeated, np.concatenate(finals), level)
         rows.append(SweepRow(world, agent, setting, tuple(values), exponent, tuple(finals)))
     return rows
@@ -184,33 +156,72 @@ def compare(
     results: Results, first: str, second: str, measure: str = "gap_regret", level: float = 0.95
 ) -> dict[str, Comparison]:
     """Compare two agents in every world they share, over the runs that both completed."""
-    found = {}
+    comparisons = {}
     for world, cells in results.worlds().items():
         by_agent = {cell.cell.agent.label: cell for cell in cells}
         if first in by_agent and second in by_agent:
             pairs = [completed(by_agent[agent], measure) for agent in (first, second)]
             shared = sorted(set(pairs[0]) & set(pairs[1]))
-            one, other = (np.array([each[run] for run in shared], dtype=np.float64) for each in pairs)
-            found[world] = replace(compare_pairs(one, other, level), left_out=results.design.runs - len(shared))
-    return found
-
-
-def notes_on_pairs(found: Mapping[str, Comparison]) -> list[str]:
-    """Return what a reader must know before trusting a comparison."""
-    notes = [
-        f"{world}: {each.left_out} of {each.pairs + each.left_out} runs left out: not both agents completed them;"
-        " goalward status says why, and if runs were cut off the difference is of the easier ones"
-        for world, each in found.items()
-        if each.left_out
-    ]
-    if len(notes) > MOST_NOTES:
-        notes[MOST_NOTES:] = [f"and {len(notes) - MOST_NOTES} more of the kind; goalward status lists all"]
-    few = min((each.pairs for each in found.values()), default=FEW_RUNS)
-    if few < FEW_RUNS:
-        notes.append(f"some comparisons are of {few} pair{'s' * (few != 1)}: too few for an interval to say much")
-    return notes
+            one, other = (np.array([values[run] for run in shared], dtype=np.float64) for values in pairs)
+            left_out = results.design.runs - len(shared)
+            comparisons[world] = replace(compare_pairs(one, other, level), left_out=left_out)
+    return comparisons
 
 
 def completed(cell: CellResults, measure: str) -> dict[int, float]:
     """Return the final regret of each complete run, by its number."""
     return dict(zip(cell.runs[cell.complete].tolist(), cell.finals[measure][cell.complete].tolist(), strict=True))
+
+
+def comparison_table(
+    results: Results, first: str, second: str, measure: str = "gap_regret", level: float = 0.95
+) -> Table:
+    """Return two agents compared run by run in every world they share."""
+    checked_measure(measure)
+    checked_level(level)
+    comparisons = compare(results, named(results, first), named(results, second), measure, level)
+    if not comparisons:
+        raise SettingError(f"{first} and {second} share no world in {results.design.name}; there is nothing to compare")
+    rows = [
+        {
+            "world": Cell(world, f"{world} *") if comparison.left_out else world,
+            "first": first,
+            "second": second,
+            "measure": measure,
+            "pairs": comparison.pairs,
+            "left_out": comparison.left_out,
+            "difference": comparison.difference,
+            "first_lower": Cell(comparison.wins, f"{comparison.wins} of {comparison.pairs}"),
+            "p_value": comparison.p_value,
+        }
+        for world, comparison in comparisons.items()
+    ]
+    title = (
+        f"{measure.replace('_', ' ')} of {first} minus that of {second}, run by run: mean with {100 * level:g} %"
+        " t-interval; p-values of the two-sided permutation test of the paired differences"
+    )
+    columns: Columns = [
+        "world",
+        "pairs",
+        "difference",
+        Column("first_lower", f"{first} lower"),
+        Column("p_value", "p-value", number),
+    ]
+    return Table(rows, columns, "comparison", title, notes_on_pairs(comparisons))
+
+
+def notes_on_pairs(comparisons: Mapping[str, Comparison]) -> list[str]:
+    """Return what a reader must know before trusting a comparison."""
+    notes = [
+        f"{world}: {each.left_out} of {each.pairs + each.left_out} runs left out: not both agents completed them;"
+        " goalward status says why, and if runs were cut off the difference is of the easier ones"
+        for world, each in comparisons.items()
+        if each.left_out
+    ]
+    few = min((each.pairs for each in comparisons.values()), default=FEW_RUNS)
+    if few < FEW_RUNS:
+        return [
+            *shortened(notes),
+            f"some comparisons are of {few} pair{'s' * (few != 1)}: too few for an interval to say much",
+        ]
+    return shortened(notes)

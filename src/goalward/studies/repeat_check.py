@@ -27,6 +27,7 @@ class Repeated:
 
     key: str
     label: str
+    world: str
     run: Run
     seconds: float
     same: bool | None
@@ -36,7 +37,7 @@ class Repeated:
         """What the comparison has found, in words."""
         if self.same is None:
             return "no such run is stored; goalward run stores it"
-        return "the stored run is the same" if self.same else "THE STORED RUN IS ANOTHER: versions or machines differ"
+        return "same as the stored run" if self.same else "mismatch with the stored run: versions or machines differ"
 
 
 def repeat(store: Store, key: str) -> Repeated:
@@ -51,7 +52,7 @@ def repeat(store: Store, key: str) -> Repeated:
     seconds = time.perf_counter() - began
     label = f"{listed.cell.agent.label} in {listed.cell.world.label}, run {listed.run} of {listed.design.name}"
     same = equal(listed.found, run) if isinstance(listed.found, StoredRun) else None
-    return Repeated(listed.key, label, run, seconds, same)
+    return Repeated(listed.key, label, listed.cell.world.label, run, seconds, same)
 
 
 def find(store: Store, key: str) -> ListedRun:
@@ -61,9 +62,11 @@ def find(store: Store, key: str) -> ListedRun:
     runs = (run for reference in designs for run in list_runs(store, reference))
     found = {run.key: run for run in runs if wanted and run.key.startswith(wanted)}
     if not found:
-        raise SettingError(f"no run of {store.folder} has a key that begins with {key!r}; goalward runs lists them")
+        raise SettingError(
+            f"no run of {store.folder} has a key that begins with {key!r}; goalward export --all lists them"
+        )
     if len(found) > 1:
-        raise SettingError(f"{len(found)} runs have keys that begin with {key}; give more digits: goalward runs")
+        raise SettingError(f"{len(found)} runs have keys that begin with {key}; give more digits")
     return next(iter(found.values()))
 
 

@@ -16,7 +16,6 @@ from goalward.acting.contract import Task
 from goalward.agents.base import Learner
 from goalward.continuous.task import GoalTask
 from goalward.errors import GoalwardError, SettingError
-from goalward.html_tables import facts_html, table_html
 from goalward.learning.termination import check_end
 from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
@@ -28,6 +27,7 @@ from goalward.studies.spec import Source, StudySpec, load_spec, validated
 from goalward.studies.spec_to_design import Designer, blaming, located
 from goalward.studies.study_text import full_text
 from goalward.studies.toml_lines import Place
+from goalward.table import Table
 
 __all__ = ["Study"]
 
@@ -137,9 +137,11 @@ class Study:
     def _repr_html_(self) -> str:
         """Return the study as a notebook shows it: one row for each cell."""
         design = self.design
-        facts = [("about", design.description or "-"), ("runs", f"{design.size:,}, {design.runs:,} of each cell")]
-        rows = [(cell.world.label, cell.agent.label, f"{cell.episodes:,}") for cell in design.cells]
-        return facts_html(f"Study {design.name}", facts, table_html(("world", "agent", "episodes"), rows, right=[2]))
+        facts = {"about": design.description or "-", "runs": f"{design.size:,}, {design.runs:,} of each cell"}
+        rows = [
+            {"world": cell.world.label, "agent": cell.agent.label, "episodes": cell.episodes} for cell in design.cells
+        ]
+        return f"<div>{Table.facts(facts, title=f'Study {design.name}').html()}{Table(rows).html()}</div>"
 
     def __repr__(self) -> str:
         design = self.design

@@ -62,6 +62,6 @@ def cell(
     )
     cut = np.isnan(ends)
     return CellResults(
-        where, np.arange(len(ends)), cut, np.where(cut, 0, at[-1]), np.ones(len(ends), dtype=np.int64),
-        np.ones(len(ends)), at, both, {"gap_regret": ends}, Counter(),
+        where, np.arange(len(ends)), cut, np.where(cut, 0, at[-1]), {"regret": ends, "gap_regret": ends}, at, both,
+        Counter(),
     )  # fmt: skip

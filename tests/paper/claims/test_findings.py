@@ -14,9 +14,7 @@ from goalward.paper.claims.findings import (
     at_most,
     below,
     certain,
-    claims_document,
-    claims_markdown,
-    claims_text,
+    claims_table,
     share,
     within,
 )
@@ -53,7 +51,7 @@ def test_shares_have_the_interval_of_clopper_and_pearson(count: int, runs: int) 
 
 
 def test_a_finding_as_plain_data() -> None:
-    assert claims_document(TABLE[:1]) == [
+    assert claims_table(TABLE[:1]).data() == [
         {
             "key": "one", "claim": "B* and T* | are not needed", "ran": "two runs", "figure": "0.5 [0.4, 0.6]",
             "verdict": "holds", "note": "",
@@ -61,21 +59,10 @@ def test_a_finding_as_plain_data() -> None:
     ]  # fmt: skip
 
 
-def test_text_fits_the_terminal() -> None:
-    text = claims_text(TABLE, 80)
-    assert text.startswith("holds          B* and T* | are not needed\n               0.5 [0.4, 0.6]\n")
-    assert "not decided    theta_* is near" in text
-    assert "note: too little was run" in text
-    assert text.endswith("1 holds, 1 not decided")
-    assert max(map(len, text.splitlines())) <= 80
-
-
-def test_markdown_shows_the_text_as_it_is() -> None:
-    page = claims_markdown(TABLE)
-    assert page.startswith("1 holds, 1 not decided\n")
-    assert (
-        "<details><summary><b>holds</b>: B* and T* | are not needed</summary>\n\n* *measured*: 0.5 [0.4, 0.6]\n" in page
-    )
-    assert "<summary><b>not decided</b>: theta_* is near</summary>" in page
-    assert "* *note*: too little was run\n\n</details>" in page
-    assert page.count("*note*") == 1
+def test_people_read_a_block_for_each_claim() -> None:
+    text = claims_table(TABLE).text()
+    assert text.startswith("holds: B* and T* | are not needed\n  measured   0.5 [0.4, 0.6]\n  ran        two runs\n\n")
+    assert "not decided: theta_* is near\n" in text
+    assert "  note       too little was run" in text
+    assert text.endswith("* 1 holds, 1 not decided")
+    assert r"## holds: B\* and T\* \| are not needed" in claims_table(TABLE).markdown()

@@ -11,7 +11,7 @@ import pytest
 from goalward import hardness, worlds
 from goalward.errors import TheoryError
 from goalward.paper.claims.runs import RunSource
-from goalward.paper.claims.theorems import RegretRow, regret_markdown, regret_rows, stored_regret_rows
+from goalward.paper.claims.theorems import RegretRow, regret_rows, regret_table, stored_regret_rows
 from goalward.statistics import Interval
 from goalward.studies.executors import InProcess
 from goalward.studies.store import Store
@@ -45,10 +45,10 @@ def test_rows_hold_regret_and_both_terms(tmp_path: Path) -> None:
     assert rows[1].regret.value == pytest.approx(results.cells[0].finals["gap_regret"].mean())
     # Seventy-two episodes would be needed for six states.
     assert rows[3].main is rows[3].ratio is None
-    text = regret_markdown(rows).splitlines()
+    text = regret_table(rows).markdown().splitlines()
     assert len(text) == 6
     assert text[5].startswith("| 6 | 2 | 60 |")
-    assert "K < S² A" in text[5]
+    assert "K &lt; S² A" in text[5]
 
 
 def test_the_longest_runs_of_a_folder(tmp_path: Path) -> None:
@@ -80,6 +80,6 @@ def test_k_is_the_episode_at_which_the_regret_is_read(tmp_path: Path) -> None:
 def test_regrets_beside_the_bound() -> None:
     regret = Interval(12.34, 10.0, 15.0, 5)
     rows = [RegretRow(2, 3, 1000, 4.5678, regret, 1234.5, 100.0), RegretRow(30, 3, 1000, 4.5678, regret, None, None)]
-    text = regret_markdown(rows).splitlines()
+    text = regret_table(rows).markdown().splitlines()
     assert text[2] == "| 2 | 3 | 1,000 | 4.57 | 12.3 [10, 15] | 1.2e+03 | 1e+02 | 9.2e-03 |"
-    assert text[3] == "| 30 | 3 | 1,000 | 4.57 | 12.3 [10, 15] | K < S² A |  |  |"
+    assert text[3] == "| 30 | 3 | 1,000 | 4.57 | 12.3 [10, 15] | K &lt; S² A |  |  |"

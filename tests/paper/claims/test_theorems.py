@@ -161,7 +161,7 @@ class TestTheorem1:
 
 def with_power(each: Any, power: float) -> Any:
     curves = np.outer(1.0 + 0.01 * np.arange(len(each.runs)), each.points.astype(float) ** power)
-    return replace(each, curves={"gap_regret": curves}, finals={"gap_regret": curves[:, -1]})
+    return replace(each, curves={"gap_regret": curves}, values=dict.fromkeys(("regret", "gap_regret"), curves[:, -1]))
 
 
 class TestTheorem2:

@@ -1,4 +1,4 @@
-"""What a test finds out about a claim: what was run, what was measured, and the verdict; findings as text and files.
+"""What a test finds out about a claim: what was run, what was measured, and the verdict; findings in tables and files.
 
 A verdict follows from the interval, not from the estimate alone. A claim holds if the whole interval is on its side, it
 does not hold if the whole interval is on the other side, and otherwise it is not decided. An upper bound that may be
@@ -7,9 +7,8 @@ reached, such as that on an exponent, holds unless the whole interval lies above
 
 from __future__ import annotations
 
-import html
+import json
 import math
-import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
@@ -17,22 +16,18 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from scipy import special
-
 from goalward.errors import FileError
-from goalward.files import parse_json, read_bytes
-from goalward.formatting import markdown_text, visible
-from goalward.json_documents import json_text, write_text
-from goalward.statistics import Interval
+from goalward.files import parse_json, read_bytes, write_bytes
+from goalward.formatting import Interval
+from goalward.statistics import share
+from goalward.table import Cell, Column, Columns, Table
 
 __all__ = [
-    "Finding", "Verdict", "above", "all_of", "at_most", "below", "certain", "claims_document", "claims_markdown",
-    "claims_text", "keep_claims", "read_claims", "share", "within",
+    "Finding", "Verdict", "above", "all_of", "at_most", "below", "certain", "claims_table", "keep_claims",
+    "read_claims", "share", "within",
 ]  # fmt: skip
 
 CLAIMS_FILE = "claims.json"
-VERDICT_WIDTH = 15
-NARROWEST = 60
 
 
 class Verdict(Enum):
@@ -118,64 +113,24 @@ def all_of(*verdicts: Verdict) -> Verdict:
     return Verdict.HOLDS
 
 
-def share(count: int, runs: int, level: float = 0.95) -> Interval:
-    """Return the share of some runs with the interval of Clopper and Pearson.
-
-    >>> round(share(0, 20).high, 4), round(share(20, 20).low, 4)
-    (0.1684, 0.8316)
-    """
-    tail = (1.0 - level) / 2.0
-    low = float(special.betaincinv(count, runs - count + 1, tail)) if count else 0.0
-    high = float(special.betaincinv(count + 1, runs - count, 1.0 - tail)) if count < runs else 1.0
-    return Interval(count / runs, low, high, runs)
-
-
-def tally(findings: Sequence[Finding]) -> str:
+def claims_table(findings: Sequence[Finding]) -> Table:
+    """Return the verdict on each claim, with what was measured and what was run."""
     count = Counter(finding.verdict for finding in findings)
-    return ", ".join(f"{count[verdict]} {verdict.value}" for verdict in Verdict if count[verdict])
-
-
-def claims_text(findings: Sequence[Finding], width: int = 120) -> str:
-    """Return the table for a terminal: verdict and claim, below them what was measured and what was run."""
-    inside = " " * VERDICT_WIDTH
-    wrapper = textwrap.TextWrapper(
-        width=max(width, NARROWEST), subsequent_indent=inside + "  ", break_long_words=False, break_on_hyphens=False
-    )
-    lines = []
-    for finding in findings:
-        lines.append(wrapper.fill(f"{finding.verdict.value:<{VERDICT_WIDTH}}{finding.claim}"))
-        entries = [finding.figure, f"ran: {finding.ran}", *([f"note: {finding.note}"] if finding.note else [])]
-        for entry in entries:
-            wrapper.initial_indent = inside
-            lines.append(wrapper.fill(entry))
-        wrapper.initial_indent = ""
-        lines.append("")
-    return "\n".join([*lines, tally(findings)])
-
-
-def claims_markdown(findings: Sequence[Finding]) -> str:
-    """Return the table in Markdown: one line for each claim, which unfolds to what was measured and run."""
-    parts = [f"{tally(findings)}\n"]
-    for finding in findings:
-        claim = html.escape(visible(finding.claim), quote=False)
-        parts.append(f"<details><summary><b>{finding.verdict.value}</b>: {claim}</summary>\n")
-        entries = [("measured", finding.figure), ("run", finding.ran), ("note", finding.note)]
-        parts += [f"* *{name}*: {markdown_text(text)}" for name, text in entries if text]
-        parts.append("\n</details>\n")
-    return "\n".join(parts)
-
-
-def claims_document(findings: Sequence[Finding]) -> list[dict[str, Any]]:
-    """Return the table as plain data."""
-    return [finding.to_document() for finding in findings]
+    tally = ", ".join(f"{count[verdict]} {verdict.value}" for verdict in Verdict if count[verdict])
+    rows = [
+        finding.to_document() | {"claim": Cell(finding.claim, f"{finding.verdict.value}: {finding.claim}")}
+        for finding in findings
+    ]
+    columns: Columns = [Column("figure", "measured"), "ran", "note"]
+    return Table(rows, columns, "claims", notes=[tally], group="claim", vertical=True)
 
 
 def keep_claims(folder: Path, findings: Sequence[Finding]) -> None:
     """Write verdicts into a results folder, for its report; those of other tests that are there already stay."""
-    new = claims_document(findings)
+    new = [finding.to_document() for finding in findings]
     tested = {row["key"] for row in new}
     kept = [row for row in read_claims(folder) if row["key"] not in tested]
-    write_text(folder / CLAIMS_FILE, json_text([*kept, *new]))
+    write_bytes(folder / CLAIMS_FILE, json.dumps([*kept, *new]).encode())
 
 
 def read_claims(folder: Path) -> list[dict[str, Any]]:

@@ -37,14 +37,20 @@ from goalward.results.results import CellResults, Results, load_results
 from goalward.seeds import generator, run_seed
 from goalward.statistics import Interval, compare_pairs, growth_along, mean_interval
 from goalward.studies.store import Store
-from goalward.text_tables import Rows, markdown_table
+from goalward.table import Cell, Column, Table
 from goalward.theory.epochs import all_there, count_epochs
 from goalward.theory.posterior_lemma import draw_world
 from goalward.theory.regret_bounds import theorem_1, theorem_2
 
 __all__ = [
-    "RegretRow", "epoch_findings", "has_theorem_runs", "regret_markdown", "regret_rows", "stored_regret_rows",
-    "theorem_1_findings", "theorem_2_finding",
+    "RegretRow",
+    "epoch_findings",
+    "has_theorem_runs",
+    "regret_rows",
+    "regret_table",
+    "stored_regret_rows",
+    "theorem_1_findings",
+    "theorem_2_finding",
 ]  # fmt: skip
 
 TSDE = "TSDE"
@@ -361,12 +367,21 @@ def regret_rows(results: Results, lengths: Sequence[int]) -> list[RegretRow]:
     return rows
 
 
-def regret_markdown(rows: Sequence[RegretRow]) -> str:
-    """Return the table of regrets beside the terms of Theorem 1 in Markdown."""
-    table: Rows = [("S", "A", "K", "mean B*", "regret", "main term", "lower order", "ratio")]
-    for row in rows:
-        terms = ("K < S² A", "", "")
-        if row.main is not None and row.lower_order is not None:
-            terms = (f"{row.main:.2g}", f"{row.lower_order:.2g}", f"{row.ratio:.1e}")
-        table.append((str(row.S), str(row.A), f"{row.K:,}", number(row.B_star), with_range(row.regret), *terms))
-    return markdown_table(table, right=range(8)) + "\n"
+def regret_table(rows: Sequence[RegretRow]) -> Table:
+    """Return regrets beside the terms of Theorem 1."""
+    return Table(
+        [
+            {
+                "S": row.S,
+                "A": row.A,
+                "K": row.K,
+                "mean_B_star": row.B_star,
+                "regret": Cell(row.regret, with_range(row.regret)),
+                "main_term": Cell(None, "K < S² A") if row.main is None else Cell(row.main, f"{row.main:.2g}"),
+                "lower_order": None if row.lower_order is None else Cell(row.lower_order, f"{row.lower_order:.2g}"),
+                "ratio": None if row.ratio is None else Cell(row.ratio, f"{row.ratio:.1e}"),
+            }
+            for row in rows
+        ],
+        ["S", "A", "K", Column("mean_B_star", "mean B*"), "regret", "main_term", "lower_order", "ratio"],
+    )

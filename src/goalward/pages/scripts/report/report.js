@@ -5,7 +5,6 @@ import { agentColour } from "../shared/colours.js";
 import { Chart, repaintSwatches, swatch } from "../shared/chart.js";
 import { Page, showPage } from "../shared/page.js";
 
-const COLUMNS = ["agent", "runs", "regret", "median", "gap regret", "exponent", "steps", "seconds"];
 const TERMS = [
   ["regret", "costs paid minus the optimal cost of as many episodes: mean over runs at the last episode, with half the width of its interval"],
   ["median", "the median of the regret over runs"],
@@ -87,7 +86,7 @@ class ReportPage extends Page {
   }
 
   buildSummary(study) {
-    const headings = COLUMNS.map((text, place) => ({ text, right: place > 0 }));
+    const headings = study.summaryHeadings.map((text, place) => ({ text, right: place > 0 }));
     const worlds = study.worlds.map((world) => el("div", {},
       el("h3", {}, world.name, el("span", { class: "small" }, `after ${whole(world.episodes)} episodes, ${study.summaryTitle}`)),
       table(headings, world.rows.map((row) => row.map((text, place) => (place ? text : named(study, text)))), { class: "summary", "aria-label": `summary of ${world.name}` })));

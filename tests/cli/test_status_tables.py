@@ -1,21 +1,23 @@
-"""How far a study is, in words."""
+"""The state of a study as tables."""
 
 from pathlib import Path
 
-from goalward.cli.status_text import status_document, status_text
+from goalward.cli.study import status_tables
 from goalward.studies.status import CellStatus, Failure, Status, check_studies
+from goalward.table import render
 from made_up_results import cell_results, study
 
 
 def test_failed_runs_are_named(write_study, run_here):
     _, store = run_here(write_study("agents.py:Raises", "uniform"))
     (status,) = check_studies(store)
-    lines = status_text(status).splitlines()
+    tables = status_tables([status])
+    lines = render(tables).splitlines()
     assert f"2 runs failed; their tracebacks are in {store.folder / 'failed'}" in lines
     for failure in status.failures:
         row = ["grid", "Raises", str(failure.run), "ValueError:", "no", "idea", failure.path.name]
         assert row in [line.split() for line in lines]
-    assert status_document(status)["failures"][1]["record"] == str(status.failures[1].path)
+    assert tables[2].data()[1]["record"] == str(status.failures[1].path)
 
 
 def test_long_lists_and_long_errors_are_cut():
@@ -23,9 +25,9 @@ def test_long_lists_and_long_errors_are_cut():
     damaged = [(Path(f"damaged/{run}.parquet"), "cut short") for run in range(500)]
     design = study(cell_results("one", "a", 2.0)).design
     status = Status(design, [CellStatus(design.cells[0], 4, 0, [], [])], 4, 4, failures, damaged)
-    text = status_text(status)
-    assert len(text.splitlines()) < 60
+    tables = status_tables([status])
+    text = render(tables)
+    assert len(text.splitlines()) < 70
     assert max(map(len, text.splitlines())) < 200
-    assert "and 480 more; goalward status --json lists all" in text
-    assert "and 480 more files" in text
-    assert len(status_document(status)["failures"]) == 500
+    assert text.count("and 480 more; --format json lists all") == 2
+    assert len(tables[2].data()) == 500

@@ -1,0 +1,379 @@
+"""The verbs about studies and their results: run, status, summary, plot, export."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from goalward.cli.app import (
+    DaskAddress,
+    Folder,
+    Format,
+    Level,
+    StudyName,
+    TableFile,
+    Workers,
+    app,
+    say,
+    say_choice,
+    show,
+)
+from goalward.errors import FileError, SettingError
+from goalward.formatting import duration
+from goalward.table import Cell, Column, Columns, Table
+
+if TYPE_CHECKING:
+    from goalward.results.results import Results
+    from goalward.studies.runner import Report
+    from goalward.studies.status import Failure, Status
+    from goalward.studies.store import Store
+
+__all__ = ["export", "plot", "report_tables", "run", "status", "status_tables", "summary"]
+
+LONGEST_ERROR = 120
+MOST_LINES = 20
+
+
+@app.command()
+def run(
+    study: Annotated[
+        str,
+        typer.Argument(metavar="STUDY", help="A study in TOML, or the name of a shipped one: goalward list studies."),
+    ],
+    out: Annotated[Path | None, typer.Option(help="The results folder. The default is results/NAME.")] = None,
+    workers: Workers = None,
+    dask: DaskAddress = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="I/N", help="Run only part I of N, for example in a job array: 3/16.")
+    ] = None,
+    show_study: Annotated[
+        bool, typer.Option("--show", help="Print the study with all its defaults instead of running it.")
+    ] = False,
+    again: Annotated[
+        str | None,
+        typer.Option(
+            "--again",
+            metavar="KEY",
+            help="STUDY is a results folder: repeat the run whose key begins like this and compare it with the stored"
+            " one. Nothing is stored.",
+        ),
+    ] = None,
+    format: Format = "text",
+) -> None:
+    """Run a study; runs that are stored are not run again."""
+    from goalward.progress import open_display
+    from goalward.studies.runner import read_shard, run_in_folder
+    from goalward.studies.study import Study
+    from goalward.studies.study_text import full_text
+
+    if again is not None:
+        run_again(Path(study), again, format)
+        return
+    loaded = Study.load(study, execute=not show_study)
+    if show_study:
+        loaded.check()
+        say(full_text(loaded))
+        return
+    folder = out or Path("results") / loaded.design.name
+    part = read_shard(shard)
+    with open_display() as display:
+        report = run_in_folder(loaded, folder, workers=workers, dask=dask, shard=part, watch=display)
+    show(*report_tables(report, folder), format=format)
+    if report.complete:
+        say(f"see: goalward summary {folder}, goalward plot {folder}", format=format)
+    if report.failures or report.stopped:
+        raise typer.Exit(1)
+
+
+def run_again(folder: Path, key: str, format: str) -> None:
+    """Repeat one run of a results folder; exit with code 1 if it differs from the stored one."""
+    from goalward.cli.learn import run_tables
+    from goalward.studies.repeat_check import repeat
+    from goalward.studies.store import Store
+
+    repeated = repeat(Store.open(folder), key)
+    verdict = Table.facts(
+        {"key": repeated.key, "same": Cell(repeated.same, repeated.verdict)},
+        "repeated",
+        columns=[Column("same", "repeated")],
+    )
+    tables = run_tables(repeated.run, repeated.seconds, repeated.world, f"{repeated.label}, key {repeated.key}")
+    show(*tables, verdict, format=format)
+    if repeated.same is False:
+        raise typer.Exit(1)
+
+
+@app.command()
+def status(
+    folder: Folder,
+    study: StudyName = None,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Delete the files of runs that belong to no study; asks first.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --prune: do not ask.")] = False,
+    format: Format = "text",
+) -> None:
+    """Check every file of a study; print which runs are stored."""
+    from goalward.studies.leftovers import find_leftovers
+    from goalward.studies.status import check_studies
+    from goalward.studies.store import Store
+
+    store = Store.open(folder)
+    if prune:
+        prune_folder(store, yes, format)
+        return
+    checked = check_studies(store, study)
+    notes = []
+    if study is None:
+        try:
+            unused = len(find_leftovers(store).runs)
+        except FileError as error:
+            notes = [f"runs that belong to no study are not counted: {error}"]
+        else:
+            if unused:
+                notes = [f"{unused:,} runs belong to no study; goalward status {folder} --prune deletes them"]
+    show(*status_tables(checked, notes), format=format)
+    say_choice(store, *([study] if study else store.studies()))
+    if not all(status.sound for status in checked):
+        raise typer.Exit(1)
+
+
+def prune_folder(store: Store, yes: bool, format: str) -> None:
+    """Delete what belongs to no study, after a question unless `yes`."""
+    from goalward.studies.leftovers import find_leftovers
+
+    unused = find_leftovers(store)
+    size = unused.size
+    counts = (len(unused.runs), "runs"), (len(unused.failures), "failures"), (len(unused.attachments), "attachments")
+    what = f"{', '.join(f'{count:,} {name}' for count, name in counts)}, {size / 1e6:,.1f} MB"
+    if unused.paths and not yes and not sys.stdin.isatty():
+        raise SettingError(f"{what} would be deleted; add --yes to delete them")
+    removed = bool(unused.paths) and (yes or typer.confirm(f"{store.folder}: delete {what}?", err=True))
+    if removed:
+        unused.remove()
+    facts = {
+        "removed": Cell(removed, what if removed else "nothing"),
+        "bytes": size,
+        "files": [str(path) for path in unused.paths],
+    }
+    show(Table.facts(facts, "pruned", columns=["removed"]), format=format)
+
+
+def read_results(folder: Path, study: str | None) -> Results:
+    """Read the results of a study, and mention which of its designs is read."""
+    from goalward.results.results import load_results
+    from goalward.studies.store import Store
+
+    store = Store.open(folder)
+    results = load_results(store, store.design(study))
+    say_choice(store, study)
+    return results
+
+
+@app.command()
+def summary(
+    folder: Folder,
+    study: StudyName = None,
+    level: Level = 0.95,
+    bootstrap: Annotated[bool, typer.Option("--bootstrap", help="Bootstrap intervals instead of t-intervals.")] = False,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option("--compare", metavar="A B", help="Compare two agents run by run instead, by their labels."),
+    ] = None,
+    measure: Annotated[
+        str,
+        typer.Option(
+            help="With --compare. regret: costs paid minus the optimal cost. gap_regret: the sum of optimality gaps,"
+            " which varies less."
+        ),
+    ] = "gap_regret",
+    out: TableFile = None,
+    format: Format = "text",
+) -> None:
+    """Print the numbers of a study: means, intervals, exponents."""
+    from goalward.results.measures import checked_measure
+    from goalward.results.summary import comparison_table, summary_tables
+    from goalward.statistics import checked_level
+    from goalward.table import save
+
+    checked_level(level)
+    checked_measure(measure)
+    results = read_results(folder, study)
+    if compare:
+        tables = [comparison_table(results, *compare, measure, level)]
+    else:
+        tables = summary_tables(results, level, bootstrap)
+    if out is not None:
+        save(tables, out)
+    show(*tables, format=format)
+    if out is not None:
+        say("", f"written: {out}", format=format)
+
+
+@app.command()
+def plot(
+    folder: Folder,
+    kind: Annotated[str, typer.Option(help="The name of a figure: goalward list figures.")] = "regret",
+    study: StudyName = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A name that ends in .png, .pdf, .svg or .jpg. Without an ending, the first three."
+        ),
+    ] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(help="regret, gap_regret or steps (of each episode).  [default: regret; on log axes gap_regret]"),
+    ] = None,
+    axes: Annotated[str, typer.Option(help="linear or log.")] = "linear",
+    level: Level = 0.95,
+    agent: Annotated[
+        str | None, typer.Option(help="For a grid: which agent. The default is the learner with the least regret.")
+    ] = None,
+    world: Annotated[str | None, typer.Option(help="For a grid: which world. The default is the first grid.")] = None,
+    number: Annotated[int, typer.Option("--run", min=0, help="For causes and grids: which run.")] = 0,
+) -> None:
+    """Draw the results of a study."""
+    from goalward.figures import checked_kind
+    from goalward.figures import plot as draw
+    from goalward.figures.drawing import FORMATS, figure_files, save_figure
+    from goalward.results.measures import CURVES, checked_measure
+    from goalward.statistics import checked_level
+
+    checked_kind(kind)
+    if measure is not None:
+        checked_measure(measure, CURVES)
+    checked_level(level)
+    files = [] if out is None else figure_files(out)
+    results = read_results(folder, study)
+    if out is None:
+        name = f"{results.design.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"
+        files = [folder / f"{name}.{ending}" for ending in FORMATS]
+    figure = draw(results, kind, measure=measure, axes=axes, level=level, agent=agent, world=world, run=number)
+    save_figure(figure, files)
+    say(*(f"written: {path}" for path in files))
+
+
+@app.command()
+def export(
+    folder: Folder,
+    study: StudyName = None,
+    absent: Annotated[bool, typer.Option("--all", help="Also list runs that are missing, failed or damaged.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write to a file instead: .csv, .parquet, .json, .md, ...")
+    ] = None,
+    format: Format = "csv",
+) -> None:
+    """Print or write the stored runs, one row for each run."""
+    from goalward.results.export import export_table
+    from goalward.studies.store import Store
+
+    store = Store.open(folder)
+    table = export_table(store, study, absent)
+    say_choice(store, *([study] if study else store.studies()))
+    if out is None:
+        show(table, format=format)
+    else:
+        table.save(out)
+        say(f"{len(table):,} runs written: {out}")
+
+
+def status_tables(studies: Sequence[Status], notes: Sequence[str] = ()) -> list[Table]:
+    """Return which runs of some studies are stored, which failed and which files are damaged."""
+    from goalward.results.results import world_name
+
+    cells = [
+        {
+            "study": Cell(status.design.name, f"study {status.design.name}"),
+            "world": world_name(status.design, cell.cell),
+            "agent": cell.cell.agent.label,
+            "episodes": cell.cell.episodes,
+            "stored": cell.stored,
+            "truncated": cell.truncated,
+            "failed": len(cell.failed),
+            "failed_runs": cell.failed,
+            "missing": len(cell.missing),
+            "missing_runs": cell.missing,
+        }
+        for status in studies
+        for cell in status.cells
+    ]
+    columns: Columns = ["world", "agent", "stored", Column("truncated", "cut off"), "failed", "missing"]
+    totals = [
+        {
+            "study": status.design.name,
+            "design": status.design.reference,
+            "runs": status.planned,
+            "stored": Cell(status.stored, f"{status.stored:,} of {status.planned:,} runs stored and sound"),
+            "next": next_step(status),
+        }
+        for status in studies
+    ]
+    failures = [failure for status in studies for failure in status.failures]
+    damaged = [file for status in studies for file in status.damaged]
+    return [
+        Table(cells, columns, "cells", group="study"),
+        Table(totals, ["study", "stored", "next"], "studies", notes=notes),
+        *problem_tables(failures, damaged),
+    ]
+
+
+def next_step(status: Status) -> str:
+    failed = sum(len(cell.failed) for cell in status.cells)
+    absent = status.planned - status.stored - failed
+    steps = [f"makes the other {absent:,}"] * bool(absent) + [f"tries the {failed:,} that failed again"] * bool(failed)
+    return f"goalward run {' and '.join(steps)}" if steps else "complete"
+
+
+def report_tables(report: Report, folder: Path) -> list[Table]:
+    """Return what became of running a study."""
+    if report.done:
+        made = f"{report.done:,} runs made in {duration(report.seconds)}"
+    else:
+        made = "no run was made" if report.stopped or report.failures else "nothing to do"
+    stored = report.stored + report.done
+    facts: dict[str, Any] = {
+        "study": report.design.name,
+        "made": Cell(report.done, made),
+        "stored": Cell(stored, f"{stored:,} of {report.total:,} runs are stored in {folder}"),
+        "total": report.total,
+        "results": str(folder),
+        "seconds": report.seconds,
+        "complete": report.complete,
+        "stopped": report.stopped,
+    }
+    columns: Columns = ["made", "stored", "stopped"]
+    return [Table.facts(facts, "report", columns=columns), *problem_tables(report.failures, report.damaged)]
+
+
+def problem_tables(failures: Sequence[Failure], damaged: Sequence[tuple[Path, str]]) -> list[Table]:
+    """Return the runs that failed and the files that are damaged; people see the first of each."""
+    tables = []
+    if failures:
+        rows = [
+            {
+                "world": failure.world,
+                "agent": failure.agent,
+                "run": failure.run,
+                "error": failure.error,
+                "record": Cell(str(failure.path), failure.path.name),
+            }
+            for failure in failures
+        ]
+        count = f"{len(failures):,} run{'s' * (len(failures) != 1)} failed"
+        title = f"{count}; their tracebacks are in {failures[0].path.parent}"
+        columns: Columns = ["world", "agent", "run", Column("error", write=one_line), Column("record", "file")]
+        tables.append(Table(rows, columns, "failures", title, most=MOST_LINES))
+    if damaged:
+        files = [{"file": str(path), "reason": reason} for path, reason in damaged]
+        tables.append(Table(files, None, "damaged", f"{len(damaged):,} damaged files", most=MOST_LINES))
+    return tables
+
+
+def one_line(error: str) -> str:
+    line = " ".join(error.split())
+    return line if len(line) <= LONGEST_ERROR else f"{line[:LONGEST_ERROR]}..."

@@ -1,0 +1,259 @@
+"""The verbs about one world: solve it, describe it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from goalward.cli.app import Format, World, app, glyphs, say, terminal_width
+from goalward.cli.app import show as show_tables
+from goalward.cli.model_options import Read, takes_model
+from goalward.formatting import number
+from goalward.table import Cell, Column, Columns, Table
+
+if TYPE_CHECKING:
+    from goalward.arrays import Int64s
+    from goalward.planning.hardness import Hardness
+    from goalward.planning.solve import Solution
+    from goalward.ssp.graph import Structure
+    from goalward.ssp.model import SSP
+
+__all__ = ["hardness_table", "model_facts", "show", "solution_facts", "solution_table", "solve", "structure_facts"]
+
+
+@app.command()
+@takes_model
+def solve(
+    world: World,
+    read: Read,
+    goal_first: Annotated[
+        bool,
+        typer.Option("--goal-first", help="Largest probability of reaching the goal first, then the smallest cost."),
+    ] = False,
+    tolerance: Annotated[
+        float, typer.Option(help="The largest relative distance between the proved bounds of a value.")
+    ] = 1e-6,
+    limit: Annotated[
+        int | None, typer.Option(min=0, help="Print at most this many states.  [default: 20; csv and json: all]")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write values and policy: .csv or .umb.")
+    ] = None,
+    format: Format = "text",
+) -> None:
+    """Solve a world: optimal costs, proved bounds, best actions."""
+    from goalward.interchange.solutions import check_ending
+    from goalward.planning.solve import solve as solve_model
+
+    if out is not None:
+        check_ending(out)
+    ssp = read()
+    solution = solve_model(ssp, tolerance, goal_first=goal_first)
+    if out is not None:
+        solution.save(out)
+    if limit is None:
+        limit = ssp.states if format in ("csv", "json") else 20
+    facts = solution_facts(ssp, solution, tolerance, world)
+    show_tables(facts, *([solution_table(ssp, solution, tolerance, limit)] if limit else []), format=format)
+    if out is not None:
+        say("", f"written: {out}", format=format)
+
+
+@app.command()
+@takes_model
+def show(
+    world: World,
+    read: Read,
+    png: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also draw the grid: .png, .pdf, .svg or .jpg.")
+    ] = None,
+    format: Format = "text",
+) -> None:
+    """Describe a world: structure, hardness, picture."""
+    from goalward.figures import terminal_grid
+    from goalward.planning.hardness import hardness
+    from goalward.planning.solve import solve_all
+    from goalward.ssp.graph import structure
+
+    ssp = read()
+    if png is not None:
+        from goalward.figures.drawing import picture_file
+
+        picture_file(png)
+        terminal_grid.layout_of(ssp)
+    tables = [model_facts(ssp, world), structure_facts(ssp, structure(ssp)), hardness_table(hardness(ssp))]
+    show_tables(*tables, format=format)
+    if ssp.layout is None or (format != "text" and png is None):
+        return
+    solution = solve_all(ssp)
+    if format == "text":
+        if (ground := terminal_grid.ground_text(ssp, terminal_width())) is not None:
+            say("", ground)
+        picture = terminal_grid.grid_text(
+            ssp, solution.values, solution.policy, width=terminal_width(), glyphs=glyphs()
+        )
+        say("", picture or "The grid is too large to be drawn as text; --png FILE draws it as an image.")
+    if png is not None:
+        from goalward.figures.drawing import save_picture
+        from goalward.figures.grid import grid_figure
+
+        save_picture(grid_figure(ssp, solution.values, solution.policy, world), png)
+        say("", f"written: {png}", format=format)
+
+
+def model_facts(ssp: SSP, title: str = "") -> Table:
+    """Return the size, the costs and the start of a model."""
+    import numpy as np
+
+    from goalward.figures.terminal_grid import cost_range, step_costs
+    from goalward.ssp.layout import state_label
+
+    missing = int(np.count_nonzero(~ssp.available))
+    names = f": {', '.join(ssp.action_names)}" if ssp.action_names else ""
+    give_up = None if ssp.give_up is None else f"{cost_range(ssp.costs[:, ssp.give_up])}, back to the start"
+    facts = {
+        "states": Cell(ssp.states, f"{ssp.states:,} and the goal"),
+        "actions": Cell(ssp.actions, f"{ssp.actions}{names}" + f" ({missing:,} pairs not available)" * bool(missing)),
+        "transitions": len(ssp.successors),
+        "costs": cost_range(step_costs(ssp)),
+        "giving_up": give_up,
+        "start": state_label(ssp, ssp.initial_state),
+        "digest": Cell(ssp.digest, ssp.digest[:16]),
+    }
+    return Table.facts(facts, "model", title)
+
+
+def structure_facts(ssp: SSP, structure: Structure) -> Table:
+    """Return the results of graph analysis: dead ends, unreachable states, zero-cost loops."""
+    loops = structure.zero_cost_loops
+    some_loops = "; ".join(f"{{{some_states(ssp, loop, 4)}}}" for loop in loops[:4]) + "; ..." * (len(loops) > 4)
+    dead = bool(len(structure.dead_ends))
+    facts = {
+        "reaches_goal": Cell(bool(structure.reaches_goal), reached_text(ssp, structure)),
+        "dead_ends": counted_states(ssp, structure.dead_ends),
+        "goal_maybe": counted_states(ssp, structure.maybe) if dead else None,
+        "goal_never": counted_states(ssp, structure.never) if dead else None,
+        "not_reachable": counted_states(ssp, structure.unreachable),
+        "zero_cost_loops": Cell(len(loops), f"{len(loops):,}: {some_loops}" if len(loops) else "none"),
+    }
+    headings = {"reaches_goal": "goal reached almost surely", "zero_cost_loops": "zero-cost loops"}
+    columns: Columns = [Column(name, headings.get(name, "")) for name in facts]
+    return Table.facts(facts, "structure", "structure", columns=columns)
+
+
+def reached_text(ssp: SSP, structure: Structure) -> str:
+    if structure.reaches_goal:
+        return "yes"
+    lost = ssp.initial_state in structure.never
+    return "NO: no path leads there from the start" if lost else "NO: no policy reaches it almost surely from the start"
+
+
+def hardness_table(hardness: Hardness) -> Table:
+    """Return the quantities that bounds on regret depend on."""
+    quantities = [
+        ("B*", hardness.B_star, "the largest optimal cost of a state"),
+        ("T*", hardness.T_star, "the largest expected number of steps of the optimal policy"),
+        ("D", hardness.D, "the SSP-diameter: the largest expected number of steps of the fastest policy"),
+        ("c_min", hardness.c_min, "the smallest cost"),
+        ("gap", hardness.smallest_gap, "the smallest loss of one wrong action"),
+    ]
+    rows = [{"quantity": name, "value": value, "meaning": meaning} for name, value, meaning in quantities]
+    notes = []
+    if not hardness.proper:
+        share = f"{hardness.sure_states:,} of {hardness.states:,}"
+        notes = [f"covers only the {share} states from which the goal is reached almost surely"]
+    columns: Columns = ["quantity", Column("value", write=lambda value: number(value, 5)), "meaning"]
+    return Table(rows, columns, "hardness", "hardness", notes)
+
+
+def counted_states(ssp: SSP, states: Int64s) -> Cell:
+    return Cell(len(states), f"{len(states):,}: {some_states(ssp, states, 4)}" if len(states) else "none")
+
+
+def some_states(ssp: SSP, states: Int64s, limit: int) -> str:
+    from goalward.ssp.layout import state_label
+
+    named = "; ".join(state_label(ssp, int(state)) for state in states[:limit])
+    return named + ("; ..." if len(states) > limit else "")
+
+
+def solution_facts(ssp: SSP, solution: Solution, tolerance: float, title: str = "") -> Table:
+    """Return the value of the start, its proved bounds and how they were found."""
+    import numpy as np
+
+    from goalward.planning.goal_first import GoalFirstSolution
+    from goalward.ssp.layout import state_label
+
+    start, digits = ssp.initial_state, digits_of(tolerance)
+
+    def proved(values: Any, lower: Any, upper: Any, more: str = "", before: str = "") -> Cell:
+        value, low, high = (number(numbers[start], digits) for numbers in (values, lower, upper))
+        return Cell(float(values[start]), f"{before}{value}{more}, proved to lie in {low} .. {high}")
+
+    dead = int(np.count_nonzero(np.isinf(solution.values)))
+    first = isinstance(solution, GoalFirstSolution)
+    facts: dict[str, Any] = {}
+    if isinstance(solution, GoalFirstSolution):
+        chances = (solution.goal_probability, solution.probability_lower, solution.probability_upper)
+        facts["goal_probability"] = proved(*chances, before="with probability ")
+    cost = proved(solution.values, solution.lower, solution.upper, ", or until the goal is lost" * first)
+    method = f"{solution.method}, {solution.iterations} iterations; bounds within {solution.width:.1e}"
+    facts |= {
+        "cost": cost,
+        "lower": float(solution.lower[start]),
+        "upper": float(solution.upper[start]),
+        "start": Cell(start, state_label(ssp, start)),
+        "method": Cell(solution.method, method),
+        "iterations": solution.iterations,
+        "width": solution.width,
+        "dead_ends": Cell(dead, f"{dead:,} of {ssp.states:,} states, at infinite cost"),
+        "states": ssp.states,
+        "actions": ssp.actions,
+        "digest": ssp.digest,
+    }
+    columns: Columns = [
+        Column("goal_probability", "goal reached"),
+        Column("cost", "cost until then" if first else "cost from the start"),
+        "start",
+        "method",
+        *([Column("dead_ends", "lost" if first else "")] if dead else []),
+    ]
+    return Table.facts(facts, "solution", title, columns=columns)
+
+
+def solution_table(ssp: SSP, solution: Solution, tolerance: float, limit: int) -> Table:
+    """Return the values, bounds and actions of the first states, one row each."""
+    from goalward.planning.goal_first import GoalFirstSolution
+    from goalward.ssp.layout import state_label
+
+    numbers = {"value": solution.values, "lower": solution.lower, "upper": solution.upper}
+    if isinstance(solution, GoalFirstSolution):
+        chances = ("goal_probability", "probability_lower", "probability_upper")
+        numbers |= {name: getattr(solution, name) for name in chances}
+    labelled = ssp.state_names is not None or ssp.layout is not None
+    rows = [
+        {
+            "state": state,
+            **({"name": state_label(ssp, state)} if labelled else {}),
+            **{name: float(values[state]) for name, values in numbers.items()},
+            "action": ssp.action_name(int(solution.policy[state])),
+        }
+        for state in range(min(limit, ssp.states))
+    ]
+    digits = digits_of(tolerance)
+    written = [
+        Column(name, write=lambda value: number(value, digits, zeros=True))
+        for name in numbers if not name.startswith("probability")
+    ]  # fmt: skip
+    label = [Column("name", "name" if ssp.state_names else "place")] if labelled else []
+    more = ssp.states - limit
+    notes = [f"{more:,} more of {ssp.states:,} states: see --limit and --format json"] if more > 0 else []
+    return Table(rows, ["state", *label, *written, "action"], "states", notes=notes)
+
+
+def digits_of(tolerance: float) -> int:
+    """Return how many digits to print: those that the tolerance guarantees and two more, from 5 to 17."""
+    return min(max(2 - math.floor(math.log10(tolerance)), 5), 17)

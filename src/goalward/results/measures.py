@@ -1,0 +1,145 @@
+"""Every result column, declared once: how it is computed from a stored run and what summaries say about it.
+
+A new column is one entry of `MEASURES`. It is computed from what is stored, so existing results have it too: in
+`Results.runs`, exports, summaries and the pages that show summaries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from goalward.arrays import Floats
+from goalward.errors import SettingError
+from goalward.formatting import Interval, number
+from goalward.statistics import growth_along
+from goalward.table import Column, written
+
+__all__ = ["CURVES", "MEASURES", "REGRETS", "Measure", "Sample", "Statistic", "StoredValues", "checked_measure"]
+
+
+class StoredValues(NamedTuple):
+    """What a stored run has: facts about the whole run, its CPU time, and columns with an entry for each episode."""
+
+    outcome: Mapping[str, Any]
+    cpu_seconds: float
+    episodes: Mapping[str, Floats]
+
+
+class Sample(NamedTuple):
+    """A measure in the complete runs of a cell: one value for each run, and its curves at some episodes.
+
+    `interval` computes the mean with its interval at a confidence level.
+    """
+
+    values: Floats
+    points: Floats
+    curves: Floats
+    level: float
+    interval: Callable[[Floats, float], Interval]
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A column of summaries. Programs get it always, people only if `shown`."""
+
+    name: str
+    of: Callable[[Sample], Any]
+    write: Callable[[Any], str] = written
+    shown: bool = True
+
+    @property
+    def column(self) -> Column:
+        """The column of a table."""
+        return Column(self.name, write=self.write)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number of every run: its value, the statistics of summaries, and its curve if it can be drawn.
+
+    The curve is a column of the run file with a value after each episode.
+    """
+
+    name: str
+    of: Callable[[StoredValues], float]
+    statistics: tuple[Statistic, ...] = ()
+    curve: str = ""
+    kind: str = "double"
+    """The type in Parquet files."""
+
+
+def last(column: str) -> Callable[[StoredValues], float]:
+    """Return the measure that is the last value of a column; of a run that was cut off, the value by then."""
+
+    def of(run: StoredValues) -> float:
+        values = run.episodes[column]
+        return float(values[-1]) if len(values) else math.nan
+
+    return of
+
+
+def interval(sample: Sample) -> Interval:
+    return sample.interval(sample.values, sample.level)
+
+
+def median(sample: Sample) -> float:
+    return float(np.median(sample.values)) if len(sample.values) else math.nan
+
+
+def mean(sample: Sample) -> float:
+    return float(sample.values.mean()) if len(sample.values) else math.nan
+
+
+def exponent(sample: Sample) -> Interval:
+    return growth_along(sample.points, sample.curves, sample.level)
+
+
+def rounded(value: float) -> str:
+    return number(value, zeros=True)
+
+
+MEASURES = (
+    Measure(
+        "regret",
+        last("regret"),
+        (Statistic("regret", interval), Statistic("median", median, rounded)),
+        curve="regret",
+    ),
+    Measure(
+        "gap_regret",
+        last("gap_regret"),
+        (
+            Statistic("gap_regret", interval),
+            Statistic("gap_median", median, rounded, shown=False),
+            Statistic("exponent", exponent),
+        ),
+        curve="gap_regret",
+    ),
+    Measure(
+        "steps",
+        lambda run: run.outcome["total_steps"],
+        (Statistic("steps", mean, rounded),),
+        curve="steps",
+        kind="int64",
+    ),
+    Measure(
+        "seconds",
+        lambda run: run.cpu_seconds,
+        (Statistic("seconds", mean, lambda value: number(value, 2, zeros=True)),),
+    ),
+)
+CURVES = tuple(measure.curve for measure in MEASURES if measure.curve)
+"""What can be drawn along the episodes: both regrets so far, and the steps of each episode."""
+REGRETS = ("regret", "gap_regret")
+
+
+def checked_measure(measure: str, known: tuple[str, ...] = REGRETS) -> str:
+    """Return the name of a measure; raise SettingError if there is none of this name."""
+    if measure not in known:
+        raise SettingError(f"measure is {measure!r}; it must be one of {', '.join(known)}")
+    return measure
