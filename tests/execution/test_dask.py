@@ -89,11 +89,12 @@ def test_a_signal_ends_the_study_and_leaves_the_cluster_alone(held, cluster, num
 
 
 RUN_IMPATIENTLY = """
+from unittest.mock import patch
 from goalward.cli import main
-from goalward.execution import pools, runner
+from goalward.execution import pools, session
 
-pools.CONNECT_SECONDS, runner.CHECK_SECONDS = 3, 0.1
-main(["run", "held.toml", "--dask", {address!r}, "--out", "results"])
+with patch.object(pools, "CONNECT_SECONDS", 3), patch.object(session, "CHECK_SECONDS", 0.1):
+    main(["run", "held.toml", "--dask", {address!r}, "--out", "results"])
 """
 
 
