@@ -89,12 +89,13 @@ def test_a_signal_ends_the_study_and_leaves_the_cluster_alone(held, cluster, num
 
 
 RUN_IMPATIENTLY = """
+from unittest.mock import patch
 from goalward.cli import main
 from goalward.studies import executors as pools
-from goalward.studies import runner
+from goalward.studies import session
 
-pools.CONNECT_SECONDS, runner.CHECK_SECONDS = 3, 0.1
-main(["run", "held.toml", "--dask", {address!r}, "--out", "results"])
+with patch.object(pools, "CONNECT_SECONDS", 3), patch.object(session, "CHECK_SECONDS", 0.1):
+    main(["run", "held.toml", "--dask", {address!r}, "--out", "results"])
 """
 
 
