@@ -144,7 +144,7 @@ def test_giving_up_is_known(with_give_up: bool) -> None:
     belief = FinitePrior(candidates, [1.0, 2.0, 3.0]).belief(Task.of(known, 1))
     before = belief.weights
     one, zero = np.ones(3, dtype=np.int64), np.zeros(3, dtype=np.int64)
-    belief.update(Steps(one, one, np.full(3, 5.0), zero))
+    belief.update(Steps.in_table(one, one, np.full(3, 5.0), zero, -1))
     np.testing.assert_array_equal(belief.weights, before)
     rng = np.random.default_rng(0)
     for drawn in (belief.mean(), *(belief.sample(rng) for _ in range(5))):

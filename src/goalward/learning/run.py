@@ -102,7 +102,7 @@ class Run:
         The plans themselves, with their models and values, if they were to be kept: `Plan`, or `BoxPlan` in a goal task
         with continuous states.
     trajectory
-        All steps, if they were to be kept: `Steps`, or `BoxSteps` in a goal task with continuous states.
+        All steps, if they were to be kept: `Steps`.
     world
         The model in which the agent learnt from scratch; None if it is not known, or if the run went on from another.
     replay
