@@ -14,7 +14,7 @@ LAYERS = """
     errors
     settings
     arrays seeds formatting files
-    archive long_work table
+    archive progress table
     jit statistics signals
     registry
     ssp
@@ -29,7 +29,6 @@ LAYERS = """
     continuous
     interchange
     studies
-    progress
     results
     figures
     pages

@@ -1,33 +1,80 @@
-"""How far a study is, shown while it runs."""
+"""Whoever waits sees what is being done."""
 
 import io
 from collections import Counter
 
-from rich.console import Console
-
-from goalward.progress import show_bars, show_lines
+from goalward.cli.study import study_progress
+from goalward.progress import FIRST_SECONDS, SECONDS_BETWEEN, Display, Phase, advance, counted, current, hushed, phase
 from goalward.studies.session import Progress
 
 
-def test_lines_come_at_the_start_and_at_the_end():
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_phases_nest_and_end() -> None:
+    with phase("whole", 4, "parts") as whole, phase("part", second_unit="steps"):
+        whole.advance(1)
+        advance("part", 0, 1_000)
+        advance("another", 7)
+        said = current(whole.began + 5.0)
+    assert said == "whole: 1 of 4 parts, about 15 s left; part: 1,000 steps"
+    assert current() == ""
+
+
+def test_an_estimate_needs_something_done() -> None:
+    assert Phase("learning", 10, "episodes", began=0.0).line(60.0) == "learning: 0 of 10 episodes"
+
+
+def test_counted_declares_how_far_it_is() -> None:
+    seen = [(item, current(0.0).partition(",")[0]) for item in counted("reading", "files", "ab", 2)]
+    assert seen == [("a", "reading: 0 of 2 files"), ("b", "reading: 1 of 2 files")]
+
+
+def test_lines_come_after_a_while_and_then_now_and_then() -> None:
     stream = io.StringIO()
-    with show_lines(stream) as display:
+    display = Display(stream, 100.0)
+    display.look(1_000.0)
+    assert stream.getvalue() == ""
+    display = Display(stream, 100.0)
+    with phase("one\x1bthing"):
+        for now in (100.0, 100.0 + FIRST_SECONDS, 100.5 + FIRST_SECONDS, 100.0 + FIRST_SECONDS + SECONDS_BETWEEN):
+            display.look(now)
+        assert stream.getvalue() == "one\\x1bthing (2.0 s)\none\\x1bthing (12 s)\n"
+        with hushed():
+            display.look(1_000.0)
+        display.look(1_000.0 + FIRST_SECONDS)
+    display.look(2_000.0)
+    assert len(stream.getvalue().splitlines()) == 3
+
+
+def test_bars_show_every_phase_and_disappear(monkeypatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    stream = Terminal()
+    with phase("making runs", 10, "runs") as making, phase("[red]psrl[/red]", 4, "runs"):
+        display = Display(stream, making.began)
+        display.look(making.began)
+        assert stream.getvalue() == ""
+        making.advance(5)
+        display.look(making.began + 3.0)
+        shown = stream.getvalue()
+        assert all(part in shown for part in ("making runs", "5 of 10 runs", "about 3.0 s left", "[red]psrl[/red]"))
+        display.clear()
+    assert display.bars is None
+    assert "\x1b[2K" in stream.getvalue()[len(shown) :]
+
+
+def test_lines_of_a_study_come_at_the_start_and_at_the_end(capsys) -> None:
+    with study_progress() as watch:
         progress = Progress(10, 4, wanted=Counter(a=6))
-        display(progress)
+        watch(progress)
         for done in range(1, 7):
             progress.done["a"], progress.seconds, progress.seconds_left = done, done / 2, (6 - done) / 2
-            display(progress)
-    assert stream.getvalue() == "6 runs to make, 4 are stored already\n6 of 6 runs, 3.0 s, 2 runs/s\n"
-
-
-def test_bars_show_every_agent():
-    console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    with show_bars(console) as display:
-        progress = Progress(5, 0, wanted=Counter({"one": 2, "another": 3}))
-        display(progress)
-        progress.done.update({"one": 2, "another": 3})
-        progress.failed, progress.seconds, progress.seconds_left = 1, 2.5, 0.0
-        display(progress)
-    shown = console.file.getvalue()
-    assert "loading the kernels" in shown
-    assert all(part in shown for part in ("one", "another", "2/2", "3/3", "5/5", "2 runs/s", "1 failed"))
+            watch(progress)
+            if done == 3:
+                assert current() == "making runs: 3 of 6 runs, about 1.5 s left"
+    assert capsys.readouterr().err == "6 runs to make, 4 are stored already\n6 of 6 runs, 3.0 s\n"

@@ -3,16 +3,15 @@
 import os
 import sys
 
-from goalward.long_work import phase, speaking
+from goalward.progress import displayed
 from goalward.signals import Interrupted, catch_signals, ignore_signals, received
 
 
 def entry() -> None:
     """Run the command line; a signal ends it with one line and the exit code that shells expect."""
     catch_signals()
-    verb = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), "")
     try:
-        with speaking(sys.stderr), phase(f"goalward {verb} is at work"):
+        with displayed(sys.stderr):
             from goalward.cli import main
 
             main()

@@ -37,7 +37,7 @@ from numba import types
 from numba.core import cgutils, event
 from numba.extending import intrinsic
 
-from goalward.long_work import phase
+from goalward.progress import phase
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

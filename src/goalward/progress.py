@@ -1,141 +1,212 @@
-"""How far a study or a run is while it goes on: bars on a terminal, lines elsewhere, always on stderr."""
+"""The one progress display: phases that work declares, shown as bars on a terminal and as lines elsewhere.
+
+Work that may take long declares a `phase`, anywhere; phases nest. A program opens a display with `displayed`. On a
+terminal it draws a bar for each open phase, which disappears with the last phase. Elsewhere it prints the open phases
+after two seconds and then every ten, because silence would look like a hang. In Python nothing is shown unless a
+program opens a display.
+"""
 
 from __future__ import annotations
 
-import sys
+import os
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import TextIO
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TaskID, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
-from rich.text import Text
+from goalward.formatting import duration, visible
 
-from goalward.formatting import duration, number, visible
-from goalward.long_work import current, hushed, phase
-from goalward.studies.session import Progress
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
-__all__ = ["open_display", "open_episode_display"]
+__all__ = ["Display", "Phase", "advance", "counted", "current", "displayed", "hushed", "phase"]
 
-SECONDS_BETWEEN_LINES = 10.0
-SECONDS_BETWEEN_UPDATES = 0.1
-Show = Callable[[Progress], None]
-
-
-def on_terminal() -> bool:
-    """Whether stderr is a terminal; Rich also says so where colours are forced, as in notebooks."""
-    return sys.stderr.isatty()
+Item = TypeVar("Item")
+FIRST_SECONDS = 2.0
+SECONDS_BETWEEN = 10.0
+FIRST_BAR_SECONDS = 0.5
+_phases: list[Phase] = []
+_displays: list[Display] = []
+_hushed = 0
 
 
-def open_display() -> AbstractContextManager[Show]:
-    """Show the progress of a study: a bar for each agent if stderr is a terminal, a line now and then otherwise."""
-    console = Console(stderr=True)
-    return show_bars(console) if on_terminal() else show_lines(sys.stderr)
+@dataclass(eq=False)
+class Phase:
+    """One thing that is being done: `done` of `total` units, if they can be counted, and a second count beside them.
 
-
-@contextmanager
-def show_lines(stream: TextIO) -> Iterator[Show]:
-    """Print a line at the start, every ten seconds and at the end; while no run ends, the speaker goes on."""
-    last: float | None = None
-
-    def show(progress: Progress) -> None:
-        nonlocal last
-        done, wanted = progress.done.total(), progress.wanted.total()
-        now = time.monotonic()
-        if done or progress.note:
-            # Long runs come first, which this estimate knows.
-            making.text = f"making runs: {summary_line(progress)}"
-        if last is None:
-            stored = f", {progress.stored:,} are stored already" if progress.stored else ""
-            print(
-                f"{wanted:,} runs to make{stored}",
-                file=stream,
-                flush=True,
-            )
-        elif now - last >= SECONDS_BETWEEN_LINES or done == wanted:
-            print(summary_line(progress), file=stream, flush=True)
-        else:
-            return
-        last = now
-
-    with phase("making runs (kernels are compiled first, if none are kept)") as making:
-        yield show
-
-
-@contextmanager
-def show_bars(console: Console) -> Iterator[Show]:
-    """Draw a bar for each agent and one for all."""
-    fields = (TextColumn("{task.description}"), BarColumn(30), MofNCompleteColumn(), TextColumn("{task.fields[note]}"))
-    tasks: dict[str, TaskID] = {}
-    total: TaskID | None = None
-    with hushed(), Bars(*fields, console=console, refresh_per_second=5) as bars:
-
-        def show(progress: Progress) -> None:
-            nonlocal total
-            if total is None:
-                for label, wanted in progress.wanted.items():
-                    tasks[label] = bars.add_task(escape(visible(label)), total=wanted, note="")
-                note = "loading the kernels; the first time they are compiled"
-                total = bars.add_task("all", total=progress.wanted.total(), note=note)
-                return
-            for label, task in tasks.items():
-                bars.update(task, completed=progress.done[label])
-            note = summary_line(progress).partition(", ")[2]
-            bars.update(total, completed=progress.done.total(), note=note)
-
-        yield show
-
-
-def summary_line(progress: Progress) -> str:
-    done, wanted = progress.done.total(), progress.wanted.total()
-    parts = [f"{done:,} of {wanted:,} runs", duration(progress.seconds)]
-    if done and progress.seconds > 0:
-        parts.append(f"{number(done / progress.seconds)} runs/s")
-    if progress.failed:
-        parts.append(f"{progress.failed:,} failed")
-    if progress.seconds_left is not None and done < wanted:
-        parts.append(f"about {duration(progress.seconds_left)} left")
-    if progress.note:
-        parts.append(progress.note)
-    return ", ".join(parts)
-
-
-class Preparation(ProgressColumn):
-    """What is done before the first episode, such as compiling and the first plan, and long draws of models later."""
-
-    def render(self, task: Task) -> Text:
-        """Return a text while no step is done, or while a model is drawn."""
-        doing = current()
-        if "drawing" in doing:
-            return Text(doing[doing.find("drawing") :])
-        return Text("" if task.fields["steps"] else doing.rpartition("; ")[2])
-
-
-@contextmanager
-def open_episode_display(episodes: int) -> Iterator[Callable[[int, int], bool]]:
-    """Show the progress of a run: a bar if stderr is a terminal; elsewhere `learn` declares a phase, which is enough.
-
-    The function takes the episodes and the steps done so far and returns True: go on.
+    `parts` returns what is being done elsewhere, such as in other processes.
     """
-    console = Console(stderr=True)
-    if not on_terminal():
-        yield lambda done, steps: True
-        return
-    fields = (BarColumn(40), MofNCompleteColumn(), TextColumn("episodes, {task.fields[steps]:,} steps"))
-    shown = (*fields, TimeRemainingColumn(), Preparation())
-    with hushed(), Bars(*shown, console=console, transient=True, refresh_per_second=5) as bar:
-        task = bar.add_task("", total=episodes, steps=0)
-        last = time.monotonic()
 
-        def show(done: int, steps: int) -> bool:
-            nonlocal last
-            now = time.monotonic()
-            if now - last > SECONDS_BETWEEN_UPDATES:
-                bar.update(task, completed=done, steps=steps)
-                last = now
-            return True
+    text: str
+    total: int = 0
+    unit: str = ""
+    second_unit: str = ""
+    done: int = 0
+    second: int = 0
+    began: float = field(default_factory=time.monotonic)
+    parts: Callable[[], list[str]] | None = None
+    seconds_left: float | None = None
+    """How long the rest takes, where that is known better than from the share that is done."""
 
-        yield show
+    def advance(self, done: int, second: int = 0) -> None:
+        """Note how far it is."""
+        self.done, self.second = done, second
+
+    def counts(self, now: float) -> list[str]:
+        """Return what is done and, once something is, how long the rest may take."""
+        of = "" if self.unit.startswith("%") else f" of {self.total:,}"
+        counts = [f"{self.done:,}{of} {self.unit}"] if self.total else []
+        counts += [f"{self.second:,} {self.second_unit}"] if self.second else []
+        if 0 < self.done < self.total:
+            proportional = (now - self.began) * (self.total - self.done) / self.done
+            counts.append(f"about {duration(proportional if self.seconds_left is None else self.seconds_left)} left")
+        return counts
+
+    def line(self, now: float) -> str:
+        """Return what is being done and how far it is.
+
+        >>> Phase("psrl learns", 10, "episodes", "steps", 4, 1200, began=0.0).line(8.0)
+        'psrl learns: 4 of 10 episodes, 1,200 steps, about 12 s left'
+        """
+        counts = self.counts(now)
+        own = f"{self.text}: {', '.join(counts)}" if counts else self.text
+        return "; ".join([own, *(self.parts() if self.parts else [])])
+
+
+@contextmanager
+def phase(text: str, total: int = 0, unit: str = "", second_unit: str = "") -> Iterator[Phase]:
+    """Declare what is done inside; call `advance` on the result to say how far it is."""
+    entry = Phase(text, total, unit, second_unit)
+    _phases.append(entry)
+    try:
+        yield entry
+    finally:
+        _phases.remove(entry)
+        if not _phases:
+            for display in _displays:
+                display.clear()
+
+
+def counted(text: str, unit: str, items: Iterable[Item], total: int) -> Iterator[Item]:
+    """Yield some items inside a phase that counts them."""
+    with phase(text, total, unit) as entry:
+        for done, item in enumerate(items, start=1):
+            yield item
+            entry.advance(done)
+
+
+def advance(text: str, done: int, second: int = 0) -> None:
+    """Note how far the innermost phase is, if it has this text."""
+    if _phases and _phases[-1].text == text:
+        _phases[-1].advance(done, second)
+
+
+def current(now: float | None = None) -> str:
+    """Return what is being done, from the whole to its parts; empty if no phase is open."""
+    moment = time.monotonic() if now is None else now
+    return "; ".join(entry.line(moment) for entry in list(_phases))
+
+
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Show nothing: what happens inside is shown in another way."""
+    global _hushed
+    _hushed += 1
+    try:
+        yield
+    finally:
+        _hushed -= 1
+
+
+class Display:
+    """Shows the open phases: bars if the stream is a terminal, otherwise a line now and then."""
+
+    def __init__(self, stream: TextIO, began: float):
+        self.stream, self.began, self.next = stream, began, began + FIRST_SECONDS
+        self.terminal = stream.isatty()
+        self.bars: Progress | None = None
+        self.tasks: dict[int, TaskID] = {}
+        self.lock, self.process = threading.Lock(), os.getpid()
+
+    def look(self, now: float) -> None:
+        """Show what is being done if it is time to."""
+        if _hushed:
+            self.next = now + FIRST_SECONDS
+            self.clear()
+        elif self.terminal:
+            self.draw(now)
+        elif now >= self.next and _phases:
+            print(f"{visible(current(now))} ({duration(now - self.began)})", file=self.stream, flush=True)
+            self.next = now + SECONDS_BETWEEN
+
+    def draw(self, now: float) -> None:
+        """Draw a bar for each open phase; the first one waits a moment, so that short work shows none."""
+        with self.lock:
+            phases = list(_phases)
+            if not phases or (self.bars is None and now - phases[0].began < FIRST_BAR_SECONDS):
+                return
+            if self.bars is None:
+                self.bars = open_bars(self.stream)
+            for number in self.tasks.keys() - {id(entry) for entry in phases}:
+                self.bars.remove_task(self.tasks.pop(number))
+            for entry in phases:
+                if id(entry) not in self.tasks:
+                    self.tasks[id(entry)] = self.bars.add_task("", total=entry.total or None)
+                note = ", ".join([*entry.counts(now), *(entry.parts() if entry.parts else [])])
+                self.bars.update(
+                    self.tasks[id(entry)], description=visible(entry.text), completed=entry.done, note=visible(note)
+                )
+            self.bars.refresh()
+
+    def clear(self) -> None:
+        """Remove the bars from the terminal; a forked process leaves them, because the lock may be taken there."""
+        if os.getpid() != self.process:
+            return
+        with self.lock:
+            if self.bars is not None:
+                self.bars.stop()
+                self.bars, self.tasks = None, {}
+
+
+def open_bars(stream: TextIO) -> Progress:
+    """Return the bars of a terminal, which disappear when they are stopped."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn
+    from rich.text import Text
+
+    class Words(ProgressColumn):
+        """A text of users' labels, without markup."""
+
+        def __init__(self, name: str):
+            super().__init__()
+            self.name = name
+
+        def render(self, task: Any) -> Text:
+            return Text(str(task.description if self.name == "text" else task.fields.get("note", "")))
+
+    columns = (SpinnerColumn(), Words("text"), BarColumn(30), Words("note"))
+    bars = Progress(*columns, console=Console(file=stream), transient=True, auto_refresh=False)
+    bars.start()
+    return bars
+
+
+@contextmanager
+def displayed(stream: TextIO) -> Iterator[None]:
+    """Show what is being done inside, from a thread that looks four times a second."""
+    over = threading.Event()
+    display = Display(stream, time.monotonic())
+    _displays.append(display)
+
+    def watch() -> None:
+        while not over.wait(0.25):
+            display.look(time.monotonic())
+
+    threading.Thread(target=watch, name="goalward-progress", daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+        _displays.remove(display)
+        display.clear()

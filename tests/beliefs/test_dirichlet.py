@@ -14,7 +14,7 @@ from goalward.beliefs import dirichlet
 from goalward.beliefs.base import FLOOR
 from goalward.beliefs.dirichlet import DirichletBelief, dirichlet_rows
 from goalward.errors import BeliefError, SettingError, ShapeError, StateError, UnreachableGoalError
-from goalward.long_work import Phase, current
+from goalward.progress import Phase, current
 
 CONCENTRATIONS = [1e-6, 1e-4, 1e-3, 0.1, 1.0, 30.0]
 

@@ -134,9 +134,9 @@ def test_what_agents_print_stays_out_of_documents(run, write_study, folder):
     code, out, err = run("run", "own.toml", "--workers", "1", "--format", "json")
     assert (code, json.loads(out)["report"]["made"]) == (0, 2)
     assert "here\n" in err
-    process = start_goalward(folder, "run", "own.toml", "--workers", "2", "--json", "--out", "again")
+    process = start_goalward(folder, "run", "own.toml", "--workers", "2", "--format", "json", "--out", "again")
     out, err = process.communicate()
-    assert (json.loads(out)["made"], "here\n" in err) == (2, True)
+    assert (json.loads(out)["report"]["made"], "here\n" in err) == (2, True)
 
 
 def test_truncated_runs_are_marked(run, write_study):

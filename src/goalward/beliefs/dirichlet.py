@@ -43,7 +43,7 @@ from goalward.beliefs.base import (
 )  # fmt: skip
 from goalward.errors import SettingError, ShapeError
 from goalward.jit import exercise, kernel
-from goalward.long_work import phase
+from goalward.progress import phase
 from goalward.settings import checked_number
 from goalward.ssp.checks import canonical_rows
 from goalward.ssp.model import SSP

@@ -52,7 +52,6 @@ def learn(
 ) -> None:
     """Let an agent learn in a world, and print what it cost."""
     from goalward.agents.saving import check_place
-    from goalward.progress import open_episode_display
     from goalward.signals import stop_requests
     from goalward.studies.user_files import is_reference
 
@@ -72,7 +71,7 @@ def learn(
         if world is not None:
             finite_world(world, settings or [])
         recorder = Recorder()
-    with open_episode_display(episodes) as display, stop_requests() as stopped:
+    with stop_requests() as stopped:
         single = run_once(
             world,
             settings or [],
@@ -83,7 +82,7 @@ def learn(
             max_steps=max_steps,
             give_up_cost=give_up_cost,
             resume=resume,
-            watch=lambda done, steps: display(done, steps) and not stopped(),
+            watch=lambda done, steps: not stopped(),
             observer=recorder,
         )
     # The tables are printed even if the agent cannot be saved, for example because the disk is full.

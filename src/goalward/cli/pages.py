@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from goalward.cli.app import AgentSettings, Folder, GiveUpCost, Level, Settings, StudyName, World, app, say, say_choice
-from goalward.long_work import phase
+from goalward.progress import phase
 
 if TYPE_CHECKING:
     from goalward.cli.learn import SingleRun
@@ -80,7 +79,6 @@ def watch(
     from goalward.errors import SettingError
     from goalward.pages.page import check_page_path
     from goalward.pages.watch import watch as make_page
-    from goalward.progress import open_episode_display
     from goalward.signals import stop_requests
     from goalward.ssp.model import SSP
 
@@ -122,8 +120,7 @@ def watch(
     runs = []
     with stop_requests() as stopped:
         for index in range(len(chosen)):
-            with open_episode_display(episodes) as display:
-                runs.append(run_agent(index, keep_replay=True, watch=partial(continues, display, stopped)))
+            runs.append(run_agent(index, keep_replay=True, watch=lambda done, steps: not stopped()))
     with phase("writing the page"):
         # A page that is mailed should not say where the map lies on this disk.
         page = make_page(*(single.run for single in runs), world=Path(world).name)
@@ -140,11 +137,6 @@ def show_if(wanted: bool, path: Path) -> None:
 
     if wanted and not show_file(path):
         say("no browser was found; open the file in one")
-
-
-def continues(display: Callable[[int, int], bool], stopped: Callable[[], int], done: int, steps: int) -> bool:
-    """Show how far a run is; return whether it continues."""
-    return display(done, steps) and not stopped()
 
 
 def run_line(single: SingleRun) -> str:

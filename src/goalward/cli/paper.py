@@ -28,9 +28,8 @@ def reproduce(
     format: Format = "text",
 ) -> None:
     """Reproduce the paper's comparison: runs, tables, figures."""
-    from goalward.cli.study import report_tables
+    from goalward.cli.study import report_tables, study_progress
     from goalward.paper.reproduce import publish
-    from goalward.progress import open_display
     from goalward.results.results import open_results
     from goalward.studies.runner import run_in_folder
     from goalward.studies.study import Study
@@ -40,8 +39,8 @@ def reproduce(
     given = {"episodes": episodes, "runs": runs}
     study = Study.load(f"paper-{regime}").replace(**{name: value for name, value in given.items() if value is not None})
     folder = out or Path("results") / study.design.name
-    with open_display() as display:
-        report = run_in_folder(study, folder, workers=workers, dask=dask, watch=display)
+    with study_progress() as watch:
+        report = run_in_folder(study, folder, workers=workers, dask=dask, watch=watch)
     about = report_tables(report, folder)
     if not report.done and not report.stored:
         show(*about, format=format)
@@ -124,16 +123,15 @@ def arena(
     format: Format = "text",
 ) -> None:
     """Let agents meet in many worlds, and compare their regret."""
-    from goalward.cli.study import report_tables
+    from goalward.cli.study import report_tables, study_progress
     from goalward.paper.arena import REFERENCE, arena_study, arena_tables, publish_arena, without_refused
     from goalward.paper.ratios import compare_all
-    from goalward.progress import open_display
     from goalward.results.results import open_results
     from goalward.studies.runner import run_in_folder
 
     study, refused = without_refused(arena_study(agent or [], quick=quick, runs=runs, episodes=episodes))
-    with open_display() as display:
-        report = run_in_folder(study, out, workers=workers, dask=dask, watch=display)
+    with study_progress() as watch:
+        report = run_in_folder(study, out, workers=workers, dask=dask, watch=watch)
     about = report_tables(report, out)
     if not report.done and not report.stored:
         show(*about, format=format)

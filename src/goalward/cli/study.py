@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,15 +25,17 @@ from goalward.cli.app import (
 )
 from goalward.errors import FileError, SettingError
 from goalward.formatting import duration
+from goalward.progress import Phase, phase
 from goalward.table import Cell, Column, Columns, Table
 
 if TYPE_CHECKING:
     from goalward.results.results import Results
     from goalward.studies.runner import Report
+    from goalward.studies.session import Progress
     from goalward.studies.status import Failure, Status
     from goalward.studies.store import Store
 
-__all__ = ["export", "plot", "report_tables", "run", "status", "status_tables", "summary"]
+__all__ = ["export", "plot", "report_tables", "run", "status", "status_tables", "study_progress", "summary"]
 
 LONGEST_ERROR = 120
 MOST_LINES = 20
@@ -65,7 +68,6 @@ def run(
     format: Format = "text",
 ) -> None:
     """Run a study; runs that are stored are not run again."""
-    from goalward.progress import open_display
     from goalward.studies.runner import read_shard, run_in_folder
     from goalward.studies.study import Study
     from goalward.studies.study_text import full_text
@@ -80,13 +82,48 @@ def run(
         return
     folder = out or Path("results") / loaded.design.name
     part = read_shard(shard)
-    with open_display() as display:
-        report = run_in_folder(loaded, folder, workers=workers, dask=dask, shard=part, watch=display)
+    with study_progress() as watch:
+        report = run_in_folder(loaded, folder, workers=workers, dask=dask, shard=part, watch=watch)
     show(*report_tables(report, folder), format=format)
     if report.complete:
         say(f"see: goalward summary {folder}, goalward plot {folder}", format=format)
     if report.failures or report.stopped:
         raise typer.Exit(1)
+
+
+@contextmanager
+def study_progress() -> Iterator[Callable[[Progress], None]]:
+    """Show the progress of a study: bars for all runs and for each agent; off a terminal, lines at start and end."""
+    terminal = sys.stderr.isatty()
+    with ExitStack() as phases, phase("loading the kernels, which are compiled the first time") as making:
+        agents: dict[str, Phase] = {}
+
+        def watch(progress: Progress) -> None:
+            done, wanted = progress.done.total(), progress.wanted.total()
+            if not making.total:
+                making.total, making.unit = wanted, "runs"
+                stored = f", {progress.stored:,} are stored already" if progress.stored else ""
+                if terminal:
+                    agents.update(
+                        {label: phases.enter_context(phase(label, n, "runs")) for label, n in progress.wanted.items()}
+                    )
+                else:
+                    typer.echo(f"{wanted:,} runs to make{stored}", err=True)
+                return
+            if done or progress.note:
+                making.text = "making runs"
+            making.advance(done)
+            # Long runs come first, which this estimate knows.
+            making.seconds_left = progress.seconds_left
+            notes = [f"{progress.failed:,} failed"] * bool(progress.failed) + [progress.note] * bool(progress.note)
+            making.parts = lambda: notes
+            for label, entry in agents.items():
+                entry.advance(progress.done[label])
+            if done == wanted and not terminal:
+                parts = [f"{done:,} of {wanted:,} runs", duration(progress.seconds), *notes]
+                typer.echo(", ".join(parts), err=True)
+
+        yield watch
 
 
 def run_again(folder: Path, key: str, format: str) -> None:

@@ -16,7 +16,7 @@ from goalward.figures.drawing import caveat_handles, finish_axes, new_figure
 from goalward.figures.styles import COLOURS
 from goalward.figures.symbols import cause_name, marked
 from goalward.formatting import mathtext
-from goalward.long_work import phase
+from goalward.progress import phase
 from goalward.results.results import Results, world_name
 from goalward.ssp.model import SSP
 from goalward.studies.factory import make_world

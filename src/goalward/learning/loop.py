@@ -18,7 +18,7 @@ from goalward.learning.ledger import Ledger
 from goalward.learning.regret import Optimum
 from goalward.learning.replay import Observer, Recorder
 from goalward.learning.run import Run
-from goalward.long_work import phase
+from goalward.progress import phase
 from goalward.ssp.model import SSP
 
 __all__ = ["Loop", "Watch"]

@@ -20,7 +20,7 @@ from goalward.agents.base import Learner, registry
 from goalward.arrays import Floats
 from goalward.errors import ConvergenceError, SettingError
 from goalward.learning.learn import learn
-from goalward.long_work import phase, speaking
+from goalward.progress import displayed, phase
 from goalward.seeds import run_seed
 from goalward.ssp.model import SSP
 
@@ -117,7 +117,7 @@ def tune(
         raise SettingError(f"there are {len(grid)} scales and {len(runs)} seeds; at least one of each is needed")
     known = agent.look_up(world, episodes, [name for name in agent.needs if name not in settings])
     regrets = np.empty((len(grid), len(runs)))
-    with speaking(sys.stderr), phase(f"tuning {agent.name}", regrets.size, "runs") as tuning:
+    with displayed(sys.stderr), phase(f"tuning {agent.name}", regrets.size, "runs") as tuning:
         for i, scale in enumerate(grid.tolist()):
             learner = agent.from_world(world, episodes=episodes, **(known | settings | {"scale": scale}))
             for j, seed in enumerate(runs):

@@ -23,9 +23,9 @@ from goalward.agents.base import Learner
 from goalward.arrays import Floats
 from goalward.figures.styles import agent_styles
 from goalward.learning.replay import Recorder, Replay
-from goalward.long_work import hushed
 from goalward.pages.page import Block, Page, script_json
 from goalward.pages.watch import agent_document, watch_document
+from goalward.progress import hushed
 from goalward.ssp.model import SSP
 
 __all__ = ["LiveRecorder", "LiveServer", "watch_live"]

@@ -29,7 +29,6 @@ from goalward.arrays import Floats, Int64s
 from goalward.errors import PolicyError, PrecisionError, SettingError, UnreachableGoalError
 from goalward.formatting import number
 from goalward.jit import exercise
-from goalward.long_work import phase
 from goalward.planning import bellman
 from goalward.planning.certificate import Bounds, Certifier
 from goalward.planning.component_order import exercise_orders
@@ -37,6 +36,7 @@ from goalward.planning.policy_chain import PolicyChain
 from goalward.planning.reduced_problem import adopt_policy, hurry, initial_policy
 from goalward.planning.reduction import DEAD, Reduction
 from goalward.planning.sweeps import MOST_DIRECT_WORK, SWEEPING, run_sweeps, solve_parts
+from goalward.progress import phase
 from goalward.ssp.graph import sure_states
 from goalward.ssp.model import SSP, check_model
 from goalward.table import Cell, Table

@@ -14,12 +14,12 @@ from operator import attrgetter
 import numpy as np
 
 from goalward.arrays import Floats, Int64s
-from goalward.long_work import advance
 from goalward.planning.certificate import Bounds, Certifier, trivial_bounds
 from goalward.planning.component_sweeps import Progress, sweep_parts
 from goalward.planning.policy_chain import MOST_WORK, POLICY_SWEEPS, PolicyChain
 from goalward.planning.reduced_problem import Problem, hurry, initial_policy
 from goalward.planning.reduction import DEAD, Reduction
+from goalward.progress import advance
 
 __all__ = ["MOST_DIRECT_WORK", "SWEEPING", "run_sweeps", "solve_parts"]
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError, SettingError, UnknownNameError
-from goalward.long_work import counted
+from goalward.progress import counted
 from goalward.results.measures import CURVES, MEASURES, REGRETS, StoredValues
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import Cell, Design

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from goalward import files
 from goalward.errors import FileError, UnknownNameError
-from goalward.long_work import counted
+from goalward.progress import counted
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import Design
 from goalward.studies.run_file import StoredRun, decode

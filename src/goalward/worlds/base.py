@@ -27,7 +27,7 @@ from goalward.arrays import Floats
 from goalward.continuous.task import GoalTask
 from goalward.errors import SettingError
 from goalward.files import read_text
-from goalward.long_work import phase
+from goalward.progress import phase
 from goalward.registry import VERSION, Builder, Registry, version
 from goalward.settings import check_memory, check_names, read_settings
 from goalward.ssp.model import SSP

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from goalward.errors import UnknownNameError
-from goalward.long_work import phase
 from goalward.paper.claims import experiments, lemmas, theorems
 from goalward.paper.claims.findings import Finding, Verdict
 from goalward.paper.claims.runs import RunSource
+from goalward.progress import phase
 from goalward.studies.executors import open_pool
 from goalward.studies.store import Store
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 from goalward import worlds
 from goalward.errors import TheoryError
-from goalward.long_work import counted, phase
+from goalward.progress import counted, phase
 from goalward.results.results import CellResults, Results, load_results
 from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
