@@ -39,7 +39,7 @@ def package(tmp_path: Path) -> Path:
     """Lay out a package of the same name with the same decorator and two kernels, one of which calls the other."""
     folder = tmp_path / "site" / "goalward"
     folder.mkdir(parents=True)
-    for name in ("jit.py", "progress.py", "text_escapes.py", "number_format.py"):
+    for name in ("jit.py", "progress.py", "formatting.py"):
         shutil.copy(_jit.PACKAGE / name, folder)
     (folder / "__init__.py").write_text("")
     (folder / "callee.py").write_text(CALLEE)
