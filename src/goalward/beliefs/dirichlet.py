@@ -114,7 +114,8 @@ class Dirichlet(Prior):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Dirichlet:
         """Build the prior that `to_state` described."""
-        prior = cls(state["concentration"], goal=state.get("goal"))
+        # A subclass need not have a setting for the goal.
+        prior = cls(**{name: state[name] for name in ("concentration", "goal") if name in state})
         if "support" in state:
             support = state["support"]
             shape = (int(support["states"]), int(support["actions"]))
