@@ -24,7 +24,7 @@ ALPHA = 0.01
 def literal_intervals(run: Run, world: SSP, B: float, threshold: float) -> tuple[list[int], list[int]]:
     """Walk through a run step by step; return where intervals start and what ended them."""
     assert run.trajectory is not None
-    states, actions, costs, next_states = (column.tolist() for column in run.trajectory)
+    states, actions, costs, next_states = (column.tolist() for column in run.trajectory[:4])
     epoch_starts = {*run.epochs.start_step.tolist(), len(states)}
     visits = np.zeros(world.costs.shape, dtype=int)
     frozen = visits.copy()

@@ -27,7 +27,7 @@ def literal_terms(run: Run, world: SSP) -> tuple[float, float, float]:
         assert plan.model is not None
         theta, V = plan.model.to_dense(), np.append(plan.values, 0.0)
         for _ in range(length):
-            s, a, _, s_prime = (column[step] for column in run.trajectory)
+            s, a, _, s_prime = (column[step] for column in run.trajectory[:4])
             s_next = world.initial_state if s_prime == world.goal else s_prime
             R1 += V[s] - V[s_next]
             R2 += V[s_next] - V[s_prime]

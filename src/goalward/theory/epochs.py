@@ -176,7 +176,7 @@ def check_invariants(run: Run) -> Invariants:
         raise TheoryError(f"{run.agent.name} has epochs of another kind; the invariants are those of PSRL-SSP's")
     if run.trajectory is None:
         raise TheoryError(f"the run was recorded without its steps; {RECORD}")
-    states, actions, _, _ = run.trajectory
+    states, actions = run.trajectory[:2]
     epoch = np.repeat(np.arange(len(run.epochs)), run.epochs.steps)
     visits = visits_at_starts(run, states, actions, epoch)
     doubled = run.epochs.ended_by(Ended.AFTER_VISITS)

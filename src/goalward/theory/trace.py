@@ -71,7 +71,7 @@ def trace_of(run: Run) -> Trace:
         raise TheoryError(f"the run was recorded without {missing}; {RECORD}")
     costs, start = run.agent.task.costs, run.agent.task.initial_state
     goal = len(costs)
-    states, actions, paid, next_states = run.trajectory
+    states, actions, paid, next_states, _ = run.trajectory
     values = np.array([np.append(plan.values, 0.0) for plan in run.plans])
     following = np.append(states[1:], start if next_states[-1] == goal else next_states[-1])
     epoch = np.repeat(np.arange(len(run.epochs)), run.epochs.steps)
