@@ -63,7 +63,7 @@ def test_an_edited_callee_is_not_served_stale(package: Path, tmp_path: Path, run
 
 def test_without_the_hash_it_would_be(package: Path, tmp_path: Path, run_python: RunPython) -> None:
     """Numba looks at the caller's file only; if this ever fails, the hash of all sources has become needless."""
-    fixed = f"from goalward import _jit; _jit.source_hash = lambda: 'fixed'; {WALK}"
+    fixed = f"from goalward import jit; jit.source_hash = lambda: 'fixed'; {WALK}"
     cache = str(tmp_path / "cache")
     assert run_python(fixed, path=package.parent, GOALWARD_CACHE_DIR=cache) == "2.0 0"
     edit_callee(package)

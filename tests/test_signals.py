@@ -117,7 +117,7 @@ def test_a_signal_that_a_compiler_swallows_is_not_taken_for_a_mistake(monkeypatc
         ctypes.CFUNCTYPE(None)(lambda: send(signal.SIGTERM))()
         raise RuntimeError("no compiled object yet")
 
-    monkeypatch.setattr("goalward.cli.doctor.facts", facts)
+    monkeypatch.setattr("goalward.cli.installation.installed", facts)
     interrupts.catch_signals()
     with pytest.raises(Interrupted) as raised:
         main(["doctor"])

@@ -91,5 +91,5 @@ def test_the_file_is_a_png_without_an_ending(tmp_path, figure):
 
 def test_files_that_cannot_be_written(tmp_path, figure):
     (tmp_path / "file").write_text("")
-    with pytest.raises(FileError, match="choose a place that can be written"):
+    with pytest.raises(FileError, match="cannot be written"):
         save_figure(figure, [tmp_path / "file" / "figure.png"])

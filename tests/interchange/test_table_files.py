@@ -234,7 +234,7 @@ def test_counts_that_are_wrong(path: Path, counts: str, options: dict[str, Any],
 def test_near_misses_are_sought_among_the_first_of_many_names() -> None:
     table = {"state": np.arange(30_000), "action": ["go"] * 30_000, "next_state": np.arange(1, 30_001)}
     table |= {"probability": np.ones(30_000), "cost": np.ones(30_000)}
-    with pytest.raises(UnknownNameError, match=r"no state is called 'x'; there are: 0, 1, 10, [^a-z]*… and 29981 more"):
+    with pytest.raises(UnknownNameError, match=r"no state is called 'x'; there are: 0, 1, 10, [^a-z]* and 29989 more"):
         SSP.from_table(table, goal="x")
 
 

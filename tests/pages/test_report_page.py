@@ -91,8 +91,8 @@ def test_toggles_change_what_is_drawn(visit, path):
 def without_regret(cell):
     """Return a cell of a world whose optimal cost is not known: it has steps only."""
     unknown = {measure: np.full_like(curve, np.nan) for measure, curve in cell.curves.items() if measure != "steps"}
-    finals = {measure: curve[:, -1] for measure, curve in unknown.items()}
-    return replace(cell, curves=unknown | {"steps": cell.curves["steps"]}, finals=finals, paid=finals)
+    values = cell.values | {measure: curve[:, -1] for measure, curve in unknown.items()}
+    return replace(cell, curves=unknown | {"steps": cell.curves["steps"]}, values=values)
 
 
 def test_worlds_without_regret_show_their_steps(visit, tmp_path):

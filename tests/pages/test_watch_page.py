@@ -396,9 +396,7 @@ def test_the_verb(tmp_path, capsys, monkeypatch):
     assert done.value.code == 0
     printed = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"psrl: 20 episodes, \d+ epochs", printed[0])
-    assert re.fullmatch(
-        r"vi-ssp: 20 episodes, it follows no plans to replay; the page shows it at \d+ moments", printed[1]
-    )
+    assert re.fullmatch(r"vi-ssp: 20 episodes, it does not plan in epochs; the page shows \d+ snapshots", printed[1])
     assert printed[2] == "written: page.html"
     assert (tmp_path / "page.html").stat().st_size > 10_000
     for arguments, message in (

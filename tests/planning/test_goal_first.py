@@ -224,7 +224,7 @@ def test_a_tolerance_is_advised_only_where_one_would_help(
     assert ("no tolerance would help" in str(raised.value)) != helps
 
 
-@pytest.mark.parametrize("ending", [".csv", ".json", ".umb"])
+@pytest.mark.parametrize("ending", [".csv", ".umb"])
 def test_files_show_the_probability(tmp_path: Path, ending: str) -> None:
     lake = frozen_lake()
     solution = gw.solve(lake, goal_first=True)

@@ -106,7 +106,7 @@ def test_a_lost_scheduler_ends_the_study(held, cluster):
     wait_until(lambda: held.stored() and held.waiting(), run)
     cluster.processes[0].kill()
     out, err = run.communicate(timeout=120)
-    assert (run.returncode, "stopped: the scheduler cannot be reached any more" in out + err) == (1, True), out + err
+    assert (run.returncode, "the scheduler cannot be reached any more" in out) == (1, True), out + err
     assert "Traceback" not in err
 
 
@@ -195,7 +195,7 @@ def test_a_cluster_without_workers_ends_the_study_after_a_while(tmp_path, monkey
     assert (report.done, report.complete, report.failures) == (0, False, [])
     assert "no workers for some time; start some, and the same command goes on" in report.stopped
     assert notes[-1] == "the cluster has no workers; waiting for some"
-    assert report_tables(report, store.folder)[0].text().split()[:10] == [
+    assert report_tables(report, store.folder)[0].text().split()[:9] == [
         "made",
         "no",
         "run",

@@ -37,7 +37,7 @@ def test_the_keys_of_the_paper_s_study_stay():
 
 def test_the_keys_of_drawn_worlds_and_other_priors_stay():
     design = Study.load("claims-theorem").design
-    assert design.keys(design.cells[0])[0] == "97012f9ddb70d0cfe4d67d683dae6fbb"
+    assert design.keys(design.cells[0])[0] == "d09b2ee16705b151b2fe4c1c41b2981d"
     design = Study.load("claims-priors").design
     assert [design.keys(cell)[0] for cell in design.cells] == [
         "e70d656528e4e96a9fd0c14ef74927cc",

@@ -31,7 +31,7 @@ from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.continuous.box_task import BoxTask, box_task
 from goalward.errors import SettingError, StateError
 from goalward.jit import exercise, kernel
-from goalward.ssp.checks import LEAST_PROBABILITY
+from goalward.planning.reduced_problem import LEAST_NORMAL
 from goalward.ssp.model import SSP
 
 __all__ = ["Lattice"]
@@ -187,7 +187,7 @@ def write_rows(
                 else:
                     corners(points[entry], lattice, numbers, shares)
                 for corner in range(count):
-                    if shares[corner] < q * LEAST_PROBABILITY:
+                    if shares[corner] < q * LEAST_NORMAL:
                         continue
                     target = S if reached[entry] else lattice.state_of[numbers[corner]]
                     place = end

@@ -203,7 +203,6 @@ def first_line(error: BaseException) -> str:
 
 
 def unknown_name(kind: str, name: object, known: Sequence[str]) -> UnknownNameError:
-    """Return the error for a name that is not there, with the nearest one, or the first twenty."""
+    """Return the error for a name that is not there, with the nearest one, or the first of them."""
     near = difflib.get_close_matches(str(name), known[:COMPARED], n=1, cutoff=0.5)
-    more = [f"… and {len(known) - 20} more"] if len(known) > 20 else []
-    return UnknownNameError(kind, str(name), near or [*known[:20], *more])
+    return UnknownNameError(kind, str(name), near or known)

@@ -16,8 +16,7 @@ import numpy as np
 from goalward.arrays import Floats, Int64s
 from goalward.jit import interrupted, kernel
 from goalward.planning.elimination import Equation, aggregate, eliminate
-from goalward.planning.reduced_problem import Problem, copy_row
-from goalward.ssp.checks import LEAST_PROBABILITY as LEAST_NORMAL
+from goalward.planning.reduced_problem import LEAST_NORMAL, Problem, copy_row
 
 __all__ = [
     "HUGE",

@@ -12,7 +12,9 @@ import numpy as np
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.jit import kernel
 
-__all__ = ["Problem", "adopt_policy", "copy_policy", "copy_row", "hurry", "initial_policy"]
+__all__ = ["LEAST_NORMAL", "Problem", "adopt_policy", "copy_policy", "copy_row", "hurry", "initial_policy"]
+
+LEAST_NORMAL = 2.0**-1022  # the smallest normal double; here because Numba freezes constants of hashed files only
 
 
 class Problem(NamedTuple):

@@ -20,7 +20,7 @@ import numpy as np
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.jit import interrupted, kernel, prefetch
 from goalward.planning.component_order import find_free_states, leave_out, part_limits, sort_by_component
-from goalward.planning.reduced_problem import Problem
+from goalward.planning.reduced_problem import LEAST_NORMAL, Problem
 from goalward.planning.state_order import (
     DEAD,
     GOAL,
@@ -31,7 +31,7 @@ from goalward.planning.state_order import (
     sort_ties,
 )
 from goalward.planning.workspace import workspace
-from goalward.ssp.checks import LEAST_PROBABILITY, ModelArrays
+from goalward.ssp.checks import ModelArrays
 from goalward.ssp.graph import INTERRUPTED, order_by_components, sure_states, zero_cost_components
 from goalward.ssp.model import SSP
 
@@ -301,7 +301,7 @@ def write_problem(
             leave += goal
             if leave == 0.0:
                 continue
-            scale = 1.0 if leave >= LEAST_PROBABILITY else SCALE  # 1 / leave may overflow
+            scale = 1.0 if leave >= LEAST_NORMAL else SCALE  # 1 / leave may overflow
             share = 1.0 / (leave * scale)
             for entry in range(begin, end):
                 weight[entry] = weight[entry] * scale * share
@@ -353,7 +353,7 @@ def rewrite_problem(model: ModelArrays, members: Int32s, problem: Problem) -> bo
             leave += goal
             if leave == 0.0:
                 return False
-            scale = 1.0 if leave >= LEAST_PROBABILITY else SCALE  # 1 / leave may overflow
+            scale = 1.0 if leave >= LEAST_NORMAL else SCALE  # 1 / leave may overflow
             share = 1.0 / (leave * scale)
             for entry in range(begin, end):
                 weight[entry] = weight[entry] * scale * share
