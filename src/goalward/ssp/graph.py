@@ -325,7 +325,7 @@ def find_sure_states(
             return count
         # Drop the states that were not reached, the rows that may lead there, and states that lose their last row.
         dropped_any = True
-        tail = np.int64(0)  # a bare 0 would make a second specialisation of drop_rows_into
+        tail = 0 * count  # a literal 0 would make a second specialisation of drop_rows_into
         for state in range(states):
             if alive[state] and distance[state] < 0:
                 alive[state] = False

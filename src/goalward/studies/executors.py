@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
@@ -131,6 +132,7 @@ class Processes(Pool):
             with contextlib.suppress(BrokenExecutor):
                 self.start()
                 return
+            time.sleep(0.2)  # a server that was killed takes a moment to be gone
         raise SettingError(f"{DIED} as soon as they had started; out of memory? Try fewer workers")
 
     def start(self) -> None:
