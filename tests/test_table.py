@@ -50,6 +50,13 @@ def test_people_see_the_named_columns_rounded() -> None:
     assert r"psrl & 805 $\pm$ 44 & 1,234 \\" in TABLE.latex()
 
 
+def test_only_columns_of_numbers_are_aligned_at_the_right() -> None:
+    """Column 12 says nothing about columns 1 and 2."""
+    row = {f"c{number}": 1.5 if number in (12, 23) else "text" for number in range(25)}
+    rules = Table([row], list(row)).markdown().splitlines()[1].strip("| ").split(" | ")
+    assert [number for number, rule in enumerate(rules) if rule == "---:"] == [12, 23]
+
+
 def test_programs_get_every_value_with_all_digits() -> None:
     rows = list(csv.DictReader(io.StringIO(TABLE.csv())))
     assert list(rows[0]) == ["agent", "regret", "regret_low", "regret_high", "runs", "hidden"]
