@@ -18,9 +18,10 @@ from goalward.ssp.graph import ALL_ENTRIES, Predecessors, list_predecessors
 __all__ = ["MOST_DIRECT_WORK", "POLICY_SWEEPS", "REPEATS", "PolicyChain"]
 
 MOST_WORK = 10**8  # multiplications of one call of a kernel: a fraction of a second, after which Ctrl-C is answered
-# Groups of a correction. Their matrix is dense, so 512 groups cost more than the sweeps that they save where a sweep is
-# short: chains took 3.8 times as long with them, queues and tireworld 1.3 times; no model of the benchmark gained.
-GROUPS = 64
+# Groups of a correction. Their matrix is dense: with 512, chains take twice as long. With 64, a model of 200 components
+# (parts1e5) takes 5.6 times as long. Corrections in every round, also where sweeps settle, lost on chains (0.21 of the
+# time without them), tireworld (0.55) and queues (0.7): a correction took longer there than the sweeps that it saved.
+GROUPS = 256
 POLICY_SWEEPS = 12
 REPEATS = 30
 MOST_DIRECT_WORK = 1e9  # about a second
@@ -32,7 +33,7 @@ LU_STATE, LU_LEVELS = 300.0, 1.0 / 30.0
 class PolicyChain:
     """The chain of the policy that was chosen last.
 
-    With `exact`, each state is its own group in `equation`; otherwise states are grouped by their distance.
+    With `exact`, each state is its own group in `equation`; otherwise states are grouped by their values.
     """
 
     def __init__(self, reduction: Reduction, *, exact: bool):
@@ -49,8 +50,8 @@ class PolicyChain:
     @cached_property
     def equation(self) -> Equation:
         """Working memory for corrections."""
-        by_state = np.arange(self.reduction.states, dtype=np.int32)
-        return empty_equation(by_state if self.exact else distance_groups(self.reduction.distance))
+        states = self.reduction.states
+        return empty_equation(np.arange(states, dtype=np.int32) if self.exact else np.zeros(states, dtype=np.int32))
 
     @property
     def entries(self) -> int:
@@ -128,6 +129,8 @@ class PolicyChain:
         self.rows.cost[:] = costs
         total = np.zeros(len(costs))
         for repeat in range(REPEATS):
+            if not self.exact:
+                self.group_by_value(total)
             if not self.correct(total) and self.exact:
                 return None
             if repeat == REPEATS // 3 and self.direct_work() <= MOST_DIRECT_WORK:
@@ -222,10 +225,3 @@ def empty_equation(group: Int32s) -> Equation:
     """Allocate an equation for groups."""
     count = int(group.max()) + 1
     return Equation(group, np.empty((count, count)), np.empty(count), np.empty(count))
-
-
-def distance_groups(distance: Int32s) -> Int32s:
-    """Group states by their distance to the goal; neighbouring distances share a group if there are many."""
-    depth = int(distance.max())
-    groups: Int32s = ((distance - 1) * (min(GROUPS, depth) / depth)).astype(np.int32)
-    return groups

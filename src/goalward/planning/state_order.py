@@ -22,10 +22,10 @@ import numpy as np
 from goalward.arrays import Bools, Int32s
 from goalward.jit import kernel
 from goalward.ssp.checks import ModelArrays
-from goalward.ssp.graph import ALL_ENTRIES, INTERRUPTED, Predecessors, list_predecessors, number_components
+from goalward.ssp.graph import ALL_ENTRIES, Predecessors, list_predecessors
 from goalward.ssp.model import SSP
 
-__all__ = ["DEAD", "GOAL", "likely_distances", "number_states", "order_states", "sort_ties"]
+__all__ = ["DEAD", "GOAL", "NEARLY_ACYCLIC", "likely_distances", "number_states", "order_states", "sort_ties"]
 
 GOAL = -1  # the reduced number of the goal, and of the states that reach it for nothing
 DEAD = -2  # the reduced number of dead ends
@@ -37,20 +37,17 @@ DEEP = 32  # with fewer distances than that, ties say little about the order
 SAMPLE = 256  # states that are examined to learn whether there are ties
 
 
-def order_states(ssp: SSP, usable: Bools, distance: Int32s, order: Int32s) -> tuple[Int32s, bool]:
-    """Return the states that reach the goal in the order of sweeps, and whether the model has no cycles.
+def order_states(ssp: SSP, usable: Bools, component: Int32s, cyclic: int, distance: Int32s, order: Int32s) -> Int32s:
+    """Return the states that reach the goal in the order of sweeps.
 
     `distance` and `order` are those of a search along all usable rows; `distance` becomes that along likely steps.
+    `component` has the strong components, if the number of states on cycles is small.
     """
-    component, most = np.empty(ssp.states, dtype=np.int32), int(NEARLY_ACYCLIC * ssp.states)
-    cyclic = INTERRUPTED
-    while cyclic == INTERRUPTED:
-        cyclic = number_components(ssp.indptr, ssp.successors, ssp.actions, most, component)
-    if cyclic <= most:
-        return sort_by_component(order, component), cyclic == 0
+    if cyclic <= NEARLY_ACYCLIC * ssp.states:
+        return sort_by_component(order, component)
     likely_distances(ssp, usable, distance, order)
     sort_ties(ssp.arrays, distance, order)
-    return order, False
+    return order
 
 
 @kernel
@@ -239,17 +236,15 @@ def sort_ties(model: ModelArrays, distance: Int32s, order: Int32s) -> None:
 
 
 @kernel
-def number_states(
-    order: Int32s, loop: Int32s, loops: int, place: Int32s, members: Int32s, head: Int32s
-) -> tuple[int, int]:
+def number_states(order: Int32s, loop: Int32s, loops: int, place: Int32s, members: Int32s) -> tuple[int, int]:
     """Give numbers to the states whose place is DEAD, in order, one for each loop.
 
-    `members` gets the states of the model in the order of their numbers, those of a loop by their own numbers; `head`
-    gets the first state of each number in the order given. Returns how many numbers and how many members there are.
+    `members` gets the states of the model in the order of their numbers, those of a loop by their own numbers. Returns
+    how many numbers and how many members there are.
     """
     states = loop.size
     start = np.zeros(loops + 1, dtype=np.int64)
-    inside = np.empty(states, dtype=np.int32)
+    inside = np.empty(states, dtype=np.int32)  # the states of each loop
     for state in range(states):
         if loop[state] >= 0:
             start[loop[state] + 1] += 1
@@ -266,15 +261,14 @@ def number_states(
         state = order[position]
         if place[state] != DEAD:
             continue
-        head[number] = state
         if loop[state] < 0:
             place[state] = number
             members[count] = state
             count += 1
         else:
-            for other in range(start[loop[state] - 1] if loop[state] > 0 else 0, start[loop[state]]):
-                place[inside[other]] = number
-                members[count] = inside[other]
+            for index in range(start[loop[state] - 1] if loop[state] > 0 else 0, start[loop[state]]):
+                place[inside[index]] = number
+                members[count] = inside[index]
                 count += 1
         number += 1
     return number, count
