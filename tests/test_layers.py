@@ -44,9 +44,6 @@ ALLOWED = {
     ("goalward.ssp.model", "interchange"),
     ("goalward.planning.solve", "interchange"),
     # To be removed: what the contract in acting/ will separate.
-    ("goalward.studies.repeat_check", "results"),
-    ("goalward.studies.runner", "results"),
-    ("goalward.studies.status", "results"),
     ("goalward.worlds.base", "continuous"),
 }
 
