@@ -96,9 +96,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("order", [(0, 1), 1, [[0], [1, 2]], "0123"])
     def test_action_order(self, name: str, order: object) -> None:
-        with pytest.raises(
-            SettingError, match=r"action_order is .*; it must (name each of the actions 0\.\.3|be a list)"
-        ):
+        with pytest.raises(SettingError, match=r"action_order is .*; it must (name each|be a list)"):
             self.make(name, action_order=order)
 
 
