@@ -12,8 +12,8 @@ import pytest
 
 import goalward as gw
 from goalward.errors import FileError, UnknownNameError
-from goalward.formatting import FORMATS, Interval, sparkline
-from goalward.table import Cell, Column, Table, render, save, styled
+from goalward.formatting import Interval, sparkline
+from goalward.table import FORMATS, Cell, Column, Table, render, save
 from made_up_results import cell_results, study
 
 HOSTILE = '"><img src=x onerror=alert(1)><script>'
@@ -105,7 +105,7 @@ def test_a_terminal_shows_markup_as_text() -> None:
     from rich.console import Console
 
     console = Console(width=40, file=io.StringIO(), color_system=None)
-    console.print(*styled(Table([{"agent": "[red]x[/red]", "text": "word " * 30}], title="[b]t[/b]")), sep="\n")
+    console.print(Table([{"agent": "[red]x[/red]", "text": "word " * 30}], title="[b]t[/b]"))
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert max(map(len, lines)) <= 40
     assert "[red]x[/red]" in "\n".join(lines)

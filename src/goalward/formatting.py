@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
-    "FORMATS", "Interval", "duration", "finite", "html_text", "latex_text", "markdown_text", "mathtext", "number",
+    "Interval", "duration", "finite", "html_text", "latex_text", "markdown_text", "mathtext", "number",
     "short_count", "sparkline", "visible", "with_margin", "with_range",
 ]  # fmt: skip
 
-FORMATS = ("text", "markdown", "csv", "json", "html", "latex")
-"""The formats of tables."""
 MARKDOWN = re.compile(r"([\\`*_|~$]|\](?=[(\[:])|&(?=[#\w]+;))")
 LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$",

@@ -16,12 +16,12 @@ import typer
 
 from goalward import __version__
 from goalward.errors import UnknownNameError
-from goalward.formatting import FORMATS, visible
+from goalward.formatting import visible
+from goalward.table import FORMATS, Table, render
 
 if TYPE_CHECKING:
     from goalward.figures.symbols import Glyphs
     from goalward.studies.store import Store
-    from goalward.table import Table
 
 __all__ = [
     "AgentSettings", "DaskAddress", "Folder", "Format", "GiveUpCost", "Level", "OptionalWorld", "Settings", "StudyName",
@@ -131,14 +131,12 @@ def say_choice(store: Store, *studies: str | None) -> None:
 
 def show(*tables: Table, format: str) -> None:
     """Print tables in a format; text has colours and fits the width if it goes to a terminal."""
-    from goalward.table import render, styled
-
     if format == "text" and sys.stdout.isatty() and (sys.stdout.encoding or "").lower().startswith("utf"):
         from rich.console import Console
 
         console = Console(highlight=False)
-        for table in tables:
-            console.print(*styled(table), sep="\n")
+        for index, table in enumerate(tables):
+            console.print(*[""] * bool(index), table, sep="\n")
         return
     text = render(tables, format)
     if format == "text" or sys.stdout.isatty():

@@ -39,7 +39,9 @@ def report(
     path = check_page_path(out or folder / "report.html")
     page, troubles = report_of_folder(folder, study, level, read_claims(folder))
     page.save(path)
-    problems = [f"{shown['name']}: {problem}" for shown in page.document["studies"] for problem in shown["problems"]]
+    problems = [
+        f"{shown['design'].name}: {problem}" for shown in page.content["studies"] for problem in shown["problems"]
+    ]
     store = Store.open(folder)
     say_choice(store, *([study] if study else store.studies()))
     say(*troubles, *problems, f"written: {path}")

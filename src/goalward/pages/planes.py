@@ -13,6 +13,7 @@ Values are those of the plans. An agent whose plans have none has none on the pa
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -97,6 +98,7 @@ def agent_facts(label: str, style: LineStyle, agent: Any, truncation: str) -> di
         "style": style.document,
         "truncation": truncation,
         "name": agent.name,
+        "about": inspect.cleandoc(type(agent).__doc__ or "").partition("\n")[0],
         "settings": {name: str(value) for name, value in agent.settings().items()},
         "notes": {name: str(value) for name, value in agent.notes().items()},
         "caveat": str(agent.notes().get(CAVEAT, "")),

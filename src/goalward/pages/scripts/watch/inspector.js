@@ -1,7 +1,6 @@
 // One state closely: its actions, the belief about each of their rows against the truth, its visits over time, and what-if.
 import { choices, el, svg, table, toggle } from "../shared/elements.js";
 import { number, whole } from "../shared/numbers.js";
-import { agentColour } from "../shared/colours.js";
 import { Chart, swatch } from "../shared/chart.js";
 import { edited, plan } from "./planner.js";
 
@@ -74,7 +73,7 @@ export class CellView {
     const successors = [...new Set([...real.keys(), ...seen.keys(), ...posterior.keys()])].sort((one, other) => weight(other) - weight(one));
     const drawn = successors.slice(0, MOST_BARS);
     const [left, width, line] = [150, 210, 26];
-    const colour = agentColour(replay.style);
+    const { colour } = replay.style;
     const picture = svg("svg", { class: "row-picture", viewBox: `0 0 ${left + width + 56} ${drawn.length * line + 22}`, role: "img",
       "aria-label": `where ${actionNames[row % actions]} leads: ${drawn.map((successor) => `${successor === states ? "goal" : stateNames[successor]} ${number(weight(successor), 2)}`).join(", ")}` });
     drawn.forEach((successor, place) => {

@@ -2,7 +2,7 @@
 import { choices, el, svg } from "../shared/elements.js";
 import { cellNumber, number, shortCount, whole } from "../shared/numbers.js";
 import { inflate, resolve } from "../shared/data.js";
-import { Chart, nearest, repaintSwatches } from "../shared/chart.js";
+import { Chart, nearest } from "../shared/chart.js";
 import { showPage } from "../shared/page.js";
 import { AgentsPage, moveButton } from "./player.js";
 import { Replay } from "./replay.js";
@@ -251,14 +251,6 @@ class WatchPage extends AgentsPage {
   }
 
   // ---- drawing
-
-  repaint() {
-    this.maps.forEach((map) => map.shown.fill(""));
-    this.drawRegret();
-    repaintSwatches();
-    this.cellView.charted = null;
-    this.go(this.lead.frame);
-  }
 
   drawRegret() {
     const known = this.replays[0].optimalValue !== null;
