@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -151,6 +150,8 @@ class Check:
 
 def installed() -> dict[str, str]:
     """Return what is installed where."""
+    from importlib.metadata import PackageNotFoundError, version
+
     from goalward.studies.executors import cores
     from goalward.studies.run_file import host
 
@@ -175,10 +176,9 @@ def cache_state() -> str:
     folder = jit.cache_directory()
     if folder is None:
         return "none: no folder can be written, so every process compiles its own; set GOALWARD_CACHE_DIR"
-    kernels = len(jit.kernels())
-    kept = len(list(folder.rglob("*.nbi")))
-    state = "warm" if kept >= kernels else f"cold: {kept} of {kernels} kernels; the first run compiles the others"
-    return f"{folder} ({state})"
+    files = list(folder.rglob("*.nbc"))
+    compiled, megabytes = len(files), sum(path.stat().st_size for path in files) / 1e6
+    return f"{folder} (writable): {compiled} of {len(jit.kernels())} kernels are compiled, {megabytes:.1f} MB"
 
 
 def run_checks() -> list[Check]:
