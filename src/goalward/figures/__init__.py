@@ -77,8 +77,7 @@ def plot(
         The results of a study. Or a run: then its regrets along the episodes are drawn, or its costs if the true model
         is not known, and the other settings must be left out.
     kind
-        ``regret`` along the episodes; ``growth`` across a swept setting; ``causes`` of the epochs in which regret was
-        paid; ``grid``: what an agent has learnt, and its visits.
+        The name of a figure, such as ``regret`` or ``grid``; ``goalward list figures`` lists them.
     measure, axes, level
         For regret: ``regret``, ``gap_regret`` or ``steps`` (of each episode), ``linear`` or ``log`` axes, and the level
         of the intervals (also for growth). Without a measure it is the realised regret, on logarithmic axes the gap
