@@ -88,7 +88,7 @@ def test_one_type_catches_all() -> None:
 
 
 def test_bad_models_are_value_errors() -> None:
-    with pytest.raises(ValueError, match=r"costs\[0, 0\] is -1"):
+    with pytest.raises(ValueError, match=r"\(state 0, action 0\) has cost -1"):
         gw.SSP.from_dense([[[0.0, 1.0]]], [[-1.0]])
 
 

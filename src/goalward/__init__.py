@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from goalward.figures import plot as plot
     from goalward.interchange.logs import LogEstimate as LogEstimate
     from goalward.interchange.logs import learn_from as learn_from
-    from goalward.jit import warm_up as warm_up
     from goalward.learning.learn import learn as learn
     from goalward.learning.run import Run as Run
     from goalward.learning.tuning import Tuning as Tuning
     from goalward.learning.tuning import tune as tune
+    from goalward.learning.warm_up import warm_up as warm_up
     from goalward.pages.report import report as report
     from goalward.pages.watch import watch as watch
     from goalward.planning.evaluate import Evaluation as Evaluation
@@ -83,7 +83,7 @@ _homes = {
     "simulate": "goalward.planning.simulate",
     "Solution": "goalward.planning.solve",
     "solve": "goalward.planning.solve",
-    "warm_up": "goalward.jit",
+    "warm_up": "goalward.learning.warm_up",
     "Study": "goalward.studies.study",
     "run": "goalward.studies.runner",
     "Results": "goalward.results.results",

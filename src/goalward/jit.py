@@ -42,15 +42,12 @@ from goalward.progress import phase
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 __all__ = [
-    "all_exercises",
     "cache_directory",
-    "exercise",
     "interrupted",
     "kernel",
     "kernels",
     "prefetch",
     "source_hash",
-    "warm_up",
 ]
 
 PACKAGE = Path(__file__).parent
@@ -59,13 +56,12 @@ UNCOMPILED = bool(getattr(numba.config, "DISABLE_JIT", False))
 UNUSED_SECONDS = 30 * 24 * 3600.0
 ASK_EVERY = 1 << 16  # steps of a kernel between two questions whether it was interrupted
 _kernels: list[Any] = []
-exercises: list[Callable[[], object]] = []
 
 
-def kernel_sources(package: Path = PACKAGE, decorator: bytes = b"@kernel") -> dict[str, bytes]:
-    """Return the sources that hold kernels, or what another decorator marks, by their path inside the package."""
+def kernel_sources(package: Path = PACKAGE) -> dict[str, bytes]:
+    """Return the sources that hold kernels, by their path inside the package."""
     sources = {path.relative_to(package).as_posix(): path.read_bytes() for path in sorted(package.rglob("*.py"))}
-    return {name: source for name, source in sources.items() if b"\n" + decorator + b"\n" in source}
+    return {name: source for name, source in sources.items() if b"\n@kernel\n" in source}
 
 
 def source_hash(package: Path = PACKAGE) -> str:
@@ -250,25 +246,7 @@ ignores the signal.
 
 
 def kernels() -> list[Any]:
-    """Return every kernel of the package, and import every exercise."""
-    for name in kernel_sources() | kernel_sources(decorator=b"@exercise"):
+    """Return every kernel of the package."""
+    for name in kernel_sources():
         importlib.import_module(f"{__package__}.{name.removesuffix('.py').replace('/', '.')}")
     return list(_kernels)
-
-
-def all_exercises() -> list[Callable[[], object]]:
-    """Return every exercise of the package, in the same order in every process."""
-    kernels()
-    return sorted(exercises, key=lambda function: function.__module__)
-
-
-def exercise(function: Callable[[], object]) -> Callable[[], object]:
-    """Register a small run that calls the kernels of its module; `warm_up` carries all of them out."""
-    exercises.append(function)
-    return function
-
-
-def warm_up() -> None:
-    """Compile every kernel, or load it from the cache, before it is needed."""
-    for function in all_exercises():
-        function()

@@ -35,7 +35,7 @@ from goalward.ssp.model import SSP
 __all__ = [
     "FLOOR", "LARGEST_NUMBER", "Belief", "CountedBelief", "Marginals", "NamedPrior", "Prior", "Rows", "all_rows",
     "check_reachable", "checked_sharpness", "excluded", "fit_rows", "register", "registry", "restored_array",
-    "restored_number", "unknown_pairs", "update_and_sample", "with_known_rows",
+    "restored_number", "unknown_pairs", "with_known_rows",
 ]  # fmt: skip
 
 LARGEST_NUMBER = 2**53
@@ -337,11 +337,3 @@ def locate(
             return i
         entries[i] = low
     return len(states)
-
-
-def update_and_sample(prior: Prior) -> None:
-    """Count and draw on a model of one state: what the exercises of priors do."""
-    belief = prior.belief(Task(np.ones((1, 1)), 0, 1))
-    one = np.zeros(1, dtype=np.int64)
-    belief.update(Steps.in_table(one, one, np.ones(1), one, 1))
-    belief.sample(np.random.default_rng(0))

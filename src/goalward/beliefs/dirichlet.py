@@ -39,10 +39,9 @@ from goalward.beliefs.base import (
     excluded,
     fit_rows,
     register,
-    update_and_sample,
 )  # fmt: skip
 from goalward.errors import SettingError, ShapeError
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 from goalward.progress import phase
 from goalward.settings import checked_number
 from goalward.ssp.checks import canonical_rows
@@ -258,9 +257,3 @@ def normalise_rows(indptr: Int64s, first: int, last: int, weights: Floats) -> No
             total += weights[entry]
         for entry in range(indptr[row], indptr[row + 1]):
             weights[entry] = max(weights[entry] / total, FLOOR)
-
-
-@exercise
-def exercise_dirichlet() -> None:
-    """Count and draw on a model of one state."""
-    update_and_sample(Dirichlet())

@@ -194,9 +194,9 @@ def run_checks() -> list[Check]:
 
 
 def check_kernels() -> str:
-    from goalward import jit
+    from goalward.learning.warm_up import warm_up
 
-    jit.warm_up()
+    warm_up()
     return ""
 
 

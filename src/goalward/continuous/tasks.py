@@ -13,7 +13,7 @@ import numpy as np
 from goalward.arrays import Floats
 from goalward.continuous.environment_task import ACROBOT, MOUNTAIN_CAR, PENDULUM, upright
 from goalward.continuous.task import GoalTask
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 from goalward.settings import checked_integer, checked_number
 from goalward.worlds.base import register
 
@@ -299,12 +299,3 @@ def field_step(x: float, y: float, action: int, wind: float, gust_x: float, gust
         if crossing < 6.0:
             return x, y
     return new_x, new_y
-
-
-@exercise
-def exercise_tasks() -> None:
-    """Move each once."""
-    car_step(-0.5, 0.0, 1)
-    pendulum_step(0.0, 0.0, 1.0)
-    acrobot_step(np.zeros(4), 1.0, np.empty(4))
-    field_step(1.0, 1.0, 0, 0.25, 0.0, 0.0)

@@ -11,10 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.jit import exercise, kernel
-from goalward.planning.goal_labels import Predecessors, find_predecessors
+from goalward.jit import kernel
+from goalward.planning.goal_labels import Predecessors
 from goalward.planning.reduced_problem import Problem
-from goalward.ssp.model import SSP
 
 __all__ = ["WORD", "active_sweeps", "full_sweep"]
 
@@ -109,17 +108,3 @@ def active_sweeps(
         if left and backups > most:
             return False
     return True
-
-
-@exercise
-def exercise_active_sweeps() -> None:
-    """Sweep over one state that leads to the goal."""
-    ssp = SSP.from_rows([0, 1], [1], [1.0], [[1.0]])
-    problem = Problem.empty(1, 1, 1)
-    problem.first[:], problem.start[:] = [0, 1], 0
-    problem.to_goal[:] = problem.cost[:] = 1.0
-    found = find_predecessors(ssp.indptr, ssp.successors, 1, np.ones(1, dtype=np.bool_), 1)
-    values, place, policy = np.zeros(1), np.zeros(2, dtype=np.int32), np.zeros(1, dtype=np.int64)
-    moved, active = np.zeros(1, dtype=np.bool_), np.zeros(WORD, dtype=np.bool_)
-    full_sweep(problem, values, policy, np.zeros(1), moved, 0.1)
-    active_sweeps(problem, found, place, place, values, policy, np.zeros(1), moved, active, 0.1, 10)

@@ -10,12 +10,10 @@ import numpy as np
 
 from goalward.arrays import Bools, Int32s, Int64s
 from goalward.jit import interrupted, kernel
-from goalward.planning.state_order import DEEP, GOAL, has_likely_order, order_parts, sees_goal, sort_ties
+from goalward.planning.state_order import GOAL
 from goalward.ssp.checks import ModelArrays
-from goalward.ssp.graph import order_by_components
-from goalward.ssp.model import SSP
 
-__all__ = ["exercise_orders", "find_free_states", "leave_out", "part_limits", "sort_by_component"]
+__all__ = ["find_free_states", "leave_out", "part_limits", "sort_by_component"]
 
 
 @kernel
@@ -108,20 +106,3 @@ def part_limits(head: Int32s, label: Int32s) -> Int64s:
             parts += 1
     limits[parts] = head.size
     return limits[: parts + 1]
-
-
-def exercise_orders(ssp: SSP) -> None:
-    """Run every kernel of this module and of `state_order.py` once."""
-    model, rows = ssp.arrays, np.ones(ssp.states * ssp.actions, dtype=np.bool_)
-    place, order = np.arange(ssp.states + 1, dtype=np.int32), np.arange(ssp.states, dtype=np.int32)
-    part_limits(sort_by_component(order, order), order)
-    has_likely_order(model, rows, order)
-    sees_goal(model, rows)
-    parts, distance = np.array([0, ssp.states]), np.full(ssp.states, DEEP, dtype=np.int32)
-    order_by_components(
-        ssp.indptr, ssp.successors, ssp.actions, ssp.states, place, order, np.zeros(ssp.states + 1, int)
-    )
-    order_parts(model, rows, False, order, parts, place, distance)
-    sort_ties(model, distance, order)
-    find_free_states(model, order, parts, place, np.full(ssp.states, -1), rows)
-    leave_out(order, parts, place, np.full(ssp.states, -1))

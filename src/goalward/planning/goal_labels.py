@@ -23,9 +23,8 @@ from typing import NamedTuple
 import numpy as np
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 from goalward.ssp.checks import ModelArrays
-from goalward.ssp.model import SSP
 
 __all__ = ["Predecessors", "find_predecessors", "label_groups", "label_states"]
 
@@ -195,13 +194,3 @@ def label_groups(label: Floats, order: Int32s, most: int, group: Int32s) -> int:
             begin = here
         group[position] = groups
     return groups + 1
-
-
-@exercise
-def exercise_labels() -> None:
-    """Label a model of one state."""
-    ssp = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]])
-    usable, order, label = np.ones(1, dtype=np.bool_), np.empty(1, dtype=np.int32), np.empty(1)
-    predecessors = find_predecessors(ssp.indptr, ssp.successors, 1, usable, 1)
-    label_states(ssp.arrays, usable, predecessors, order, label)
-    label_groups(label, order, 1, np.empty(1, dtype=np.int32))

@@ -20,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.jit import exercise
 from goalward.planning.active_sweeps import WORD, active_sweeps, full_sweep
 from goalward.planning.bellman import HUGE, UNIT, certify, relative_width
 from goalward.planning.goal_labels import Predecessors, find_predecessors, label_groups, label_states
@@ -186,11 +185,3 @@ class LargePlanner:
                     break
             count, change = full_sweep(problem, values, policy, before, moved, enough)
         return None
-
-
-@exercise
-def exercise_large_plans() -> None:
-    """Plan twice on a model of one state."""
-    ssp, planner = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]]), LargePlanner()
-    for _ in range(2):
-        planner.solve(ssp, 0.1)

@@ -20,7 +20,7 @@ import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import PrecisionError, UnreachableGoalError
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 from goalward.planning.bellman import certify, policy_iteration, relative_width
 from goalward.planning.elimination import Equation
 from goalward.planning.large_plans import LargePlanner
@@ -216,12 +216,3 @@ def replan(
         policy[state] = origin[rows[state]] - state * actions
     below, above = certify(problem, longest, values, rows, low, high)
     return relative_width(below, above)
-
-
-@exercise
-def exercise_replan() -> None:
-    """Plan on a model of one state, and on one with another graph."""
-    planner = Replanner()
-    ssp = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]])
-    planner.solve(ssp)
-    planner.solve(SSP._trusted(np.array([0, 1]), ssp.successors[1:], np.ones(1), ssp.costs, 0))

@@ -28,12 +28,10 @@ import numpy as np
 from goalward.arrays import Floats, Int64s
 from goalward.errors import PolicyError, PrecisionError, SettingError, UnreachableGoalError
 from goalward.formatting import number
-from goalward.jit import exercise
 from goalward.planning import bellman
 from goalward.planning.certificate import Bounds, Certifier
-from goalward.planning.component_order import exercise_orders
 from goalward.planning.policy_chain import PolicyChain
-from goalward.planning.reduced_problem import adopt_policy, hurry, initial_policy
+from goalward.planning.reduced_problem import adopt_policy, initial_policy
 from goalward.planning.reduction import DEAD, Reduction
 from goalward.planning.sweeps import MOST_DIRECT_WORK, SWEEPING, run_sweeps, solve_parts
 from goalward.progress import phase
@@ -353,28 +351,3 @@ def iterate_from_above(reduction: Reduction, extended: Floats, policy: Int64s, t
     if not bounds.width <= tolerance:
         bounds = min(bounds, certifier.by_propagation(extended, policy), key=attrgetter("width"))
     return bounds
-
-
-@exercise
-def exercise_planning() -> None:
-    """Run every kernel of planning once."""
-    ssp = SSP.from_dense(
-        [[[0.5, 0.0, 0.5], [0.0, 1.0, 0.0]], [[0.5, 0.0, 0.5], [0.0, 0.0, 1.0]]], [[1.0, 0.0], [1.0, 1.0]]
-    )
-    solve_all(ssp.with_costs([[1.0, 1.0], [1.0, 0.0]]))  # a state that reaches the goal for nothing
-    solution = solve_all(ssp, start=solve_all(ssp))
-    reduction = Reduction.of(ssp, 0)
-    extended = reduction.extended()
-    extended[:DEAD] = 1.0
-    run_sweeps(reduction, extended, np.zeros(2, dtype=np.int64), 0.5, solution.values)
-    policy = np.zeros(reduction.states, dtype=np.int64)
-    solve_parts(reduction._replace(parts=np.arange(reduction.states + 1)), extended, policy, 0.5)
-    hurry(reduction.problem, policy)
-    exercise_orders(ssp)
-    chain = PolicyChain(reduction, exact=True)
-    chain.choose(policy)
-    chain.group_by_value(np.ones(reduction.states))
-    chain.krylov_step(np.ones(reduction.states))
-    chain.direct_work()
-    chain.direct_step(np.ones(reduction.states))
-    Certifier(reduction, chain).by_elimination(extended, np.zeros(2, dtype=np.int64))

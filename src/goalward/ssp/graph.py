@@ -26,7 +26,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from goalward.arrays import Bools, Int32s, Int64s
-from goalward.jit import exercise, interrupted, kernel
+from goalward.jit import interrupted, kernel
 from goalward.ssp.model import SSP, check_model
 from goalward.ssp.transitions import by_appearance
 
@@ -447,9 +447,3 @@ def order_by_components(
     for state in range(states + 1):
         place[state] -= done
     return Topology(count, closed)
-
-
-@exercise
-def exercise_structure() -> None:
-    """Run every kernel of this module once."""
-    structure(SSP.from_dense([[[0.5, 0.0, 0.5]], [[0.0, 1.0, 0.0]]], [[1.0], [0.0]]))

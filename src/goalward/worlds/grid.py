@@ -13,7 +13,7 @@ import numpy as np
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.errors import SettingError
 from goalward.settings import check_memory, checked_integer, checked_number
-from goalward.ssp.checks import check_least
+from goalward.ssp.checks import check_least, pair_name
 from goalward.ssp.layout import DIRECTIONS, WALL, GridLayout, neighbours
 from goalward.ssp.model import SSP, keep_rows
 from goalward.worlds.base import register
@@ -188,7 +188,7 @@ def grid_ssp(number: Int32s, initial_state: int, success: float, wind: Sequence[
     probabilities.resize(used, refcheck=False)
     rows, columns = number.shape
     layout = GridLayout(rows, columns, cells, np.flatnonzero(number == S))
-    check_least(indptr, successors, probabilities, 4)
+    check_least(indptr, probabilities, pair_name(4))
     # The rows are canonical as built: sorted, merged, free of zeros. The tests hold them to SSP.from_dense.
     return SSP._trusted(indptr, successors, probabilities, np.ones((S, 4)), initial_state, None, DIRECTIONS, layout)
 

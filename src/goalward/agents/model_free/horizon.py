@@ -30,7 +30,7 @@ from goalward.acting.stop import TableStop
 from goalward.agents.base import OnlineAgent
 from goalward.agents.ties import checked_order
 from goalward.arrays import Floats, Int64s
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 from goalward.settings import checked_number
 
 __all__ = ["ModelFree", "horizon", "note_step"]
@@ -128,11 +128,3 @@ def note_step(clock: Floats, goal: bool) -> None:
         clock[EPISODES] += 1.0
         clock[MEAN] += max(1.0 / clock[EPISODES], SLOWEST) * (clock[LENGTH] - clock[MEAN])
         clock[LENGTH] = 0.0
-
-
-@exercise
-def exercise_model_free() -> None:
-    """Advance a clock."""
-    clock = np.zeros(3)
-    note_step(clock, True)
-    horizon(clock, 0.0)

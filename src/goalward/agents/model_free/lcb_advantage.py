@@ -42,12 +42,11 @@ from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, tak
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.optimistic.common import OnlineOptimist, check_fact
-from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import LARGEST_NUMBER
 from goalward.errors import CostError
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 from goalward.settings import checked_number
 
 __all__ = ["FACTOR", "LCBAdvantage", "iota", "stage_horizon"]
@@ -206,9 +205,3 @@ def roll_out(model: Dynamics, walk: Walk, chance_factor: float, order: Int64s, m
         action = pick(memory.Q, state, order, chance_factor * walk.choices[cursor[CHOSEN]])
         cursor[CHOSEN] += 1
         update(state, action, take_step(model, walk, action), memory)
-
-
-@exercise
-def exercise_lcb_advantage() -> None:
-    """Act once and learn once."""
-    act_and_learn(LCBAdvantage(B_star=2.0))

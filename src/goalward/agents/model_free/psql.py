@@ -31,9 +31,8 @@ from goalward.acting.contract import Step, Task
 from goalward.acting.rollout import STATE, Dynamics, Walk, has_room, take_step
 from goalward.agents.base import register
 from goalward.agents.model_free.horizon import ModelFree, horizon, note_step
-from goalward.agents.smallest_tasks import act_and_learn
 from goalward.arrays import Floats, Int64s
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 from goalward.settings import checked_number
 
 __all__ = ["PSQL"]
@@ -161,9 +160,3 @@ def roll_out(model: Dynamics, walk: Walk, need: int, memory: Memory) -> None:
         state = walk.cursor[STATE]
         action = choose(state, memory)
         update(state, action, take_step(model, walk, action), memory)
-
-
-@exercise
-def exercise_psql() -> None:
-    """Act once and learn once."""
-    act_and_learn(PSQL())

@@ -28,10 +28,9 @@ from goalward.acting.contract import Step, Task
 from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
 from goalward.acting.stop import TableStop
 from goalward.agents.base import OnlineAgent, register
-from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import checked_order, pick
 from goalward.arrays import Floats, Int64s
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 from goalward.settings import checked_number
 
 __all__ = ["QLearning"]
@@ -135,9 +134,3 @@ def roll_out(model: Dynamics, walk: Walk, memory: Memory) -> None:
         action = choose(state, walk.choices[cursor[CHOSEN]], memory)
         cursor[CHOSEN] += 1
         update(state, action, take_step(model, walk, action), memory)
-
-
-@exercise
-def exercise_q_learning() -> None:
-    """Act once and learn once."""
-    act_and_learn(QLearning())

@@ -41,10 +41,9 @@ from goalward.acting.contract import Step, Task
 from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
 from goalward.agents.base import register
 from goalward.agents.model_free.horizon import ModelFree, horizon, note_step
-from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int64s
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 from goalward.settings import checked_integer
 
 __all__ = ["RandQL", "gamma_variate"]
@@ -175,9 +174,3 @@ def roll_out(model: Dynamics, walk: Walk, need: int, order: Int64s, memory: Memo
         action = pick(memory.Q, state, order, walk.choices[cursor[CHOSEN]])
         cursor[CHOSEN] += 1
         update(state, action, take_step(model, walk, action), memory)
-
-
-@exercise
-def exercise_rand_ql() -> None:
-    """Act once and learn once."""
-    act_and_learn(RandQL())

@@ -37,7 +37,7 @@ from goalward.agents.base import Plan, Task, register
 from goalward.agents.optimistic.common import Optimist, at_least_one, check_fact
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import PrecisionError
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 from goalward.planning.evaluate import action_values
 from goalward.planning.solve import Solution, solve
 from goalward.ssp.model import SSP
@@ -149,13 +149,3 @@ def lower_rows(
             end += 1
         indptr[row + 1] = end
     return end
-
-
-@exercise
-def exercise_bernstein_ssp() -> None:
-    """Write the rows of one pair seen three times."""
-    successors, counts = np.array([[0, 1]], dtype=np.int32), np.array([[1, 2]])
-    width, available = np.array([0.5]), np.ones(1, dtype=np.bool_)
-    indptr, near = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int32)
-    rows = (np.array([2]), successors, counts, np.array([3]))
-    lower_rows(1, *rows, available, width, width, indptr, near, np.zeros(2))

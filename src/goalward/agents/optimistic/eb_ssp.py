@@ -42,10 +42,9 @@ import numpy as np
 
 from goalward.agents.base import Plan, Steps, Task, register
 from goalward.agents.optimistic.common import Optimist, at_least_one, check_fact
-from goalward.agents.smallest_tasks import counts_of_one_pair
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import Counts, mean, variance
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 from goalward.settings import checked_choice
 
 __all__ = ["C1", "C2", "C3", "C4", "EBSSP", "Bonus", "bonus", "cost_floor", "iota", "least_bound", "visgo"]
@@ -227,11 +226,3 @@ def visgo(
             change = max(change, abs(best - values[state]))
             largest = max(largest, best)
     return sweeps, change
-
-
-@exercise
-def exercise_eb_ssp() -> None:
-    """Plan once, on one pair seen three times."""
-    counts = counts_of_one_pair()
-    one, pair = np.ones(1), np.ones((1, 1))
-    visgo(*counts.estimates(1.0), pair, one, one, one, 0.01, 0.1, 100, np.inf, np.zeros(2), np.zeros(2), pair.copy())

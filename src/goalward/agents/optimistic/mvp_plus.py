@@ -32,11 +32,10 @@ import numpy as np
 
 from goalward.agents.base import Plan, Steps, Task, register
 from goalward.agents.optimistic.common import HorizonOptimist, at_least_one
-from goalward.agents.smallest_tasks import observe_and_plan
 from goalward.agents.ties import break_ties, least
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.counts import Counts, mean, variance
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 
 __all__ = ["MVPPlus", "horizon", "iota", "sweep_back"]
 
@@ -153,9 +152,3 @@ def sweep_back(
         for state in range(S):
             following[state] = values[state]
     return int(H)
-
-
-@exercise
-def exercise_mvp_plus() -> None:
-    """Plan once."""
-    observe_and_plan(MVPPlus(B_star=1.0, T_star=1.0))

@@ -38,11 +38,10 @@ from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.model_free.lcb_advantage import stage_horizon
 from goalward.agents.optimistic.common import OnlineOptimist, check_fact
-from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import enter
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 
 __all__ = ["C1", "C2", "SVISSP", "iota"]
 
@@ -164,9 +163,3 @@ def roll_out(model: Dynamics, walk: Walk, chance_factor: float, order: Int64s, m
         cursor[CHOSEN] += 1
         update(state, action, take_step(model, walk, action), memory)
     return True
-
-
-@exercise
-def exercise_svi_ssp() -> None:
-    """Act once and learn once."""
-    act_and_learn(SVISSP(B_star=2.0))

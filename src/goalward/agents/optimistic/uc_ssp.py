@@ -44,11 +44,10 @@ from goalward.acting.stop import CUT, GOALS, STEPS, TableStop
 from goalward.agents.base import OnlineAgent, register
 from goalward.agents.optimistic.common import Optimist
 from goalward.agents.optimistic.l1_balls import Ball, empirical, extended_value_iteration, pivot_horizon, write_radii
-from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import RowCounts, enter
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 from goalward.settings import checked_integer
 
 __all__ = ["UCSSP"]
@@ -277,9 +276,3 @@ def roll_out(model: Dynamics, walk: Walk, memory: Memory) -> int:
         if ended > 0:
             end_epoch(walk, ended)
     return DONE
-
-
-@exercise
-def exercise_uc_ssp() -> None:
-    """Act and learn once."""
-    act_and_learn(UCSSP())

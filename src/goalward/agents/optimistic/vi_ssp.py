@@ -32,11 +32,10 @@ from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, tak
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.optimistic.common import OnlineOptimist
-from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import enter, mean, variance
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 
 __all__ = ["C1", "C2", "VISSP", "iota"]
 
@@ -149,9 +148,3 @@ def roll_out(model: Dynamics, walk: Walk, chance_factor: float, order: Int64s, m
         cursor[CHOSEN] += 1
         update(state, action, take_step(model, walk, action), memory)
     return -1
-
-
-@exercise
-def exercise_vi_ssp() -> None:
-    """Act once and learn once."""
-    act_and_learn(VISSP())

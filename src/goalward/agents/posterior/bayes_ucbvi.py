@@ -34,12 +34,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from goalward.agents.base import Agent, Plan, Steps, Task, register
-from goalward.agents.smallest_tasks import observe_and_plan
 from goalward.agents.ties import shares
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import Counts
 from goalward.errors import ConvergenceError
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 from goalward.settings import checked_integer, checked_number
 
 __all__ = ["BayesUCBVI", "iterate"]
@@ -187,9 +186,3 @@ def iterate(
         if sweeps <= GUIDED_SWEEPS and change > accuracy * largest:
             sweep_chosen(size, successors, weights, costs, chosen, 0.1 * change, V)
     return sweeps, change
-
-
-@exercise
-def exercise_bayes_ucbvi() -> None:
-    """Plan once."""
-    observe_and_plan(BayesUCBVI(samples=3))

@@ -42,7 +42,7 @@ from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.base import Prior, checked_sharpness
 from goalward.beliefs.neighbourhoods import Neighbourhoods
 from goalward.errors import SettingError
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 from goalward.planning.replan import Planned, Replanner
 from goalward.settings import checked_integer
 from goalward.ssp.model import SSP
@@ -153,9 +153,11 @@ def join_samples(models: list[SSP]) -> Samples:
     )
     union, place = np.unique(keys, return_inverse=True)
     offsets = np.cumsum([0, *(len(model.successors) for model in models[:-1])])
+    indptr, successors = np.searchsorted(union, np.arange(rows + 1) * n), (union % n).astype(np.int32)
+    indptr.flags.writeable = successors.flags.writeable = False  # as in models, which freeze them
     return Samples(
-        indptr=np.searchsorted(union, np.arange(rows + 1) * n),
-        successors=(union % n).astype(np.int32),
+        indptr,
+        successors,
         start=np.array([model.indptr + offset for model, offset in zip(models, offsets, strict=True)]),
         place=place,
         probability=np.concatenate([model.probabilities for model in models]),
@@ -201,10 +203,3 @@ def lower_expectiles(samples: Samples, r: Floats, values: Floats) -> Floats:
         for entry in range(samples.indptr[row], samples.indptr[row + 1]):
             mixture[entry] /= mass
     return mixture
-
-
-@exercise
-def exercise_expectile() -> None:
-    """Join one model of one state and mix its rows."""
-    ssp = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]])
-    lower_expectiles(join_samples([ssp]), np.ones(1), np.zeros(2))

@@ -48,7 +48,7 @@ from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import Prior, checked_sharpness
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.errors import SettingError
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 from goalward.planning.replan import TOLERANCE, Planned, Replanner
 from goalward.planning.solve import DENSE_STATES
 from goalward.settings import checked_integer, checked_number
@@ -189,10 +189,3 @@ def count(states: Int64s, actions: Int64s, next_states: Int64s, visits: Int64s) 
         if next_states[i] == len(visits):
             goals += 1
     return goals
-
-
-@exercise
-def exercise_psrl() -> None:
-    """Count one step."""
-    one = np.zeros(1, dtype=np.int64)
-    count(one, one, one, np.zeros((1, 1), dtype=np.int64))
