@@ -113,7 +113,7 @@ def common(
 
 def say(*lines: str, format: str = "text") -> None:
     """Print some lines, to stderr if the answer is not text; a ± becomes +- where the terminal cannot show it."""
-    text = visible("\n".join(lines), kept=" \n")
+    text = visible("\n".join(lines), keep=" \n")
     stream = sys.stdout if format == "text" else sys.stderr
     try:
         text.encode(stream.encoding or "ascii")

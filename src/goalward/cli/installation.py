@@ -184,15 +184,15 @@ def installed() -> dict[str, str]:
 
 
 def cache_state() -> str:
-    """Return where compiled kernels are kept, and how many there are."""
+    """Return where compiled kernels are stored, and how many there are."""
     from goalward import jit
 
     folder = jit.cache_directory()
     if folder is None:
         return "none: no folder can be written, so every process compiles its own; set GOALWARD_CACHE_DIR"
     kernels = len(jit.kernels())
-    kept = len(list(folder.rglob("*.nbi")))
-    state = "warm" if kept >= kernels else f"cold: {kept} of {kernels} kernels; the first run compiles the others"
+    stored = len(list(folder.rglob("*.nbi")))
+    state = "warm" if stored >= kernels else f"cold: {stored} of {kernels} kernels; the first run compiles the others"
     return f"{folder} ({state})"
 
 

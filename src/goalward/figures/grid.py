@@ -272,8 +272,8 @@ def draw_frame(axes: Axes, layout: GridLayout, title: str, lines: bool) -> None:
 
 def ticks(count: int) -> list[int]:
     """Return at most twelve round numbers below a count."""
-    found = MaxNLocator(11, integer=True, steps=[1, 2, 5, 10]).tick_values(0, count - 1)
-    return [int(tick) for tick in found if 0 <= tick < count]
+    values = MaxNLocator(11, integer=True, steps=[1, 2, 5, 10]).tick_values(0, count - 1)
+    return [int(tick) for tick in values if 0 <= tick < count]
 
 
 def column_label(layout: GridLayout, column: int) -> str:
