@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from goalward import worlds
+from goalward import continuous
 from goalward.errors import SettingError
 from goalward.learning.learn import learn
 from goalward.learning.regret import optimum
@@ -68,7 +68,7 @@ def kept_run(run: Run) -> Run:
             "the run cannot be carried out again: its task is not a world of the registry; record it with"
             " learn(..., keep_replay=True)"
         )
-    return learn_again(run, worlds.make(task.origin["id"], **task.origin["settings"]))
+    return learn_again(run, continuous.make(task.origin["id"], **task.origin["settings"]))
 
 
 def learn_again(run: Run, world: Any) -> Run:

@@ -21,10 +21,11 @@ from goalward.agents.base import Learner
 from goalward.agents.base import registry as known_agents
 from goalward.continuous.task import GoalTask
 from goalward.errors import FileError, SettingError
-from goalward.settings import check_names
+from goalward.settings import check_names, settings_of
 from goalward.ssp.model import SSP
 from goalward.studies.spec import PLAIN
 from goalward.studies.user_files import Attachments, load_class
+from goalward.worlds.base import build
 from goalward.worlds.base import registry as known_worlds
 
 __all__ = [
@@ -155,9 +156,9 @@ def check_draw(name: str, draw: str | None, settings: Mapping[str, Any]) -> None
     if draw is None:
         return
     world = worlds.find(name)
-    defaults = world.schema().defaults
-    check_names(world.id, [draw], defaults)
-    if draw in settings or type(defaults[draw]) is not int:
+    declared = settings_of(world.build)
+    check_names(world.id, [draw], declared)
+    if draw in settings or type(declared[draw].default) is not int:
         raise SettingError(f"draw is {draw!r}; it must be an integer setting of {world.id} that is not set")
 
 
@@ -172,7 +173,7 @@ def world_code(world_id: str, settings: Mapping[str, Any]) -> str:
     code = known_worlds.code(world_id)
     if code is None:
         return ""
-    model = worlds.make(world_id, **settings)
+    model = build(world_id, settings)
     return f"{code} {model.digest}" if isinstance(model, SSP) else code
 
 
@@ -182,7 +183,7 @@ def agent_code(kind: type[Learner], name: str | None, settings: Mapping[str, Any
     `name` is None if the agent is in a user's file, whose own digest is part of the key.
     """
     codes = {} if name is None else {f"agent {name}": known_agents.code(name)}
-    for setting_name, setting in kind.schema().settings.items():
+    for setting_name, setting in settings_of(kind).items():
         if setting.registry is not None and setting_name in settings:
             used, _ = setting.registry.split(settings[setting_name])
             codes[f"{setting.registry.kind} {used}"] = setting.registry.code(used)
@@ -196,11 +197,11 @@ def agent_code(kind: type[Learner], name: str | None, settings: Mapping[str, Any
 def make_world(identity: Mapping[str, Any], attachments: Attachments) -> Any:
     """Return the world of a run, given as in `RunSpec.world`: an `SSP`, or a `GoalTask`."""
     if "id" not in identity:
-        world = attachments.model(identity["digest"])
+        world: SSP | GoalTask = attachments.model(identity["digest"])
     else:
         if (known_worlds.code(identity["id"]) or "") != identity.get("code", "").partition(" ")[0]:
             raise changed(identity["id"])
-        world = worlds.make(identity["id"], **identity["settings"])
+        world = build(identity["id"], identity["settings"])
     return with_give_up(world, identity["give_up_cost"]) if "give_up_cost" in identity else world
 
 

@@ -12,7 +12,6 @@ alone. What is read from there must have the SHA-256 of its name. Reading an age
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import linecache
 import re
@@ -94,9 +93,6 @@ def checked_class(file: AgentFile, module: ModuleType) -> type[Learner]:
     if not (isinstance(agent, type) and issubclass(agent, Agent)):
         what = f"{file.member} in {file.path} is not an agent"
         raise SettingError(f"{what}; derive it from goalward.agents.Agent or OnlineAgent")
-    if "__dataclass_fields__" not in vars(agent):
-        # The settings of an agent are the fields of a dataclass; a class without settings need not say so.
-        agent = dataclasses.dataclass(eq=False)(agent)
     if "name" not in vars(agent):
         agent.name = file.member
     return agent
