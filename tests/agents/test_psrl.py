@@ -188,7 +188,7 @@ class TestValueLimit:
         ({"prior": 0.1}, "prior is 0.1"),
         ({"perturb_costs": -1.0}, "perturb_costs is -1.0"),
         ({"perturb_costs": np.nan}, "perturb_costs is nan"),
-        ({"perturb_costs": "yes"}, "perturb_costs is 'yes'; it must be a number from 0, True or False"),
+        ({"perturb_costs": "yes"}, "perturb_costs is 'yes'; it must be True or False or a number from 0"),
         ({"perturb_costs": None}, "perturb_costs is None"),
         ({"perturb_costs": np.inf}, "perturb_costs is inf"),
         ({"value_limit": 0.0}, "value_limit is 0.0"),

@@ -30,7 +30,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Le
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
 from goalward.acting.contract import Steps, Task
@@ -89,8 +89,8 @@ class TiedDirichlet(Prior):
 
     def __init__(
         self,
-        outcomes: ArrayLike,
-        groups: ArrayLike | None = None,
+        outcomes: NDArray[Any] | Sequence[Any],
+        groups: NDArray[Any] | Sequence[Any] | None = None,
         concentration: Positive = 0.1,
         sweeps: Annotated[int, Ge(1), Le(MOST_SWEEPS)] = 50,
     ):
