@@ -23,7 +23,8 @@ from goalward.errors import UnknownNameError
 from goalward.table import Cell, Columns, Table
 
 if TYPE_CHECKING:
-    from goalward.registry import Registry, Setting
+    from goalward.registry import Registry
+    from goalward.settings import Setting
     from goalward.studies.store import Store
     from goalward.studies.study import Study
 
@@ -81,24 +82,29 @@ def list_things(
 def settings_table(registry: Registry[Any], name: str) -> Table:
     """Return the settings of an entry of a registry and their defaults, as a command line takes them."""
     from goalward.registry import summary
+    from goalward.settings import settings_of
 
     entry = registry.find(name)
-    schema = entry.schema()
-    rows = [{"setting": setting, "default": default_text(about)} for setting, about in schema.settings.items()]
-    notes = [f"in Python only: {schema.python_only}"] if schema.python_only else []
+    thing = getattr(entry, "build", entry)  # a world is built by a function
+    needs = getattr(thing, "needs", ())
+    rows = [
+        {"setting": setting, "default": default_text(about, setting in needs)}
+        for setting, about in settings_of(thing).items()
+    ]
+    python_only = getattr(thing, "python_only", "")
+    notes = [f"in Python only: {python_only}"] if python_only else []
     return Table(rows, ["setting", "default"], "settings", f"{name}: {summary(entry)}", notes)
 
 
-def default_text(setting: Setting) -> str:
+def default_text(setting: Setting, from_world: bool) -> str:
     """Write the default of a setting as a command line takes it; only the first line of a longer text."""
-    from goalward.registry import MISSING
-    from goalward.settings import plain
+    from goalward.settings import MISSING, plain
 
     if setting.default is MISSING:
-        return "computed from the true world" if setting.from_world else "required"
+        return "computed from the true world" if from_world else "required"
     if setting.registry is not None:
         # An inline table of TOML, which has no word for None.
-        values = setting.plain(plain(setting.default))
+        values = plain(setting.default)
         return f"{{{', '.join(f'{name} = {value!r}' for name, value in values.items() if value is not None)}}}"
     first, _, rest = str(setting.default).partition("\n")
     return f"{first} ..." if rest else first

@@ -108,7 +108,7 @@ class SingleRun:
     run: Run
     seconds: float
     origin: Mapping[str, Any]
-    model: SSP
+    model: Any
 
     @property
     def world(self) -> str:

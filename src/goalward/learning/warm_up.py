@@ -16,6 +16,7 @@ from goalward.acting.contract import Step
 from goalward.agents.base import Learner, OnlineAgent, registry
 from goalward.learning.learn import learn
 from goalward.planning.solve import DENSE_STATES, solve_all
+from goalward.settings import settings_of
 from goalward.ssp.model import SSP
 
 __all__ = ["warm_up"]
@@ -60,7 +61,7 @@ def toy_run(kind: type[Learner], **settings: object) -> None:
 def continuous_run(kind: type[Learner], task: str = "navigation") -> None:
     """Run an agent for continuous states for a few steps in a built-in task."""
     world = getattr(importlib.import_module("goalward.continuous.tasks"), task)()
-    settings = {name: value for name, value in COARSE.items() if name in kind.schema().settings}
+    settings = {name: value for name, value in COARSE.items() if name in settings_of(kind)}
     learn(kind.from_settings(settings, world, 1), world, 1, max_steps=5)
 
 
