@@ -46,7 +46,6 @@ __all__ = [
     "interrupted",
     "kernel",
     "kernels",
-    "prefetch",
     "source_hash",
 ]
 
@@ -190,33 +189,6 @@ def adapt_cache(cache: Any) -> None:
             return load(signature, context)
 
     cache.save_overload, cache.load_overload = save_overload, load_overload
-
-
-@intrinsic
-def _prefetch(_: Any, array: Any, index: Any) -> Any:
-    """Emit the instruction."""
-
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = signature.args[0]
-        laid_out = context.make_array(kind)(context, builder, arguments[0])
-        address = builder.gep(laid_out.data, [arguments[1]])
-        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-        function = builder.module.declare_intrinsic(
-            "llvm.prefetch.p0", fnty=ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-        )
-        read, keep, data = word(0), word(3), word(1)
-        builder.call(function, [builder.bitcast(address, byte), read, keep, data])
-        return context.get_dummy_value()
-
-    return types.void(array, index), emit
-
-
-def _ignore(array: object, index: object) -> None:
-    """Do nothing, which is all that a prefetch does to results."""
-
-
-prefetch: Callable[[Any, Any], None] = _ignore if UNCOMPILED else cast(Any, _prefetch)
-"""Ask for ``array[index]``, inside a kernel, some time before it is read: memory answers slowly out of order."""
 
 
 @intrinsic

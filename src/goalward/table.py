@@ -134,6 +134,11 @@ class Table:
         """Return facts as a table of one row that is shown vertically; the options are those of the constructor."""
         return cls([values], name=name, title=title, vertical=True, **options)
 
+    @property
+    def is_facts(self) -> bool:
+        """Whether this is one row of facts."""
+        return self.vertical and not self.group
+
     # What programs get.
 
     def data(self) -> list[dict[str, Any]]:
@@ -146,11 +151,6 @@ class Table:
         if self.rows:
             return list(plain_values(self.rows[0]))
         return list(self.types or [column.name for column in self.shown_columns])
-
-    def document(self) -> dict[str, Any]:
-        """Return the rows as plain data for JSON: a list, or one object for facts."""
-        rows = finite(self.data())
-        return {self.name: rows[0] if self.vertical and not self.group else rows}
 
     def arrow(self) -> Any:
         """Return the table as a `pyarrow.Table`."""
@@ -340,15 +340,15 @@ def is_number(value: object) -> bool:
 def render(tables: Sequence[Table], format: str = "text") -> str:
     """Return some tables in one format.
 
-    JSON is one object with the rows of each table under its name, and all notes. CSV has room for one table: the first
-    that is not of facts.
+    JSON is one object with the rows of each table under its name, an object for facts, and all notes. CSV has room for
+    one table: the first that is not of facts.
     """
     if format == "json":
-        document = {key: rows for table in tables for key, rows in table.document().items()}
+        document = {table.name: table.data()[0] if table.is_facts else table.data() for table in tables}
         notes = [note for table in tables for note in table.notes]
-        return json.dumps(document | {"notes": notes}, allow_nan=False)
+        return json.dumps(finite(document) | {"notes": notes}, allow_nan=False)
     if format == "csv":
-        return next((table for table in tables if table.group or not table.vertical), tables[0]).csv().rstrip("\n")
+        return next((table for table in tables if not table.is_facts), tables[0]).csv().rstrip("\n")
     return "\n\n".join(getattr(table, format)() for table in tables)
 
 

@@ -52,31 +52,52 @@ def list_things(
     """List the agents, figures, priors, studies or worlds by name."""
     if kind not in KINDS:
         raise UnknownNameError("list", kind, KINDS)
+    if name is not None:
+        show(details(kind, name), format=format)
+        return
+    rows = [{"name": entry, "description": about} for entry, about in descriptions(kind).items()]
+    show(Table(rows, name=kind, notes=[f"goalward list {kind} NAME shows the settings of one"]), format=format)
+
+
+def descriptions(kind: str) -> dict[str, str]:
+    """Return the first line of what is said about each thing of a kind, by name."""
+    from goalward.registry import summary
+
     if kind == "figures":
         from goalward.figures import figure_names
 
-        rows = [{"name": name, "description": about} for name, about in figure_names().items()]
-        show(Table(rows, name=kind), format=format)
-        return
+        return figure_names()
     if kind == "studies":
         from goalward.studies.shipped import shipped_studies
 
-        rows = [{"name": spec.name, "description": spec.description} for spec in shipped_studies()]
-        show(Table(rows, name=kind), format=format)
-        return
+        return {spec.name: spec.description for spec in shipped_studies()}
+    return {name: summary(entry) for name, entry in registry_of(kind)}
+
+
+def registry_of(kind: str) -> Registry[Any]:
     from goalward.agents.base import registry as agents
     from goalward.beliefs.base import registry as priors
-    from goalward.registry import summary
     from goalward.worlds.base import registry as worlds
 
     registries: dict[str, Registry[Any]] = {"agents": agents, "priors": priors, "worlds": worlds}
-    registry = registries[kind]
-    if name is not None:
-        show(settings_table(registry, name), format=format)
-        return
-    rows = [{"name": entry_name, "description": summary(entry)} for entry_name, entry in registry]
-    notes = [f"goalward list {kind} NAME shows the settings of one"]
-    show(Table(rows, name=kind, notes=notes), format=format)
+    return registries[kind]
+
+
+def details(kind: str, name: str) -> Table:
+    """Return one thing of a kind with its settings."""
+    if kind in ("agents", "priors", "worlds"):
+        return settings_table(registry_of(kind), name)
+    known = descriptions(kind)
+    if name not in known:
+        raise UnknownNameError(kind.replace("ies", "y").removesuffix("s"), name, known)
+    if kind == "studies":
+        return Table.facts(
+            {"name": name, "description": known[name], "settings": f"goalward run {name} --show"}, "study"
+        )
+    from goalward.figures import figure_settings
+
+    rows = [{"setting": setting, "default": str(default)} for setting, default in figure_settings(name).items()]
+    return Table(rows, ["setting", "default"], "settings", f"{name}: {known[name]}")
 
 
 def settings_table(registry: Registry[Any], name: str) -> Table:
@@ -170,7 +191,7 @@ def installed() -> dict[str, str]:
 
 
 def cache_state() -> str:
-    """Return where compiled kernels are kept, and how many there are."""
+    """Return where compiled kernels are stored, and how many there are."""
     from goalward import jit
 
     folder = jit.cache_directory()

@@ -104,28 +104,22 @@ def plan_on_toys() -> None:
         evaluate(toy(), policy)
         simulate(toy(), policy, 1)
     hardness(toy())
-    compile_rare_planner_kernels(model)
+    compile_rare_planner_kernels()
 
 
-def compile_rare_planner_kernels(model: SSP) -> None:
+def compile_rare_planner_kernels() -> None:
     """Call the planner's kernels that only hard or large models reach."""
-    from goalward.planning.certificate import Certifier
-    from goalward.planning.large_plans import LargePlanner
+    from goalward.planning.bellman import hurry
+    from goalward.planning.certificate import by_covering, by_elimination
     from goalward.planning.policy_chain import PolicyChain
-    from goalward.planning.reduced_problem import hurry
     from goalward.planning.reduction import DEAD, Reduction
-    from goalward.planning.sweeps import solve_parts
 
-    planner = LargePlanner()
-    for _ in range(3):
-        planner.solve(model, 0.01)
     reduction = Reduction.of(toy(), 0)
     extended = reduction.extended()
     extended[:DEAD] = 1.0
     policy = np.zeros(reduction.states, dtype=np.int64)
-    solve_parts(reduction._replace(parts=np.array([0, reduction.states])), extended, policy, 0.5)
     hurry(reduction.problem, policy)
     chain = PolicyChain(reduction, exact=True)
     chain.choose(policy)
-    chain.krylov_step(np.ones(reduction.states))
-    Certifier(reduction, chain).by_elimination(extended, policy)
+    by_covering(chain, extended, policy, 0.5)
+    by_elimination(chain, extended, policy, 0.5)

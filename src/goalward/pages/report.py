@@ -228,7 +228,7 @@ def facts(results: Results) -> Iterator[dict[str, Any]]:
             "agent": cell.cell.agent.label,
             "algorithm": str(identity.get("name", "")),
             "settings": identity.get("settings", {}),
-            "told": {name: str(settings[name])[:80] for name in stored.get("given", []) if name in settings},
+            "known": {name: str(settings[name])[:80] for name in stored.get("given", []) if name in settings},
             "notes": stored.get("notes", {}),
             "causes": [(name, count, 100.0 * count / sum(causes.values())) for name, count in causes.items() if count],
             "versions": stored.get("versions", {}),
