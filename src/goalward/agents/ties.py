@@ -16,9 +16,8 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
 from goalward.jit import kernel
 
-__all__ = ["RULES", "TIE", "best_actions", "break_ties", "checked_order", "pick", "shares"]
+__all__ = ["TIE", "best_actions", "break_ties", "checked_order", "pick", "shares"]
 
-RULES = ("random", "first")
 TIE = 1e-9
 """Actions whose values differ by no more than this, relative to the smallest, are tied: rounding decides nothing."""
 

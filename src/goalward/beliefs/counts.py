@@ -14,7 +14,7 @@ import numpy as np
 from goalward.acting.contract import Steps, Task
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.base import restored_array
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 
 __all__ = ["Counts", "RowCounts", "enter", "estimate", "tally"]
 
@@ -165,11 +165,3 @@ def estimate(more: float, size: Int64s, counts: Int64s, visits: Int64s, mass: Fl
         rest[row] = (total - visits[row]) / total
         for entry in range(size[row]):
             mass[row, entry] = counts[row, entry] / total
-
-
-@exercise
-def exercise_counts() -> None:
-    """Count one step."""
-    costs = np.ones((1, 1))
-    zero = np.zeros(1, dtype=np.int64)
-    Counts(Task(costs, 0, 1)).add(Steps.in_table(zero, zero, np.ones(1), zero + 1, 1))

@@ -18,16 +18,14 @@ The rule for H
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from goalward.acting.contract import Task
 from goalward.agents.base import OnlineAgent
 from goalward.agents.ties import checked_order
 from goalward.arrays import Floats, Int64s
-from goalward.jit import exercise, kernel
-from goalward.settings import checked_number
+from goalward.jit import kernel
+from goalward.settings import Positive
 
 __all__ = ["ModelFree", "QTable", "horizon", "note_step"]
 
@@ -53,16 +51,11 @@ class QTable(OnlineAgent):
         return np.asarray(self.Q.min(axis=1))
 
 
-@dataclass(eq=False, kw_only=True)
-class ModelFree(QTable):
+class ModelFree(QTable, kw_only=True):
     """An agent with the learning rate above; its clock measures the lengths of the episodes."""
 
-    horizon: float | None = None
+    horizon: Positive | None = None
     """H of the learning rate; None for the rule that follows the lengths of the episodes."""
-
-    def __post_init__(self) -> None:
-        if self.horizon is not None:
-            checked_number("horizon", self.horizon, open=True, note=" or None")
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Start from scratch on a task."""
@@ -95,11 +88,3 @@ def note_step(clock: Floats, goal: bool) -> None:
         clock[EPISODES] += 1.0
         clock[MEAN] += max(1.0 / clock[EPISODES], SLOWEST) * (clock[LENGTH] - clock[MEAN])
         clock[LENGTH] = 0.0
-
-
-@exercise
-def exercise_model_free() -> None:
-    """Advance a clock."""
-    clock = np.zeros(3)
-    note_step(clock, True)
-    horizon(clock, 0.0)

@@ -22,7 +22,6 @@ How it maps
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,25 +31,19 @@ from goalward.acting.rollout import STATE, Dynamics, Walk, has_room, take_step
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.model_free.horizon import ModelFree, horizon, note_step
-from goalward.agents.smallest_tasks import act_and_learn
 from goalward.arrays import Floats, Int64s
-from goalward.jit import exercise, kernel
-from goalward.settings import checked_number
+from goalward.jit import kernel
+from goalward.settings import Positive
 
 __all__ = ["PSQL"]
 
 
 @register("psql")
-@dataclass(eq=False, kw_only=True)
-class PSQL(ModelFree):
+class PSQL(ModelFree, kw_only=True):
     """Q-learning that acts on samples of Gaussian posteriors; memory S A, no planning, no theorem."""
 
-    scale: float = 1.0
+    scale: Positive = 1.0
     """The width of the posterior before the first visit, in units of the largest cost."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked_number("scale", self.scale, open=True)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
@@ -132,9 +125,3 @@ def roll_out(
         action = choose(rng, state, Q, visits, samples, width)
         successor = take_step(model, walk, action)
         update(rng, state, action, successor, costs, Q, visits, clock, samples, width, fixed)
-
-
-@exercise
-def exercise_psql() -> None:
-    """Act once and learn once."""
-    act_and_learn(PSQL())

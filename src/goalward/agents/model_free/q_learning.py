@@ -19,7 +19,6 @@ How it maps
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,29 +27,23 @@ from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, tak
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.model_free.horizon import QTable
-from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int64s
-from goalward.jit import exercise, kernel
-from goalward.settings import checked_number
+from goalward.jit import kernel
+from goalward.settings import Share
 
 __all__ = ["QLearning"]
 
 
 @register("q-learning")
-@dataclass(eq=False, kw_only=True)
-class QLearning(QTable):
+class QLearning(QTable, kw_only=True):
     """Q-learning with epsilon-greedy actions, from optimistic values of zero."""
 
-    epsilon: float = 0.1
+    epsilon: Share = 0.1
     """The probability of a uniformly random action."""
 
-    rate: float = 0.7
+    rate: Share = 0.7
     """How fast the learning rate falls with the visits of a pair: n^(-rate)."""
-
-    def __post_init__(self) -> None:
-        checked_number("epsilon", self.epsilon, 0.0, 1.0)
-        checked_number("rate", self.rate, 0.0, 1.0)
 
     def act(self, state: int, draw: Callable[[], float]) -> int:
         """Line 3."""
@@ -112,9 +105,3 @@ def roll_out(
         action = choose(state, choices[cursor[CHOSEN]], Q, order, epsilon)
         cursor[CHOSEN] += 1
         update(state, action, take_step(model, walk, action), costs, Q, visits, rate)
-
-
-@exercise
-def exercise_q_learning() -> None:
-    """Act once and learn once."""
-    act_and_learn(QLearning())

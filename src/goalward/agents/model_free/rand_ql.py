@@ -29,36 +29,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from goalward.acting.contract import Step, Task
 from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.model_free.horizon import ModelFree, horizon, note_step
-from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int64s
-from goalward.jit import exercise, kernel
-from goalward.settings import checked_integer
+from goalward.jit import kernel
 
 __all__ = ["RandQL"]
 
 
 @register("rand-ql")
-@dataclass(eq=False, kw_only=True)
-class RandQL(ModelFree):
+class RandQL(ModelFree, kw_only=True):
     """Q-learning whose learning rates are random; memory S A J, no planning, no theorem."""
 
-    members: int = 2
+    members: Annotated[int, Ge(1), Le(100)] = 2
     """J, how many estimates of each pair there are; the smallest one counts."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked_integer("members", self.members, 1, 100)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
@@ -121,9 +114,3 @@ def roll_out(
         cursor[CHOSEN] += 1
         successor = take_step(model, walk, action)
         update(rng, state, action, successor, costs, estimates, Q, V, visits, clock, fixed)
-
-
-@exercise
-def exercise_rand_ql() -> None:
-    """Act once and learn once."""
-    act_and_learn(RandQL())

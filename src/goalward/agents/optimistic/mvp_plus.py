@@ -26,18 +26,15 @@ How it maps
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from goalward.agents.base import Plan, Steps, Task, register
 from goalward.agents.optimistic.backup import Bonus, Estimates, back_up_horizon
 from goalward.agents.optimistic.common import HorizonOptimist, at_least_one, next_power
-from goalward.agents.smallest_tasks import observe_and_plan
 from goalward.agents.ties import break_ties
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.counts import Counts
-from goalward.jit import exercise
 
 __all__ = ["MVPPlus", "horizon", "iota"]
 
@@ -46,7 +43,6 @@ C1, C2, C3 = 7.0, 49.0, 20.0
 
 
 @register("mvp-plus")
-@dataclass(eq=False, kw_only=True)
 class MVPPlus(HorizonOptimist):
     """Optimism by bonuses over a finite horizon, refreshed at powers of two; it must be told B* and T*."""
 
@@ -117,9 +113,3 @@ def horizon(T_star: float, episodes: int) -> int:
 def iota(visits: Int64s, delta: float) -> Floats:
     """Return 20 ln(2 S A n⁺ / delta) for each row; checked."""
     return np.asarray(C3 * np.log(2.0 * visits.size * at_least_one(visits) / delta))
-
-
-@exercise
-def exercise_mvp_plus() -> None:
-    """Plan once."""
-    observe_and_plan(MVPPlus(B_star=1.0, T_star=1.0))

@@ -27,7 +27,6 @@ How it maps
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,12 +37,11 @@ from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.model_free.lcb_advantage import stage_horizon
 from goalward.agents.optimistic.backup import moments
-from goalward.agents.optimistic.common import ROW_FULL, OnlineOptimist, check_fact
-from goalward.agents.smallest_tasks import act_and_learn
+from goalward.agents.optimistic.common import ROW_FULL, Fact, OnlineOptimist
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import enter
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 
 __all__ = ["C1", "C2", "SVISSP", "iota"]
 
@@ -52,18 +50,13 @@ C1, C2, C3 = 7.0, 49.0, 20.0
 
 
 @register("svi-ssp")
-@dataclass(eq=False, kw_only=True)
-class SVISSP(OnlineOptimist):
+class SVISSP(OnlineOptimist, kw_only=True):
     """Optimism by bonuses with sparse updates; it is told B*, for the length of the stages alone."""
 
-    B_star: float
+    B_star: Fact
     """B*, or a bound on it."""
 
     needs: ClassVar[tuple[str, ...]] = ("B_star",)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_fact(self.name, "B_star", self.B_star)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
@@ -163,9 +156,3 @@ def roll_out(
                 scale,
             )  # fmt: skip
     return True
-
-
-@exercise
-def exercise_svi_ssp() -> None:
-    """Act once and learn once."""
-    act_and_learn(SVISSP(B_star=2.0))

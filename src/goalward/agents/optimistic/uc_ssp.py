@@ -41,10 +41,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from annotated_types import Ge
 
 from goalward.acting.contract import Plan, Task
 from goalward.acting.rollout import STATE, Dynamics, Walk, end_epoch, has_room, take_step
@@ -59,12 +59,10 @@ from goalward.agents.optimistic.common import (
     Attempts,
     count_step,
 )
-from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import RowCounts
-from goalward.jit import exercise, kernel
-from goalward.settings import checked_integer
+from goalward.jit import kernel
 
 __all__ = ["UCSSP", "Balls", "extended_value_iteration", "minimise", "pivot_horizon", "radius", "write_balls"]
 
@@ -114,16 +112,11 @@ class Memory(NamedTuple):
 
 
 @register("uc-ssp")
-@dataclass(eq=False, kw_only=True)
-class UCSSP(Attempts):
+class UCSSP(Attempts, kw_only=True):
     """Optimism in L1 balls; it knows the costs and needs neither B*, T* nor K."""
 
-    max_horizon: int = 10_000_000
+    max_horizon: Annotated[int, Ge(2)] = 10_000_000
     """Where the search for the pivot horizon of line 15 ends; how often it did is in the notes of the run."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked_integer("max_horizon", self.max_horizon, 2)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
@@ -360,9 +353,3 @@ def pivot_horizon(
         for state in range(policy.size):
             weight[state] = following[state]
     return horizon
-
-
-@exercise
-def exercise_uc_ssp() -> None:
-    """Act and learn once."""
-    act_and_learn(UCSSP())

@@ -34,7 +34,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -52,11 +51,10 @@ from goalward.agents.optimistic.common import (
     HorizonOptimist,
     count_step,
 )
-from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.counts import RowCounts, estimate
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 
 __all__ = ["ULCVI", "horizon", "log_term"]
 
@@ -85,7 +83,6 @@ class Memory(NamedTuple):
 
 
 @register("ulcvi")
-@dataclass(eq=False, kw_only=True)
 class ULCVI(Attempts, HorizonOptimist):
     """Optimism by bonuses over a finite horizon; it needs B* and T*."""
 
@@ -205,9 +202,3 @@ def roll_out(model: Dynamics, walk: Walk, memory: Memory) -> bool:
         if ended > 0:
             end_epoch(walk, ended)
     return True
-
-
-@exercise
-def exercise_ulcvi() -> None:
-    """Act and learn once."""
-    act_and_learn(ULCVI(B_star=2.0, T_star=2.0))

@@ -22,7 +22,6 @@ How it maps
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,11 +32,10 @@ from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.optimistic.backup import moments
 from goalward.agents.optimistic.common import OnlineOptimist
-from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import enter
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 
 __all__ = ["C1", "C2", "VISSP", "iota"]
 
@@ -46,7 +44,6 @@ C1, C2 = 6.0, 72.0
 
 
 @register("vi-ssp")
-@dataclass(eq=False, kw_only=True)
 class VISSP(OnlineOptimist):
     """Optimism by bonuses, updated at every step; it needs no parameter but delta."""
 
@@ -124,9 +121,3 @@ def roll_out(
         successor = take_step(model, walk, action)
         update(state, action, successor, costs, size, successors, counts, visits, Q, V, B, logarithm, scale)
     return True
-
-
-@exercise
-def exercise_vi_ssp() -> None:
-    """Act once and learn once."""
-    act_and_learn(VISSP())
