@@ -48,7 +48,7 @@ def nothing(*arguments: Any, **options: Any) -> None:
     """Stand for a mechanism that is switched off."""
 
 
-def unproved(certifier: Any, extended: Any, *arguments: Any) -> Any:
+def unproved(chain: Any, extended: Any, *arguments: Any) -> Any:
     return trivial_bounds(extended)
 
 
@@ -56,19 +56,18 @@ PLANNING = "goalward.planning."
 # mechanism: what is replaced, and by what
 MECHANISMS: dict[str, dict[str, Any]] = {
     ALL: {},
-    "order by likely steps": {"reduction.likely_distances": nothing},
-    "order among ties": {"reduction.sort_ties": nothing},
-    "component sweeps": {"reduction.component_order": lambda *arguments: (None, 0)},
+    "topological order": {"state_order.NEARLY_ACYCLIC": -1.0},
+    "order by likely steps": {"state_order.likely_distances": nothing},
+    "order among ties": {"state_order.sort_ties": nothing},
     "correction on groups": {"sweeps.MOST_HARM": 0},
-    "groups by value": {"policy_chain.PolicyChain.shallow": False},
-    "Krylov step": {"policy_chain.PolicyChain.krylov_step": nothing},
+    "groups by value": {"policy_chain.PolicyChain.group_by_value": nothing},
     "sparse LU": {"sweeps.DirectSteps.pays": lambda *arguments: False},
-    "policy sweeps": {"sweeps.POLICY_SWEEPS": 1},
-    "covering proof": {"certificate.Certifier.by_covering": unproved},
-    "propagation proof": {"certificate.Certifier.by_propagation": unproved},
-    "elimination proof": {"certificate.Certifier.by_elimination": unproved},
-    "rescue by policy iteration": {"solve.rescue": lambda *arguments: arguments[-1]},
     "hurry": {"sweeps.hurry": nothing},
+    "policy sweeps": {"sweeps.POLICY_SWEEPS": 1},
+    "covering proof": {"certificate.by_covering": unproved},
+    "propagation proof": {"certificate.by_propagation": unproved},
+    "elimination proof": {"certificate.by_elimination": unproved},
+    "rescue by policy iteration": {"solve.rescue": lambda *arguments: arguments[-1]},
 }
 
 
@@ -173,7 +172,7 @@ def main() -> None:
         + [cell(results[mechanism][case], results[ALL][case]) for mechanism in switched_off]
         for case in cases
     ]
-    head, _, rest = (__doc__ or "").partition("\n\n")
+    rest = (__doc__ or "").partition("\n\n")[2]
     text = (
         f"# The planner without one of its mechanisms\n\nWritten by `make bench-ablation`. {machine()}\n\n"
         f"{rest.partition('The tables go')[0].strip()}\n\n{table(['case', 'CPU', *switched_off], rows)}\n"

@@ -16,9 +16,8 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
 from goalward.jit import kernel
 
-__all__ = ["RULES", "TIE", "break_ties", "checked_order", "least", "pick", "pick_all", "shares"]
+__all__ = ["TIE", "break_ties", "checked_order", "least", "pick", "pick_all", "shares"]
 
-RULES = ("random", "first")
 TIE = 1e-9
 """Actions whose values differ by no more than this, relative to the smallest, are tied: rounding decides nothing."""
 

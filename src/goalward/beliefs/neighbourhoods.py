@@ -94,19 +94,6 @@ class Neighbourhoods(Prior):
             )
         return NeighbourhoodsBelief(task)
 
-    def settings(self) -> dict[str, Any]:
-        """Return what distinguishes this prior from others, as plain data."""
-        return {"kind": self.kind}
-
-    def to_state(self) -> dict[str, Any]:
-        """Return all of the prior as names with plain data and arrays."""
-        return {"kind": self.kind}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Neighbourhoods:
-        """Build the prior that `to_state` described."""
-        return cls()
-
     def __repr__(self) -> str:
         return "Neighbourhoods()"
 

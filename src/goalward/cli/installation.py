@@ -11,7 +11,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +22,8 @@ from goalward.errors import UnknownNameError
 from goalward.table import Cell, Columns, Table
 
 if TYPE_CHECKING:
-    from goalward.registry import Registry, Setting
+    from goalward.registry import Registry
+    from goalward.settings import Setting
     from goalward.studies.store import Store
     from goalward.studies.study import Study
 
@@ -102,24 +102,29 @@ def details(kind: str, name: str) -> Table:
 def settings_table(registry: Registry[Any], name: str) -> Table:
     """Return the settings of an entry of a registry and their defaults, as a command line takes them."""
     from goalward.registry import summary
+    from goalward.settings import settings_of
 
     entry = registry.find(name)
-    schema = entry.schema()
-    rows = [{"setting": setting, "default": default_text(about)} for setting, about in schema.settings.items()]
-    notes = [f"in Python only: {schema.python_only}"] if schema.python_only else []
+    thing = getattr(entry, "build", entry)  # a world is built by a function
+    needs = getattr(thing, "needs", ())
+    rows = [
+        {"setting": setting, "default": default_text(about, setting in needs)}
+        for setting, about in settings_of(thing).items()
+    ]
+    python_only = getattr(thing, "python_only", "")
+    notes = [f"in Python only: {python_only}"] if python_only else []
     return Table(rows, ["setting", "default"], "settings", f"{name}: {summary(entry)}", notes)
 
 
-def default_text(setting: Setting) -> str:
+def default_text(setting: Setting, from_world: bool) -> str:
     """Write the default of a setting as a command line takes it; only the first line of a longer text."""
-    from goalward.registry import MISSING
-    from goalward.settings import plain
+    from goalward.settings import MISSING, plain
 
     if setting.default is MISSING:
-        return "computed from the true world" if setting.from_world else "required"
+        return "computed from the true world" if from_world else "required"
     if setting.registry is not None:
         # An inline table of TOML, which has no word for None.
-        values = setting.plain(plain(setting.default))
+        values = plain(setting.default)
         return f"{{{', '.join(f'{name} = {value!r}' for name, value in values.items() if value is not None)}}}"
     first, _, rest = str(setting.default).partition("\n")
     return f"{first} ..." if rest else first
@@ -145,6 +150,8 @@ def doctor(
 
 def installed() -> dict[str, str]:
     """Return what is installed where."""
+    from importlib.metadata import PackageNotFoundError, version
+
     from goalward.studies.executors import cores
     from goalward.studies.run_file import host
 
@@ -169,10 +176,9 @@ def cache_state() -> str:
     folder = jit.cache_directory()
     if folder is None:
         return "none: no folder can be written, so every process compiles its own; set GOALWARD_CACHE_DIR"
-    kernels = len(jit.kernels())
-    stored = len(list(folder.rglob("*.nbi")))
-    state = "warm" if stored >= kernels else f"cold: {stored} of {kernels} kernels; the first run compiles the others"
-    return f"{folder} ({state})"
+    files = list(folder.rglob("*.nbc"))
+    compiled, megabytes = len(files), sum(path.stat().st_size for path in files) / 1e6
+    return f"{folder} (writable): {compiled} of {len(jit.kernels())} kernels are compiled, {megabytes:.1f} MB"
 
 
 def run_checks() -> list[dict[str, Any]]:

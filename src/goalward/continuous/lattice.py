@@ -31,7 +31,7 @@ from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.continuous.box_task import BoxTask
 from goalward.errors import SettingError, StateError
 from goalward.jit import kernel
-from goalward.planning.reduced_problem import LEAST_NORMAL
+from goalward.planning.reduction import LEAST_NORMAL
 from goalward.ssp.model import SSP
 
 __all__ = ["Lattice"]

@@ -22,7 +22,6 @@ How it maps
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +32,7 @@ from goalward.agents.base import register
 from goalward.agents.model_free.horizon import ModelFree, horizon, note_step
 from goalward.arrays import Floats, Int64s
 from goalward.jit import kernel
-from goalward.settings import checked_number
+from goalward.settings import Positive
 
 __all__ = ["PSQL"]
 
@@ -54,16 +53,11 @@ class Memory(NamedTuple):
 
 
 @register("psql")
-@dataclass(eq=False, kw_only=True)
-class PSQL(ModelFree):
+class PSQL(ModelFree, kw_only=True):
     """Q-learning that acts on samples of Gaussian posteriors; memory S A, no planning, no theorem."""
 
-    scale: float = 1.0
+    scale: Positive = 1.0
     """The width of the posterior before the first visit, in units of the largest cost."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked_number("scale", self.scale, open=True)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""

@@ -19,7 +19,6 @@ How it maps
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +30,7 @@ from goalward.agents.base import OnlineAgent, register
 from goalward.agents.ties import checked_order, pick
 from goalward.arrays import Floats, Int64s
 from goalward.jit import kernel
-from goalward.settings import checked_number
+from goalward.settings import Share
 
 __all__ = ["QLearning"]
 
@@ -48,19 +47,14 @@ class Memory(NamedTuple):
 
 
 @register("q-learning")
-@dataclass(eq=False, kw_only=True)
-class QLearning(OnlineAgent):
+class QLearning(OnlineAgent, kw_only=True):
     """Q-learning with epsilon-greedy actions, from optimistic values of zero."""
 
-    epsilon: float = 0.1
+    epsilon: Share = 0.1
     """The probability of a uniformly random action."""
 
-    rate: float = 0.7
+    rate: Share = 0.7
     """How fast the learning rate falls with the visits of a pair: n^(-rate)."""
-
-    def __post_init__(self) -> None:
-        checked_number("epsilon", self.epsilon, 0.0, 1.0)
-        checked_number("rate", self.rate, 0.0, 1.0)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""

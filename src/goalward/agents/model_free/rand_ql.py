@@ -32,10 +32,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from goalward.acting.contract import Step, Task
 from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
@@ -44,7 +44,6 @@ from goalward.agents.model_free.horizon import ModelFree, horizon, note_step
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int64s
 from goalward.jit import kernel
-from goalward.settings import checked_integer
 
 __all__ = ["RandQL", "gamma_variate"]
 
@@ -68,18 +67,13 @@ class Memory(NamedTuple):
 
 
 @register("rand-ql")
-@dataclass(eq=False, kw_only=True)
-class RandQL(ModelFree):
+class RandQL(ModelFree, kw_only=True):
     """Q-learning whose learning rates are random; memory S A J, no planning, no theorem."""
 
     kinds: ClassVar[int] = 3
 
-    members: int = 2
+    members: Annotated[int, Ge(1), Le(100)] = 2
     """J, how many estimates of each pair there are; the smallest one counts."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked_integer("members", self.members, 1, 100)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""

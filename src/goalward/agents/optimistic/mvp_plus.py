@@ -26,7 +26,6 @@ How it maps
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -44,7 +43,6 @@ C1, C2, C3 = 7.0, 49.0, 20.0
 
 
 @register("mvp-plus")
-@dataclass(eq=False, kw_only=True)
 class MVPPlus(HorizonOptimist):
     """Optimism by bonuses over a finite horizon, refreshed at powers of two; it must be told B* and T*."""
 

@@ -35,7 +35,6 @@ How it maps
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -106,7 +105,6 @@ class Memory(NamedTuple):
 
 
 @register("ulcvi")
-@dataclass(eq=False, kw_only=True)
 class ULCVI(OnlineAgent, HorizonOptimist):
     """Optimism by bonuses over a finite horizon; it needs B* and T*."""
 

@@ -22,7 +22,6 @@ How it maps
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -60,7 +59,6 @@ class Memory(NamedTuple):
 
 
 @register("vi-ssp")
-@dataclass(eq=False, kw_only=True)
 class VISSP(OnlineOptimist):
     """Optimism by bonuses, updated at every step; it needs no parameter but delta."""
 

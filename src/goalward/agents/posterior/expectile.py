@@ -31,20 +31,18 @@ the regret.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from goalward.agents.base import CAVEAT, Agent, Plan, Steps, Task, register
 from goalward.agents.posterior.psrl import count
 from goalward.arrays import Floats, Int32s, Int64s
-from goalward.beliefs.base import Prior, checked_sharpness
+from goalward.beliefs.base import Prior, Sharpness
 from goalward.beliefs.neighbourhoods import Neighbourhoods
-from goalward.errors import SettingError
 from goalward.jit import kernel
 from goalward.planning.replan import Planned, Replanner
-from goalward.settings import checked_integer
 from goalward.ssp.model import SSP
 
 __all__ = ["Expectile", "Samples", "join_samples", "lower_expectiles"]
@@ -75,24 +73,17 @@ class Samples(NamedTuple):
 
 
 @register("expectile")
-@dataclass(eq=False)
 class Expectile(Agent):
     """Optimism by expectiles of the posterior: try a pair again while a trial pays. No theorem covers it."""
 
-    prior: Prior = field(default_factory=Neighbourhoods)
+    prior: Prior = Neighbourhoods()
     """What is believed about the kernel before anything is seen."""
 
-    samples: int = 8
+    samples: Annotated[int, Ge(1), Le(1_000)] = 8
     """M, how many models are drawn for each plan."""
 
-    sharpness: float = 2.0
+    sharpness: Sharpness = 2.0
     """How many times counts count when probabilities are drawn; 1 draws from the posterior."""
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.prior, Prior):
-            raise SettingError(f"prior is {self.prior!r}; it must be a prior, such as Neighbourhoods()")
-        checked_integer("samples", self.samples, 1, 1_000)
-        checked_sharpness(self.sharpness)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Start from scratch on a task."""
