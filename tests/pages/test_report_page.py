@@ -157,7 +157,7 @@ def test_it_fits_a_phone_and_the_dark(visit, path):
 
 
 def test_labels_from_users_stay_text(visit, tmp_path):
-    labels = ["<script>window.hit=1</script>", '"><img src=x onerror="window.hit=1">', LONG, "x\x1b[31my\r\x00"]
+    labels = ["<script>window.hit=1</script>", '"><img src=x onerror="window.hit=1">', LONG, "x\x1b[31my\r\x00\nz"]
     hostile = study(*(cell_results(labels[1], label, 1.0 + place) for place, label in enumerate(labels)))
     page = visit(gw.report(hostile).save(tmp_path / "p.html"), viewport={"width": 800, "height": 900})
     assert page.evaluate("window.hit") is None

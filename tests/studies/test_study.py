@@ -130,7 +130,7 @@ def test_the_priors_of_a_study(tmp_path):
         ("label = ", "lable = ", 7, "no key is called 'lable' here; did you mean 'label'?"),
         ('"grid-world"', '"gridworld"', 6, "no world is called 'gridworld'; did you mean 'grid-world'?"),
         ("rows = ", "row = ", 11, "no setting of random-mdp-v1 is called 'row'; did you mean 'rows'?"),
-        ('rows = "dirichlet"', 'rows = "flat"', 11, "rows is 'flat'; it must be 'uniform' or 'dirichlet'"),
+        ('rows = "dirichlet"', 'rows = "flat"', 11, "rows is 'flat'; it must be 'dirichlet' or 'uniform'"),
         ("states = [4", "states = [nan", 12, "states is nan; it must be a finite number, a text, true or false"),
         ("[4, 8]", "[]", 12, "states is []; it must have at least 1 item"),
         ("[4, 8]", "4", 12, "states is 4; it must be a valid list"),
@@ -149,7 +149,7 @@ def test_the_priors_of_a_study(tmp_path):
         ("concentration", "concetration", 21, "no setting of the dirichlet prior is called 'concetration'; did"),
         ('{ kind = "dirichlet", concentration = 1 }', "3", 21, "prior is 3; it must be a name"),
         ("settings = { prior", "settings = { scale", 21, "no setting of psrl is called 'scale'"),
-        ("concentration = 1", "concentration = -1", 18, "concentration is -1.0; it must be a positive number"),
+        ("concentration = 1", "concentration = -1", 21, "concentration is -1; it must be a positive number"),
         ('kind = "dirichlet"', 'kind = "beta"', 21, "no prior is called 'beta'; there are: dirichlet, finite, "),
         ('["GridWorld"]', '["Gridworld"]', 25, "no world of this study is called 'Gridworld'; did you mean"),
         ('agent = "optimal"', 'agent = "uniform"', 23, "two agents are called 'uniform' in GridWorld; give one"),
@@ -318,7 +318,7 @@ def test_mistakes_in_a_dict_are_named_with_their_key(change, message):
 
 def test_wrong_values_in_a_dict_are_found_by_check():
     document = DOCUMENT | {"agents": [{"agent": "psrl", "settings": {"max_rejections": -1}}]}
-    with pytest.raises(SettingError, match=r"study small: agents\[0\]: max_rejections is -1"):
+    with pytest.raises(SettingError, match=r"study small: agents\[0\]\.settings: max_rejections is -1"):
         Study.from_dict(document).check()
     with pytest.raises(SettingError, match="a study is a dict such as a TOML file gives; this is 3"):
         Study.from_dict(3)
