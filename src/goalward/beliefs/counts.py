@@ -14,9 +14,9 @@ import numpy as np
 from goalward.acting.contract import Steps, Task
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.base import restored_array
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 
-__all__ = ["Counts", "RowCounts", "enter", "estimate", "mean", "tally", "variance"]
+__all__ = ["Counts", "RowCounts", "enter", "estimate", "tally"]
 
 FIRST_WIDTH = 4
 
@@ -165,32 +165,3 @@ def estimate(more: float, size: Int64s, counts: Int64s, visits: Int64s, mass: Fl
         rest[row] = (total - visits[row]) / total
         for entry in range(size[row]):
             mass[row, entry] = counts[row, entry] / total
-
-
-@kernel
-def mean(row: int, size: Int64s, successors: Int32s, mass: Floats, values: Floats) -> float:
-    """Return the mean of V(s')."""
-    total = 0.0
-    for entry in range(size[row]):
-        total += mass[row, entry] * values[successors[row, entry]]
-    return total
-
-
-@kernel
-def variance(
-    row: int, size: Int64s, successors: Int32s, mass: Floats, rest: float, values: Floats, centre: float
-) -> float:
-    """Return the variance of V(s') about its mean, `centre`; never negative, being a sum of squares."""
-    total = rest * centre * centre
-    for entry in range(size[row]):
-        away = values[successors[row, entry]] - centre
-        total += mass[row, entry] * away * away
-    return total
-
-
-@exercise
-def exercise_counts() -> None:
-    """Count one step."""
-    costs = np.ones((1, 1))
-    zero = np.zeros(1, dtype=np.int64)
-    Counts(Task(costs, 0, 1)).add(Steps.in_table(zero, zero, np.ones(1), zero + 1, 1))

@@ -52,17 +52,14 @@ class ContinuousAgent(Learner[BoxTask, BoxPlan]):
         if task.origin is None:
             raise SettingError(
                 "an agent that learnt in a goal task made of functions or an environment cannot be saved: functions are"
-                " not data. Register the task as a world, or learn in gw.worlds.make(id)"
+                " not data. Register the task as a world, or learn in gw.continuous.make(id)"
             )
         return {"world": task.origin["id"], "settings": dict(task.origin["settings"]), "episodes": task.episodes}
 
     @staticmethod
     def task_from_state(state: dict[str, Any]) -> BoxTask:
         """Return the task of `task_to_state`."""
-        from goalward.worlds.base import make
+        from goalward.continuous import make
 
-        world: Any = make(state["world"], **state["settings"])
-        task = world.task(checked_integer("episodes", state["episodes"], 1, LARGEST_NUMBER))
-        if not isinstance(task, BoxTask):
-            raise ValueError(f"{state['world']} is not a goal task with continuous states")
-        return task
+        episodes = checked_integer("episodes", state["episodes"], 1, LARGEST_NUMBER)
+        return make(state["world"], **state["settings"]).task(episodes)
