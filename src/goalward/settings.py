@@ -64,6 +64,11 @@ class Setting:
         """The registry that names its values, such as that of the priors; None if its values are plain."""
         return getattr(self.annotation, "registry", None) or getattr(self.default, "registry", None)
 
+    @property
+    def allowed(self) -> str:
+        """What is allowed, in words."""
+        return f"a {self.registry.kind}" if self.registry else allowed_text(self.annotation)
+
     @functools.cached_property
     def adapter(self) -> Any:
         """What checks values by the annotation."""
@@ -87,8 +92,8 @@ class Setting:
                 return self.adapter.validate_python(candidate)
             except ValueError:
                 pass
-        allowed = finite_text(value, allowed_text(self.annotation))
-        raise SettingError(f"{name} is {value!r}; it must be {allowed}{''.join(notes(self.annotation))}")
+        allowed = finite_text(value, self.allowed) + "".join(notes(self.annotation))
+        raise SettingError(f"{name} is {value!r}; it must be {allowed}")
 
     def plain(self, name: str, value: Any) -> Any:
         """Return a checked value as it enters keys: as plain data, with all settings of what it names."""
