@@ -63,8 +63,8 @@ def test_first_epoch_may_reach_the_goal_twice() -> None:
     agent.visits += 100
     assert agent.plan(0).stop_after_goals == 2
     one = np.zeros(1, dtype=np.int64)
-    agent.observe(Steps.in_table(one, one, np.ones(1), one + 1, -1))
-    agent.observe(Steps.in_table(one, one, np.ones(1), one + 1, -1))
+    agent.observe(Steps.in_table(one, one, np.ones(1), one + 1, world.goal))
+    agent.observe(Steps.in_table(one, one, np.ones(1), one + 1, world.goal))
     assert agent.plan(0).stop_after_goals == 3
     assert agent.plan(0).stop_after_goals == 1
 
