@@ -85,7 +85,7 @@ class Setting:
     def check(self, name: str, value: Any) -> Any:
         """Return a value as what the annotation says; raises SettingError if it is not allowed."""
         if self.registry is not None:
-            return self.registry.instance(name, value)
+            return self.registry.build(value)
         # Numbers and arrays of NumPy are tried as they are, then as what they are in Python.
         for candidate in (value, value.tolist()) if hasattr(value, "tolist") else (value,):
             try:
