@@ -75,7 +75,7 @@ def test_the_largest_sharpness_and_counts_are_drawn(prior: Prior) -> None:
     belief = after(prior)
     state = belief.to_state()
     belief.restore({name: array * 2**49 if name in ("counts", "visits") else array for name, array in state.items()})
-    sample = belief.sample(np.random.default_rng(0), 10**6)
+    sample = belief.sample(np.random.default_rng(0), 1e6)
     np.testing.assert_allclose(sample.to_dense()[0, 0, 1:], [2 / 3, 1 / 3], rtol=1e-9)
 
 
