@@ -131,8 +131,8 @@ class Priors(Registry[Any]):
         prior = self.find(name)
         if reason := getattr(prior, "python_only", ""):
             raise SettingError(f"the {name} prior can be used in Python only: {reason}")
-        full = prior.complete(settings) if isinstance(prior, type) else complete(self.owner(name), prior, settings)
-        return {"kind": name, **full}
+        is_class = isinstance(prior, type)
+        return {"kind": name} | (prior.complete(settings) if is_class else complete(self.owner(name), prior, settings))
 
     def build(self, given: object, world: SSP | None = None) -> Prior:
         """Return the prior of a setting; the world is needed for priors that depend on it."""
@@ -140,9 +140,10 @@ class Priors(Registry[Any]):
             return given
         name, settings = self.split(self.complete(given))
         prior = self.find(name)
-        if not isinstance(prior, type) and world is None:
+        is_class = isinstance(prior, type)
+        if not is_class and world is None:
             raise SettingError(f"the {name} prior depends on the world; build it from the world, or use from_settings")
-        made: Prior = prior.from_settings(settings, world) if isinstance(prior, type) else prior(world, **settings)
+        made: Prior = prior.from_settings(settings, world) if is_class else prior(world, **settings)
         return made
 
     def split(self, given: object) -> tuple[Any, dict[str, Any]]:
