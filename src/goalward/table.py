@@ -41,7 +41,7 @@ ENDINGS = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json", ".
 FORMATS = tuple(ENDINGS.values())
 HTML_CELL = "padding:2px 12px 2px 0;border:none;text-align:"
 LONGEST_LABEL = 30
-"""Columns of texts up to this length are not folded on a narrow terminal; longer texts and numbers are."""
+"""Columns of cells up to this length are not folded on a narrow terminal; longer texts and intervals are."""
 
 
 class Cell(NamedTuple):
@@ -226,19 +226,20 @@ class Table:
                 yield ""
             if title:
                 yield Text(title, style="bold")
-            widths = [max(map(len, column)) for column in zip(*filter(None, [headings, *lines]), strict=True)]
-            # Long texts are folded; where there are none, a narrow gap may save numbers from being folded.
+            columns = list(zip(*filter(None, [headings, *lines]), strict=True))
+            widths = [max(map(len, column)) for column in columns]
+            # Long texts are folded; where there are none, a narrow gap may save intervals from being folded.
             fits = sum(widths) + 3 * len(widths) <= options.max_width + 1
             gap = 3 if fits or max(widths) > LONGEST_LABEL else 1
             grid = RichTable(
                 box=None, padding=(0, gap, 0, 0), pad_edge=False, show_header=bool(headings), header_style="cyan"
             )
-            for column, (width, right) in enumerate(zip(widths, self.right, strict=False)):
+            for column, width, right in zip(columns, widths, self.right, strict=False):
                 grid.add_column(
-                    Text(headings[column]) if headings else "",
+                    Text(column[0]) if headings else "",
                     justify="right" if right else "left",
-                    style="cyan" if self.vertical and not column else "",
-                    no_wrap=not right and width <= LONGEST_LABEL,
+                    style="cyan" if self.vertical and not grid.columns else "",
+                    no_wrap=width <= LONGEST_LABEL and not any("±" in cell for cell in column),
                     overflow="fold",
                 )
             for line in lines:
