@@ -228,18 +228,25 @@ class Table:
                 yield Text(title, style="bold")
             columns = list(zip(*filter(None, [headings, *lines]), strict=True))
             widths = [max(map(len, column)) for column in columns]
-            # Long texts are folded; where there are none, a narrow gap may save intervals from being folded.
-            fits = sum(widths) + 3 * len(widths) <= options.max_width + 1
-            gap = 3 if fits or max(widths) > LONGEST_LABEL else 1
+            # Long texts and intervals are folded, in columns of at least eight characters. Where there are only
+            # intervals to fold, a narrow gap may save them from it. If that is not enough, everything is folded.
+            folded = [
+                width > LONGEST_LABEL or any("±" in cell for cell in column)
+                for column, width in zip(columns, widths, strict=True)
+            ]
+            room = options.max_width - 2
+            gap = 3 if sum(widths) + 3 * len(widths) <= room + 3 or max(widths) > LONGEST_LABEL else 1
+            least = [min(width, 8) if fold else width for width, fold in zip(widths, folded, strict=True)]
+            fits = sum(least) + gap * (len(least) - 1) <= room
             grid = RichTable(
                 box=None, padding=(0, gap, 0, 0), pad_edge=False, show_header=bool(headings), header_style="cyan"
             )
-            for column, width, right in zip(columns, widths, self.right, strict=False):
+            for column, fold, right in zip(columns, folded, self.right, strict=False):
                 grid.add_column(
                     Text(column[0]) if headings else "",
                     justify="right" if right else "left",
                     style="cyan" if self.vertical and not grid.columns else "",
-                    no_wrap=width <= LONGEST_LABEL and not any("±" in cell for cell in column),
+                    no_wrap=fits and not fold,
                     overflow="fold",
                 )
             for line in lines:
