@@ -67,7 +67,7 @@ def descriptions(kind: str) -> dict[str, str]:
 
         return figure_names()
     if kind == "studies":
-        from goalward.studies.shipped import shipped_studies
+        from goalward.studies.study import shipped_studies
 
         return {spec.name: spec.description for spec in shipped_studies()}
     return {name: summary(entry) for name, entry in registry_of(kind)}
@@ -218,7 +218,7 @@ def check_planner() -> str:
 
 def check_runs() -> str:
     """Run a small study twice here and once in two processes, and compare the files."""
-    from goalward.studies.executors import InProcess, Processes
+    from goalward.studies.executors import Processes, ThisProcess
     from goalward.studies.runner import run_study
     from goalward.studies.store import Store
     from goalward.studies.study import Study
@@ -226,9 +226,9 @@ def check_runs() -> str:
     study = Study.from_dict(STUDY)
     with tempfile.TemporaryDirectory() as folder:
         digests = []
-        for name, pool in (("one", InProcess), ("two", InProcess), ("three", lambda: Processes(2))):
+        for name, workers in (("one", ThisProcess), ("two", ThisProcess), ("three", lambda: Processes(2))):
             store = Store.open(Path(folder) / name, create=True)
-            report = run_study(study, store, pool)
+            report = run_study(study, store, workers)
             if report.failures:
                 return report.failures[0].error
             digests.append(data_digests(study, store))

@@ -142,8 +142,7 @@ def make_learner(agent: str, settings: Sequence[str], world: Any, episodes: int)
     """Build an agent of the registry or of a user's file."""
     from goalward import agents
     from goalward.settings import read_settings
-    from goalward.studies.spec_to_design import blaming
-    from goalward.studies.user_files import is_reference, load_class, read_agent_file
+    from goalward.studies.user_files import blaming, is_reference, load_class, read_agent_file
 
     if not is_reference(agent):
         return agents.find(agent).from_settings(read_settings(settings), world, episodes)
@@ -195,7 +194,7 @@ def run_once(
     from goalward.seeds import run_seed
     from goalward.settings import checked_integer
     from goalward.ssp.model import SSP
-    from goalward.studies.factory import with_give_up
+    from goalward.studies.run_spec import with_give_up
 
     checked_integer("episodes", episodes, 1)
     origin: dict[str, Any] = {"seed": 0, "episodes": 0}

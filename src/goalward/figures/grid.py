@@ -39,8 +39,8 @@ from goalward.results.results import CellResults, Results
 from goalward.ssp.layout import GridLayout
 from goalward.ssp.model import SSP
 from goalward.studies.design import Cell
-from goalward.studies.factory import make_world
 from goalward.studies.rerun import replay_of, rerun
+from goalward.studies.run_spec import make_world
 
 __all__ = ["grid_figure", "learnt_figure", "plan_figure", "run_figure"]
 
