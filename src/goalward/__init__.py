@@ -9,8 +9,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from goalward._gymnasium_registration import register_when_loaded
-
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from goalward.beliefs.finite import FinitePrior as FinitePrior
     from goalward.beliefs.neighbourhoods import Neighbourhoods as Neighbourhoods
     from goalward.beliefs.tied import TiedDirichlet as TiedDirichlet
-    from goalward.continuous.task import GoalTask as GoalTask
+    from goalward.continuous.task import ContinuousTask as ContinuousTask
     from goalward.environments.discretize import Discretize as Discretize
     from goalward.environments.environment import Environment as Environment
     from goalward.environments.tables import from_gymnasium as from_gymnasium
@@ -66,7 +64,7 @@ _homes = {
     "Neighbourhoods": "goalward.beliefs.neighbourhoods",
     "TiedDirichlet": "goalward.beliefs.tied",
     "GoalwardError": "goalward.errors",
-    "GoalTask": "goalward.continuous.task",
+    "ContinuousTask": "goalward.continuous.task",
     "GridLayout": "goalward.ssp.layout",
     "Run": "goalward.learning.run",
     "SSP": "goalward.ssp.model",
@@ -111,6 +109,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-register_when_loaded()

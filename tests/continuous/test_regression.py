@@ -11,14 +11,14 @@ from scipy import integrate, stats
 from goalward.acting.contract import Steps
 from goalward.arrays import Floats
 from goalward.continuous import regression_kernels as kernels
-from goalward.continuous.box_task import BoxTask, box_task
 from goalward.continuous.regression import SCALE, SHAPE, FourierRegression, evidence
+from goalward.continuous.task import TaskSpec, task_spec
 
 PERIODIC = [False, True]
 
 
-def task(periodic: object = PERIODIC) -> BoxTask:
-    return box_task([0.0, -np.pi], [2.0, np.pi], 2, lambda x: x[:, 0] >= 1.9, 1.0, periodic)
+def task(periodic: object = PERIODIC) -> TaskSpec:
+    return task_spec([0.0, -np.pi], [2.0, np.pi], 2, lambda x: x[:, 0] >= 1.9, 1.0, periodic)
 
 
 def smooth(states: Floats, actions: Floats) -> Floats:

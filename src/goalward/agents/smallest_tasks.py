@@ -7,14 +7,13 @@ import numpy as np
 from goalward.acting.contract import Step, Steps, Task
 from goalward.acting.rollout import ModelStage
 from goalward.agents.base import Agent, OnlineAgent
-from goalward.arrays import Int64s
 from goalward.beliefs.counts import Counts
 from goalward.ssp.model import SSP
 
 __all__ = ["act_and_learn", "counts_of_one_pair", "observe_and_plan"]
 
 
-def three_steps() -> Steps[Int64s]:
+def three_steps() -> Steps:
     zeros = np.zeros(3, dtype=np.int64)
     return Steps.in_table(zeros, zeros, np.ones(3), np.array([0, 1, 1]), 1)
 

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.continuous.box_task import BoxTask, box_task
+from goalward.continuous.task import TaskSpec, task_spec
 from goalward.errors import SettingError, StateError
 from goalward.jit import exercise, kernel
 from goalward.planning.reduced_problem import LEAST_NORMAL
@@ -65,7 +65,7 @@ class Lattice:
         The distance between neighbouring nodes on each axis.
     """
 
-    def __init__(self, task: BoxTask, nodes: Sequence[int]):
+    def __init__(self, task: TaskSpec, nodes: Sequence[int]):
         self.task = task
         low, high, self.periodic = task.low, task.high, task.periodic
         self.nodes: Int64s = np.array(nodes, dtype=np.int64)
@@ -231,7 +231,7 @@ def interpolate_values(points: Floats, reached: Bools, lattice: LatticeArrays, v
 @exercise
 def exercise_lattice() -> None:
     """Build the SSP of a small lattice, and interpolate on it."""
-    task = box_task([0.0], [1.0], 1, lambda points: np.asarray(points[:, 0] > 0.9), 1.0, False)
+    task = task_spec([0.0], [1.0], 1, lambda points: np.asarray(points[:, 0] > 0.9), 1.0, False)
     lattice = Lattice(task, [2])
     model = lattice.model(np.full((1, 1, 1, 1), 0.5), np.ones((1, 1)), 10.0)
     lattice.interpolate(np.full((1, 1), 0.5), np.ones(model.states))

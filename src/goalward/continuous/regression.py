@@ -43,7 +43,6 @@ from numpy.typing import NDArray
 
 from goalward.acting.contract import Steps
 from goalward.arrays import Bools, Floats, Int64s
-from goalward.continuous.box_task import BoxTask
 from goalward.continuous.regression_kernels import (
     add_steps,
     cholesky,
@@ -53,6 +52,7 @@ from goalward.continuous.regression_kernels import (
     solve_upper,
     update_inverse,
 )  # fmt: skip
+from goalward.continuous.task import TaskSpec
 
 __all__ = ["Dynamics", "FourierRegression"]
 
@@ -95,7 +95,7 @@ class FourierRegression:
         (I + G_a)^-1 ``[A, d, d]``.
     """
 
-    def __init__(self, task: BoxTask, features: int, rng: np.random.Generator):
+    def __init__(self, task: TaskSpec, features: int, rng: np.random.Generator):
         self.task = task
         self.span: Floats = task.high - task.low
         self.embedded = task.dimensions + int(np.count_nonzero(task.periodic))
@@ -129,7 +129,7 @@ class FourierRegression:
         cosines(np.ascontiguousarray(z), self.frequencies, self.phases, self.length if length is None else length, phi)
         return phi
 
-    def update(self, steps: Steps[Floats]) -> None:
+    def update(self, steps: Steps) -> None:
         """Learn from steps by Bayes' rule, and choose length and ratio again if there are enough new ones."""
         inside = ~self.on_surface(steps.next_states) | self.on_surface(steps.states)
         before = self.steps

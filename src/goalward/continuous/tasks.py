@@ -12,7 +12,7 @@ import numpy as np
 
 from goalward.arrays import Floats
 from goalward.continuous.environment_task import ACROBOT, MOUNTAIN_CAR, PENDULUM, upright
-from goalward.continuous.task import GoalTask
+from goalward.continuous.task import ContinuousTask
 from goalward.jit import exercise, kernel
 from goalward.settings import checked_integer, checked_number
 from goalward.worlds.base import register
@@ -23,7 +23,7 @@ PI = math.pi
 
 
 @register("mountain-car-v0")
-def mountain_car() -> GoalTask:
+def mountain_car() -> ContinuousTask:
     """MountainCar: rock an underpowered car up a hill; continuous, 2 dimensions.
 
     Description
@@ -64,14 +64,14 @@ def mountain_car() -> GoalTask:
     def step(state: Floats, action: int, rng: np.random.Generator) -> tuple[float, float]:
         return car_step(state[0], state[1], action)
 
-    return GoalTask(
+    return ContinuousTask(
         MOUNTAIN_CAR.low, MOUNTAIN_CAR.high, ["left", "none", "right"], step, MOUNTAIN_CAR.goal,
         start=lambda rng: [rng.uniform(-0.6, -0.4), 0.0], coordinates=MOUNTAIN_CAR.coordinates,
     )  # fmt: skip
 
 
 @register("acrobot-v0")
-def acrobot() -> GoalTask:
+def acrobot() -> ContinuousTask:
     """Acrobot: swing a double pendulum up by a motor between its links; continuous, 4 dimensions.
 
     Description
@@ -114,14 +114,14 @@ def acrobot() -> GoalTask:
         acrobot_step(state, action - 1.0, moved)
         return moved
 
-    return GoalTask(
+    return ContinuousTask(
         ACROBOT.low, ACROBOT.high, ["left", "none", "right"], step, ACROBOT.goal,
         start=lambda rng: rng.uniform(-0.1, 0.1, size=4), periodic=ACROBOT.periodic, coordinates=ACROBOT.coordinates,
     )  # fmt: skip
 
 
 @register("pendulum-v0")
-def pendulum(torques: int = 3, angle: float = 0.2, speed: float = 1.0) -> GoalTask:
+def pendulum(torques: int = 3, angle: float = 0.2, speed: float = 1.0) -> ContinuousTask:
     """Pendulum: swing a weak pendulum up to a set around upright; continuous, 2 dimensions.
 
     Description
@@ -166,7 +166,7 @@ def pendulum(torques: int = 3, angle: float = 0.2, speed: float = 1.0) -> GoalTa
     def step(state: Floats, action: int, rng: np.random.Generator) -> tuple[float, float]:
         return pendulum_step(state[0], state[1], choices[action])
 
-    return GoalTask(
+    return ContinuousTask(
         PENDULUM.low, PENDULUM.high, [f"{torque:+.3g}" for torque in choices], step, goal,
         start=lambda rng: [PI + rng.uniform(-0.1, 0.1), rng.uniform(-0.1, 0.1)], periodic=PENDULUM.periodic,
         coordinates=PENDULUM.coordinates,
@@ -174,7 +174,7 @@ def pendulum(torques: int = 3, angle: float = 0.2, speed: float = 1.0) -> GoalTa
 
 
 @register("navigation-v0")
-def navigation(wind: float = 0.25, gusts: float = 0.05) -> GoalTask:
+def navigation(wind: float = 0.25, gusts: float = 0.05) -> ContinuousTask:
     """Navigation: cross a windy field around a wall; continuous, 2 dimensions.
 
     Description
@@ -219,7 +219,7 @@ def navigation(wind: float = 0.25, gusts: float = 0.05) -> GoalTask:
         gust = rng.standard_normal(2)
         return field_step(state[0], state[1], action, strength, deviation * gust[0], deviation * gust[1])
 
-    return GoalTask(
+    return ContinuousTask(
         [0.0, 0.0], [10.0, 10.0], ["right", "left", "up", "down"], step,
         goal=lambda points: np.asarray((points[:, 0] - 9.0) ** 2 + (points[:, 1] - 1.0) ** 2 <= 1.0), start=[1.0, 1.0],
         coordinates=["x", "y"],

@@ -25,7 +25,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from goalward.arrays import Floats, Int32s, Int64s
-from goalward.continuous.task import GoalTask
+from goalward.continuous.task import ContinuousTask
 from goalward.errors import SettingError, UnknownNameError
 from goalward.figures import figure
 from goalward.figures.regret import curve_figure
@@ -391,7 +391,7 @@ def chosen_cell(results: Results, agent: str | None, world: str | None, run: int
 
 def is_grid(results: Results, cell: Cell, run: int) -> bool:
     """Return whether the world of a run is a grid."""
-    world: SSP | GoalTask = make_world(results.design.spec(cell, run).world, results.attachments)
+    world: SSP | ContinuousTask = make_world(results.design.spec(cell, run).world, results.attachments)
     return isinstance(world, SSP) and world.layout is not None
 
 

@@ -50,7 +50,7 @@ class LiveRecorder(Recorder):
         self.lock = threading.RLock()
         self.started = threading.Event()
 
-    def begin(self, agent: Learner, task: Task, gaps: Floats, optimal_value: float) -> None:
+    def begin(self, agent: Learner, task: Task, gaps: Floats | None, optimal_value: float) -> None:
         """Take the agent and its task."""
         with self.lock:
             super().begin(agent, task, gaps, optimal_value)

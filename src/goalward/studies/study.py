@@ -14,7 +14,7 @@ import numpy as np
 
 from goalward.acting.contract import Task
 from goalward.agents.base import Learner
-from goalward.continuous.task import GoalTask
+from goalward.continuous.task import ContinuousTask
 from goalward.errors import GoalwardError, SettingError
 from goalward.learning.termination import check_end
 from goalward.ssp.model import SSP
@@ -103,7 +103,7 @@ class Study:
                 world = make_world(run.world, self.attachments)
             with located(self.source, self.places[cell.world.label, cell.agent.label]):
                 agent = self.begun(run, world)
-            if not isinstance(world, GoalTask):
+            if not isinstance(world, ContinuousTask):
                 with located(self.source, self.places[cell.world.label,]):
                     check_end(world, agent, limited=run.max_steps is not None)
 
@@ -116,19 +116,19 @@ class Study:
                 world = make_world(run.world, self.attachments)
             try:
                 agent = self.begun(run, world)
-                if not isinstance(world, GoalTask):
+                if not isinstance(world, ContinuousTask):
                     check_end(world, agent, limited=run.max_steps is not None)
             except GoalwardError as error:
                 refused[cell.world.label, cell.agent.label] = str(error)
         return refused
 
-    def begun(self, run: RunSpec, world: SSP | GoalTask) -> Learner:
+    def begun(self, run: RunSpec, world: SSP | ContinuousTask) -> Learner:
         """Return the agent of a run, ready for its first plan."""
         # What an agent prints must not get between the lines of a document on standard output.
         file = self.attachments.files.get(run.agent_source or "")
         with blaming(file), contextlib.redirect_stdout(sys.stderr):
             agent = make_agent(run.agent, world, run.episodes, self.attachments)
-            if isinstance(world, GoalTask):
+            if isinstance(world, ContinuousTask):
                 agent.begin(world.task(run.episodes), np.random.default_rng(0))
             else:
                 agent.begin(Task.of(world, run.episodes), np.random.default_rng(0))

@@ -6,7 +6,7 @@ means the newest one. A world is registered by one line above its function::
     @register("sand-pit-v0")
     def sand_pit(depth: int = 3) -> SSP: ...
 
-A world with continuous states is a `GoalTask` instead of an `SSP`; the function's annotation says which.
+A world with continuous states is a `ContinuousTask` instead of an `SSP`; the function's annotation says which.
 
 The parameters of the function, all with defaults, are the settings of the world. The tests run over the registry, so
 a world is tested by being registered.
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from goalward.arrays import Floats
-from goalward.continuous.task import GoalTask
+from goalward.continuous.task import ContinuousTask
 from goalward.errors import SettingError
 from goalward.files import read_text
 from goalward.progress import phase
@@ -45,7 +45,7 @@ ENVIRONMENT = re.compile(r"(\w+/)?[A-Z]\w*-v\d+")
 class World(Builder):
     """A registered world: its id, and the function that builds it from its settings."""
 
-    build: Callable[..., SSP | GoalTask]
+    build: Callable[..., SSP | ContinuousTask]
 
     def __post_init__(self) -> None:
         parameters = inspect.signature(self.build).parameters
@@ -58,7 +58,7 @@ class World(Builder):
     @property
     def continuous(self) -> bool:
         """Whether it is a goal task with continuous states."""
-        return inspect.signature(self.build).return_annotation in (GoalTask, "GoalTask")
+        return inspect.signature(self.build).return_annotation in (ContinuousTask, "ContinuousTask")
 
     @property
     def id(self) -> str:
@@ -81,7 +81,7 @@ find, known, register = registry.find, registry.known, registry.register
 
 
 def make(id: str, /, **settings: Any) -> Any:
-    """Build a world by its id: an `SSP`, or a `GoalTask` if its states are continuous.
+    """Build a world by its id: an `SSP`, or a `ContinuousTask` if its states are continuous.
 
     >>> from goalward import worlds
     >>> worlds.make("grid-world-v0", success=1.0)
@@ -90,13 +90,13 @@ def make(id: str, /, **settings: Any) -> Any:
     entry = registry.find(id)
     with phase(f"building {id}"):
         world = entry.from_settings(settings)
-    return world.named(entry.id, entry.complete(settings)) if isinstance(world, GoalTask) else world
+    return world.named(entry.id, entry.complete(settings)) if isinstance(world, ContinuousTask) else world
 
 
 def load_model(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
     """Return what `load` does; raises SettingError if it is a goal task with continuous states."""
     world = load(name, settings, **options)
-    if isinstance(world, GoalTask):
+    if isinstance(world, ContinuousTask):
         raise SettingError(
             f"{name} is a goal task with continuous states and has no table to look at or to solve; learn in it:"
             f" goalward learn {name} --agent continuous-psrl"

@@ -76,7 +76,7 @@ class Optimist(Agent):
         self.Q = np.where(task.available, 0.0, np.inf)
         self._policy: Int64s = np.zeros(task.states, dtype=np.int64)
 
-    def observe(self, steps: Steps[Int64s]) -> None:
+    def observe(self, steps: Steps) -> None:
         """Count what happened."""
         self.counts.add(steps)
 
