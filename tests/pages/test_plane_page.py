@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from goalward.continuous.base import ContinuousPlan
+from goalward.continuous.task import ContinuousPlan
 
 import goalward as gw
 from goalward.agents import AggregatedPSRL, ContinuousPSRL
