@@ -10,7 +10,7 @@ DOCS_STAMP := .venv/.docs-installed
 
 .PHONY: attack docs install reproduce test lint types tests test-lowest dist release-check bench \
 	bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages bench-continuous \
-	bench-instance clean
+	bench-ablation bench-instance clean
 
 install: $(STAMP)
 
@@ -107,7 +107,7 @@ bench: bench-planner bench-learning bench-sizes bench-rivals bench-experiments b
 bench-planner: install $(PEERS_STAMP)
 	$(BIN)/python benchmarks/planner.py $(LARGE) $(MODELS)
 
-bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages bench-continuous: install
+bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages bench-continuous bench-ablation: install
 	$(BIN)/python benchmarks/$(@:bench-%=%).py
 
 bench-instance: install

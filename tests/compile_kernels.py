@@ -2,7 +2,7 @@
 
     GOALWARD_CACHE_DIR=FOLDER python tests/compile_kernels.py RECORD
 
-`make tests` does this before the tests, which then find the kernels compiled; tests/test_jit.py checks the record.
+`make tests` does this before the tests, which then find the kernels compiled; tests/testjit.py checks the record.
 """
 
 from __future__ import annotations
@@ -14,23 +14,14 @@ from collections import Counter
 from pathlib import Path
 
 import goalward as gw
-from goalward import jit as _jit
-
-# Rooms with about half of the compiling each.
-PLANNERS = ("goalward.ssp.", "goalward.acting.", "goalward.planning.", "goalward.learning.")
+from goalward import jit
 
 
 def overloads() -> Counter[str]:
     """Return how many specialisations of each kernel the folder holds."""
-    folder = _jit.cache_directory()
+    folder = jit.cache_directory()
     assert folder is not None
     return Counter(path.name.rsplit(".", 2)[0] for path in folder.rglob("*.nbc"))
-
-
-def exercise(planners: bool) -> None:
-    for function in _jit.all_exercises():
-        if function.__module__.startswith(PLANNERS) == planners:
-            function()
 
 
 def work() -> None:
@@ -48,17 +39,18 @@ def work() -> None:
 
 def main(record: Path) -> None:
     assert not overloads(), "the folder holds kernels already"
+    # The other process starts with the last agent. Each loads what the other one has compiled.
     other = subprocess.Popen([sys.executable, "-W", "error", __file__])
-    exercise(planners=True)
+    gw.warm_up()
     if other.wait():
-        sys.exit("the kernels of agents and beliefs could not be compiled")
+        sys.exit("the kernels of agents could not be compiled")
     compiled = overloads()
     work()
-    record.write_text(json.dumps({"exercised": compiled, "worked": overloads()}))
+    record.write_text(json.dumps({"warmed_up": compiled, "worked": overloads()}))
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         main(Path(sys.argv[1]))
     else:
-        exercise(planners=False)
+        gw.warm_up(reversed(gw.agents.known()))

@@ -39,7 +39,8 @@ def run_python(pytestconfig: pytest.Config) -> RunPython:
     ignored = [part for warning in pytestconfig.getoption("pythonwarnings") or [] for part in ("-W", warning)]
 
     def run(code: str, *, path: Path | None = None, **environment: str) -> str:
-        settings = os.environ | {"PYTHONPATH": str(path) if path else "", "PYTHONDONTWRITEBYTECODE": "1"} | environment
+        own_package = {"PYTHONPATH": str(path)} if path else {}
+        settings = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"} | own_package | environment
         command = [sys.executable, "-W", "error", *ignored, "-c", code]
         done = subprocess.run(command, env=settings, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr

@@ -12,8 +12,8 @@ import pytest
 
 import goalward as gw
 from goalward.errors import FileError, UnknownNameError
-from goalward.formatting import FORMATS, Interval, sparkline
-from goalward.table import Cell, Column, Table, render, save, styled
+from goalward.formatting import Interval, sparkline
+from goalward.table import FORMATS, Cell, Column, Table, render, save
 from made_up_results import cell_results, study
 
 HOSTILE = '"><img src=x onerror=alert(1)><script>'
@@ -74,7 +74,7 @@ def test_programs_get_every_value_with_all_digits() -> None:
 def test_facts_are_one_object_and_leave_out_what_is_empty() -> None:
     facts = Table.facts({"states": Cell(4, "4 and the goal"), "cost": None, "seed": 7}, "model", "grid")
     assert facts.text() == "grid\n  states   4 and the goal\n  seed     7"
-    assert facts.document() == {"model": {"states": 4, "cost": None, "seed": 7}}
+    assert json.loads(facts.json())["model"] == {"states": 4, "cost": None, "seed": 7}
     assert render([facts, TABLE], "csv") == TABLE.csv().rstrip("\n")
     assert list(json.loads(render([facts, TABLE], "json"))) == ["model", "rows", "notes"]
 
@@ -105,7 +105,7 @@ def test_a_terminal_shows_markup_as_text() -> None:
     from rich.console import Console
 
     console = Console(width=40, file=io.StringIO(), color_system=None)
-    console.print(*styled(Table([{"agent": "[red]x[/red]", "text": "word " * 30}], title="[b]t[/b]")), sep="\n")
+    console.print(Table([{"agent": "[red]x[/red]", "text": "word " * 30}], title="[b]t[/b]"))
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert max(map(len, lines)) <= 40
     assert "[red]x[/red]" in "\n".join(lines)

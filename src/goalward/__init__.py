@@ -4,15 +4,16 @@ Online learning in the stochastic shortest path (SSP) model. Names are loaded wh
 ``import goalward`` and ``goalward --help`` cost nothing.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from goalward.lazy import lazy
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from goalward import agents as agents
+    from goalward import continuous as continuous
+    from goalward import errors as errors
     from goalward import worlds as worlds
     from goalward.beliefs.dirichlet import Dirichlet as Dirichlet
     from goalward.beliefs.finite import FinitePrior as FinitePrior
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
     from goalward.figures import plot as plot
     from goalward.interchange.logs import LogEstimate as LogEstimate
     from goalward.interchange.logs import learn_from as learn_from
-    from goalward.jit import warm_up as warm_up
     from goalward.learning.learn import learn as learn
     from goalward.learning.run import Run as Run
     from goalward.learning.tuning import Tuning as Tuning
     from goalward.learning.tuning import tune as tune
+    from goalward.learning.warm_up import warm_up as warm_up
     from goalward.pages.report import report as report
     from goalward.pages.watch import watch as watch
     from goalward.planning.evaluate import Evaluation as Evaluation
@@ -51,61 +52,5 @@ if TYPE_CHECKING:
     from goalward.studies.runner import run as run
     from goalward.studies.study import Study as Study
     from goalward.table import Table as Table
-
-_homes = {
-    "Discretize": "goalward.environments.discretize",
-    "Environment": "goalward.environments.environment",
-    "from_gymnasium": "goalward.environments.tables",
-    "to_gymnasium": "goalward.environments.tables",
-    "Dirichlet": "goalward.beliefs.dirichlet",
-    "FinitePrior": "goalward.beliefs.finite",
-    "LogEstimate": "goalward.interchange.logs",
-    "learn_from": "goalward.interchange.logs",
-    "Neighbourhoods": "goalward.beliefs.neighbourhoods",
-    "TiedDirichlet": "goalward.beliefs.tied",
-    "GoalwardError": "goalward.errors",
-    "ContinuousTask": "goalward.continuous.task",
-    "GridLayout": "goalward.ssp.layout",
-    "Run": "goalward.learning.run",
-    "SSP": "goalward.ssp.model",
-    "Structure": "goalward.ssp.graph",
-    "structure": "goalward.ssp.graph",
-    "Evaluation": "goalward.planning.evaluate",
-    "evaluate": "goalward.planning.evaluate",
-    "Hardness": "goalward.planning.hardness",
-    "hardness": "goalward.planning.hardness",
-    "learn": "goalward.learning.learn",
-    "Tuning": "goalward.learning.tuning",
-    "tune": "goalward.learning.tuning",
-    "Simulation": "goalward.planning.simulate",
-    "simulate": "goalward.planning.simulate",
-    "Solution": "goalward.planning.solve",
-    "solve": "goalward.planning.solve",
-    "warm_up": "goalward.jit",
-    "Study": "goalward.studies.study",
-    "run": "goalward.studies.runner",
-    "Results": "goalward.results.results",
-    "open_results": "goalward.results.results",
-    "Table": "goalward.table",
-    "plot": "goalward.figures",
-    "report": "goalward.pages.report",
-    "watch": "goalward.pages.watch",
-}
-_packages = ("agents", "errors", "worlds")
-
-__all__ = ["__version__", *sorted(_homes), *_packages]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _homes:
-        value = getattr(importlib.import_module(_homes[name]), name)
-    elif name in _packages:
-        value = importlib.import_module(f"goalward.{name}")
-    else:
-        raise AttributeError(f"module 'goalward' has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+else:
+    __getattr__, __dir__, __all__ = lazy(__name__, __file__, ["__version__"])

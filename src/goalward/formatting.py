@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
-    "FORMATS", "Interval", "duration", "finite", "html_text", "latex_text", "markdown_text", "mathtext", "number",
+    "Interval", "duration", "finite", "html_text", "latex_text", "markdown_text", "mathtext", "number",
     "short_count", "sparkline", "visible", "with_margin", "with_range",
 ]  # fmt: skip
 
-FORMATS = ("text", "markdown", "csv", "json", "html", "latex")
-"""The formats of tables."""
 MARKDOWN = re.compile(r"([\\`*_|~$]|\](?=[(\[:])|&(?=[#\w]+;))")
 LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$",
@@ -134,20 +132,18 @@ def finite(data: Any) -> Any:
     return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
-def visible(text: str, kept: str = " ") -> str:
-    r"""Return a text with control characters, line breaks and direction marks, except those in `kept`, as escapes.
+def visible(text: str, keep: str = " ") -> str:
+    r"""Return a text with control characters, line breaks and direction marks, except those in `keep`, as escapes.
 
     >>> print(visible("a\x1b[31mb\nc"))
     a\x1b[31mb\nc
     """
     return "".join(
-        character if character in kept or unicodedata.category(character)[0] not in "CZ" else escape(character)
+        character
+        if character in keep or unicodedata.category(character)[0] not in "CZ"
+        else character.encode("unicode_escape", "backslashreplace").decode("ascii")
         for character in text
     )
-
-
-def escape(character: str) -> str:
-    return character.encode("unicode_escape", "backslashreplace").decode("ascii")
 
 
 def markdown_text(text: str) -> str:
@@ -177,13 +173,13 @@ def latex_text(text: str) -> str:
     return "".join(LATEX.get(character, character) for character in visible(text))
 
 
-def mathtext(text: str, kept: str = " ") -> str:
+def mathtext(text: str, keep: str = " ") -> str:
     r"""Return a text that Matplotlib draws unchanged: a dollar sign would begin a formula.
 
     >>> print(mathtext("$x$"))
     \$x\$
     """
-    shown = visible(text, kept).replace("$", r"\$")
+    shown = visible(text, keep).replace("$", r"\$")
     # A legend leaves out labels that begin with an underscore.
     return f" {shown}" if shown.startswith("_") else shown
 

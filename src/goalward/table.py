@@ -2,7 +2,8 @@
 
 A row is a dictionary of values. Programs get every value with all its digits (CSV, JSON, Arrow); people get the columns
 that a table names, rounded and escaped (text, Markdown, HTML, LaTeX). An `Interval` is one cell for people and three
-columns for programs: NAME, NAME_low and NAME_high.
+columns for programs: NAME, NAME_low and NAME_high. Rich lays the text out: on a terminal with colours and folded to its
+width, elsewhere plain and as wide as it is.
 """
 
 from __future__ import annotations
@@ -30,12 +31,16 @@ from goalward.formatting import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
 
-__all__ = ["Cell", "Column", "Columns", "Table", "render", "save", "styled", "written"]
+__all__ = ["FORMATS", "Cell", "Column", "Columns", "Table", "render", "save", "written"]
 
 ENDINGS = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json", ".html": "html", ".tex": "latex"}
+FORMATS = tuple(ENDINGS.values())
 HTML_CELL = "padding:2px 12px 2px 0;border:none;text-align:"
+LONGEST_LABEL = 30
+"""Columns of texts up to this length are not folded on a narrow terminal; longer texts and numbers are."""
+UNLIMITED = 10**6
 
 
 class Cell(NamedTuple):
@@ -76,9 +81,7 @@ class Column:
     def text(self, row: Mapping[str, Any]) -> str:
         """Return the cell of a row as people read it."""
         value = row.get(self.name)
-        if isinstance(value, Cell):
-            return value.text
-        return "" if value is None else self.write(value)
+        return "" if value is None else value.text if isinstance(value, Cell) else self.write(value)
 
 
 Columns = Sequence[Column | str]
@@ -140,19 +143,14 @@ class Table:
 
     def data(self) -> list[dict[str, Any]]:
         """Return the rows as plain values with all digits; an interval becomes three of them."""
-        return [{key: part for name, value in row.items() for key, part in parts(name, value)} for row in self.rows]
+        return [plain_values(row) for row in self.rows]
 
     @property
     def names(self) -> list[str]:
         """The names of the values that programs get."""
-        if not self.rows:
-            return list(self.types or [column.name for column in self.shown_columns])
-        return [key for name, value in self.rows[0].items() for key, _ in parts(name, value)]
-
-    def document(self) -> dict[str, Any]:
-        """Return the rows as plain data for JSON: a list, or one object for facts."""
-        rows = [finite(row) for row in self.data()]
-        return {self.name: rows[0] if self.is_facts else rows}
+        if self.rows:
+            return list(plain_values(self.rows[0]))
+        return list(self.types or [column.name for column in self.shown_columns])
 
     def arrow(self) -> Any:
         """Return the table as a `pyarrow.Table`."""
@@ -167,7 +165,7 @@ class Table:
         text = io.StringIO()
         writer = csv.DictWriter(text, fieldnames=self.names, lineterminator="\n")
         writer.writeheader()
-        writer.writerows({name: field(value) for name, value in row.items()} for row in self.data())
+        writer.writerows({name: csv_field(value) for name, value in row.items()} for row in self.data())
         return text.getvalue()
 
     def json(self) -> str:
@@ -179,32 +177,8 @@ class Table:
     @property
     def shown_columns(self) -> list[Column]:
         """The columns that people see."""
-        wanted: Sequence[Column | str] = (
-            self.columns if self.columns is not None else list(self.rows[0] if self.rows else ())
-        )
-        return [Column(column) if isinstance(column, str) else column for column in wanted]
-
-    def blocks(self) -> list[tuple[str, list[Mapping[str, Any]]]]:
-        """Return the rows of each group with the title above them; without groups, there is one block."""
-        if not self.group:
-            return [(self.title, list(self.rows)[: self.most])]
-        groups: dict[str, list[Mapping[str, Any]]] = {}
-        for row in self.rows:
-            groups.setdefault(Column(self.group).text(row), []).append(row)
-        return [(": ".join(filter(None, (group, self.title))), rows) for group, rows in groups.items()]
-
-    @property
-    def shown_notes(self) -> list[str]:
-        """The notes, and how many rows are left out where people read the table."""
-        rest = 0 if self.most is None else len(self.rows) - self.most
-        return [*self.notes, *([f"and {rest:,} more; --format json lists all"] if rest > 0 else [])]
-
-    def cells(self, rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-        """Return lines of cells as people read them; facts have a name and a text, other tables a line for each row."""
-        if self.vertical:
-            (row,) = rows
-            return [[column.title, text] for column in self.shown_columns if (text := column.text(row))]
-        return [[column.text(row) for column in self.shown_columns] for row in rows]
+        columns = list(self.rows[0] if self.rows else ()) if self.columns is None else self.columns
+        return [Column(column) if isinstance(column, str) else column for column in columns]
 
     @property
     def headings(self) -> list[str]:
@@ -218,70 +192,105 @@ class Table:
             return [False, False]
         return [all(is_number(row.get(column.name)) for row in self.rows) for column in self.shown_columns]
 
+    def cells(self, rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+        """Return lines of cells as people read them; facts have a name and a text, other tables a line for each row."""
+        if self.vertical:
+            return [[column.title, text] for row in rows for column in self.shown_columns if (text := column.text(row))]
+        return [[column.text(row) for column in self.shown_columns] for row in rows]
+
+    def blocks(self, escape: Callable[[str], str]) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+        """Yield the title, the headings and the lines of each group of rows, with every text escaped."""
+        groups: dict[str, list[Mapping[str, Any]]] = {} if self.group else {"": []}
+        for row in self.rows[: self.most]:
+            groups.setdefault(Column(self.group).text(row), []).append(row)
+        for group, rows in groups.items():
+            title = ": ".join(filter(None, (group, self.title)))
+            lines = [list(map(escape, line)) for line in self.cells(rows)]
+            yield escape(title), list(map(escape, self.headings)), lines
+
+    def shown_notes(self, escape: Callable[[str], str]) -> list[str]:
+        """Return the notes, and how many rows are left out where people read the table."""
+        rest = 0 if self.most is None else len(self.rows) - self.most
+        return list(map(escape, [*self.notes, *([f"and {rest:,} more; --format json lists all"] if rest > 0 else [])]))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        from rich.padding import Padding
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        for index, (title, headings, lines) in enumerate(self.blocks(visible)):
+            if index:
+                yield ""
+            if title:
+                yield Text(title, style="bold")
+            widths = [max(map(len, column)) for column in zip(*filter(None, [headings, *lines]), strict=True)]
+            # Long texts are folded; where there are none, a narrow gap may save numbers from being folded.
+            fits = sum(widths) + 3 * len(widths) <= options.max_width + 1
+            gap = 3 if fits or max(widths) > LONGEST_LABEL else 1
+            grid = RichTable(
+                box=None, padding=(0, gap, 0, 0), pad_edge=False, show_header=bool(headings), header_style="cyan"
+            )
+            for column, (width, right) in enumerate(zip(widths, self.right, strict=False)):
+                grid.add_column(
+                    Text(headings[column]) if headings else "",
+                    justify="right" if right else "left",
+                    style="cyan" if self.vertical and not column else "",
+                    no_wrap=not right and width <= LONGEST_LABEL,
+                    overflow="fold",
+                )
+            for line in lines:
+                grid.add_row(*map(Text, line))
+            yield Padding(grid, (0, 0, 0, 2), expand=False)
+        notes = self.shown_notes(visible)
+        yield from [""] * bool(notes)
+        yield from (Text(f"* {note}", style="yellow") for note in notes)
+
     def text(self) -> str:
         """Return the table as plain text in columns; nothing is cut or folded."""
-        blocks = []
-        for title, rows in self.blocks():
-            lines = [[visible(cell) for cell in line] for line in (self.headings, *self.cells(rows)) if line]
-            widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-            body = [
-                "  " + "   ".join(
-                    cell.rjust(width) if right else cell.ljust(width)
-                    for cell, width, right in zip(line, widths, self.right, strict=True)
-                )
-                for line in lines
-            ]  # fmt: skip
-            blocks.append("\n".join([*filter(None, [visible(title)]), *(line.rstrip() for line in body)]))
-        notes = "\n".join(f"* {visible(note)}" for note in self.shown_notes)
-        return "\n\n".join([*blocks, *filter(None, [notes])])
+        from rich.console import Console
+
+        console = Console(file=io.StringIO(), width=UNLIMITED, color_system=None, highlight=False)
+        with console.capture() as captured:
+            console.print(self)
+        return "\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n"))
 
     def markdown(self) -> str:
         """Return the table as Markdown."""
-        blocks = []
-        headings = self.headings or ["", ""]
+        parts = []
         rule = ["---:" if right else "---" for right in self.right]
-        for title, rows in self.blocks():
-            lines = [headings, *self.cells(rows)]
-            first, *rest = [f"| {' | '.join(map(markdown_text, line))} |" for line in lines]
-            table = "\n".join([first, f"| {' | '.join(rule)} |", *rest])
-            blocks.append(f"## {markdown_text(title)}\n\n{table}" if title else table)
-        notes = "\n".join(f"* {markdown_text(note)}" for note in self.shown_notes)
-        return "\n\n".join([*blocks, *filter(None, [notes])])
+        for title, headings, lines in self.blocks(markdown_text):
+            parts += [f"## {title}"] * bool(title)
+            parts.append("\n".join(f"| {' | '.join(line)} |" for line in [headings or ["", ""], rule, *lines]))
+        parts.append("\n".join(f"* {note}" for note in self.shown_notes(markdown_text)))
+        return "\n\n".join(filter(None, parts))
 
     def html(self) -> str:
         """Return the table as HTML without scripts or classes; every text is escaped."""
+        styles = [f"{HTML_CELL}{'right' if right else 'left'}" for right in self.right]
 
         def line(tag: str, cells: Sequence[str]) -> str:
-            sides = ("right" if right else "left" for right in self.right)
-            cells = [
-                f'<{tag} style="{HTML_CELL}{side}">{html_text(cell)}</{tag}>'
-                for cell, side in zip(cells, sides, strict=True)
-            ]
-            return f"<tr>{''.join(cells)}</tr>"
+            pairs = zip(cells, styles, strict=True)
+            return "".join(["<tr>", *(f'<{tag} style="{style}">{cell}</{tag}>' for cell, style in pairs), "</tr>"])
 
-        blocks = []
-        for title, rows in self.blocks():
-            caption = f'<caption style="text-align:left"><b>{html_text(title)}</b></caption>' if title else ""
-            head = f"<thead>{line('th', self.headings)}</thead>" if self.headings else ""
-            body = "".join(line("td", cells) for cells in self.cells(rows))
-            blocks.append(f'<table style="margin:4px 0">{caption}{head}<tbody>{body}</tbody></table>')
-        notes = "".join(f"<li>{html_text(note)}</li>" for note in self.shown_notes)
-        return "".join([*blocks, f"<ul>{notes}</ul>" if notes else ""])
+        parts = []
+        for title, headings, lines in self.blocks(html_text):
+            caption = f'<caption style="text-align:left"><b>{title}</b></caption>' if title else ""
+            head = f"<thead>{line('th', headings)}</thead>" if headings else ""
+            body = "".join(line("td", cells) for cells in lines)
+            parts.append(f'<table style="margin:4px 0">{caption}{head}<tbody>{body}</tbody></table>')
+        notes = "".join(f"<li>{note}</li>" for note in self.shown_notes(html_text))
+        return "".join([*parts, f"<ul>{notes}</ul>" if notes else ""])
 
     def latex(self) -> str:
         """Return the table for LaTeX with the package booktabs."""
-
-        def line(cells: Sequence[str]) -> str:
-            return " & ".join(map(latex_text, cells)) + r" \\"
-
-        blocks = []
+        parts = []
         kinds = "".join("r" if right else "l" for right in self.right)
-        for title, rows in self.blocks():
-            head = [line(self.headings), r"\midrule"] if self.headings else []
-            lines = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", *head, *map(line, self.cells(rows))]
-            table = "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
-            blocks.append(f"{latex_text(title)}\n\n{table}" if title else table)
-        return "\n\n".join([*blocks, *map(latex_text, self.shown_notes)])
+        for title, headings, lines in self.blocks(latex_text):
+            body = [f"{' & '.join(line)} \\\\" for line in [headings, *lines] if line]
+            body[1:1] = [r"\midrule"] * bool(headings)
+            table = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", *body, r"\bottomrule", r"\end{tabular}"]
+            parts += [title, "\n".join(table)]
+        return "\n\n".join(filter(None, [*parts, *self.shown_notes(latex_text)]))
 
     def save(self, path: str | Path) -> None:
         """Write the table to a file, whole or not at all; its ending names the format, as in ``runs.parquet``."""
@@ -305,23 +314,22 @@ class Table:
         return f"Table({len(self)} rows: {', '.join(self.rows[0] if self.rows else ())})"
 
 
-def parts(name: str, value: Any) -> list[tuple[str, Any]]:
-    """Return a value as the columns that programs get."""
-    if isinstance(value, Cell):
-        return parts(name, value.value)
-    if isinstance(value, Interval):
-        return [(name, value.value), (f"{name}_low", value.low), (f"{name}_high", value.high)]
-    return [(name, value)]
+def plain_values(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row as programs get it."""
+    values: dict[str, Any] = {}
+    for name, value in row.items():
+        value = value.value if isinstance(value, Cell) else value
+        if isinstance(value, Interval):
+            values |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+        else:
+            values[name] = value
+    return values
 
 
-def field(value: Any) -> Any:
-    if is_nan(value):
+def csv_field(value: Any) -> Any:
+    if isinstance(value, float) and math.isnan(value):
         return ""
     return json.dumps(finite(value)) if isinstance(value, dict | list | tuple) else value
-
-
-def is_nan(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)
 
 
 def is_number(value: object) -> bool:
@@ -332,13 +340,13 @@ def is_number(value: object) -> bool:
 def render(tables: Sequence[Table], format: str = "text") -> str:
     """Return some tables in one format.
 
-    JSON is one object with the rows of each table under its name, and all notes. CSV has room for one table: the first
-    that is not of facts.
+    JSON is one object with the rows of each table under its name, an object for facts, and all notes. CSV has room for
+    one table: the first that is not of facts.
     """
     if format == "json":
-        document = {key: rows for table in tables for key, rows in table.document().items()}
+        document = {table.name: table.data()[0] if table.is_facts else table.data() for table in tables}
         notes = [note for table in tables for note in table.notes]
-        return json.dumps(document | {"notes": notes}, allow_nan=False)
+        return json.dumps(finite(document) | {"notes": notes}, allow_nan=False)
     if format == "csv":
         return next((table for table in tables if not table.is_facts), tables[0]).csv().rstrip("\n")
     return "\n\n".join(getattr(table, format)() for table in tables)
@@ -361,24 +369,3 @@ def save(tables: Sequence[Table], path: str | Path) -> None:
             f"{path}: tables are written to {', '.join([*ENDINGS, '.parquet'])}; the ending is {path.suffix!r}"
         )
     write_bytes(path, f"{render(tables, ENDINGS[path.suffix])}\n".encode())
-
-
-def styled(table: Table) -> Iterator[RenderableType]:
-    """Return the parts of a table for a terminal: Rich folds cells that do not fit and adds colour."""
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    for title, rows in table.blocks():
-        if title:
-            yield Text(visible(title), style="bold")
-        grid = RichTable(box=None, padding=(0, 1), pad_edge=True, show_header=bool(table.headings), header_style="cyan")
-        for place, right in enumerate(table.right):
-            heading = Text(visible(table.headings[place])) if table.headings else ""
-            style = "cyan" if table.vertical and place == 0 else ""
-            grid.add_column(heading, justify="right" if right else "left", style=style, overflow="fold")
-        for line in table.cells(rows):
-            grid.add_row(*(Text(visible(cell)) for cell in line))
-        yield grid
-        yield Text()
-    for note in table.shown_notes:
-        yield Text(f"* {visible(note)}", style="yellow")

@@ -123,5 +123,5 @@ def test_doubling_can_be_asked_for_in_a_word() -> None:
     assert words[0].costs.tolist() == words[1].costs.tolist()
     assert EBSSP.complete({"B_star": "doubling"})["B_star"] == "doubling"
     assert EBSSP.from_settings({"B_star": "doubling"}, GRID, 10).given == {}
-    with pytest.raises(SettingError, match='it must be a positive number or "doubling" for eb-ssp'):
+    with pytest.raises(SettingError, match="it must be a positive number or 'doubling' or None: see"):
         EBSSP(B_star="halving")

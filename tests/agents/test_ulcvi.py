@@ -92,7 +92,7 @@ def test_without_ties_nothing_is_drawn() -> None:
 
 
 def test_facts_that_are_none() -> None:
-    with pytest.raises(SettingError, match="T_star is None; it must be a positive number for ulcvi"):
+    with pytest.raises(SettingError, match="T_star is None; it must be a positive number: see"):
         ULCVI(B_star=1.0, T_star=None)  # type: ignore[arg-type]
 
 

@@ -73,7 +73,7 @@ def test_a_file_that_takes_no_policy_is_refused_before_solving(capsys: pytest.Ca
     [
         ((), "there are 2 reward structures, cost, time; choose with cost=..."),
         (("--cost", "cost", "--goal", "edgy"), "no label or state is called 'edgy'; did you mean 'edge'?"),
-        (("--cost", "-1"), "has the reward -1"),
+        (("--cost", "-1"), "has cost -1"),
         (("--cost", "cost", "--start", "4"), "the start, state 4, is a goal"),
         (("--set", "rows=3"), "is called 'rows'"),
     ],

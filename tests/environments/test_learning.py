@@ -571,5 +571,5 @@ def test_mistaken_arguments() -> None:
     world = gw.worlds.grid_world()
     with pytest.raises(SettingError, match="agent and world are swapped"):
         gw.learn(world, PSRL(), 3)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="world is the text 'grid-world'; pass the world itself"):
+    with pytest.raises(SettingError, match="world is 'grid-world'; it must be an SSP"):
         gw.learn(PSRL(), "grid-world", 3)  # type: ignore[arg-type]

@@ -145,8 +145,8 @@ def test_columns_of_episodes_may_be_absent(path: Path) -> None:
         ("1,3,home,walk,5,work\n", "step in line 7 comes after the goal, which was reached by the step in"),
         ("3,0,home,bus,1,stop\n3,1,home,bus,1,stop\n", "line 8 does not start where its episode was after"),
         ("3,0,work,walk,1,home\n", "the step in line 7 starts in the goal, where every episode ends"),
-        ("3,0,home,walk,-1,work\n", "the cost in line 7 is -1; costs must be finite and not negative"),
-        ("3,0,home,walk,inf,work\n", "the cost in line 7 is inf"),
+        ("3,0,home,walk,-1,work\n", "the step in line 7 has cost -1; costs must be finite and not negative"),
+        ("3,0,home,walk,inf,work\n", "the step in line 7 has cost inf"),
         ("3,0,,walk,1,work\n", "there is no state in line 7"),
         ("3,zero,home,walk,1,work\n", "line 7: step is 'zero'; it must be a number"),
     ],
@@ -188,5 +188,5 @@ def test_a_log_that_never_reaches_the_goal(path: Path) -> None:
 
 def test_faults_of_a_log_in_memory_are_named_by_row() -> None:
     log = {"state": ["a", "b"], "action": ["x", "x"], "cost": [1.0, -1.0], "next_state": ["b", "goal"]}
-    with pytest.raises(CostError, match=r"^the cost in row 1 \(counted from 0\) is -1"):
+    with pytest.raises(CostError, match=r"^the step in row 1 \(counted from 0\) has cost -1"):
         gw.learn_from(log)

@@ -14,14 +14,14 @@ from goalward.errors import FileError
 from goalward.interchange.umb import read_packed, tar_bytes, tar_members, write_packed
 
 
-def archive(format: int, **members: bytes) -> io.BytesIO:
+def archive(format: int, **members: bytes) -> bytes:
     body = io.BytesIO()
     with tarfile.open(fileobj=body, mode="w", format=format) as tar:
         for name, content in members.items():
             member = tarfile.TarInfo(name)
             member.size = len(content)
             tar.addfile(member, io.BytesIO(content))
-    return io.BytesIO(body.getvalue())
+    return body.getvalue()
 
 
 @pytest.mark.parametrize("format", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
@@ -44,7 +44,7 @@ def test_links_folders_and_devices_are_passed_over() -> None:
             member.type, member.linkname = kind, "/etc/passwd"
             tar.addfile(member)
         tar.addfile(tarfile.TarInfo("inside"))
-    assert list(tar_members(io.BytesIO(body.getvalue()))) == ["inside"]
+    assert list(tar_members(body.getvalue())) == ["inside"]
 
 
 def test_python_reads_what_is_written() -> None:
@@ -58,7 +58,7 @@ def test_python_reads_what_is_written() -> None:
 
 def header(**changes: bytes) -> bytearray:
     """Return an archive of one member whose header has other fields, with the checksum put right."""
-    content = bytearray(archive(tarfile.USTAR_FORMAT, name=b"body").getvalue())
+    content = bytearray(archive(tarfile.USTAR_FORMAT, name=b"body"))
     for field, value in changes.items():
         start = {"size": 124, "magic": 257, "name": 0, "kind": 156}[field]
         content[start : start + len(value)] = value
@@ -91,16 +91,16 @@ def header(**changes: bytes) -> bytearray:
 )
 def test_headers_that_lie(content: bytearray, message: str) -> None:
     with pytest.raises(FileError, match=message):
-        tar_members(io.BytesIO(content))
+        tar_members(bytes(content))
 
 
 def test_a_checksum_that_is_wrong() -> None:
     content = header()
     content[0] ^= 1
     with pytest.raises(FileError, match="not a tar"):
-        tar_members(io.BytesIO(content))
+        tar_members(bytes(content))
     with pytest.raises(FileError, match="no tar header at byte 1024"):
-        tar_members(io.BytesIO(header()[:1024] + content))
+        tar_members(bytes(header()[:1024] + content))
 
 
 @pytest.mark.parametrize("size", ["-512", "-1024", "-1"])
@@ -111,19 +111,19 @@ def test_a_negative_size_in_an_extended_header_is_refused(size: str) -> None:
         member.pax_headers = {"size": size}
         tar.addfile(member)
     with pytest.raises(FileError, match="a size or a kind that no model needs"):
-        tar_members(io.BytesIO(body.getvalue()))
+        tar_members(body.getvalue())
 
 
 def test_too_many_members() -> None:
     with pytest.raises(FileError, match="holds more than 10,000 files"):
-        tar_members(io.BytesIO(b"".join(header(name=b"%06d" % number)[:1024] for number in range(10_001))))
+        tar_members(b"".join(header(name=b"%06d" % number)[:1024] for number in range(10_001)))
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress])
 def test_no_more_than_the_limit_is_read(tmp_path: Path, pack: type[bytes]) -> None:
     path = tmp_path / "file"
     path.write_bytes(pack(bytes(3 << 20)))
-    assert len(read_packed(path).getvalue()) == 3 << 20
+    assert len(read_packed(path)) == 3 << 20
     with pytest.raises(FileError, match="holds more than 1,000 bytes"):
         read_packed(path, 1000)
 
@@ -142,8 +142,8 @@ def test_writing_replaces_or_leaves(tmp_path: Path) -> None:
     path = tmp_path / "file.gz"
     write_packed(path, b"one", ".gz")
     write_packed(path, b"two", ".gz")
-    assert (read_packed(path).getvalue(), [file.name for file in tmp_path.iterdir()]) == (b"two", ["file.gz"])
-    with pytest.raises(FileError, match="No such file or directory; nothing was saved"):
+    assert (read_packed(path), [file.name for file in tmp_path.iterdir()]) == (b"two", ["file.gz"])
+    with pytest.raises(FileError, match="cannot be written"):
         write_packed(tmp_path / "nowhere" / "file", b"", "")
     with pytest.raises(FileError, match="is a folder; name a file in it"):
         write_packed(tmp_path, b"", "")

@@ -263,12 +263,12 @@ def test_an_index_that_is_wrong(path: Path, place: str, value: Any, message: str
         (
             "branch-to-probability.bin",
             np.array([0.5, 0.25, 1, 0.25, 0.75, 1, 1]),
-            r"the branches of choice 0 of state 0 sum to 0\.75; .* normalize=True",
+            r"the probabilities of choice 0 of state 0 sum to 0\.75; .* normalize=True",
         ),
         (
             "branch-to-probability.bin",
             np.array([0.5, 0.5, 1, np.nan, 0.75, 1, 1]),
-            "choice 0 of state 1 goes to state 0 with probability nan",
+            "a transition of choice 0 of state 1 has probability nan",
         ),
         ("branch-to-probability.bin", np.array([0.5, 0.5, 0.0, 0.25, 0.75, 1, 1]), "choice 1 of state 0 sum to 0; "),
         ("choice-to-branches.bin", np.array([0, 2, 2, 5, 6, 7], "<u8"), "choice 1 of state 0 has no branches"),
@@ -283,13 +283,13 @@ def test_an_index_that_is_wrong(path: Path, place: str, value: Any, message: str
         (
             "annotations/rewards/r-0/states/values.bin",
             np.array([1.0, -2.0, 0, 0]),
-            "choice 0 of state 1 has the reward -2; costs must be finite and not negative: choose another",
+            "choice 0 of state 1 has cost -2; costs must be finite and not negative",
         ),
-        ("annotations/rewards/r-0/choices/values.bin", np.full(5, np.inf), "has the reward inf"),
+        ("annotations/rewards/r-0/choices/values.bin", np.full(5, np.inf), "has cost inf"),
         (
             "annotations/rewards/r-0/branches/values.bin",
             np.array([0.5, 1.5, 0, -1e300, 8, 0, 0]),
-            r"choice 0 of state 1 has the reward -1e\+300",
+            r"choice 0 of state 1 has cost -1e\+300",
         ),
         ("goalward/state-names.json", b"[1, 2, 3, 4]", "must be a list of 4 texts"),
         ("goalward/state-names.json", b"[" * 100_000, "state-names.json is damaged"),
@@ -318,8 +318,8 @@ def test_members_that_are_wrong(path: Path, name: str, content: Any, message: st
         ({"start": "9"}, "no state is called '9'"),
         ({"start": "home"}, "no state is called 'home'"),
         ({"cost": "prize"}, "no reward structure is called 'prize'; did you mean 'price'?"),
-        ({"cost": -1.0}, "has the reward -1; costs must be finite"),
-        ({"cost": float("nan")}, "has the reward nan"),
+        ({"cost": -1.0}, "has cost -1; costs must be finite"),
+        ({"cost": float("nan")}, "has cost nan"),
     ],
 )
 def test_choices_that_the_file_does_not_have(path: Path, options: dict[str, Any], message: str) -> None:

@@ -61,9 +61,9 @@ def live():
 
 
 def asked(server, path="/", **headers):
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
     connection.putrequest("GET", path, skip_host=True)
-    for name, value in ({"Host": f"127.0.0.1:{server.port}"} | headers).items():
+    for name, value in ({"Host": f"127.0.0.1:{server.server_port}"} | headers).items():
         if value is not None:
             connection.putheader(name, value)
     connection.endheaders()
@@ -96,11 +96,13 @@ def test_the_page_follows_the_run(visit, live):
 
 def test_other_hosts_and_sites_are_refused(live):
     server, _ = live
-    here = f"127.0.0.1:{server.port}"
+    here = f"127.0.0.1:{server.server_port}"
     assert asked(server)[0] == 200
-    assert asked(server, Host=f"localhost:{server.port}", Origin=f"http://localhost:{server.port}")[0] == 200
+    assert (
+        asked(server, Host=f"localhost:{server.server_port}", Origin=f"http://localhost:{server.server_port}")[0] == 200
+    )
     for headers in (
-        {"Host": f"evil.example:{server.port}"},  # a name that was made to point here
+        {"Host": f"evil.example:{server.server_port}"},  # a name that was made to point here
         {"Host": "127.0.0.1"},
         {"Host": None},
         {"Host": here, "Origin": "http://evil.example"},
@@ -119,7 +121,7 @@ def test_other_hosts_and_sites_are_refused(live):
     assert asked(server, **link)[0] == 200
     assert asked(server, "/events", **link)[0] == 403
     assert asked(server, "/etc/passwd")[0] == 404
-    assert server.http.server_address[0] == "127.0.0.1"
+    assert server.server_address[0] == "127.0.0.1"
     found = asked(server)[1]
     assert (found["Cache-Control"], found["X-Content-Type-Options"]) == ("no-store", "nosniff")
 
@@ -127,8 +129,12 @@ def test_other_hosts_and_sites_are_refused(live):
 def test_readers_who_leave_early_are_no_error(live, capsys):
     server, _ = live
     threads = threading.active_count()
-    for sent in (b"", b"GET / HTTP/1.1\r\n", f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode()):
-        with socket.create_connection(("127.0.0.1", server.port)) as reader:
+    for sent in (
+        b"",
+        b"GET / HTTP/1.1\r\n",
+        f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n".encode(),
+    ):
+        with socket.create_connection(("127.0.0.1", server.server_port)) as reader:
             reader.sendall(sent)
             # Closed at once, the connection is reset: what the server writes has no reader.
             reader.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -141,7 +147,7 @@ def test_streams_are_limited(live):
     server, _ = live
     readers = []
     for _ in range(MOST_STREAMS):
-        reader = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+        reader = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
         reader.request("GET", "/events")
         answer = reader.getresponse()
         assert answer.status == 200

@@ -6,11 +6,11 @@ import re
 
 import numpy as np
 import pytest
-from goalward.continuous.task import ContinuousPlan
 
 import goalward as gw
 from goalward.agents import AggregatedPSRL, ContinuousPSRL
 from goalward.cli import main
+from goalward.continuous.task import ContinuousPlan
 from goalward.errors import SettingError
 from goalward.pages.planes import grid_of, on_planes
 
@@ -137,7 +137,7 @@ def test_the_verb(tmp_path, capsys, monkeypatch):
 
 
 def test_a_run_in_a_task_of_the_registry_is_carried_out_again():
-    run = gw.learn(AggregatedPSRL(cells=3), gw.worlds.make("navigation"), 1, seed=1, max_steps=80)
+    run = gw.learn(AggregatedPSRL(cells=3), gw.continuous.make("navigation"), 1, seed=1, max_steps=80)
     page = gw.watch(run)
     assert page.title == "aggregated-psrl in a task with continuous states"
     assert page.document["agents"][0]["truncation"] == run.truncation

@@ -13,6 +13,7 @@ import goalward as gw
 from browsing import wait_until
 from goalward.cli import main
 from goalward.errors import FileError, SettingError
+from goalward.formatting import visible
 from goalward.pages.report import report_of_folder
 from goalward.paper.claims.findings import Finding, Verdict, keep_claims, read_claims
 from goalward.studies.executors import InProcess
@@ -137,6 +138,16 @@ def test_tables_are_those_of_the_summary(visit, path, results):
     assert "the median of the regret over runs" in page.inner_text(".terms")
 
 
+def test_tables_are_there_without_scripts(browser, path):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.resolve().as_uri())
+    assert page.locator("table.summary").nth(0).locator("tbody tr").nth(1).inner_text().split()[:2] == ["uc-ssp", "4"]
+    assert page.locator(".runs-table tbody tr").count() == 20
+    assert "switched off" in page.inner_text("noscript")
+    context.close()
+
+
 def test_it_fits_a_phone_and_the_dark(visit, path):
     page = visit(path, viewport={"width": 390, "height": 844}, color_scheme="dark")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -146,7 +157,7 @@ def test_it_fits_a_phone_and_the_dark(visit, path):
 
 
 def test_labels_from_users_stay_text(visit, tmp_path):
-    labels = ["<script>window.hit=1</script>", '"><img src=x onerror="window.hit=1">', LONG]
+    labels = ["<script>window.hit=1</script>", '"><img src=x onerror="window.hit=1">', LONG, "x\x1b[31my\r\x00"]
     hostile = study(*(cell_results(labels[1], label, 1.0 + place) for place, label in enumerate(labels)))
     page = visit(gw.report(hostile).save(tmp_path / "p.html"), viewport={"width": 800, "height": 900})
     assert page.evaluate("window.hit") is None
@@ -154,7 +165,9 @@ def test_labels_from_users_stay_text(visit, tmp_path):
     assert page.inner_text(".world h2") == labels[1]
     page.click(".agent-toggle >> nth=1")
     wait_until(page, "location.hash.includes('hide=')")
-    assert set(curves(visit(tmp_path / "p.html", page.evaluate("location.hash.slice(1)")), 1)) == {labels[0], labels[2]}
+    again = visit(tmp_path / "p.html", page.evaluate("location.hash.slice(1)"))
+    assert set(curves(again, 1)) == {labels[0], *labels[2:]}
+    assert page.locator(".summary .named").all_inner_texts() == [visible(label) for label in labels]
     assert page.evaluate("document.documentElement.scrollWidth") <= 800
 
 
@@ -163,7 +176,7 @@ def test_stored_studies(visit, stored_folder, tmp_path):
     folder = tmp_path / "results"
     shutil.copytree(stored_folder, folder)
     page, troubles = report_of_folder(folder)
-    assert (page.document["studies"][0]["problems"], troubles) == ([], [])
+    assert (page.content["studies"][0]["problems"], troubles) == ([], [])
     open_page = visit(page.save(tmp_path / "whole.html"))
     stored = gw.open_results(folder)
     ends = {cell.cell.agent.label: cell.curves["regret"].mean(axis=0)[-1] for cell in stored.worlds()["grid"]}
@@ -178,7 +191,7 @@ def test_stored_studies(visit, stored_folder, tmp_path):
     store.add_failure(keys[2], {"error": "<b>no</b>"})
     keep_claims(folder, [Finding("rivals", "<i>PSRL</i> wins", "this", "1 < 2", Verdict.HOLDS)])
     page, _ = report_of_folder(folder, claims=read_claims(folder))
-    problems = page.document["studies"][0]["problems"]
+    problems = page.content["studies"][0]["problems"]
     assert problems[0].startswith("This study is partial: 9 of 12 runs are stored.")
     assert problems[1:] == [
         "1 run failed; goalward status shows why, and goalward run tries it again.",
@@ -216,7 +229,7 @@ def test_a_hundred_runs_fit_five_megabytes():
         }
         cells.append(replace(cell, **more))
     page = gw.report(study(*cells))
-    assert page.document["studies"][0]["stored"] == 100
+    assert page.content["studies"][0]["stored"] == 100
     assert len(page.html.encode()) < 5e6
 
 
@@ -233,7 +246,7 @@ def test_folders_that_cannot_be_reported(tmp_path, stored_folder, capsys):
         report_of_folder(folder)
     shutil.copytree(folder / "studies" / "other", folder / "studies" / "small")
     page, troubles = report_of_folder(folder)
-    assert [found["name"] for found in page.document["studies"]] == ["small"]
+    assert [study["design"].name for study in page.content["studies"]] == ["small"]
     assert troubles[0].startswith("The study other cannot be read: ")
     with pytest.raises(SystemExit) as done:
         main(["report", str(folder)])

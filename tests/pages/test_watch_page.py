@@ -262,14 +262,15 @@ def test_it_fits_the_screen_in_every_scheme(visit, path, width, scheme):
 
 def test_a_theme_in_the_address_colours_names_and_curves_alike(visit, path):
     page = visit(path, "theme=dark")
-    curve = page.get_attribute(".regret .line >> nth=0", "stroke")
-    assert page.get_attribute("section.agent svg.swatch line >> nth=0", "stroke") == curve
+    colour = "one => getComputedStyle(one).stroke"
+    curve = page.eval_on_selector(".regret .line", colour)
+    assert page.eval_on_selector("section.agent svg.swatch line", colour) == curve
 
 
 def test_another_theme_keeps_the_look_of_each_agent(visit, runs, tmp_path):
     """One label is contained in the other."""
     page = visit(gw.watch(*runs, labels=["psrl", "not psrl"]).save(tmp_path / "page.html"), "cell=1,2&theme=light")
-    swatches = "all => all.map((each) => [each.parentNode.textContent, each.outerHTML])"
+    swatches = "all => all.map((each) => [each.parentNode.textContent, getComputedStyle(each.firstChild).stroke])"
     light = page.eval_on_selector_all("svg.swatch", swatches)
     page.click("text=theme: light")
     dark = page.eval_on_selector_all("svg.swatch", swatches)

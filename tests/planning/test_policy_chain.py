@@ -8,8 +8,8 @@ from scipy import sparse
 
 import goalward as gw
 from goalward import SSP, worlds
-from goalward.planning.policy_chain import LU_LEVELS, LU_STATE, VALUE_GROUPS, PolicyChain, value_groups
-from goalward.planning.reduced_problem import hurry, initial_policy
+from goalward.planning.bellman import hurry, initial_policy
+from goalward.planning.policy_chain import GROUPS, LU_LEVELS, LU_STATE, PolicyChain, value_groups
 from goalward.planning.reduction import Reduction
 from strategies import random_model
 
@@ -17,7 +17,7 @@ from strategies import random_model
 def first_chain(ssp: SSP) -> PolicyChain:
     reduction = Reduction.of(ssp, small=0)
     policy = np.empty(reduction.states, dtype=np.int64)
-    initial_policy(reduction.problem, 0, reduction.states, np.empty(reduction.states), policy)
+    initial_policy(reduction.problem, np.empty(reduction.states), policy)
     chain = PolicyChain(reduction, exact=False)
     chain.choose(policy)
     return chain
@@ -109,12 +109,12 @@ def test_groups_by_value() -> None:
     """Groups are the equal steps that hold a value, numbered from the smallest on."""
     values = np.random.default_rng(0).lognormal(sigma=2.0, size=500)
     group = np.empty(500, dtype=np.int32)
-    count = value_groups(values, VALUE_GROUPS, group)
-    step = (VALUE_GROUPS * (values - values.min()) / np.ptp(values)).astype(int).clip(max=VALUE_GROUPS - 1)
+    count = value_groups(values, GROUPS, group)
+    step = (GROUPS * (values - values.min()) / np.ptp(values)).astype(int).clip(max=GROUPS - 1)
     used, expected = np.unique(step, return_inverse=True)
-    assert count == len(used) < VALUE_GROUPS
+    assert count == len(used) < GROUPS
     assert np.array_equal(group, expected)
-    assert value_groups(np.ones(500), VALUE_GROUPS, group) == 1
+    assert value_groups(np.ones(500), GROUPS, group) == 1
     assert not group.any()
 
 
@@ -122,7 +122,6 @@ def test_a_correction_by_value_solves_what_is_constant_on_groups() -> None:
     """Each state is a group of its own here: the correction gives the values of the policy."""
     chain = first_chain(random_model(3, states=12, actions=2, successors=3, goal=0.05))
     values = np.linspace(1.0, 2.0, 12)
-    assert chain.shallow
     chain.group_by_value(values)
     assert chain.correct(values)
     exact = np.zeros(12)

@@ -29,7 +29,7 @@ def method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
         monkeypatch.setattr("goalward.planning.policy_chain.LU_LEVELS", 0.0)
         monkeypatch.setattr("goalward.planning.sweeps.DIRECT_AFTER", 1)
     if request.param == "coarse sweeps":
-        monkeypatch.setattr("goalward.planning.policy_chain.MAX_GROUPS", 1)
+        monkeypatch.setattr("goalward.planning.policy_chain.GROUPS", 1)
     return str(request.param)
 
 
@@ -308,7 +308,7 @@ def test_ways_that_are_hardly_ever_taken(method: str, leave: float, cost: float)
         np.array([0, 2, 2, 3, 4]), np.array([0, 1, 2, 1], dtype=np.int32), np.array([1.0, leave, 1.0, 1.0]),
         np.array([[cost, np.inf], [1.0, 1.0]]), 0,
     )  # fmt: skip
-    gw.solve(SSP.from_rows([0, 1, 2, 3, 4], [2, 2, 2, 2], np.ones(4), np.ones((2, 2))))  # leaves rows in the workspace
+    gw.solve(SSP.from_rows([0, 1, 2, 3, 4], [2, 2, 2, 2], np.ones(4), np.ones((2, 2))))
     try:
         solution = gw.solve(ssp)
     except PrecisionError as error:

@@ -143,3 +143,50 @@ def test_corrections_that_do_harm_are_given_up() -> None:
     solution = gw.solve(model)
     assert solution.iterations < 100
     check_by_linear_solve(model, solution, 1e-6)
+
+
+def components(seed: int, count: int, size: int, onward: float, free: float = 0.0) -> SSP:
+    """Make random components in a line, left for the next with a small probability; some rows cost nothing."""
+    rng = np.random.default_rng(seed)
+    states, actions = count * size, 3
+    rows = states * actions
+    own = np.repeat(np.arange(count), size * actions)
+    inner = own[:, None] * size + rng.integers(0, size, (rows, 3))
+    after = np.where(own + 1 < count, (own + 1) * size + rng.integers(0, size, rows), states)
+    weights = rng.dirichlet(np.ones(3), rows) * (1.0 - onward)
+    costs = rng.uniform(0.5, 1.5, (states, actions))
+    costs[rng.random(costs.shape) < free] = 0.0
+    return SSP.from_rows(
+        np.arange(rows + 1) * 4,
+        np.concatenate([inner, after[:, None]], axis=1).ravel(),
+        np.concatenate([weights, np.full((rows, 1), onward)], axis=1).ravel(),
+        costs,
+        normalize=True,
+    )
+
+
+@pytest.mark.parametrize(("size", "onward"), [(1, 0.5), (2, 0.3), (40, 0.01), (40, 1e-5)])
+@pytest.mark.parametrize("free", [0.0, 0.3])
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-8])
+def test_components(size: int, onward: float, free: float, tolerance: float) -> None:
+    for seed in range(2):
+        ssp = components(seed, 2000 // size // 2, size, onward, free)
+        check_by_linear_solve(ssp, gw.solve(ssp, tolerance), tolerance)
+
+
+def test_an_acyclic_model_takes_one_pass() -> None:
+    """Each state leads to later ones only: values are those of one backup each, to the last digits."""
+    rng = np.random.default_rng(0)
+    n = 400
+    kernel = np.zeros((n, 2, n + 1))
+    for state in range(n):
+        for action in range(2):
+            kernel[state, action, rng.integers(state + 1, n + 1, 3)] = rng.dirichlet(np.ones(3))
+    costs = rng.choice([0.0, 1.0, 3.0], (n, 2))
+    solution = gw.solve(SSP.from_dense(kernel, costs, normalize=True), 1e-9)
+    values = np.zeros(n + 1)
+    for state in reversed(range(n)):
+        share = kernel[state] / kernel[state].sum(axis=1, keepdims=True)
+        values[state] = (costs[state] + share @ values).min()
+    np.testing.assert_allclose(solution.values, values[:-1], rtol=1e-12, atol=1e-15)
+    assert (solution.method, solution.iterations) == ("sweeps", 1)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from scipy import sparse
 from scipy.sparse import csgraph
-from test_component_sweeps import components
+from test_solve_large import components
 
 import goalward as gw
 from goalward import SSP, worlds
@@ -33,7 +33,7 @@ def test_likely_distances(ssp: SSP) -> None:
     """Distances grow along the order, no likely transition skips one, and each state has one that leads on."""
     distance, order, usable = sure_states(ssp, ssp.available)
     before = set(order.tolist())
-    likely_distances(ssp.arrays, usable, distance, order)
+    likely_distances(ssp, usable, distance, order)
     assert set(order.tolist()) == before
     assert (np.diff(distance[order]) >= 0).all()
     far = np.append(distance, 0)
@@ -59,7 +59,7 @@ def test_likely_distances_are_those_of_the_likely_graph() -> None:
     ssp = SSP.from_rows(kernel.indptr, kernel.indices, kernel.data, plain.costs, normalize=True)
     distance, order, usable = sure_states(ssp, ssp.available)
     assert distance.max() == 1
-    likely_distances(ssp.arrays, usable, distance, order)
+    likely_distances(ssp, usable, distance, order)
     source, target, likely = likely_graph(ssp)
     ends = (
         target[likely].astype(np.int32),
@@ -70,23 +70,35 @@ def test_likely_distances_are_those_of_the_likely_graph() -> None:
     assert np.array_equal(distance, hops[:-1].astype(int))
 
 
-@pytest.mark.parametrize("size", [1, 2, 5])
+def nearly_acyclic(seed: int, free: float = 0.0) -> SSP:
+    """Make a long line of single states that may skip ahead, with two small components in it."""
+    P = components(seed, 60, 1, 0.3, free).to_dense()
+    P[20, :, 24] = P[40, :, 41] = 0.2
+    P[24, :, 20] = P[41, :, 40] = 0.1
+    ssp = components(seed, 60, 1, 0.3, free)
+    return SSP.from_dense(P, ssp.costs, normalize=True)
+
+
 @pytest.mark.parametrize("free", [0.0, 0.3])
-def test_components_come_after_what_they_lead_to(size: int, free: float) -> None:
+def test_nearly_acyclic_models_are_in_topological_order(free: float) -> None:
+    """No row leads to a later component, and each state has one that leads to an earlier state or the goal."""
     for seed in range(5):
-        reduction = Reduction.of(components(seed, 120 // size, size, 0.3, free), small=0)
-        assert reduction.parts is not None
-        parts, problem = reduction.parts, reduction.problem
-        assert parts[0] == 0
-        assert parts[-1] == reduction.states
-        assert (np.diff(parts) > 0).all()
-        part = np.searchsorted(parts, np.arange(reduction.states), side="right")
-        for state in range(reduction.states):
-            begin, end = problem.start[problem.first[state]], problem.start[problem.first[state + 1]]
-            assert (part[problem.target[begin:end]] <= part[state]).all()
-            rows = slice(problem.first[state], problem.first[state + 1])
-            leads_on = (problem.target[begin:end] < state).any() or problem.to_goal[rows].any()
-            assert leads_on, "the initial policy needs it"
+        for ssp in (components(seed, 60, 1, 0.3, free), nearly_acyclic(seed, free)):
+            reduction = Reduction.of(ssp, small=0)
+            problem, later = reduction.problem, 0
+            assert reduction.acyclic == (strong_components(ssp) == ssp.states)
+            for state in range(reduction.states):
+                begin, end = problem.start[problem.first[state]], problem.start[problem.first[state + 1]]
+                later += (problem.target[begin:end] > state).any()
+                rows = slice(problem.first[state], problem.first[state + 1])
+                leads_on = (problem.target[begin:end] < state).any() or problem.to_goal[rows].any()
+                assert leads_on, "the initial policy needs it"
+            assert later <= (0 if reduction.acyclic else 4)
+
+
+def strong_components(ssp: SSP) -> int:
+    graph = (ssp.to_dense()[:, :, :-1] > 0.0).any(axis=1)
+    return int(csgraph.connected_components(sparse.csr_array(graph), connection="strong")[0])
 
 
 def with_dead_end(ssp: SSP) -> SSP:
@@ -108,10 +120,6 @@ def test_components_of_models_with_dead_ends(free: float) -> None:
         plain, more = gw.solve(ssp), gw.solve(with_dead_end(ssp))
         assert more.values[-1] == np.inf
         np.testing.assert_allclose(more.values[:-1], plain.values, rtol=2e-6, atol=1e-300)
-
-
-def test_one_component_is_not_looked_for() -> None:
-    assert Reduction.of(worlds.grid_world(20, 20), small=0).parts is None
 
 
 def test_ties() -> None:

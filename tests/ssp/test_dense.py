@@ -34,23 +34,27 @@ def many(row: list[float]) -> np.ndarray:
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"goals": []}, StateError, "goals is empty; name at least one goal state"),
+        ({"goals": []}, StateError, r"goals is \[\]; name one or more"),
         ({"goals": 2}, StateError, "goals is 2; pass a list of states"),
-        ({"goals": [4]}, StateError, r"a goal is 4; the model has the non-goal states 0\.\.3"),
+        ({"goals": [4]}, StateError, r"a goal is 4; it must be an integer in 0\.\.3"),
         ({"goals": ["2"]}, StateError, "a goal is '2'; it must be an integer"),
-        ({"goals": [1]}, StateError, "initial_state 1 is a goal; start somewhere else"),
+        ({"goals": [1]}, StateError, r"goals is \[1\]; name one or more, and not the start, state 1"),
         ({"initial_state": 4}, StateError, "initial_state is 4"),
         ({"P": np.zeros((4, 1, 5))}, ShapeError, r"with goals, P must be \(N, A, N\) .* \(4, 1, 5\)"),
         ({"costs": np.ones((3, 1))}, ShapeError, r"costs \(N, A\).*\(3, 1\)"),
         ({"state_names": ["a", "b", "c"]}, ShapeError, "state_names is 3 entries; it must be a list of 4"),
         ({"state_names": list("abcde")}, ShapeError, "state_names is 5 entries; it must be a list of 4"),
-        ({"costs": [[1.0], [1.0], [1.0], [-2.0]]}, CostError, r"costs\[3, 0\] is -2"),
+        ({"costs": [[1.0], [1.0], [1.0], [-2.0]]}, CostError, r"\(state 3, action 0\) has cost -2"),
         (
             {"P": many([1.5, 0.0, -0.5, 0.0])},
             ProbabilityError,
-            r"\(state 3, action 0\) goes to state 0 with prob.* 1\.5",
+            r"a transition of \(state 3, action 0\) has probability 1\.5",
         ),
-        ({"P": many([0.5, 0.0, 0.0, 0.4])}, ProbabilityError, r"row \(state 3, action 0\) sums to 0\.9"),
+        (
+            {"P": many([0.5, 0.0, 0.0, 0.4])},
+            ProbabilityError,
+            r"\(state 3, action 0\) sum to 0\.9",
+        ),
         ({"P": many([np.nan, 0.0, 0.0, 1.0])}, ProbabilityError, r"\(state 3, action 0\) .* nan"),
     ],
 )

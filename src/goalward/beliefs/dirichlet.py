@@ -39,12 +39,11 @@ from goalward.beliefs.base import (
     excluded,
     fit_rows,
     register,
-    update_and_sample,
 )  # fmt: skip
 from goalward.errors import SettingError, ShapeError
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 from goalward.progress import phase
-from goalward.settings import checked_number
+from goalward.settings import Positive
 from goalward.ssp.checks import canonical_rows
 from goalward.ssp.model import SSP
 
@@ -77,10 +76,9 @@ class Dirichlet(Prior):
     (Dirichlet(0.1), Dirichlet(1.0, support of 164 transitions))
     """
 
-    def __init__(self, concentration: float = 0.1, support: SSP | Bools | None = None, goal: float | None = None):
-        self.concentration = checked_number("concentration", concentration, open=True, note=", such as 0.1")
+    def __init__(self, concentration: Positive = 0.1, support: SSP | Bools | None = None, goal: Positive | None = None):
+        self.concentration, self.goal = concentration, goal
         self.support = None if support is None else support_rows(support)
-        self.goal = None if goal is None else checked_number("goal", goal, open=True, note=" or None")
 
     def belief(self, task: Task) -> DirichletBelief:
         """Start a belief about the kernel of a task."""
@@ -94,7 +92,7 @@ class Dirichlet(Prior):
         return DirichletBelief(task, rows.indptr, rows.successors, self.concentration, self.goal)
 
     def settings(self) -> dict[str, Any]:
-        """Return what distinguishes this prior from others, as plain data."""
+        """Return what distinguishes this prior from others, as plain data; the support by its digest."""
         digest = None
         if self.support is not None:
             indptr, successors, shape = self.support
@@ -103,20 +101,17 @@ class Dirichlet(Prior):
 
     def to_state(self) -> dict[str, Any]:
         """Return all of the prior as names with plain data and arrays."""
-        state: dict[str, Any] = {"kind": self.kind, "concentration": self.concentration}
-        if self.goal is not None:
-            state["goal"] = self.goal
+        state = super().to_state()
         if self.support is not None:
             indptr, successors, shape = self.support
             state["support"] = {"indptr": indptr, "successors": successors, "states": shape[0], "actions": shape[1]}
         return state
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Dirichlet:
+    def from_state(cls, state: Mapping[str, Any]) -> Dirichlet:
         """Build the prior that `to_state` described."""
-        # A subclass need not have a setting for the goal.
-        prior = cls(**{name: state[name] for name in ("concentration", "goal") if name in state})
-        if "support" in state:
+        prior = cls(**{name: value for name, value in state.items() if name not in ("kind", "support")})
+        if state.get("support") is not None:
             support = state["support"]
             shape = (int(support["states"]), int(support["actions"]))
             weights = np.ones(len(support["successors"]))
@@ -125,12 +120,22 @@ class Dirichlet(Prior):
         return prior
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any], world: SSP) -> Dirichlet:
-        """Build the prior of plain settings; ``support="world"`` takes the successors of the true world."""
+    def complete(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all settings as plain data; ``support="world"`` takes the successors of the true world."""
         support = settings.get("support")
         if support not in (None, "world"):
             raise SettingError(f'support is {support!r}; it must be "world", the successors of the true world')
-        return cls(**{**settings, "support": None if support is None else world})
+        rest = {name: value for name, value in settings.items() if name != "support"}
+        return super().complete(rest) | ({} if support is None else {"support": support})
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any], world: SSP | None = None) -> Prior:
+        """Build the prior of plain settings."""
+        if settings.get("support") != "world":
+            return cls(**settings)
+        if world is None:
+            raise SettingError('support is "world", and no world is known here; pass a model: Dirichlet(support=world)')
+        return cls(**{**settings, "support": world})
 
     def __repr__(self) -> str:
         known = "" if self.support is None else f", support of {len(self.support[1])} transitions"
@@ -258,9 +263,3 @@ def normalise_rows(indptr: Int64s, first: int, last: int, weights: Floats) -> No
             total += weights[entry]
         for entry in range(indptr[row], indptr[row + 1]):
             weights[entry] = max(weights[entry] / total, FLOOR)
-
-
-@exercise
-def exercise_dirichlet() -> None:
-    """Count and draw on a model of one state."""
-    update_and_sample(Dirichlet())

@@ -10,7 +10,7 @@ Posterior
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -82,11 +82,6 @@ class FinitePrior(Prior):
             candidates.append(candidate)
         return FiniteBelief(task, tuple(candidates), self.weights)
 
-    def settings(self) -> dict[str, Any]:
-        """Return what distinguishes this prior from others, as plain data."""
-        digests = [model.digest for model in self.models]
-        return {"kind": self.kind, "models": digests, "weights": self.weights.tolist()}
-
     def to_state(self) -> dict[str, Any]:
         """Return all of the prior as names with plain data and arrays."""
         names = ("indptr", "successors", "probabilities", "costs", "initial_state", "give_up")
@@ -94,7 +89,7 @@ class FinitePrior(Prior):
         return {"kind": self.kind, "models": models, "weights": self.weights}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> FinitePrior:
+    def from_state(cls, state: Mapping[str, Any]) -> FinitePrior:
         """Build the prior that `to_state` described."""
         models = state["models"]
         return cls([SSP.from_rows(**models[str(i)]) for i in range(len(models))], state["weights"])

@@ -44,7 +44,6 @@ from goalward.beliefs.base import (
     checked_sharpness,
     register,
     unknown_pairs,
-    update_and_sample,
     with_known_rows,
 )  # fmt: skip
 from goalward.beliefs.counts import Counts
@@ -60,7 +59,6 @@ from goalward.beliefs.neighbourhood_kernels import (
     unreached,
 )  # fmt: skip
 from goalward.errors import UnreachableGoalError
-from goalward.jit import exercise
 from goalward.ssp.model import SSP
 
 __all__ = ["Neighbourhoods", "NeighbourhoodsBelief"]
@@ -95,19 +93,6 @@ class Neighbourhoods(Prior):
                 " reached from every state: leave the state out, or give it an action"
             )
         return NeighbourhoodsBelief(task)
-
-    def settings(self) -> dict[str, Any]:
-        """Return what distinguishes this prior from others, as plain data."""
-        return {"kind": self.kind}
-
-    def to_state(self) -> dict[str, Any]:
-        """Return all of the prior as names with plain data and arrays."""
-        return {"kind": self.kind}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Neighbourhoods:
-        """Build the prior that `to_state` described."""
-        return cls()
 
     def __repr__(self) -> str:
         return "Neighbourhoods()"
@@ -321,9 +306,3 @@ def expected_rows(n: int, visits: Int64s, size: Int64s, K0: int, ratio: float, r
 def cumulated(logarithms: Floats) -> Floats:
     """Return the logarithms of the cumulated sums of each line."""
     return np.asarray(np.logaddexp.accumulate(logarithms, axis=1))
-
-
-@exercise
-def exercise_neighbourhoods() -> None:
-    """Count and draw on a model of one state."""
-    update_and_sample(Neighbourhoods())

@@ -7,7 +7,6 @@ its arguments, makes one call and ends in `show(table, ...)`. It imports what is
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,16 +15,16 @@ import typer
 
 from goalward import __version__
 from goalward.errors import UnknownNameError
-from goalward.formatting import FORMATS, visible
+from goalward.formatting import visible
+from goalward.table import FORMATS, Table, render
 
 if TYPE_CHECKING:
     from goalward.figures.symbols import Glyphs
     from goalward.studies.store import Store
-    from goalward.table import Table
 
 __all__ = [
     "AgentSettings", "DaskAddress", "Folder", "Format", "GiveUpCost", "Level", "OptionalWorld", "Settings", "StudyName",
-    "TableFile", "Workers", "World", "app", "glyphs", "say", "say_choice", "show", "terminal_width",
+    "TableFile", "Workers", "World", "app", "glyphs", "say", "say_choice", "show",
 ]  # fmt: skip
 
 
@@ -114,7 +113,7 @@ def common(
 
 def say(*lines: str, format: str = "text") -> None:
     """Print some lines, to stderr if the answer is not text; a ± becomes +- where the terminal cannot show it."""
-    text = visible("\n".join(lines), kept=" \n")
+    text = visible("\n".join(lines), keep=" \n")
     stream = sys.stdout if format == "text" else sys.stderr
     try:
         text.encode(stream.encoding or "ascii")
@@ -131,25 +130,18 @@ def say_choice(store: Store, *studies: str | None) -> None:
 
 def show(*tables: Table, format: str) -> None:
     """Print tables in a format; text has colours and fits the width if it goes to a terminal."""
-    from goalward.table import render, styled
-
     if format == "text" and sys.stdout.isatty() and (sys.stdout.encoding or "").lower().startswith("utf"):
         from rich.console import Console
 
         console = Console(highlight=False)
-        for table in tables:
-            console.print(*styled(table), sep="\n")
+        for index, table in enumerate(tables):
+            console.print(*[""] * bool(index), table, sep="\n")
         return
     text = render(tables, format)
     if format == "text" or sys.stdout.isatty():
         say(text)
     else:
         sys.stdout.write(f"{text}\n")  # as it is: a CSV file holds the characters of a label, and echo would drop some
-
-
-def terminal_width() -> int:
-    """Return how many characters fit a line."""
-    return shutil.get_terminal_size(fallback=(120, 50)).columns
 
 
 def glyphs() -> Glyphs:

@@ -63,7 +63,7 @@ def learn(
             raise SettingError(f"--save works only for goalward's own agents, and {agent} is a file; leave it out")
     recorder = None
     if png is not None:
-        from goalward.figures.drawing import picture_file, save_picture
+        from goalward.figures.drawing import picture_file, save_figure
         from goalward.figures.grid import run_figure
         from goalward.learning.replay import Recorder
 
@@ -93,7 +93,7 @@ def learn(
     if png is not None and recorder is not None:
         run = single.run
         title = f"{run.agent.name} in {single.world}: {len(run.costs):,} episodes, seed {run.seed}"
-        save_picture(run_figure(single.model, run, recorder.replay(), title), png)
+        save_figure(run_figure(single.model, run, recorder.replay(), title), [png])
         say("", f"written: {png}", format=format)
     if save is not None:
         say("", f"saved: {save}; continue with: goalward learn --resume {save}", format=format)
@@ -108,7 +108,7 @@ class SingleRun:
     run: Run
     seconds: float
     origin: Mapping[str, Any]
-    model: SSP
+    model: Any
 
     @property
     def world(self) -> str:
@@ -270,15 +270,15 @@ def run_facts(run: Run, seconds: float, world: str) -> Table:
     import numpy as np
 
     from goalward.acting.stop import Ended
-    from goalward.figures.symbols import CAUSES
+    from goalward.figures.symbols import CAUSES, cause_name
     from goalward.settings import plain
 
     reached = int(np.count_nonzero(run.reached))
     outside = [CAUSES[flag] for flag in Ended if flag & run.ended and flag is not Ended.EPISODES]
     why = f"{' and '.join(outside)} ended the run" if outside else "the environment cut the others off"
     speed = run.total_steps / seconds
-    by_cause = causes(run)
-    told = ", ".join(f"{name} = {short(value)}" for name, value in run.agent.given.items())
+    by_cause = dict(Counter(map(cause_name, run.epochs.ended.tolist())).most_common())
+    prior_knowledge = ", ".join(f"{name} = {short(value)}" for name, value in run.agent.given.items())
     facts = {
         **run.notes,
         "world": world,
@@ -291,28 +291,20 @@ def run_facts(run: Run, seconds: float, world: str) -> Table:
         "epochs": len(run.epochs),
         "epochs_ended_by": Cell(by_cause, ", ".join(f"{name} {count:,}" for name, count in by_cause.items())),
         "optimal_value": Cell(run.optimal_value, f"{number(run.optimal_value, 6)} per episode"),
-        "given": Cell({name: plain(value) for name, value in run.agent.given.items()}, told),
+        "given": Cell({name: plain(value) for name, value in run.agent.given.items()}, prior_knowledge),
         "ended": [flag.name for flag in Ended if flag & run.ended],
         "truncated": Cell(run.truncated, f"{reached:,} of {run.episodes:,} episodes reached the goal; {why}"),
         "seconds": seconds,
         "steps_per_second": speed,
     }
     columns: Columns = [
-        "steps",
-        "epochs_ended_by",
+        *("steps", "epochs_ended_by"),
         *([] if math.isnan(run.optimal_value) else [Column("optimal_value", "optimal cost")]),
-        *([Column("given", "knows in advance")] if told else []),
+        Column("given", "knows in advance"),
         *(Column(name, write=short) for name in run.notes),
         *(["truncated"] if run.truncated else []),
     ]
     return Table.facts(facts, "run", columns=columns)
-
-
-def causes(run: Run) -> dict[str, int]:
-    """Return how many epochs each cause ended; where several conditions held at once, they are one cause."""
-    from goalward.figures.symbols import cause_name
-
-    return dict(Counter(map(cause_name, run.epochs.ended.tolist())).most_common())
 
 
 def short(value: object) -> str:

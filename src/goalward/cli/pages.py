@@ -39,7 +39,9 @@ def report(
     path = check_page_path(out or folder / "report.html")
     page, troubles = report_of_folder(folder, study, level, read_claims(folder))
     page.save(path)
-    problems = [f"{shown['name']}: {problem}" for shown in page.document["studies"] for problem in shown["problems"]]
+    problems = [
+        f"{shown['design'].name}: {problem}" for shown in page.content["studies"] for problem in shown["problems"]
+    ]
     store = Store.open(folder)
     say_choice(store, *([study] if study else store.studies()))
     say(*troubles, *problems, f"written: {path}")
@@ -143,13 +145,13 @@ def run_line(single: SingleRun) -> str:
     """Return one line about what the page shows of a run."""
     run, replay = single.run, single.run.replay
     name = run.agent.name
-    kept = 0 if replay is None else len(replay.frames) - 1
+    frames = 0 if replay is None else len(replay.frames) - 1
     if replay is None:
         shown = f"{run.total_steps:,} steps, {len(run.epochs):,} epochs"
     elif not replay.has_plans:
-        shown = f"it does not plan in epochs; the page shows {kept:,} snapshots"
-    elif kept < replay.epochs:
-        shown = f"{replay.epochs:,} epochs, {kept:,} of them on the page"
+        shown = f"it does not plan in epochs; the page shows {frames:,} snapshots"
+    elif frames < replay.epochs:
+        shown = f"{replay.epochs:,} epochs, {frames:,} of them on the page"
     else:
         shown = f"{replay.epochs:,} epoch{'s' * (replay.epochs != 1)}"
     cut = f"; cut off: {run.truncation}" if run.truncated else ""

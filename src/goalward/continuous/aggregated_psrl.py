@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from goalward.beliefs.dirichlet import Dirichlet
 from goalward.continuous.psrl import ContinuousAgent
 from goalward.continuous.task import ContinuousPlan, TaskSpec, checked_costs
 from goalward.errors import SettingError
-from goalward.settings import checked_choice, checked_integer
+from goalward.settings import Size
 
 __all__ = ["AggregatedPSRL"]
 
@@ -38,23 +38,17 @@ EPOCHS = {"psrl": PSRL, "tsde": TSDE}
 
 
 @register("aggregated-psrl")
-@dataclass(eq=False)
 class AggregatedPSRL(ContinuousAgent):
     """PSRL-SSP on equal cells of a box, as in the paper's experiment with the mountain car."""
 
-    cells: int | Sequence[int] = 12
+    cells: Size | Sequence[Size] = 12
     """The number of cells on each axis, or one list entry for each. The paper's mountain car has 18 by 7."""
 
-    prior: Prior = field(default_factory=Dirichlet)
+    prior: Prior = Dirichlet()
     """What is believed about the cells' kernel before anything is seen."""
 
-    epochs: str = "psrl"
+    epochs: Literal["psrl", "tsde"] = "psrl"
     """Whose epochs: those of "psrl", or those of "tsde", which end sooner where a policy drives in a circle."""
-
-    def __post_init__(self) -> None:
-        checked_choice("epochs", self.epochs, EPOCHS)
-        for number in self.cells if isinstance(self.cells, list | tuple) else [self.cells]:
-            checked_integer("cells", number, 1)
 
     def begin(self, task: TaskSpec, rng: np.random.Generator) -> None:
         """Cut the box, and start PSRL-SSP on the cells."""

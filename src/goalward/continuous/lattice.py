@@ -28,10 +28,10 @@ from typing import NamedTuple
 import numpy as np
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.continuous.task import TaskSpec, task_spec
+from goalward.continuous.task import TaskSpec
 from goalward.errors import SettingError, StateError
-from goalward.jit import exercise, kernel
-from goalward.planning.reduced_problem import LEAST_NORMAL
+from goalward.jit import kernel
+from goalward.planning.reduction import LEAST_NORMAL
 from goalward.ssp.model import SSP
 
 __all__ = ["Lattice"]
@@ -226,12 +226,3 @@ def interpolate_values(points: Floats, reached: Bools, lattice: LatticeArrays, v
             state = lattice.state_of[numbers[corner]]
             if state < len(values):
                 out[i] += shares[corner] * values[state]
-
-
-@exercise
-def exercise_lattice() -> None:
-    """Build the SSP of a small lattice, and interpolate on it."""
-    task = task_spec([0.0], [1.0], 1, lambda points: np.asarray(points[:, 0] > 0.9), 1.0, False)
-    lattice = Lattice(task, [2])
-    model = lattice.model(np.full((1, 1, 1, 1), 0.5), np.ones((1, 1)), 10.0)
-    lattice.interpolate(np.full((1, 1), 0.5), np.ones(model.states))

@@ -31,10 +31,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from goalward.acting.contract import Policy, Step, Steps
 from goalward.acting.stop import Ended
@@ -47,11 +47,12 @@ from goalward.continuous.regression_kernels import update_inverse
 from goalward.continuous.task import ContinuousPlan, TaskSpec, checked_costs
 from goalward.errors import SettingError
 from goalward.planning.solve import Solution, solve_all
-from goalward.settings import checked_integer, checked_number
+from goalward.settings import Confidence, Size, checked_integer
 
 __all__ = ["ContinuousAgent", "ContinuousPSRL"]
 
 MOST_DIMENSIONS = 4
+Nodes = Annotated[int, Ge(3)]
 MOST_NODES = 1_000_000
 NODES = {1: 201, 2: 61, 3: 25, 4: 15}
 SWALLOWED = 0.25
@@ -69,48 +70,35 @@ class ContinuousAgent(Learner[TaskSpec, ContinuousPlan]):
         if task.origin is None:
             raise SettingError(
                 "an agent that learnt in a task made of functions or an environment cannot be saved: functions are not"
-                " data. Register the task as a world, or learn in gw.worlds.make(id)"
+                " data. Register the task as a world, or learn in gw.continuous.make(id)"
             )
         return {"world": task.origin["id"], "settings": dict(task.origin["settings"]), "episodes": task.episodes}
 
     @staticmethod
     def task_from_state(state: dict[str, Any]) -> TaskSpec:
         """Return the task of `task_to_state`."""
-        from goalward.worlds.base import make
+        from goalward.continuous import make
 
-        world: Any = make(state["world"], **state["settings"])
-        task = world.task(checked_integer("episodes", state["episodes"], 1, LARGEST_NUMBER))
-        if not isinstance(task, TaskSpec):
-            raise ValueError(f"{state['world']} is not a task with continuous states")
-        return task
+        episodes = checked_integer("episodes", state["episodes"], 1, LARGEST_NUMBER)
+        return make(state["world"], **state["settings"]).task(episodes)
 
 
 @register("continuous-psrl")
-@dataclass(eq=False)
 class ContinuousPSRL(ContinuousAgent):
     """Posterior sampling in a box of at most four dimensions; the length scale and the noise are learnt."""
 
-    features: int | None = None
+    features: Annotated[int, Ge(1), Le(4096)] | None = None
     """D, the number of random Fourier features; by default 16 times 2^m in m dimensions."""
 
-    nodes: int | Sequence[int] | None = None
+    nodes: Nodes | Sequence[Nodes] | None = None
     """The nodes of the lattice on each axis, or one list entry for each; by default 201, 61, 25, 15 in 1, 2, 3, 4
     dimensions."""
 
-    draws: int = 8
+    draws: Size = 8
     """How many draws in a row may give up before giving up gets dearer."""
 
-    tolerance: float = 1e-3
+    tolerance: Confidence = 1e-3
     """The relative precision of the values of a draw on the lattice, which is proved."""
-
-    def __post_init__(self) -> None:
-        if self.features is not None:
-            checked_integer("features", self.features, 1, 4096)
-        for number in self.nodes if isinstance(self.nodes, list | tuple) else [self.nodes]:
-            if number is not None:
-                checked_integer("nodes", number, 3)
-        checked_integer("draws", self.draws, 1)
-        checked_number("tolerance", self.tolerance, high=1.0, open=True)
 
     def begin(self, task: TaskSpec, rng: np.random.Generator) -> None:
         """Lines 1 and 2."""

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from goalward.arrays import Floats, Int64s
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 
 __all__ = ["add_steps", "cholesky", "cosines", "products", "solve_lower", "solve_upper", "update_inverse"]
 
@@ -133,17 +133,3 @@ def products(phi: Floats, weights: Floats, out: Floats) -> None:
             share = phi[row, i]
             for c in range(weights.shape[1]):
                 out[row, c] += share * weights[i, c]
-
-
-@exercise
-def exercise_regression() -> None:
-    """Learn from one step."""
-    phi = np.empty((1, 3))
-    cosines(np.zeros((1, 1)), np.ones((1, 1)), np.zeros(1), 1.0, phi)
-    gram, moments, factor = np.zeros((1, 3, 3)), np.zeros((1, 3, 1)), np.empty((3, 3))
-    add_steps(phi, np.zeros(1, dtype=np.int64), np.ones((1, 1)), gram, moments)
-    cholesky(gram[0], 1.0, factor)
-    solve_lower(factor, moments[0])
-    solve_upper(factor, moments[0])
-    products(phi, moments[0], np.empty((1, 1)))
-    update_inverse(np.eye(3), phi[0], np.empty(3))

@@ -184,7 +184,7 @@ def cost_function(cost: float | ArrayLike | CostFunction, actions: int) -> CostF
 
 def checked_costs(costs: Any, points: Floats, actions: int) -> Floats:
     """Return the costs at some points; raises CostError if one is not a positive number."""
-    table = np.asarray(costs, dtype=np.float64)
+    table = np.ascontiguousarray(costs, dtype=np.float64)  # kernels have one specialisation, for this layout
     if table.shape != (len(points), actions):
         raise CostError(
             f"cost returned shape {table.shape} for {len(points)} points; it must return {(len(points), actions)}"

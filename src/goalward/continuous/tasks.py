@@ -7,14 +7,16 @@ limit; tests compare them with Gymnasium's trajectories. Every step costs 1.
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Gt, Le, Lt
 
 from goalward.arrays import Floats
 from goalward.continuous.environment_task import ACROBOT, MOUNTAIN_CAR, PENDULUM, upright
 from goalward.continuous.task import ContinuousTask
-from goalward.jit import exercise, kernel
-from goalward.settings import checked_integer, checked_number
+from goalward.jit import kernel
+from goalward.settings import Share
 from goalward.worlds.base import register
 
 __all__ = ["acrobot", "acrobot_step", "car_step", "mountain_car", "navigation", "pendulum", "pendulum_step"]
@@ -121,7 +123,11 @@ def acrobot() -> ContinuousTask:
 
 
 @register("pendulum-v0")
-def pendulum(torques: int = 3, angle: float = 0.2, speed: float = 1.0) -> ContinuousTask:
+def pendulum(
+    torques: Annotated[int, Ge(2)] = 3,
+    angle: Annotated[float, Gt(0.0), Lt(math.pi)] = 0.2,
+    speed: Annotated[float, Gt(0.0), Lt(8.0)] = 1.0,
+) -> ContinuousTask:
     """Pendulum: swing a weak pendulum up to a set around upright; continuous, 2 dimensions.
 
     Description
@@ -158,10 +164,8 @@ def pendulum(torques: int = 3, angle: float = 0.2, speed: float = 1.0) -> Contin
     ---------------
     v0: first version.
     """
-    choices = np.linspace(-2.0, 2.0, checked_integer("torques", torques, 2))
-    goal = upright(
-        checked_number("angle", angle, high=PI, open=True), checked_number("speed", speed, high=8.0, open=True)
-    )
+    choices = np.linspace(-2.0, 2.0, torques)
+    goal = upright(angle, speed)
 
     def step(state: Floats, action: int, rng: np.random.Generator) -> tuple[float, float]:
         return pendulum_step(state[0], state[1], choices[action])
@@ -174,7 +178,7 @@ def pendulum(torques: int = 3, angle: float = 0.2, speed: float = 1.0) -> Contin
 
 
 @register("navigation-v0")
-def navigation(wind: float = 0.25, gusts: float = 0.05) -> ContinuousTask:
+def navigation(wind: Annotated[float, Ge(0.0), Le(0.45)] = 0.25, gusts: Share = 0.05) -> ContinuousTask:
     """Navigation: cross a windy field around a wall; continuous, 2 dimensions.
 
     Description
@@ -212,12 +216,10 @@ def navigation(wind: float = 0.25, gusts: float = 0.05) -> ContinuousTask:
     ---------------
     v0: first version.
     """
-    strength = checked_number("wind", wind, high=0.45)
-    deviation = checked_number("gusts", gusts, high=1.0)
 
     def step(state: Floats, action: int, rng: np.random.Generator) -> tuple[float, float]:
         gust = rng.standard_normal(2)
-        return field_step(state[0], state[1], action, strength, deviation * gust[0], deviation * gust[1])
+        return field_step(state[0], state[1], action, wind, gusts * gust[0], gusts * gust[1])
 
     return ContinuousTask(
         [0.0, 0.0], [10.0, 10.0], ["right", "left", "up", "down"], step,
@@ -299,12 +301,3 @@ def field_step(x: float, y: float, action: int, wind: float, gust_x: float, gust
         if crossing < 6.0:
             return x, y
     return new_x, new_y
-
-
-@exercise
-def exercise_tasks() -> None:
-    """Move each once."""
-    car_step(-0.5, 0.0, 1)
-    pendulum_step(0.0, 0.0, 1.0)
-    acrobot_step(np.zeros(4), 1.0, np.empty(4))
-    field_step(1.0, 1.0, 0, 0.25, 0.0, 0.0)

@@ -11,7 +11,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from goalward.errors import SettingError, UnknownNameError
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Draw = Callable[..., Figure]
 
-__all__ = ["checked_kind", "figure", "figure_names", "plot"]
+__all__ = ["checked_kind", "figure", "figure_names", "figure_settings", "plot"]
 
 _figures: dict[str, Draw] = {}
 
@@ -48,6 +48,12 @@ def all_figures() -> dict[str, Draw]:
 def figure_names() -> dict[str, str]:
     """Return the names of all figures, each with a line that describes it."""
     return {name: str(inspect.getdoc(draw)).partition("\n")[0] for name, draw in all_figures().items()}
+
+
+def figure_settings(name: str) -> dict[str, Any]:
+    """Return the settings of a figure with their defaults."""
+    _, *settings = inspect.signature(all_figures()[name]).parameters.values()
+    return {setting.name: setting.default for setting in settings}
 
 
 def checked_kind(kind: str) -> str:
@@ -77,8 +83,7 @@ def plot(
         The results of a study. Or a run: then its regrets along the episodes are drawn, or its costs if the true model
         is not known, and the other settings must be left out.
     kind
-        ``regret`` along the episodes; ``growth`` across a swept setting; ``causes`` of the epochs in which regret was
-        paid; ``grid``: what an agent has learnt, and its visits.
+        The name of a figure, such as ``regret`` or ``grid``; ``goalward list figures`` lists them.
     measure, axes, level
         For regret: ``regret``, ``gap_regret`` or ``steps`` (of each episode), ``linear`` or ``log`` axes, and the level
         of the intervals (also for growth). Without a measure it is the realised regret, on logarithmic axes the gap
@@ -110,7 +115,7 @@ def plot(
             f"plot takes results, as gw.run and gw.open_results return them, or a run of gw.learn; this is {results!r}"
         )
     draw = all_figures()[checked_kind(kind)]
-    taken = [name for name in inspect.signature(draw).parameters if name in settings]
+    taken = list(figure_settings(kind))
     for name in changed:
         if name not in taken:
             raise SettingError(f"a figure of kind {kind} has no setting {name}; it takes {', '.join(taken)}")

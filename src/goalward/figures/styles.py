@@ -35,11 +35,14 @@ class LineStyle(NamedTuple):
     number: int
 
     @property
+    def page_colour(self) -> str:
+        """The colour in CSS, on a light and on a dark ground."""
+        return f"light-dark({self.colour}, {DARK_COLOURS[COLOURS.index(self.colour)]})"
+
+    @property
     def document(self) -> dict[str, Any]:
         """The style as a page takes it."""
-        dashes = list(self.dashes[1])
-        colours = {"light": self.colour, "dark": DARK_COLOURS[COLOURS.index(self.colour)]}
-        return {"colours": colours, "marker": self.marker, "dashes": dashes}
+        return {"colour": self.page_colour, "marker": self.marker, "dashes": list(self.dashes[1])}
 
 
 def line_style(number: int) -> LineStyle:

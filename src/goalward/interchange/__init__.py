@@ -21,22 +21,21 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from goalward import archive
-from goalward.errors import FileError, GoalwardError, SettingError, StateError, UnknownNameError
-from goalward.files import check_regular, read_bytes, reason, replacing
+from goalward.errors import FileError, GoalwardError, SettingError
+from goalward.files import check_regular, read_bytes, replacing, writing
 from goalward.ssp.checks import ModelArrays
 from goalward.ssp.layout import GridLayout
 
 if TYPE_CHECKING:
-    from goalward.ssp.model import SSP
+    from goalward.ssp.model import SSP, Name
 
-__all__ = ["FORMATS", "find_state", "read", "write"]
+__all__ = ["FORMATS", "read", "write"]
 
 
 class Format(NamedTuple):
@@ -117,14 +116,11 @@ def write_own(path: Path, ssp: SSP) -> None:
     fields["costs"] = np.where(ssp.available, ssp.costs, 0.0)  # JSON has no infinity
     lists = {name: fields[name].tolist() for name in ModelArrays._fields}
     text = json.dumps({"format": NAME, "version": VERSION} | fields | lists)
-    try:
-        with replacing(path) as file:
-            file.write(f"{text}\n".encode())
-    except OSError as error:
-        raise FileError(f"{path}: cannot be written ({reason(error)})") from None
+    with writing(path), replacing(path) as file:
+        file.write(f"{text}\n".encode())
 
 
-def read_own(path: Path, start: object = None) -> dict[str, Any]:
+def read_own(path: Path, start: Name | None = None) -> dict[str, Any]:
     """Read a file that `write_own` wrote."""
     from goalward.ssp.model import FIELDS
 
@@ -139,6 +135,8 @@ def read_own(path: Path, start: object = None) -> dict[str, Any]:
         except (TypeError, ValueError) as error:
             raise FileError(f"{path}: the layout is damaged ({error}); save it again") from None
     if start is not None:
+        from goalward.interchange.explicit import find_state
+
         model["initial_state"] = find_state(model["state_names"], len(model["costs"]), start)
     return model
 
@@ -150,16 +148,3 @@ def read_json(path: Path) -> dict[str, Any]:
         raise archive.damaged(path, error) from None
     archive.check_header(path, fields, NAME, VERSION)
     return fields
-
-
-def find_state(names: Sequence[str] | None, states: int, name: object) -> int:
-    """Return the number of a state, given by its name or its number."""
-    if names is not None and name in names:
-        return list(names).index(str(name))
-    try:
-        number = int(str(name))
-    except ValueError:
-        raise UnknownNameError("state", str(name), names or [f"0 to {states - 1}"]) from None
-    if not 0 <= number < states:
-        raise StateError(f"there is no state {number}; the model has 0..{states - 1}")
-    return number

@@ -1,4 +1,4 @@
-"""Columns of a table, from a CSV or Parquet file or from memory, with the place of each row for messages.
+"""Columns of a table, from a CSV or Parquet file or from memory, with the location of each row for messages.
 
 Names of states and actions are texts or integers. In a CSV file an empty field is a name only if it is quoted. The
 other columns are numbers. Columns of other names are not read.
@@ -17,11 +17,13 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
-from goalward.arrays import Floats, Int64s
-from goalward.errors import FileError, ModelError, ShapeError, UnknownNameError
+from goalward.arrays import Bools, Floats, Int64s
+from goalward.errors import FileError, ModelError, ShapeError, StateError, UnknownNameError
 from goalward.files import check_regular
+from goalward.ssp.model import Name
+from goalward.ssp.transitions import Columns, goal_mask
 
-__all__ = ["Source", "unknown_name"]
+__all__ = ["Source", "find_goals", "unknown_name"]
 
 NAMES = ("state", "action", "next_state", "episode")
 NUMBERS = ("probability", "count", "cost", "step")
@@ -30,21 +32,28 @@ COMPARED = 5000  # names that are searched for a near miss
 
 
 class Source:
-    """A table with the columns of transitions or of logged steps.
+    """A table with columns of names and of numbers.
 
     Parameters
     ----------
     table
         The path of a ``.csv`` or ``.parquet`` file, a mapping of columns, or a table that Arrow knows: one of pyarrow,
         or a data frame of pandas or polars.
+    numbers
+        The columns of numbers that are read, if they are there.
     """
 
-    def __init__(self, table: Any):
+    def __init__(self, table: Any, numbers: Sequence[str] = NUMBERS):
         self.path = Path(table) if isinstance(table, str | Path) else None
-        if self.path is not None:
+        if self.path is None:
+            self.table, columns = from_memory(table)
+        else:
             check_regular(self.path)
-        read = from_memory if self.path is None else from_parquet if self.path.suffix == ".parquet" else from_csv
-        self.table = read(table if self.path is None else self.path)
+            read = from_parquet if self.path.suffix == ".parquet" else from_csv
+            self.table, columns = read(self.path, numbers)
+        repeated = next((name for name in (*NAMES, *numbers) if columns.count(name) > 1), None)
+        if repeated is not None:
+            raise ShapeError(f"the table has two columns {repeated!r}; keep one")
         self.rows = int(self.table.num_rows)
         if not self.rows:
             raise ShapeError("the table has no rows")
@@ -77,22 +86,23 @@ class Source:
         """Return whether there is such a column."""
         return column in self.table.column_names
 
-    def names(self, column: str) -> tuple[Int64s, list[str]]:
-        """Return a column of names as numbers, and the name of each number."""
-        values = self.column(column)
+    def names(self, column: str, empty: str | None = None) -> tuple[Int64s, list[str]]:
+        """Return a column of names as numbers, and the name of each number; `empty` stands for missing names."""
+        values = self.column(column) if empty is None else self.table.column(column)
         encoded = pa.types.is_dictionary(values.type)
         kind = values.type.value_type if encoded else values.type
-        if not (is_text(kind) or pa.types.is_integer(kind)):
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
             raise ShapeError(f"the column {column!r} has type {kind}; names are texts or integers")
         values = (values if encoded else values.dictionary_encode()).unify_dictionaries().combine_chunks()
-        return np.asarray(values.indices).astype(np.int64), [str(value) for value in values.dictionary.to_pylist()]
+        names = [str(value) for value in values.dictionary.to_pylist()]
+        codes = np.asarray(values.indices.fill_null(len(names))).astype(np.int64)
+        return codes, names if empty is None else [*names, empty]
 
     def floats(self, column: str) -> Floats:
         """Return a column of numbers."""
         values = self.column(column)
-        kind = values.type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            raise ShapeError(f"the column {column!r} has type {kind}; it must hold numbers")
+        if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+            raise ShapeError(f"the column {column!r} has type {values.type}; it must hold numbers")
         return np.asarray(values.cast(pa.float64(), safe=False)).astype(np.float64)
 
     def column(self, column: str) -> Any:
@@ -103,31 +113,39 @@ class Source:
             raise ShapeError(f"there is no {column}{self.location(row)}; every row needs one")
         return values
 
+    def transitions(self, weight: str | None = None) -> Columns:
+        """Return the transitions of the table, weighted by a column of numbers, or else equally."""
+        self.require("state", "action", "next_state", *([] if weight is None else [weight]), "cost")
+        states, names = self.names("state")
+        next_states, others = self.names("next_state")
+        number = {name: index for index, name in enumerate(names)}
+        renumber = np.array([number.setdefault(name, len(number)) for name in others], dtype=np.int64)
+        actions, action_names = self.names("action")
+        weights = np.ones(self.rows) if weight is None else self.floats(weight)
+        costs = self.floats("cost")
+        return Columns(states, actions, renumber[next_states], weights, costs, list(number), action_names)
 
-def is_text(kind: Any) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
-
-def from_memory(table: Any) -> Any:
-    """Return a table that is in memory; columns of equal names are refused."""
+def from_memory(table: Any) -> tuple[Any, list[str]]:
+    """Return a table in memory and the names of its columns."""
     try:
         values = table if isinstance(table, pa.Table) else pa.table(table)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise ShapeError(
             f"this is not a table ({first_line(error)}); pass a mapping of columns, a data frame or a path"
         ) from None
-    return checked_columns(values, values.column_names)
+    return values, values.column_names
 
 
-def from_parquet(path: Path) -> Any:
+def from_parquet(path: Path, numbers: Sequence[str]) -> tuple[Any, list[str]]:
     try:
         with parquet.ParquetFile(path) as file:
             if file.metadata.num_rows > MOST_ROWS:
                 raise FileError(f"has {file.metadata.num_rows:,} rows; no more than {MOST_ROWS:,} are read")
-            names = file.schema_arrow.names
-            table = file.read(columns=[name for name in names if name in NAMES + NUMBERS])
+            columns = file.schema_arrow.names
+            table = file.read(columns=[name for name in columns if name in (*NAMES, *numbers)])
             table.validate(full=True)  # reading does not notice names that are not UTF-8
-            return checked_columns(table, names)
+            return table, columns
     except OSError as error:
         raise FileError(f"{error.strerror or first_line(error)}") from None
     except (FileError, ModelError):
@@ -136,7 +154,7 @@ def from_parquet(path: Path) -> Any:
         raise FileError(f"damaged, or no Parquet file ({first_line(error)}); write it again") from None
 
 
-def from_csv(path: Path) -> Any:
+def from_csv(path: Path, numbers: Sequence[str]) -> tuple[Any, list[str]]:
     """Read a CSV file: the first line names the columns, which are separated by commas."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -145,8 +163,7 @@ def from_csv(path: Path) -> Any:
         raise FileError(f"{error.strerror or error}") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise FileError(f"is not a CSV file in UTF-8 ({error})") from None
-    name = pa.dictionary(pa.int32(), pa.string())
-    types = dict.fromkeys(NAMES, name) | dict.fromkeys(NUMBERS, pa.float64())
+    types = dict.fromkeys(NAMES, pa.dictionary(pa.int32(), pa.string())) | dict.fromkeys(numbers, pa.float64())
     convert = arrow_csv.ConvertOptions(
         column_types=types,
         include_columns=[column for column in dict.fromkeys(header) if column in types] or None,
@@ -157,52 +174,56 @@ def from_csv(path: Path) -> Any:
     for newlines in (False, True):  # names with line breaks are rare, and reading for them is slow
         parse = arrow_csv.ParseOptions(newlines_in_values=newlines)
         try:
-            return checked_columns(arrow_csv.read_csv(path, parse_options=parse, convert_options=convert), header)
+            return arrow_csv.read_csv(path, parse_options=parse, convert_options=convert), header
         except (pa.ArrowException, KeyError) as error:
             message = first_line(error)
-    raise csv_fault(path, header, message)
+    raise FileError(csv_fault(path, header, numbers) or f"is not a CSV file ({message})")
 
 
-def checked_columns(table: Any, names: Sequence[str]) -> Any:
-    """Refuse repeated columns."""
-    doubled = next((name for name in NAMES + NUMBERS if names.count(name) > 1), None)
-    if doubled is not None:
-        raise ShapeError(f"the table has two columns {doubled!r}; keep one")
-    return table
-
-
-def csv_fault(path: Path, header: Sequence[str], message: str) -> FileError:
-    """Return the error for the first line of a CSV file that cannot be read."""
+def csv_fault(path: Path, header: Sequence[str], numbers: Sequence[str]) -> str | None:
+    """Describe the first line of a CSV file that cannot be read."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             records = csv.reader(file)
             for record in records:
                 if record and len(record) != len(header):
-                    return FileError(
+                    return (
                         f"line {records.line_num} has {len(record)} fields, the first line has {len(header)};"
                         " separate them by commas, and put names with commas in quotes"
                     )
                 for column, field in zip(header, record, strict=False):
-                    if column in NUMBERS and field and records.line_num > 1 and not is_number(field):
-                        return FileError(f"line {records.line_num}: {column} is {field!r:.40}; it must be a number")
+                    if column in numbers and field and records.line_num > 1:
+                        try:
+                            float(field)
+                        except ValueError:
+                            return f"line {records.line_num}: {column} is {field!r:.40}; it must be a number"
     except (UnicodeDecodeError, csv.Error) as error:
-        return FileError(f"is not a CSV file in UTF-8 ({error})")
-    return FileError(f"is not a CSV file ({message})")
-
-
-def is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
+        return f"is not a CSV file in UTF-8 ({error})"
+    return None
 
 
 def first_line(error: BaseException) -> str:
     return str(error).partition("\n")[0][:200]
 
 
+def find_goals(columns: Columns, goal: Name | Sequence[Name] | None) -> Bools:
+    """Return which states are goals: the given ones, or else the state called goal."""
+    names = [str(name) for name in columns.state_names]
+    if goal is None and "goal" not in names:
+        last = np.setdiff1d(np.arange(len(names)), columns.states)[:20]
+        ends = ", ".join(repr(names[state]) for state in last) or "none"
+        raise StateError(
+            f"no state is called goal; name it with goal=... (states without transitions of their own: {ends})"
+            "; on the command line with --goal NAME, or --set goal=NAME where there is no --goal"
+        )
+    wanted = [str(name) for name in ([goal] if isinstance(goal, str | int) else goal or ["goal"])]
+    unknown = next((name for name in wanted if name not in names), None)
+    if unknown is not None:
+        raise unknown_name("state", unknown, names)
+    return goal_mask(columns, wanted)
+
+
 def unknown_name(kind: str, name: object, known: Sequence[str]) -> UnknownNameError:
-    """Return the error for a name that is not there, with the nearest one, or the first of them."""
+    """Return the error for an unknown name, with the nearest known one, or some of them."""
     near = difflib.get_close_matches(str(name), known[:COMPARED], n=1, cutoff=0.5)
     return UnknownNameError(kind, str(name), near or known)

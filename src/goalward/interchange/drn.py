@@ -58,10 +58,9 @@ REFUSED = {
 
 def read(path: Path, **options: Any) -> dict[str, Any]:
     """Read what `SSP.from_rows` takes; the options are those of `Explicit.rows`."""
-    packed = read_packed(path)
-    content = packed.getvalue()
+    content = read_packed(path)
     if content[257:262] == b"ustar":
-        members = list(tar_members(packed).values())
+        members = list(tar_members(content).values())
         if len(members) != 1:
             raise FileError(f"is an archive of {len(members)} files; it must hold one")
         content = bytes(members[0])

@@ -16,7 +16,7 @@ Meaning
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,11 +25,11 @@ from scipy import sparse
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import CostError, ProbabilityError, ShapeError, StateError, UnknownNameError
-from goalward.ssp.checks import ROW_SUM_TOLERANCE
+from goalward.ssp.checks import check_costs
 from goalward.ssp.model import SSP, Name
-from goalward.ssp.transitions import LARGEST_PAIRS
+from goalward.ssp.transitions import check_pairs
 
-__all__ = ["Choices", "Explicit", "Reward", "choices_of", "plain_names", "unique_names"]
+__all__ = ["Choices", "Explicit", "Reward", "choices_of", "find_state", "plain_names", "unique_names"]
 
 FEW_LABELS = 16
 
@@ -135,141 +135,115 @@ class Explicit:
             Rescale the probabilities of choices that do not sum to one.
         """
         is_goal = self._goal_mask(goal)
-        number = np.where(is_goal, np.count_nonzero(~is_goal), np.cumsum(~is_goal) - 1)
         S = int(np.count_nonzero(~is_goal))
         if not S:
             raise ShapeError("every state is a goal; choose another goal")
         initial_state = self._start_state(start, is_goal)
-        owner = np.repeat(np.arange(self.states), np.diff(self.state_choices))
-        kept = ~is_goal[owner]
-        choice = np.repeat(np.arange(len(owner)), np.diff(self.choice_branches))
-        probabilities = self._checked_probabilities(owner, choice, kept, normalize)
-        paid = self._choice_costs(cost, owner, choice, probabilities, kept)
-        codes, A, names = self._action_numbers(owner, kept)
-        if S * A > LARGEST_PAIRS:
-            raise ShapeError(f"there are {S} states and {A} actions, {S * A} pairs; the most is {LARGEST_PAIRS}")
-        rows = number[owner] * A + codes
+        number = np.where(is_goal, S, np.cumsum(~is_goal) - 1).astype(np.int32)
+        lengths = np.diff(self.state_choices)
+        owner = np.repeat(np.arange(self.states), lengths)
+        choices = np.flatnonzero(~is_goal[owner])
+        owner = owner[choices]
+        codes, A, action_names = self._action_numbers(owner, choices)
+        check_pairs(S, A)
+        rows = number[owner].astype(np.int64) * A + codes
+        if (rows[1:] < rows[:-1]).any():
+            order = np.argsort(rows)
+            rows, choices, owner = rows[order], choices[order], owner[order]
+
+        def choice_name(index: int) -> str:
+            return f"choice {choices[index] - self.state_choices[owner[index]]} of state {owner[index]}"
+
+        shape = (len(self.choice_branches) - 1, S + 1)
+        kernel = sparse.csr_array((self.probabilities, number[self.targets], self.choice_branches), shape=shape)
+        kernel = kernel[choices]
+        branches = np.diff(kernel.indptr)
+        if not branches.all():
+            raise ProbabilityError(f"{choice_name(int(np.argmin(branches)))} has no branches; give it a target")
+        indptr = np.zeros(S * A + 1, dtype=np.int64)
+        indptr[rows + 1] = branches
         costs = np.zeros(S * A)
-        costs[rows[kept]] = paid[kept]
-        inside = kept[choice] & (probabilities > 0.0)
-        entries = (probabilities[inside], (rows[choice[inside]], number[self.targets[inside]]))
-        matrix = sparse.coo_array(entries, shape=(S * A, S + 1)).tocsr()
-        named = None
+        costs[rows] = self._choice_costs(cost, owner, choices, normalize, choice_name)
+        state_names = None
         if self.state_names is not None:
-            named = [name for name, merged in zip(self.state_names, is_goal.tolist(), strict=True) if not merged]
+            state_names = [self.state_names[state] for state in np.flatnonzero(~is_goal).tolist()]
         return {
-            "indptr": matrix.indptr,
-            "successors": matrix.indices,
-            "probabilities": matrix.data,
+            "indptr": np.cumsum(indptr),
+            "successors": kernel.indices,
+            "probabilities": kernel.data,
             "costs": costs.reshape(S, A),
             "initial_state": int(number[initial_state]),
             "normalize": normalize,
-            "state_names": named,
-            "action_names": names,
+            "state_names": state_names,
+            "action_names": action_names,
+            "row_name": lambda row: choice_name(int(np.searchsorted(rows, row))),
         }
 
     def _goal_mask(self, goal: Name | Sequence[Name] | None) -> Bools:
         """Return which states are goals."""
-        wanted = [goal] if isinstance(goal, str | int) else list(goal or ())
-        if not wanted and "goal" not in self.labels:
-            raise StateError(f"no label is called goal; name the goal with goal=..., one of {self._known_labels()}")
+        wanted = [goal] if isinstance(goal, str | int) else list(goal or ["goal"])
+        if not goal and "goal" not in self.labels:
+            labels = ", ".join(sorted(self.labels)[:20]) or "its states (it has no labels)"
+            raise StateError(f"no label is called goal; name the goal with goal=..., one of {labels}")
         mask = np.zeros(self.states, dtype=np.bool_)
-        for name in wanted or ["goal"]:
+        for name in wanted:
             if name in self.labels:
                 mask |= self.labels[str(name)]()
-            elif (state := self._find_state(name)) is not None:
-                mask[state] = True
             else:
-                raise UnknownNameError("label or state", str(name), self.labels)
+                mask[find_state(self.state_names, self.states, name, "label or state", self.labels)] = True
         if not mask.any():
-            raise StateError(f"no state is labelled {' or '.join(map(str, wanted or ['goal']))}; choose another goal")
+            raise StateError(f"no state is labelled {' or '.join(map(str, wanted))}; choose another goal")
         return mask
 
-    def _known_labels(self) -> str:
-        return ", ".join(sorted(self.labels)[:20]) or "its states (it has no labels)"
-
-    def _find_state(self, name: Name) -> int | None:
-        """Return the state of a name or a number; None if there is none."""
-        if self.state_names is not None and name in self.state_names:
-            return self.state_names.index(str(name))
-        try:
-            number = int(name)
-        except ValueError:
-            return None
-        return number if 0 <= number < self.states else None
-
     def _start_state(self, start: Name | None, is_goal: Bools) -> int:
-        if start is None:
-            if len(self.initial) != 1:
-                raise StateError(f"{len(self.initial)} states are initial; choose one with start=..., a state's number")
+        if start is not None:
+            state = find_state(self.state_names, self.states, start)
+        elif len(self.initial) == 1:
             state = int(self.initial[0])
         else:
-            named = self._find_state(start)
-            if named is None:
-                names = self.state_names[:1000] if self.state_names is not None else [f"0 to {self.states - 1}"]
-                raise UnknownNameError("state", str(start), names)
-            state = named
+            raise StateError(f"{len(self.initial)} states are initial; choose one with start=..., a state's number")
         if is_goal[state]:
             raise StateError(f"the start, state {state}, is a goal; choose another with start=...")
         return state
 
-    def _choice(self, owner: Int64s, choice: int) -> str:
-        return f"choice {choice - self.state_choices[owner[choice]]} of state {owner[choice]}"
-
-    def _checked_probabilities(self, owner: Int64s, choice: Int64s, kept: Bools, normalize: bool) -> Floats:
-        """Check the branches of the choices that are kept."""
-        empty = kept & (np.diff(self.choice_branches) == 0)
-        if empty.any():
-            raise ProbabilityError(f"{self._choice(owner, int(np.argmax(empty)))} has no branches; give it a target")
-        weights = self.probabilities
-        bad = kept[choice] & ~((weights >= 0.0) & (weights <= 1.0 + ROW_SUM_TOLERANCE))
-        if bad.any():
-            branch = int(np.argmax(bad))
-            raise ProbabilityError(
-                f"{self._choice(owner, int(choice[branch]))} goes to state {self.targets[branch]} with probability"
-                f" {weights[branch]:g}; probabilities lie in [0, 1]"
-            )
-        sums = np.bincount(choice, weights=np.where(kept[choice], weights, 0.0), minlength=len(owner))
-        off = kept & ((sums == 0.0) | ((np.abs(sums - 1.0) > ROW_SUM_TOLERANCE) & (not normalize)))
-        if off.any():
-            worst = int(np.argmax(off))
-            remedy = (
-                "pass normalize=True to rescale (--normalize)" if sums[worst] else "give it branches that can be taken"
-            )
-            raise ProbabilityError(
-                f"the branches of {self._choice(owner, worst)} sum to {sums[worst]:.12g}; probabilities must sum to 1"
-                f" within {ROW_SUM_TOLERANCE:g}: {remedy} ({np.count_nonzero(off)} such choices)"
-            )
-        return weights / np.where(kept, sums, 1.0)[choice] if normalize else weights
-
     def _choice_costs(
-        self, cost: str | float | None, owner: Int64s, choice: Int64s, probabilities: Floats, kept: Bools
+        self,
+        cost: str | float | None,
+        owner: Int64s,
+        choices: Int64s,
+        normalize: bool,
+        choice_name: Callable[[int], str],
     ) -> Floats:
-        """Return the cost of every choice; the rewards of goals are not looked at."""
+        """Return the costs of some choices, whose states are `owner`."""
         if isinstance(cost, int | float):
             parts = [np.full(len(owner), float(cost))]
         else:
-            states, choices, branches = self._reward(cost)
+            states, every_choice, branches = self._reward(cost)
             parts = [] if states is None else [states[owner]]
-            parts += [] if choices is None else [choices]
-            if branches is not None:
-                bad = ~((branches >= 0.0) & (branches < np.inf))
-                mean = np.bincount(choice, weights=probabilities * np.where(bad, 0.0, branches), minlength=len(owner))
-                mean[choice[bad]] = branches[bad]
-                parts.append(mean)
+            parts += [] if every_choice is None else [every_choice[choices]]
+            parts += [] if branches is None else [self._mean_reward(branches, normalize)[choices]]
         total = np.zeros(len(owner))
         for part in parts:
             with np.errstate(over="ignore", invalid="ignore"):
                 total += part
             for values in (part, total):
-                bad = kept & ~((values >= 0.0) & (values < np.inf))
-                if bad.any():
-                    worst = int(np.argmax(bad))
-                    raise CostError(
-                        f"{self._choice(owner, worst)} has the reward {values[worst]:g}; costs must be finite and not"
-                        " negative: choose another reward structure, or the cost of every step, with cost=..."
-                    )
+                check_costs(values, lambda index: f"with the chosen rewards (cost=...), {choice_name(index)}")
         return total
+
+    def _mean_reward(self, branches: Floats, normalize: bool) -> Floats:
+        """Return the mean reward of the branches of each choice; a reward that is not a cost comes out as it is."""
+        choice = np.repeat(np.arange(len(self.choice_branches) - 1), np.diff(self.choice_branches))
+        bad = ~((branches >= 0.0) & (branches < np.inf))
+        possible = (self.probabilities >= 0.0) & (self.probabilities < np.inf)  # others are refused with the rows
+        weighted = np.where(possible, self.probabilities, 0.0) * np.where(bad, 0.0, branches)
+        means: Floats = np.bincount(choice, weights=weighted, minlength=len(self.choice_branches) - 1).astype(
+            np.float64
+        )
+        if normalize:
+            with np.errstate(invalid="ignore", divide="ignore"):  # a sum of 0 is refused, too
+                means /= np.bincount(choice, weights=self.probabilities, minlength=len(means))
+        means[choice[bad]] = branches[bad]
+        return means
 
     def _reward(self, cost: str | None) -> Reward:
         if cost is None:
@@ -282,22 +256,33 @@ class Explicit:
             raise UnknownNameError("reward structure", cost, self.rewards)
         return self.rewards[cost]()
 
-    def _action_numbers(self, owner: Int64s, kept: Bools) -> tuple[Int64s, int, list[str] | None]:
-        """Return the action of every choice, how many there are, and their names: by label, or else by position."""
-        position = np.arange(len(owner)) - self.state_choices[owner]
-        most = int(position[kept].max(initial=0)) + 1
+    def _action_numbers(self, owner: Int64s, choices: Int64s) -> tuple[Int64s, int, list[str] | None]:
+        """Return the action of some choices, the number of actions, and their names: by label, or else by position."""
+        position = choices - self.state_choices[owner]
+        most = int(position.max(initial=0)) + 1
         if self.actions is None:
             return position, most, None
-        used, codes = np.unique(self.actions[kept], return_inverse=True)
-        pairs = np.sort(owner[kept] * len(used) + codes)
+        used, codes = np.unique(self.actions[choices], return_inverse=True)
+        pairs = np.sort(owner * len(used) + codes)
         if (pairs[1:] == pairs[:-1]).any() or len(used) > max(FEW_LABELS, 4 * most):
             return position, most, None
         names = [self.action_names[label] for label in used.tolist()]
-        numbers = np.zeros(len(owner), dtype=np.int64)
-        numbers[kept] = codes
-        if names == [str(action) for action in range(len(used))]:
-            return numbers, len(used), None
-        return numbers, len(used), names
+        return codes, len(used), None if names == [str(action) for action in range(len(used))] else names
+
+
+def find_state(
+    names: Sequence[str] | None, states: int, name: Name, kind: str = "state", known: Iterable[str] | None = None
+) -> int:
+    """Return the number of a state, given by its name or its number; `known` are names that an error lists."""
+    if names is not None and name in names:
+        return list(names).index(str(name))
+    try:
+        number = int(name)
+    except ValueError:
+        number = -1
+    if not 0 <= number < states:
+        raise UnknownNameError(kind, str(name), known or (names or ())[:1000] or [f"0 to {states - 1}"])
+    return number
 
 
 def plain_names(names: Sequence[str]) -> list[str]:

@@ -39,15 +39,15 @@ from goalward.acting.contract import Steps, Task
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.beliefs.base import Belief, Prior
 from goalward.beliefs.dirichlet import Dirichlet
-from goalward.errors import CostError, FileError, GoalwardError, SettingError, ShapeError, StateError
-from goalward.interchange.columns import Source, unknown_name
-from goalward.interchange.tables import common_names, goal_mask
+from goalward.errors import FileError, GoalwardError, SettingError, ShapeError, StateError
+from goalward.interchange.columns import Source, find_goals, unknown_name
 from goalward.planning.evaluate import markov_chain
 from goalward.planning.solve import Solution, solve, solve_all
 from goalward.seeds import checked_seed
 from goalward.settings import checked_choice, checked_integer, checked_number
+from goalward.ssp.checks import check_costs
 from goalward.ssp.model import SSP, Name
-from goalward.ssp.transitions import LARGEST_PAIRS, Columns, by_appearance, mean_costs
+from goalward.ssp.transitions import Columns, by_appearance, check_pairs, mean_costs
 
 __all__ = ["Log", "LogEstimate", "learn_from", "read_log"]
 
@@ -206,29 +206,22 @@ def read_log(
 ) -> Log:
     """Read a log, check it, and number its states and actions in order of appearance."""
     source = Source(log)
-    source.require("state", "action", "next_state", "cost")
-    states, next_states, names = common_names(source)
-    actions, action_names = source.names("action")
-    costs = source.floats("cost")
-    bad = ~((costs >= 0.0) & (costs < np.inf))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise CostError(f"the cost{source.location(row)} is {costs[row]:g}; costs must be finite and not negative")
-    columns = Columns(states, actions, next_states, np.ones(source.rows), costs, names, action_names)
-    is_goal = goal_mask(columns, goal)
+    columns = source.transitions()
+    check_costs(columns.costs, lambda row: f"the step{source.location(row)}")
+    is_goal = find_goals(columns, goal)
     order = checked_order(source, columns, is_goal)
-    kept = finished(source, columns, is_goal, drop_unfinished)
-    rows = order[kept[order]]
+    usable = usable_steps(source, columns, is_goal, drop_unfinished)
+    rows = order[usable[order]]
     if not len(rows):
         raise ShapeError("no step is left of the log; it never reaches the goal")
-    return numbered(columns, is_goal, rows, start, source.rows - len(rows))
+    return numbered(columns.select(rows), is_goal, start, source.rows - len(rows))
 
 
 def checked_order(source: Source, columns: Columns, is_goal: Bools) -> Int64s:
     """Return the rows by episode and step; without these columns, as they are."""
-    wandering = is_goal[columns.states]
-    if wandering.any():
-        row = int(np.argmax(wandering))
+    from_goal = is_goal[columns.states]
+    if from_goal.any():
+        row = int(np.argmax(from_goal))
         raise StateError(f"the step{source.location(row)} starts in the goal, where every episode ends; leave it out")
     if not (source.has("episode") and source.has("step")):
         return np.arange(source.rows)
@@ -237,11 +230,11 @@ def checked_order(source: Source, columns: Columns, is_goal: Bools) -> Int64s:
     order = np.lexsort((steps, episodes))
     before, after = order[:-1], order[1:]
     same = episodes[before] == episodes[after]
-    doubled = same & ~(steps[after] > steps[before])
+    repeated = same & ~(steps[after] > steps[before])
     broken = same & (steps[after] == steps[before] + 1.0) & (columns.next_states[before] != columns.states[after])
     beyond = same & is_goal[columns.next_states[before]]
     for wrong, what in (
-        (doubled, "has the same number as"),
+        (repeated, "has the same number as"),
         (beyond, "comes after the goal, which was reached by"),
         (broken, "does not start where its episode was after"),
     ):
@@ -254,15 +247,15 @@ def checked_order(source: Source, columns: Columns, is_goal: Bools) -> Int64s:
     return order
 
 
-def finished(source: Source, columns: Columns, is_goal: Bools, drop: bool) -> Bools:
+def usable_steps(source: Source, columns: Columns, is_goal: Bools, drop: bool) -> Bools:
     """Return which steps lead to a goal or to a state in which something is played."""
-    kept = np.ones(source.rows, dtype=np.bool_)
+    usable = np.ones(source.rows, dtype=np.bool_)
     while True:
-        usable = is_goal.copy()
-        usable[columns.states[kept]] = True
-        lost = kept & ~usable[columns.next_states]
+        continued = is_goal.copy()
+        continued[columns.states[usable]] = True
+        lost = usable & ~continued[columns.next_states]
         if not lost.any():
-            return kept
+            return usable
         if not drop:
             row = int(np.argmax(lost))
             raise StateError(
@@ -270,39 +263,24 @@ def finished(source: Source, columns: Columns, is_goal: Bools, drop: bool) -> Bo
                 " name it as a goal, or pass drop_unfinished=True to leave such steps out"
                 f" ({np.count_nonzero(lost)} such steps)"
             )
-        kept &= ~lost
+        usable &= ~lost
 
 
-def numbered(columns: Columns, is_goal: Bools, rows: Int64s, start: Name | None, left_out: int) -> Log:
-    """Return the log of some rows."""
-    states, old_states = by_appearance(columns.states[rows], len(columns.state_names))
-    actions, old_actions = by_appearance(columns.actions[rows], len(columns.action_names))
+def numbered(columns: Columns, is_goal: Bools, start: Name | None, left_out: int) -> Log:
+    """Return a log with its states and actions numbered in order of appearance."""
+    states, old_states = by_appearance(columns.states, len(columns.state_names))
+    actions, old_actions = by_appearance(columns.actions, len(columns.action_names))
     S, A = len(old_states), len(old_actions)
-    if S * A > LARGEST_PAIRS:
-        raise ShapeError(f"the log has {S} states and {A} actions, {S * A} pairs; the most is {LARGEST_PAIRS}")
+    check_pairs(S, A)
     states[is_goal] = S
     names = tuple(str(columns.state_names[number]) for number in old_states)
-    initial_state = 0
-    if start is not None:
-        if str(start) not in names:
-            raise unknown_name("state with a logged action", start, names)
-        initial_state = names.index(str(start))
+    if start is not None and str(start) not in names:
+        raise unknown_name("state with a logged action", start, names)
     steps = Steps.in_table(
-        states[columns.states[rows]],
-        actions[columns.actions[rows]],
-        columns.costs[rows],
-        states[columns.next_states[rows]],
-        S,
+        states[columns.states], actions[columns.actions], columns.costs, states[columns.next_states], S
     )
-    task = Task(pair_costs(steps, S, A), initial_state, 1)
-    return Log(task, steps, names, tuple(str(columns.action_names[number]) for number in old_actions), left_out)
-
-
-def pair_costs(steps: Steps, S: int, A: int) -> Floats:
-    """Return the mean cost of each pair; infinity where the action was never played."""
     pairs = steps.states * A + steps.actions
-    visits = np.bincount(pairs, minlength=S * A).astype(np.float64)
-    costs = mean_costs(pairs, np.ones(len(pairs)), steps.costs, visits)
-    table: Floats = np.where(visits > 0.0, costs, np.inf).reshape(S, A)
-    table.flags.writeable = False
-    return table
+    means = mean_costs(pairs, columns.probabilities, steps.costs, S * A)
+    costs = np.where(np.bincount(pairs, minlength=S * A) > 0, means, np.inf).reshape(S, A)
+    task = Task(costs, 0 if start is None else names.index(str(start)), 1)
+    return Log(task, steps, names, tuple(str(columns.action_names[number]) for number in old_actions), left_out)

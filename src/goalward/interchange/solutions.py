@@ -16,15 +16,17 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
-from goalward.errors import FileError, GoalwardError, UnknownNameError
+from goalward.errors import FileError, GoalwardError
 from goalward.files import check_regular
 from goalward.interchange import umb
+from goalward.interchange.columns import Source, unknown_name
 from goalward.interchange.explicit import choices_of, unique_names
 from goalward.ssp.model import SSP
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Numbers", "check_ending", "read_numbers", "write_solution"]
 
-COLUMNS = ["state", "action", "value", "lower", "upper"]
+NUMBERS = ("value", "lower", "upper")
 GOAL_PROBABILITY = "goal_probability"
 
 
@@ -55,10 +57,19 @@ def check_ending(path: Path) -> None:
 def write_solution(path: Path, ssp: SSP, solution: Solution) -> None:
     """Write a solution in the format that the ending of the path names."""
     check_ending(path)
+    numbers = dict(zip(NUMBERS, (solution.values, solution.lower, solution.upper), strict=True))
+    if (chances := getattr(solution, GOAL_PROBABILITY, None)) is not None:
+        numbers[GOAL_PROBABILITY] = chances
     if path.suffix == ".umb":
-        umb.write(path, ssp, solution_annotations(ssp, solution))
-    else:
-        umb.write_packed(path, csv_text(ssp, solution).encode("utf-8", "replace"))
+        write_umb(path, ssp, solution.policy, numbers)
+        return
+    states, actions = names_of(ssp)
+    played = ["" if action < 0 else actions[action] for action in solution.policy.tolist()]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["state", "action", *numbers])
+    writer.writerows(zip(states, played, *(column.tolist() for column in numbers.values()), strict=True))
+    umb.write_packed(path, text.getvalue().encode("utf-8", "replace"))
 
 
 def read_numbers(path: Path, ssp: SSP) -> Numbers:
@@ -66,95 +77,65 @@ def read_numbers(path: Path, ssp: SSP) -> Numbers:
     check_ending(path)
     check_regular(path)
     try:
-        numbers = from_umb(path, ssp) if path.suffix == ".umb" else from_csv(path, ssp)
+        numbers = read_umb(path, ssp) if path.suffix == ".umb" else read_csv(path, ssp)
         check(ssp, numbers)
     except GoalwardError as error:
         raise FileError(f"{path}: {error}") from None
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror or error}") from None
     return numbers
 
 
-def unambiguous_names(ssp: SSP) -> tuple[list[str], list[str]]:
+def names_of(ssp: SSP) -> tuple[list[str], list[str]]:
     """Return names of states and of actions; repeated ones get a number."""
     states = unique_names([ssp.state_name(state) for state in range(ssp.states)])
     return states, unique_names([ssp.action_name(action) for action in range(ssp.actions)])
 
 
-def csv_text(ssp: SSP, solution: Solution) -> str:
-    states, actions = unambiguous_names(ssp)
-    played = ["" if action < 0 else actions[action] for action in solution.policy.tolist()]
-    columns = [states, played, *(array.tolist() for array in (solution.values, solution.lower, solution.upper))]
-    header = list(COLUMNS)
-    if (chances := getattr(solution, GOAL_PROBABILITY, None)) is not None:
-        header.append(GOAL_PROBABILITY)
-        columns.append(chances.tolist())
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(zip(*columns, strict=True))
-    return text.getvalue()
+def read_csv(path: Path, ssp: SSP) -> Numbers:
+    source = Source(path, NUMBERS)
+    source.require("state", "action", *NUMBERS)
+    values, lower, upper = (source.floats(name) for name in NUMBERS)
+    state_names, action_names = names_of(ssp)
+    states = known_numbers(source, "state", state_names)
+    rows = np.bincount(states, minlength=ssp.states)
+    if (rows != 1).any():
+        state = int(np.argmax(rows != 1))
+        raise FileError(f"state {state_names[state]!r} has {rows[state]} rows; each state needs one")
+    # The name of an action may be the empty text, which stands for no action where the value is infinite.
+    played = np.full(source.rows, -1)
+    played[values < np.inf] = known_numbers(source, "action", action_names, values < np.inf)
+    order = np.argsort(states)
+    return Numbers(values[order], played[order], lower[order], upper[order])
 
 
-def from_csv(path: Path, ssp: SSP) -> Numbers:
-    states, actions = unambiguous_names(ssp)
-    state_number = {name: number for number, name in enumerate(states)}
-    action_number = {name: number for number, name in enumerate(actions)}
-    policy = np.full(ssp.states, -1)
-    numbers = np.full((3, ssp.states), np.nan)
-    missing = set(states)
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            records = csv.reader(file)
-            header = next(records, [])
-            if header not in (COLUMNS, [*COLUMNS, GOAL_PROBABILITY]):
-                raise FileError(f"the first line is {','.join(header)!r:.60}; it must be {','.join(COLUMNS)}")
-            for record in filter(None, records):
-                line = f"line {records.line_num}"
-                if len(record) != len(header):
-                    raise FileError(f"{line} has {len(record)} fields; it must have {len(header)}")
-                state, action, *values = record[: len(COLUMNS)]
-                if state not in state_number:
-                    raise FileError(f"{line}: {UnknownNameError('state', state, states[:5000])}")
-                if action and action not in action_number:
-                    raise FileError(f"{line}: {UnknownNameError('action', action, actions[:5000])}")
-                if state not in missing:
-                    raise FileError(f"{line}: state {state!r} is repeated")
-                missing.remove(state)
-                number = state_number[state]
-                try:
-                    numbers[:, number] = [float(value) for value in values]
-                except ValueError:
-                    raise FileError(f"{line}: {values!s:.60} are not three numbers") from None
-                # The name of an action may be the empty text, which stands for none where the value is infinite.
-                if action or numbers[0, number] < np.inf:
-                    policy[number] = action_number.get(action, -1)
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise FileError(f"is not a CSV file in UTF-8 ({error})") from None
-    if missing:
-        raise FileError(f"state {min(missing)!r} is missing; write the solution again")
-    return Numbers(numbers[0], policy, numbers[1], numbers[2])
+def known_numbers(source: Source, column: str, known: Sequence[str], rows: Bools | None = None) -> Int64s:
+    """Return the numbers of the names in a column, in all rows or in some."""
+    number = {name: index for index, name in enumerate(known)}
+    codes, names = source.names(column, "")
+    numbers = np.array([number.get(name, -1) for name in names])[codes]
+    unknown = (numbers < 0) if rows is None else (numbers < 0) & rows
+    if unknown.any():
+        row = int(np.argmax(unknown))
+        raise FileError(f"{unknown_name(column, names[codes[row]], known)}{source.location(row)}")
+    return numbers if rows is None else numbers[rows]
 
 
-def solution_annotations(ssp: SSP, solution: Solution) -> dict[str, umb.Annotation]:
-    """Return a solution as annotations of the states and choices that `umb.write` writes."""
+def write_umb(path: Path, ssp: SSP, policy: Int64s, numbers: dict[str, Floats]) -> None:
+    """Write the model with the numbers of states and the choices of the policy as annotations."""
     model = choices_of(ssp)
     owner = np.repeat(np.arange(ssp.states + 1), np.diff(model.state_choices))
-    played = np.append(solution.policy, 0)[owner] == model.actions
+    at_goal = {GOAL_PROBABILITY: 1.0}
     annotations = {
-        name: umb.Annotation("states", np.append(array, 0.0))
-        for name, array in (("value", solution.values), ("lower", solution.lower), ("upper", solution.upper))
+        name: umb.Annotation("states", np.append(values, at_goal.get(name, 0.0))) for name, values in numbers.items()
     }
-    if (chances := getattr(solution, GOAL_PROBABILITY, None)) is not None:
-        annotations[GOAL_PROBABILITY] = umb.Annotation("states", np.append(chances, 1.0))
-    return annotations | {"policy": umb.Annotation("choices", played & (owner < ssp.states))}
+    played = (np.append(policy, 0)[owner] == model.actions) & (owner < ssp.states)
+    umb.write(path, ssp, annotations | {"policy": umb.Annotation("choices", played)})
 
 
-def from_umb(path: Path, ssp: SSP) -> Numbers:
+def read_umb(path: Path, ssp: SSP) -> Numbers:
     """Read the annotations of a UMB file that holds the same model."""
     archive = umb.Archive(path)
     annotations = archive.annotations("goalward")
-    missing = next((name for name in ("value", "lower", "upper", "policy") if name not in annotations), None)
+    missing = next((name for name in (*NUMBERS, "policy") if name not in annotations), None)
     if missing is not None:
         raise FileError(f"has no annotation {missing!r} of the group goalward; it holds a model without a solution")
     mine, theirs = choices_of(ssp), umb.explicit(archive)
@@ -163,13 +144,11 @@ def from_umb(path: Path, ssp: SSP) -> Numbers:
             raise FileError("holds another model; load the model that the solution belongs to")
     values, lower, upper = (
         archive.numbers(f"{folder}/states/values.bin", about["type"], archive.states)[:-1]
-        for folder, about in (annotations[name] for name in ("value", "lower", "upper"))
+        for folder, about in (annotations[name] for name in NUMBERS)
     )
     played: Bools = archive.bits(f"{annotations['policy'][0]}/choices/values.bin", archive.choices)
-    owner = np.repeat(np.arange(archive.states), np.diff(mine.state_choices))
-    if np.bincount(owner[played], minlength=1).max(initial=0) > 1:
-        raise FileError("its policy plays two choices in one state; write the solution again")
     policy = np.full(archive.states, -1)
+    owner = np.repeat(np.arange(archive.states), np.diff(mine.state_choices))
     policy[owner[played]] = mine.actions[played]
     return Numbers(values, policy[:-1], lower, upper)
 
@@ -177,20 +156,15 @@ def from_umb(path: Path, ssp: SSP) -> Numbers:
 def check(ssp: SSP, numbers: Numbers) -> None:
     """Refuse numbers that are no solution of the model."""
     values, policy, lower, upper = numbers
-    wrong = ~((values >= 0.0) & (lower >= 0.0) & (lower <= upper))
-    if wrong.any():
-        state = int(np.argmax(wrong))
-        raise FileError(
-            f"state {ssp.state_name(state)!r} has value {values[state]:g} and bounds {lower[state]:g} and"
-            f" {upper[state]:g}; none is negative, and the lower bound comes first"
-        )
     plays = policy >= 0
-    wrong = plays & ~ssp.available[np.arange(ssp.states), np.where(plays, policy, 0)]
-    if wrong.any():
-        state = int(np.argmax(wrong))
-        action = ssp.action_name(int(policy[state]))
-        raise FileError(f"the action {action!r} of state {ssp.state_name(state)!r} is not available there")
-    wrong = plays != (values < np.inf)
-    if wrong.any():
-        state = int(np.argmax(wrong))
-        raise FileError(f"state {ssp.state_name(state)!r} must have an action if and only if its value is finite")
+    unavailable = plays & ~ssp.available[np.arange(ssp.states), np.where(plays, policy, 0)]
+    for wrong, fault in (
+        (
+            ~((values >= 0.0) & (lower >= 0.0) & (lower <= upper)),
+            "must have bounds of which the lower is not above the upper, and no negative numbers",
+        ),
+        (unavailable, "has an action that is not available there"),
+        (plays != (values < np.inf), "must have an action if and only if its value is finite"),
+    ):
+        if wrong.any():
+            raise FileError(f"state {ssp.state_name(int(np.argmax(wrong)))!r} {fault}; write the solution again")

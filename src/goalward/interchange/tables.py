@@ -29,16 +29,16 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
-from goalward.arrays import Bools, Floats, Int64s
-from goalward.errors import ProbabilityError, SettingError, ShapeError, StateError
-from goalward.interchange.columns import Source, unknown_name
+from goalward.arrays import Floats, Int64s
+from goalward.errors import ProbabilityError, SettingError, ShapeError
+from goalward.interchange.columns import Source, find_goals, unknown_name
 from goalward.interchange.explicit import choices_of, unique_names
 from goalward.interchange.umb import write_packed
 from goalward.settings import checked_number
 from goalward.ssp.model import SSP, Name
 from goalward.ssp.transitions import Columns, rows_of
 
-__all__ = ["common_names", "goal_mask", "read", "to_table", "write"]
+__all__ = ["read", "to_table", "write"]
 
 
 def read(
@@ -53,56 +53,19 @@ def read(
     """Read what `SSP.from_rows` takes from a file or a table in memory."""
     source = Source(table)
     weight = "count" if source.has("count") else "probability"
-    source.require("state", "action", "next_state", weight, "cost")
+    columns = source.transitions(weight)
     if source.has("count") and source.has("probability"):
         raise ShapeError("the table has a column 'probability' and a column 'count'; keep one")
-    states, next_states, names = common_names(source)
-    actions, action_names = source.names("action")
-    columns = Columns(states, actions, next_states, source.floats(weight), source.floats("cost"), names, action_names)
     if weight == "count":
         columns = columns._replace(probabilities=frequencies(columns, source, prior, normalize))
     elif prior is not None:
         raise SettingError("prior is for tables of counts; this one has probabilities: leave it out")
-    is_goal = goal_mask(columns, goal)
-    number = -1
+    is_goal = find_goals(columns, goal)
     if start is not None:
-        if str(start) not in names:
-            raise unknown_name("state", start, names)
-        number = names.index(str(start))
-    return rows_of(columns, is_goal, number, start, normalize, source.location, duplicates=sum_duplicates)
-
-
-def common_names(source: Source) -> tuple[Int64s, Int64s, list[str]]:
-    """Return the columns of states and next states as numbers of one list of names."""
-    states, names = source.names("state")
-    next_states, others = source.names("next_state")
-    number = {name: index for index, name in enumerate(names)}
-    renumber = np.array([number.setdefault(name, len(number)) for name in others], dtype=np.int64)
-    return states, renumber[next_states], list(number)
-
-
-def goal_mask(columns: Columns, goal: Name | Sequence[Name] | None) -> Bools:
-    """Return which names are goals; the state called goal if none is given."""
-    names = columns.state_names
-    wanted = [str(name) for name in ([goal] if isinstance(goal, str | int) else goal or ["goal"])]
-    number = {name: index for index, name in enumerate(names)}
-    reached = np.zeros(len(names), dtype=np.bool_)
-    reached[columns.next_states] = True
-    mask = np.zeros(len(names), dtype=np.bool_)
-    for name in wanted:
-        if name not in number:
-            if goal is None:
-                last = np.setdiff1d(np.arange(len(names)), columns.states)[:20]
-                ends = ", ".join(repr(names[state]) for state in last) or "none"
-                raise StateError(
-                    f"no state is called goal; name it with goal=... (states without transitions of their own: {ends})"
-                    "; on the command line with --goal NAME, or --set goal=NAME where there is no --goal"
-                )
-            raise unknown_name("state", name, [str(known) for known in names])
-        if not reached[number[name]]:
-            raise StateError(f"goal {name!r} is never a next state; name goals that some transition leads to")
-        mask[number[name]] = True
-    return mask
+        start = str(start)
+        if start not in columns.state_names:
+            raise unknown_name("state", start, [str(name) for name in columns.state_names])
+    return rows_of(columns, is_goal, start, normalize, source.location, duplicates=sum_duplicates)
 
 
 def frequencies(columns: Columns, source: Source, prior: float | None, normalize: bool) -> Floats:
@@ -130,8 +93,8 @@ def frequencies(columns: Columns, source: Source, prior: float | None, normalize
         row = int(np.argmin(totals))
         state, action, *_ = columns.entry(row)
         raise ProbabilityError(
-            f"the counts of (state {state!r}, action {action!r}), the first{source.location(row)}, sum to 0;"
-            " pass prior=1.0, or leave out what was never tried"
+            f"the counts of (state {state!r}, action {action!r}){source.location(row)} sum to 0; pass prior=1.0, or"
+            " leave out what was never tried"
         )
     return counts / totals
 

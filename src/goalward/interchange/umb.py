@@ -22,7 +22,6 @@ import lzma
 import tarfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,7 +31,7 @@ from numpy.typing import NDArray
 from goalward import __version__
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError
-from goalward.files import replacing
+from goalward.files import replacing, writing
 from goalward.interchange.explicit import Explicit, Reward, choices_of
 
 if TYPE_CHECKING:
@@ -55,44 +54,44 @@ NAMED_STATES = 1 << 20  # more states than this get no names
 WIDEST = 1 << 12  # bits of a record of variables
 
 
-def read_packed(path: Path, limit: int = LARGEST_FILE) -> io.BytesIO:
+def read_packed(path: Path, limit: int = LARGEST_FILE) -> bytes:
     """Return the content of a file, decompressed if it is packed with gzip or xz."""
-    content = io.BytesIO()
+    pieces, size = [], 0
     try:
-        with ExitStack() as stack:
-            file = stack.enter_context(path.open("rb"))
+        with path.open("rb") as file:
             magic = file.read(6)
             file.seek(0)
             stream: Any = file
             if magic.startswith(GZIP):
-                stream = stack.enter_context(gzip.open(file))
+                stream = gzip.GzipFile(fileobj=file)
             elif magic == XZ:
-                stream = stack.enter_context(lzma.open(file))
+                stream = lzma.LZMAFile(file)  # noqa: SIM115 - the file it reads from is closed here
             while piece := stream.read(PIECE):
-                content.write(piece)
-                if content.tell() > limit:
+                pieces.append(piece)
+                size += len(piece)
+                if size > limit:
                     raise FileError(f"holds more than {limit:,} bytes; no larger model is read")
     except OSError as error:  # gzip raises it too when its content is damaged
         raise FileError(f"{error.strerror or f'damaged ({error})'}") from None
     except (EOFError, zlib.error, lzma.LZMAError) as error:
         raise FileError(f"damaged, or not complete ({error}); write it again") from None
-    content.seek(0)
-    return content
+    return b"".join(pieces)
 
 
-def tar_members(content: io.BytesIO) -> dict[str, memoryview]:
+def tar_members(content: bytes) -> dict[str, memoryview]:
     """Return the regular files of a tar by their names; nothing is copied or written to disk.
 
     `tarfile` accepts negative sizes, repeated names and sparse files, and takes a damaged header for the end of the
     archive; all of these are refused here.
     """
-    view = content.getbuffer()
+    view = memoryview(content)
     members: dict[str, memoryview] = {}
     try:
-        with tarfile.open(fileobj=content, mode="r:", encoding="utf-8", errors="strict") as tar:
-            count = 0
-            while (member := tar.next()) is not None:
-                count += 1
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:", encoding="utf-8", errors="strict") as tar:
+            for count in itertools.count():
+                member = tar.next()
+                if member is None:
+                    break
                 if member.size < 0 or member.issparse() or tar.pax_headers:
                     raise FileError(f"the tar header at byte {member.offset} has a size or a kind that no model needs")
                 if member.offset_data + member.size > len(view):
@@ -100,7 +99,7 @@ def tar_members(content: io.BytesIO) -> dict[str, memoryview]:
                 name = member.name.removeprefix("./")
                 if name in members:
                     raise FileError(f"holds {name!r} twice; it must hold each file once")
-                if count > MOST_MEMBERS:
+                if count == MOST_MEMBERS:
                     raise FileError(f"holds more than {MOST_MEMBERS:,} files; no model needs that many")
                 if member.isreg():
                     members[name] = view[member.offset_data : member.offset_data + member.size]
@@ -127,12 +126,10 @@ def tar_bytes(members: Mapping[str, bytes]) -> bytes:
 
 def write_packed(path: Path, content: bytes, ending: str = "") -> None:
     """Write a file whole, or leave the old one untouched; `ending` is ``.gz``, ``.xz`` or empty."""
-    packed = {".gz": lambda: gzip.compress(content, mtime=0), ".xz": lambda: lzma.compress(content)}
-    try:
-        with replacing(path) as file:
-            file.write(packed[ending]() if ending else content)
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror or error}; nothing was saved") from None
+    if ending:
+        content = gzip.compress(content, mtime=0) if ending == ".gz" else lzma.compress(content)
+    with writing(path), replacing(path) as file:
+        file.write(content)
 
 
 class Archive:

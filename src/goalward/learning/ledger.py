@@ -6,9 +6,9 @@ from array import array
 
 import numpy as np
 
-from goalward.acting.contract import Chunk, Steps
+from goalward.acting.contract import Chunk
 from goalward.arrays import Bools, Floats, Int64s
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 from goalward.learning.run import Epochs
 
 __all__ = ["Ledger"]
@@ -110,12 +110,3 @@ def add_steps(
             reached[k] = True
             k += 1
     episode[0] = k
-
-
-@exercise
-def exercise_ledger() -> None:
-    """Enter one step."""
-    gaps = np.zeros((1, 1))
-    gaps.flags.writeable = False
-    one = np.zeros(1, dtype=np.int64)
-    Ledger(1, gaps).add(Chunk(Steps.in_table(one, one, np.ones(1), one + 1, 1), 0))

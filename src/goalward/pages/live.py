@@ -12,17 +12,16 @@ from __future__ import annotations
 import threading
 import time
 import webbrowser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import wraps
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from goalward.acting.contract import Chunk, Plan, Task
-from goalward.agents.base import Learner
-from goalward.arrays import Floats
+from goalward.acting.contract import Plan
 from goalward.figures.styles import agent_styles
-from goalward.learning.replay import Recorder, Replay
+from goalward.learning.replay import Recorder
 from goalward.pages.page import Block, Page, script_json
 from goalward.pages.watch import agent_document, watch_document
 from goalward.progress import hushed
@@ -41,6 +40,20 @@ SHARE_OF_TIME = 0.2
 SECONDS_BETWEEN_CHECKS = 0.1
 
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def locked(method: Method) -> Method:
+    """Return a method that holds the lock of its recorder."""
+
+    @wraps(method)
+    def holding(self: LiveRecorder, *values: Any) -> Any:
+        with self.lock:
+            return method(self, *values)
+
+    return cast(Method, holding)
+
+
 class LiveRecorder(Recorder):
     """A recorder that other threads may read; `delay` seconds pass at the start of every epoch."""
 
@@ -50,10 +63,8 @@ class LiveRecorder(Recorder):
         self.lock = threading.RLock()
         self.started = threading.Event()
 
-    def begin(self, agent: Learner, task: Task, gaps: Floats | None, optimal_value: float) -> None:
-        """Take the agent and its task."""
-        with self.lock:
-            super().begin(agent, task, gaps, optimal_value)
+    begin, enter, close = locked(Recorder.begin), locked(Recorder.enter), locked(Recorder.close)
+    replay = locked(Recorder.replay)
 
     def plan(self, plan: Plan, state: int) -> None:
         """Begin an epoch."""
@@ -75,45 +86,25 @@ class LiveRecorder(Recorder):
         if self.delay:
             time.sleep(self.delay)
 
-    def enter(self, chunk: Chunk, state: int) -> None:
-        """Add steps to the open frame."""
-        with self.lock:
-            super().enter(chunk, state)
 
-    def close(self, ended: int, state: int) -> None:
-        """End an epoch."""
-        with self.lock:
-            super().close(ended, state)
-
-    def replay(self) -> Replay:
-        """Return what was recorded so far."""
-        with self.lock:
-            return super().replay()
-
-
-class LiveServer:
+class LiveServer(ThreadingHTTPServer):
     """Streams runs to pages; `recorders` are named after their agents and observe runs in other threads."""
 
+    daemon_threads = True
+
     def __init__(self, recorders: Mapping[str, LiveRecorder], world: SSP, name: str, seed: int, episodes: int):
+        super().__init__((ADDRESS, 0), RequestHandler)
         self.recorders, self.world, self.name = dict(recorders), world, name
         self.seed, self.episodes = seed, episodes
         self.over = threading.Event()
         self.closing = threading.Event()
         self.streams = threading.BoundedSemaphore(MOST_STREAMS)
-        server = self
-
-        class Handler(RequestHandler):
-            live = server
-
-        self.http = ThreadingHTTPServer((ADDRESS, 0), Handler)
-        self.http.daemon_threads = True
-        self.port = int(self.http.server_address[1])
-        self.thread = threading.Thread(target=self.http.serve_forever, daemon=True)
+        self.thread = threading.Thread(target=self.serve_forever, daemon=True)
 
     @property
     def url(self) -> str:
         """The address of the page."""
-        return f"http://{ADDRESS}:{self.port}/"
+        return f"http://{ADDRESS}:{self.server_port}/"
 
     def start(self) -> None:
         """Begin to answer, once every run has begun."""
@@ -123,12 +114,8 @@ class LiveServer:
         """End the streams and the server."""
         self.closing.set()
         if self.thread.is_alive():
-            self.http.shutdown()
-        self.http.server_close()
-
-    def hosts(self) -> set[str]:
-        """Return the names under which this server may be asked."""
-        return {f"{ADDRESS}:{self.port}", f"localhost:{self.port}"}
+            self.shutdown()
+        self.server_close()
 
     def page(self) -> str:
         """Return the page with the state of the runs."""
@@ -150,7 +137,7 @@ class LiveServer:
 class RequestHandler(BaseHTTPRequestHandler):
     """Answers requests for the page and for its updates."""
 
-    live: LiveServer
+    server: LiveServer
     server_version = "goalward"
     sys_version = ""
     timeout = SECONDS_TO_WAIT
@@ -165,7 +152,7 @@ class RequestHandler(BaseHTTPRequestHandler):
 
     def refused(self) -> bool:
         """Refuse a request that is meant for another host or comes from the page of another site."""
-        hosts = self.live.hosts()
+        hosts = {f"{name}:{self.server.server_port}" for name in (ADDRESS, "localhost")}
         own = {None, *(f"http://{host}" for host in hosts)}
         is_link = self.path == "/" and self.headers.get("Sec-Fetch-Dest") == "document"
         own_site = self.headers.get("Sec-Fetch-Site") in (None, "none", "same-origin") or is_link
@@ -179,19 +166,19 @@ class RequestHandler(BaseHTTPRequestHandler):
         if self.refused():
             return
         if self.path == "/":
-            content = self.live.page().encode("utf-8")
+            content = self.server.page().encode("utf-8")
             self.begin_answer("text/html; charset=utf-8")
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
         elif self.path == "/events":
-            if not self.live.streams.acquire(blocking=False):
+            if not self.server.streams.acquire(blocking=False):
                 self.send_error(HTTPStatus.SERVICE_UNAVAILABLE, f"{MOST_STREAMS} pages follow the runs already")
                 return
             try:
                 self.stream()
             finally:
-                self.live.streams.release()
+                self.server.streams.release()
         else:
             self.send_error(HTTPStatus.NOT_FOUND, "There is only one page here")
 
@@ -207,7 +194,7 @@ class RequestHandler(BaseHTTPRequestHandler):
         """Send updates until the runs have ended, the server stops or the client disconnects."""
         self.begin_answer("text/event-stream")
         self.end_headers()
-        live, sent = self.live, [-1] * len(self.live.recorders)
+        live, sent = self.server, [-1] * len(self.server.recorders)
         while not live.closing.is_set():
             # Read before the updates are prepared, so that the last ones are complete.
             over = live.over.is_set()
@@ -248,18 +235,10 @@ def watch_live(
     runs
         For each agent, by its label, a function that learns. It is called in a thread, with ``observer``, a recorder,
         and ``watch``, which takes the numbers of episodes and steps so far and returns False to end the run.
-    world, name
-        The model that all runs learn in, and what to call it.
-    seed, episodes
-        Those of the runs, for the page.
-    delay
-        Seconds to wait at each epoch.
-    show
-        Whether to show the page in a browser.
-    stopped
-        Returns the number of a signal that has arrived, otherwise 0.
-    say
-        Prints lines for the user.
+    delay, show
+        Seconds to wait at each epoch, and whether to show the page in a browser.
+    stopped, say
+        Returns the number of a signal that has arrived, otherwise 0; prints lines for the user.
     """
     recorders = {label: LiveRecorder(delay) for label in runs}
     errors: list[BaseException] = []
@@ -279,7 +258,8 @@ def watch_live(
             thread.start()
         for recorder in recorders.values():
             recorder.started.wait()
-        raise_first(errors)
+        if errors:
+            raise errors[0]
         server.start()
         say(f"serving {server.url} on this machine only; Ctrl-C ends it")
         if show and not webbrowser.open(server.url):
@@ -287,7 +267,8 @@ def watch_live(
         with hushed():
             while not stopped():
                 if not any(thread.is_alive() for thread in threads) and not server.over.is_set():
-                    raise_first(errors)
+                    if errors:
+                        raise errors[0]
                     server.over.set()
                     say("the runs are over; the page stays until Ctrl-C")
                 server.closing.wait(SECONDS_BETWEEN_CHECKS)
@@ -295,9 +276,3 @@ def watch_live(
             thread.join()
     finally:
         server.close()
-
-
-def raise_first(errors: Sequence[BaseException]) -> None:
-    """Raise the first error of the runs, if there is any."""
-    if errors:
-        raise errors[0]

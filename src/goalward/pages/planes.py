@@ -13,6 +13,7 @@ Values are those of the plans. An agent whose plans have none has none on the pa
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -96,6 +97,7 @@ def agent_facts(label: str, style: LineStyle, agent: Any, truncation: str) -> di
         "style": style.document,
         "truncation": truncation,
         "name": agent.name,
+        "about": inspect.cleandoc(type(agent).__doc__ or "").partition("\n")[0],
         "settings": {name: str(value) for name, value in agent.settings().items()},
         "notes": {name: str(value) for name, value in agent.notes().items()},
         "caveat": str(agent.notes().get(CAVEAT, "")),
@@ -108,11 +110,11 @@ def path_document(block: Block, run: Run) -> dict[str, Any]:
     ends = np.cumsum(run.steps)
     most = max(FEWEST_POINTS, MOST_POINTS // max(len(ends), 1))
     every: Int64s = np.maximum(1, -(-run.steps // most))
-    kept = [np.arange(end - count, end, n) for end, count, n in zip(ends, run.steps, every, strict=True)]
-    steps = np.concatenate([np.empty(0, dtype=np.int64), *kept])
+    shown = [np.arange(end - count, end, n) for end, count, n in zip(ends, run.steps, every, strict=True)]
+    steps = np.concatenate([np.empty(0, dtype=np.int64), *shown])
     return {
         "every": block.put(every, "u4"),
-        "starts": block.put(np.cumsum([0, *(len(episode) for episode in kept)]), "u4"),
+        "starts": block.put(np.cumsum([0, *(len(episode) for episode in shown)]), "u4"),
         "points": block.put(trajectory.states[steps], "f4"),
         "actions": block.put_integers(trajectory.actions[steps]),
         "last": block.put(trajectory.next_states[ends - 1], "f4"),

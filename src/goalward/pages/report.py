@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +12,18 @@ import numpy as np
 
 from goalward import __version__
 from goalward.acting.stop import Ended
-from goalward.arrays import Int64s
 from goalward.errors import FileError, SettingError
-from goalward.figures.styles import agent_styles
+from goalward.figures.styles import LineStyle, agent_styles
 from goalward.figures.symbols import CAUSES
 from goalward.files import read_text
-from goalward.formatting import number, with_margin
 from goalward.pages.page import Block, Page
 from goalward.results.curves import band, regime_of, runs_text
-from goalward.results.measures import CURVES
+from goalward.results.measures import CURVES, MEASURES
 from goalward.results.results import CellResults, Results, load_results, world_name
-from goalward.results.summary import summary_table, sweep_rows
+from goalward.results.summary import summary_tables
 from goalward.statistics import checked_level
 from goalward.studies.store import NoRun, Store
-from goalward.table import Cell, Table
+from goalward.table import Cell, Columns, Table
 
 __all__ = ["report", "report_of_folder"]
 
@@ -32,6 +32,11 @@ MOST_RUN_CURVES = 200
 MOST_POINTS = 40_000
 """How many points the mean curves of a page have at most; its cells share them equally."""
 MOST_RUN_ROWS = 2_000
+RUN_COLUMNS: Columns = [
+    *("world", "agent", "run", "seed", "world_setting", "state", "episodes"),
+    *(measure.name for measure in MEASURES),
+    "key",
+]
 
 
 def report(results: Results | Sequence[Results], *, level: float = 0.95) -> Page:
@@ -86,62 +91,75 @@ def make_page(
     title = studies[0].design.name if len(studies) == 1 else f"{len(studies)} studies"
     cells = max(1, sum(len(study.cells) for study in studies))
     points, curves = max(40, MOST_POINTS // cells), max(1, MOST_RUN_CURVES // cells)
-    document = {
-        "kind": "report",
-        "version": __version__,
+    document = {"studies": [study_document(block, study, level, points, curves) for study in studies]}
+    content = {
         "title": title,
-        "studies": [study_document(block, study, level, points, curves) for study in studies],
-        "claims": list(claims),
-        "troubles": list(troubles),
+        "version": __version__,
+        "studies": [study_content(study, level) for study in studies],
+        "claims": claims,
+        "troubles": troubles,
     }
-    return Page("report", f"{title}: report", document, block)
+    return Page("report", f"{title}: report", document, block, content)
 
 
-def study_document(block: Block, results: Results, level: float, points: int, curves: int) -> dict[str, Any]:
-    """Return what the page shows of one study, with at most `points` and `curves` of single runs for each cell."""
-    design = results.design
-    summary = summary_table(results, level)
-    styles = agent_styles(results.algorithms().items())
+def study_content(results: Results, level: float) -> dict[str, Any]:
+    """Return what is read of one study: its tables and settings."""
+    summary, *sweeps = summary_tables(results, level)
     stored, planned = results.count()
-    rows, left_out = run_rows(results)
+    intervals, regime = f"{100 * level:g} % ", regime_of(results)
     return {
-        "name": design.name,
-        "description": design.description,
+        "design": results.design,
         "stored": stored,
         "planned": planned,
         "problems": problems(results),
-        "level": level,
-        "runs": runs_text(results),
-        "regime": regime_of(results),
-        "agents": [{"label": label, "style": style.document} for label, style in styles.items()],
+        "regime": regime,
+        "curves": ", ".join(filter(None, [runs_text(results), f"{intervals}intervals", regime])),
+        "colours": {label: style.page_colour for label, style in styles_of(results)},
+        "summaries": [
+            (world, max(cell.cell.episodes for cell in cells), summary_of(summary, world))
+            for world, cells in results.worlds().items()
+        ],
+        "intervals": f"{intervals}t-intervals",
+        "sweeps": sweeps,
+        "notes": [summary, *sweeps][-1].notes,
+        "caveats": results.caveats(),
+        "facts": list(facts(results)),
+        "runs": Table(list(islice(run_rows(results), MOST_RUN_ROWS)), RUN_COLUMNS),
+        "left_out": max(0, results.design.size - MOST_RUN_ROWS),
+        "text": study_text(results),
+    }
+
+
+def styles_of(results: Results) -> Iterable[tuple[str, LineStyle]]:
+    return agent_styles(results.algorithms().items()).items()
+
+
+def study_document(block: Block, results: Results, level: float, points: int, curves: int) -> dict[str, Any]:
+    """Return the curves of one study, with at most `points`, and `curves` of single runs, for each cell."""
+    return {
+        "agents": [{"label": label, "style": style.document} for label, style in styles_of(results)],
         "worlds": [
             {
                 "name": world,
                 "episodes": max(cell.cell.episodes for cell in cells),
                 "hasRegret": has_regret(cells),
                 "cells": [cell_document(block, cell, level, points, curves) for cell in cells],
-                "rows": [summary_cells(summary, row) for row in summary.rows if row["world"] == world],
             }
             for world, cells in results.worlds().items()
         ],
-        "sweeps": [
-            [row.world, row.agent, row.setting, with_margin(row.exponent)] for row in sweep_rows(results, level)
-        ],
-        "notes": list(summary.notes),
-        "caveats": [f"{label}: {text}" for label, text in results.caveats().items()],
-        "facts": facts(results),
-        "runRows": rows,
-        "runRowsLeftOut": left_out,
-        "settings": {
-            "seed": str(design.seed),
-            "runs of each cell": f"{design.runs:,}",
-            "step limit": "none" if design.max_steps is None else f"{design.max_steps:,}",
-        },
-        "text": study_text(results),
-        "curvesOfEachCell": curves,
-        "summaryTitle": f"means with {100 * level:g} % t-intervals",
-        "summaryHeadings": summary.headings,
     }
+
+
+def summary_of(summary: Table, world: str) -> Table:
+    """Return the summary of one world; the number of runs says how many of the planned ones are complete."""
+    rows = []
+    for row in summary.rows:
+        planned = sum(row[name] for name in ("complete", "truncated", "failed", "missing"))
+        runs = f"{row['complete']:,}" + (f" of {planned:,}" if row["complete"] < planned else "")
+        label = row["agent"].value if isinstance(row["agent"], Cell) else row["agent"]
+        if row["world"] == world:
+            rows.append(dict(row) | {"agent": label, "complete": Cell(row["complete"], runs)})
+    return replace(summary, rows=rows)
 
 
 def has_regret(cells: Sequence[CellResults]) -> bool:
@@ -178,7 +196,8 @@ def problems(results: Results) -> list[str]:
 
 def cell_document(block: Block, cell: CellResults, level: float, most: int, curves: int) -> dict[str, Any]:
     """Return the curves of one agent in one world: means with bands, and some single runs."""
-    indices = evenly_spread(len(cell.points), most)
+    count = len(cell.points)
+    indices = np.unique(np.rint(np.linspace(0, count - 1, min(count, most))).astype(np.int64))
     measures = {}
     for measure in CURVES:
         points, mean, reach = band(cell, measure, level)
@@ -195,46 +214,25 @@ def cell_document(block: Block, cell: CellResults, level: float, most: int, curv
     return {"agent": cell.cell.agent.label, "stored": len(cell.runs), "cut": bool(cell.truncated.any()), **measures}
 
 
-def evenly_spread(count: int, most: int) -> Int64s:
-    """Return at most `most` of the indices below `count`, evenly spread, with the first and the last."""
-    if count <= most:
-        return np.arange(count)
-    return np.unique(np.rint(np.linspace(0, count - 1, most)).astype(np.int64))
-
-
-def summary_cells(summary: Table, row: Mapping[str, Any]) -> list[str]:
-    """Return the cells of one agent in one world: its label, the number of complete runs, and every statistic."""
-    planned = sum(row[name] for name in ("complete", "truncated", "failed", "missing"))
-    label = row["agent"].value if isinstance(row["agent"], Cell) else row["agent"]
-    runs = f"{row['complete']:,}" + (f" of {planned:,}" if row["complete"] < planned else "")
-    return [label, runs, *summary.cells([row])[0][2:]]
-
-
-def facts(results: Results) -> list[dict[str, Any]]:
-    """Return what is known of each agent in each world: settings, what it was told, what ended its epochs."""
+def facts(results: Results) -> Iterator[dict[str, Any]]:
+    """Yield what is known of each agent in each world: settings, prior knowledge, what ended its epochs."""
     store = None if results.folder is None else Store.open(results.folder)
-    rows = []
     for cell in results.cells:
         stored = first_run(store, results, cell)
-        settings, told = stored.get("agent_settings", {}), stored.get("given", [])
-        identity = cell.cell.agent.identity
-        rows.append(
-            {
-                "world": world_name(results.design, cell.cell),
-                "agent": cell.cell.agent.label,
-                "algorithm": str(identity.get("name", "")),
-                "settings": {name: str(value) for name, value in identity.get("settings", {}).items()},
-                "told": {name: str(settings[name])[:80] for name in told if name in settings},
-                "notes": {name: str(value) for name, value in stored.get("notes", {}).items()},
-                "endedBy": {
-                    CAUSES[Ended[name]]: count
-                    for name, count in cell.ended_by.most_common()
-                    if name in Ended.__members__
-                },
-                "versions": stored.get("versions", {}),
-            }
-        )
-    return rows
+        settings, identity = stored.get("agent_settings", {}), cell.cell.agent.identity
+        causes = {
+            CAUSES[Ended[name]]: count for name, count in cell.ended_by.most_common() if name in Ended.__members__
+        }
+        yield {
+            "world": world_name(results.design, cell.cell),
+            "agent": cell.cell.agent.label,
+            "algorithm": str(identity.get("name", "")),
+            "settings": identity.get("settings", {}),
+            "known": {name: str(settings[name])[:80] for name in stored.get("given", []) if name in settings},
+            "notes": stored.get("notes", {}),
+            "causes": [(name, count, 100.0 * count / sum(causes.values())) for name, count in causes.items() if count],
+            "versions": stored.get("versions", {}),
+        }
 
 
 def first_run(store: Store | None, results: Results, cell: CellResults) -> Mapping[str, Any]:
@@ -245,38 +243,31 @@ def first_run(store: Store | None, results: Results, cell: CellResults) -> Mappi
     return {} if isinstance(run, NoRun) else run.document
 
 
-def run_rows(results: Results) -> tuple[list[list[Any]], int]:
-    """Return one row for each planned run, and how many were left out."""
-    rows: list[list[Any]] = []
+def run_rows(results: Results) -> Iterator[dict[str, Any]]:
+    """Yield one row for each planned run."""
     design = results.design
     for cell in results.cells:
         indices = {run: index for index, run in enumerate(cell.runs.tolist())}
         states = {run: name for name in ("failed", "damaged", "missing") for run in getattr(cell, name)}
+        values = cell.values | cell.finals
+        drawn = cell.cell.world.draw
         for run in range(design.runs):
-            if len(rows) >= MOST_RUN_ROWS:
-                continue
             spec = design.spec(cell.cell, run)
             index = indices.get(run)
-            numbers = ["", "", "", "", ""]
-            state = states.get(run, "stored")
+            row: dict[str, Any] = {
+                "world": world_name(design, cell.cell),
+                "agent": cell.cell.agent.label,
+                "run": Cell(run, str(run)),
+                "seed": Cell(spec.seed, str(spec.seed)),
+                "world_setting": f"{drawn}={spec.world['settings'][drawn]}" if drawn else "",
+                "state": states.get(run, "stored"),
+                "key": spec.key[:12],
+            }
             if index is not None:
-                state = "cut off" if cell.truncated[index] else "stored"
-                numbers = [
-                    f"{cell.episodes_done[index]:,}",
-                    f"{cell.values['steps'][index]:,}",
-                    number(float(cell.values["seconds"][index]), 2),
-                    number(float(cell.finals["regret"][index])),
-                    number(float(cell.finals["gap_regret"][index])),
-                ]
-            drawn = cell.cell.world.draw
-            world_setting = f"{drawn}={spec.world['settings'][drawn]}" if drawn else ""
-            rows.append(
-                [
-                    world_name(design, cell.cell), cell.cell.agent.label, str(run), str(spec.seed), world_setting,
-                    state, *numbers, spec.key[:12],
-                ]
-            )  # fmt: skip
-    return rows, max(0, design.size - len(rows))
+                row["state"] = "cut off" if cell.truncated[index] else "stored"
+                row["episodes"] = int(cell.episodes_done[index])
+                row |= {measure.name: values[measure.name][index].item() for measure in MEASURES}
+            yield row
 
 
 def study_text(results: Results) -> str:

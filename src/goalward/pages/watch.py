@@ -21,7 +21,7 @@ from goalward.pages.page import Block, Page
 from goalward.pages.planes import agent_facts, plane_document
 from goalward.planning.solve import solve_all
 from goalward.settings import plain
-from goalward.ssp.layout import state_label
+from goalward.ssp.layout import GridLayout, state_label
 from goalward.ssp.model import SSP
 from goalward.studies.rerun import kept_run, replay_of
 
@@ -70,8 +70,8 @@ def watch(*runs: Run, labels: Sequence[str] | None = None, world: str = "") -> P
         raise SettingError(f"labels is {labels!r}; it must be one text for each of the {len(runs)} runs, all different")
     block = Block()
     if first.agent.continuous:
-        kept = dict(zip(names, map(kept_run, runs), strict=True))
-        document = plane_document(block, world or "a task with continuous states", kept)
+        repeated = dict(zip(names, map(kept_run, runs), strict=True))
+        document = plane_document(block, world or "a task with continuous states", repeated)
         return Page("planes", document["title"], document, block)
     replays = dict(zip(names, map(replay_of, runs), strict=True))
     name = world or f"a world of {first.agent.task.states:,} states"
@@ -122,7 +122,7 @@ def watch_document(
         "worldName": world_name,
         "seed": seed,
         "episodes": episodes,
-        "world": task_document(block, first.task) if world is None else world_document(block, world),
+        "world": world_document(block, world, first.task),
         "agents": [
             agent_document(block, label, styles[label], replay, (truncations or {}).get(label, ""), room)
             for label, replay in replays.items()
@@ -130,45 +130,30 @@ def watch_document(
     }
 
 
-def task_document(block: Block, task: Task) -> dict[str, Any]:
-    """Return what is known of a world without a model."""
-    return {
+def world_document(block: Block, world: SSP | None, task: Task) -> dict[str, Any]:
+    """Return a world with its optimal values, for drawing it and for planning in it; without a model, its task."""
+    names = [str(action) for action in range(task.actions)]
+    document: dict[str, Any] = {
         "states": task.states,
         "actions": task.actions,
         "start": task.initial_state,
-        "stateNames": [str(state) for state in range(task.states)],
-        "actionNames": [str(action) for action in range(task.actions)],
-        "actionMarks": [str(action) for action in range(task.actions)],
-        "costs": block.put(task.costs, "f8"),
+        "costs": block.put(task.costs if world is None else world.costs, "f8"),
+        "stateNames": [str(state) if world is None else state_label(world, state) for state in range(task.states)],
+        "actionNames": names,
+        "actionMarks": names,
         "layout": None,
         "truth": None,
         "canPlan": False,
     }
-
-
-def world_document(block: Block, world: SSP) -> dict[str, Any]:
-    """Return a world with its optimal values, for drawing it and for planning in it."""
-    layout = world.layout
+    if world is None:
+        return document
     gaps, values = optimum(world).gaps, solve_all(world).values
     # Gaps as small as the planner's rounding would be shown as losses.
     shown_gaps = np.where(gaps <= ROUNDING * values[np.isfinite(values)].max(initial=1.0), 0.0, gaps)
-    return {
-        "states": world.states,
-        "actions": world.actions,
-        "start": world.initial_state,
-        "stateNames": [state_label(world, state) for state in range(world.states)],
+    return document | {
         "actionNames": [world.action_name(action) for action in range(world.actions)],
         "actionMarks": action_marks(world),
-        "costs": block.put(world.costs, "f8"),
-        "layout": None
-        if layout is None
-        else {
-            "rows": layout.rows,
-            "columns": layout.columns,
-            "cells": layout.cells.tolist(),
-            "goals": layout.goals.tolist(),
-            "wind": layout.wind,
-        },
+        "layout": layout_document(world.layout),
         "truth": {
             "indptr": block.put(world.indptr, "u4"),
             "successors": block.put_integers(world.successors),
@@ -180,12 +165,19 @@ def world_document(block: Block, world: SSP) -> dict[str, Any]:
     }
 
 
+def layout_document(layout: GridLayout | None) -> dict[str, Any] | None:
+    if layout is None:
+        return None
+    cells = {"cells": layout.cells.tolist(), "goals": layout.goals.tolist()}
+    return {"rows": layout.rows, "columns": layout.columns, "wind": layout.wind} | cells
+
+
 def agent_document(
     block: Block, label: str, style: LineStyle, replay: Replay, truncation: str = "", room: int = MOST_MODEL_NUMBERS
 ) -> dict[str, Any]:
     """Return one agent: its look, settings, frames and curves, with `room` for probabilities of its models."""
     return agent_facts(label, style, replay.agent, truncation) | {
-        "told": {name: str(plain(value)) for name, value in replay.agent.given.items() if not isinstance(value, SSP)},
+        "known": {name: str(plain(value)) for name, value in replay.agent.given.items() if not isinstance(value, SSP)},
         "hasPlans": replay.has_plans,
         "epochs": replay.epochs,
         "optimalValue": replay.optimal_value,

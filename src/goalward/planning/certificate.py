@@ -1,13 +1,16 @@
-"""Two-sided bounds on the optimal values.
+"""Two-sided bounds on the optimal values, and proofs of them in double precision, rounding included.
+
+`prove` takes any values V and a policy and returns bounds that hold: lower <= V* <= V_policy <= upper. It tries one
+proof after the other until the bounds are as close as asked for.
 
 By ratio
     One pass over all rows bounds every residual by a multiple of its row's cost. V scaled down and up by these
-    multiples is below V* and above V_policy (see `bellman.certify`). This needs positive costs that are not too small
-    beside the rounding of V.
+    multiples is below V* and above V_policy (see `certify`). This needs positive costs that are not too small beside
+    the rounding of V.
 
 By covering
-    Where some rows cost next to nothing, the errors there are carried on to rows whose cost pays for them (see
-    `bellman.cover`). This takes a few passes.
+    Where some rows cost nothing, the errors there are carried on to rows whose cost pays for them (see `cover`). This
+    takes a few passes. Without it, csma and wlan take 3 to 4 times as long.
 
 By elimination
     Elimination without subtraction has an error bound of its own: each component of the solution is off by at most a
@@ -30,16 +33,19 @@ from typing import NamedTuple
 import numpy as np
 
 from goalward.arrays import Floats, Int64s
-from goalward.planning import bellman
+from goalward.jit import kernel
+from goalward.planning.bellman import HUGE, TINY, UNIT, dominates
 from goalward.planning.elimination import aggregate, eliminate
 from goalward.planning.policy_chain import REPEATS, PolicyChain
-from goalward.planning.reduction import DEAD, GOAL, Reduction
-from goalward.planning.workspace import workspace
+from goalward.planning.reduction import DEAD, GOAL, LEAST_NORMAL, Problem
 
-__all__ = ["Bounds", "Certifier", "trivial_bounds"]
+__all__ = [
+    "Bounds", "by_covering", "by_elimination", "by_propagation", "by_ratio", "certify", "prove", "relative_width",
+]  # fmt: skip
 
-COVER_PASSES = 24
-OUTWARD = 4.0 * bellman.UNIT  # pushes the rounding of a final multiplication or addition to the safe side
+COVER_PASSES = 8  # what is not covered by then has long ways without costs, for which errors are better summed up
+OUTWARD = 4.0 * UNIT  # pushes the rounding of a final multiplication or addition to the safe side
+UNDERFLOW = 2.0**-1074  # the least subnormal number, and the rounding error of products that are subnormal or zero
 
 
 class Bounds(NamedTuple):
@@ -50,98 +56,99 @@ class Bounds(NamedTuple):
     width: float
 
 
-class Certifier:
-    """Proves bounds for one reduced problem."""
+def prove(chain: PolicyChain, extended: Floats, policy: Int64s, tolerance: float, *, patient: bool = True) -> Bounds:
+    """Return the best bounds of the values that the proofs give, or the first that are within the tolerance.
 
-    def __init__(self, reduction: Reduction, chain: PolicyChain):
-        self.problem = reduction.problem
-        self.longest = reduction.longest
-        self.parts = reduction.parts if reduction.parts is not None else np.array([0, reduction.states])
-        self.chain = chain
-        self.low, self.high = workspace(empty_errors, reduction.states)
+    Where the policy has -1, it gets the row of smallest residual. Only with `patient` are errors summed on the way to
+    the goal, which takes as long as many sweeps.
+    """
+    bounds = by_ratio(chain, extended, policy)
+    proofs = [by_covering] if chain.reduction.has_free_rows else []
+    proofs += [by_elimination] if chain.exact else []
+    proofs += [by_propagation] if patient else []
+    for proof in proofs:
+        if not bounds.width <= tolerance:
+            other = proof(chain, extended, policy, tolerance)
+            bounds = other if other.width < bounds.width else bounds
+    return bounds
 
-    def by_ratio(self, extended: Floats, policy: Int64s, *, greedy: bool) -> Bounds:
-        """Bound by scaling V; with `greedy`, the policy is taken from V."""
-        if greedy:
+
+def by_ratio(chain: PolicyChain, extended: Floats, policy: Int64s) -> Bounds:
+    """Bound by scaling V."""
+    low, high = np.empty((2, len(policy)))
+    below, above = certify(chain.problem, chain.reduction.longest, extended[:DEAD], policy, low, high)
+    lower = extended * ((1.0 - OUTWARD) / (1.0 + below))
+    upper = extended * ((1.0 + OUTWARD) / (1.0 - above) if above < 1.0 else np.inf)
+    lower[GOAL] = upper[GOAL] = 0.0
+    lower[DEAD] = upper[DEAD] = np.inf
+    return Bounds(lower, upper, relative_width(below, above) + 4.0 * OUTWARD)
+
+
+def by_covering(chain: PolicyChain, extended: Floats, policy: Int64s, tolerance: float) -> Bounds:
+    """Bound by scaling V and adding errors that free rows carry on."""
+    share, values = 0.25 * tolerance, extended[:DEAD]
+    low, high = np.zeros((2, len(policy)))
+    passes = 1 if chain.reduction.acyclic else COVER_PASSES
+    if not cover(chain.problem, chain.reduction.longest, values, policy, share, passes, low, high):
+        return trivial_bounds(extended)
+    lower, upper = extended.copy(), extended.copy()
+    lower[:DEAD] = np.maximum(values - low, 0.0) * ((1.0 - OUTWARD) / (1.0 + share))
+    upper[:DEAD] = (values + high) * ((1.0 + OUTWARD) / (1.0 - share))
+    return Bounds(lower, upper, float(np.max(1.0 - lower[:DEAD] / upper[:DEAD])))
+
+
+def by_elimination(chain: PolicyChain, extended: Floats, policy: Int64s, _: float) -> Bounds:
+    """Bound values that came out of elimination by its own error, if no other row comes too close for that."""
+    states, values = len(policy), extended[:DEAD]
+    error = 2.0 * states * (states**2 + chain.reduction.longest + 8) * UNIT
+    in_range = values.min() > TINY and values.max() < HUGE and not underflows(chain, values, policy)
+    if not in_range or not dominates(chain.problem, values, policy, 4.0 * error):
+        return trivial_bounds(extended)
+    return Bounds(extended * (1.0 - error), extended * (1.0 + error), 2.0 * error)
+
+
+def underflows(chain: PolicyChain, values: Floats, policy: Int64s) -> bool:
+    """Return whether the elimination that gave these values may have lost digits to products that underflow.
+
+    It has n² products for each row. What they lose of its probabilities is weighed with values in the end, and what
+    they lose must be less than rounding takes from the probability of leaving, and from that times the value.
+    """
+    aggregate(chain.problem, policy, np.zeros_like(values), chain.equation)
+    if not eliminate(chain.equation, np.empty_like(values)):
+        return True
+    lost, leave = len(policy) ** 2 * UNDERFLOW, chain.equation.matrix.diagonal()
+    return bool(lost > UNIT * leave.min() or lost * (1.0 + values.max()) > UNIT * (leave * values).min())
+
+
+def by_propagation(chain: PolicyChain, extended: Floats, policy: Int64s, _: float) -> Bounds:
+    """Bound by summing errors on the way to the goal; the policy is not changed."""
+    if not extended[:DEAD].min() > TINY:
+        return trivial_bounds(extended)
+    lower, upper = extended.copy(), extended.copy()
+    widen(chain, upper[:DEAD], policy.copy(), above=True)
+    widen(chain, lower[:DEAD], policy.copy(), above=False)
+    width = float(np.max(1.0 - lower[:DEAD] / upper[:DEAD]))
+    return Bounds(lower, upper, width if width <= 1.0 else 1.0)
+
+
+def widen(chain: PolicyChain, bound: Floats, policy: Int64s, *, above: bool) -> None:
+    """Raise V until a check proves it above V_policy, or lower it until below V*; to infinity or 0 on failure."""
+    low, high = np.empty((2, len(policy)))
+    for _ in range(REPEATS):
+        if not bound.max() < HUGE:
+            break
+        if not above:
             policy.fill(-1)
-        below, above = bellman.certify(self.problem, self.longest, extended[:DEAD], policy, self.low, self.high)
-        lower = extended * ((1.0 - OUTWARD) / (1.0 + below))
-        upper = extended * ((1.0 + OUTWARD) / (1.0 - above) if above < 1.0 else np.inf)
-        lower[GOAL] = upper[GOAL] = 0.0
-        lower[DEAD] = upper[DEAD] = np.inf
-        return Bounds(lower, upper, bellman.relative_width(below, above) + 4.0 * OUTWARD)
-
-    def by_covering(self, extended: Floats, policy: Int64s, tolerance: float, passes: int = COVER_PASSES) -> Bounds:
-        """Bound by scaling V and adding errors that free rows carry on; the policy is taken from V."""
-        share = 0.25 * tolerance
-        policy.fill(-1)
-        values = extended[:DEAD]
-        if not bellman.cover(
-            self.problem, self.longest, self.parts, values, policy, share, self.low, self.high, passes
-        ):
-            return trivial_bounds(extended)
-        lower, upper = extended.copy(), extended.copy()
-        lower[:DEAD] = np.maximum(values - self.low, 0.0) * ((1.0 - OUTWARD) / (1.0 + share))
-        upper[:DEAD] = (values + self.high) * ((1.0 + OUTWARD) / (1.0 - share))
-        return Bounds(lower, upper, float(np.max(1.0 - lower[:DEAD] / upper[:DEAD])))
-
-    def by_elimination(self, extended: Floats, policy: Int64s) -> Bounds:
-        """Bound values that came out of elimination by its own error, if no other row comes too close for that."""
-        states = len(policy)
-        error = 2.0 * states * (states**2 + self.longest + 8) * bellman.UNIT
-        values = extended[:DEAD]
-        in_range = values.min() > bellman.TINY and values.max() < bellman.HUGE
-        in_range = in_range and not self.underflows(values, policy)
-        if not in_range or not bellman.dominates(self.problem, values, policy, 4.0 * error):
-            return trivial_bounds(extended)
-        return Bounds(extended * (1.0 - error), extended * (1.0 + error), 2.0 * error)
-
-    def underflows(self, values: Floats, policy: Int64s) -> bool:
-        """Return whether the elimination that gave these values may have lost digits to products that underflow.
-
-        It has n² products for each row. What they lose of its probabilities is weighed with values in the end, and
-        what they lose must be less than rounding takes from the probability of leaving, and from that times the value.
-        """
-        equation = self.chain.equation
-        aggregate(self.problem, policy, np.zeros_like(values), equation)
-        if not eliminate(equation, np.empty_like(values)):
-            return True
-        lost, leave = len(policy) ** 2 * bellman.UNDERFLOW, equation.matrix.diagonal()
-        return bool(
-            lost > bellman.UNIT * leave.min() or lost * (1.0 + values.max()) > bellman.UNIT * (leave * values).min()
-        )
-
-    def by_propagation(self, extended: Floats, policy: Int64s) -> Bounds:
-        """Bound by summing errors on the way to the goal; the policy is not changed."""
-        if not extended[:DEAD].min() > bellman.TINY:
-            return trivial_bounds(extended)
-        lower, upper = extended.copy(), extended.copy()
-        self.widen(upper[:DEAD], policy.copy(), above=True)
-        self.widen(lower[:DEAD], policy.copy(), above=False)
-        width = float(np.max(1.0 - lower[:DEAD] / upper[:DEAD]))
-        return Bounds(lower, upper, width if width <= 1.0 else 1.0)
-
-    def widen(self, bound: Floats, policy: Int64s, *, above: bool) -> None:
-        """Raise V until a check proves it above V_policy, or lower it until below V*; to infinity or 0 on failure."""
-        for _ in range(REPEATS):
-            if not bound.max() < bellman.HUGE:
-                break
-            if not above:
-                policy.fill(-1)
-            bellman.certify(self.problem, self.longest, bound, policy, self.low, self.high)
-            errors = np.maximum(self.high if above else self.low, 0.0)
-            if not errors.any():
-                return
-            total = self.chain.accumulate(policy, errors + bellman.UNIT * bound, 0.25)
-            if total is None:
-                break
-            bound += (2.0 if above else -2.0) * total
-            np.maximum(bound, 0.0, out=bound)
-        bound[:] = np.inf if above else 0.0
-
-
-def empty_errors(states: int) -> tuple[Floats, Floats]:
-    return np.empty(states), np.empty(states)
+        certify(chain.problem, chain.reduction.longest, bound, policy, low, high)
+        errors = np.maximum(high if above else low, 0.0)
+        if not errors.any():
+            return
+        total = chain.accumulate(policy, errors + UNIT * bound, 0.25)
+        if total is None:
+            break
+        bound += (2.0 if above else -2.0) * total
+        np.maximum(bound, 0.0, out=bound)
+    bound[:] = np.inf if above else 0.0
 
 
 def trivial_bounds(extended: Floats) -> Bounds:
@@ -149,3 +156,141 @@ def trivial_bounds(extended: Floats) -> Bounds:
     lower, upper = extended.copy(), extended.copy()
     lower[:DEAD], upper[:DEAD] = 0.0, np.inf
     return Bounds(lower, upper, 1.0)
+
+
+@kernel
+def residuals(problem: Problem, longest: int, values: Floats, residual: Floats, rounding: Floats) -> None:
+    """Write the residual of each row, and a bound of its rounding error."""
+    first, start, target, weight, to_goal, cost, _ = problem
+    for state in range(values.size):
+        here = values[state]
+        for row in range(first[state], first[state + 1]):
+            gain = cost[row] - to_goal[row] * here
+            size = cost[row] + to_goal[row] * here
+            lost = 0.0
+            if 0.0 < cost[row] < LEAST_NORMAL:
+                lost += 2.0 * UNDERFLOW  # of its product with 1 / (1 - q), and of one with a share of it
+            if to_goal[row] > 0.0 and to_goal[row] * here < LEAST_NORMAL:
+                lost += UNDERFLOW
+            for entry in range(start[row], start[row + 1]):
+                there = values[target[entry]]
+                term = weight[entry] * (there - here)
+                gain += term
+                size += abs(term)
+                if abs(term) < LEAST_NORMAL and there != here:
+                    lost += UNDERFLOW
+            residual[row] = gain
+            rounding[row] = (longest + 8) * UNIT * size + lost
+
+
+@kernel
+def certify(
+    problem: Problem, longest: int, values: Floats, policy: Int64s, low: Floats, high: Floats
+) -> tuple[float, float]:
+    """Return ratios (below, above) with V / (1 + below) <= V* <= V_policy <= V / (1 - above).
+
+    If residual_r >= -below c_r for all rows, then a V with a = 1 / (1 + below) satisfies c_r + P_r a V >= a V, so it
+    lies below V*. If residual_r <= above c_r with above < 1 for the rows of the policy, then b V with
+    b = 1 / (1 - above) satisfies c_r + P_r b V <= b V, so it lies above V_policy; it is also a finite Lyapunov
+    function, so the policy is proper.
+
+    Where the policy has -1, the row of smallest residual is written. `low` and `high` get, for each state, by how much
+    the smallest residual may be negative and that of the policy positive, rounding included.
+    """
+    first, cost = problem.first, problem.cost
+    residual = np.empty(first[values.size])
+    rounding = np.empty(first[values.size])
+    residuals(problem, longest, values, residual, rounding)
+    below = 0.0
+    above = 0.0
+    for state in range(values.size):
+        low[state] = 0.0
+        best = first[state]
+        for row in range(first[state], first[state + 1]):
+            if residual[row] < residual[best]:
+                best = row
+            excess = rounding[row] - residual[row]
+            low[state] = max(low[state], excess)
+            if not excess < np.inf:  # NaN where values have overflowed
+                below = np.inf
+            elif excess > 0.0 and not excess <= below * cost[row]:
+                below = excess / cost[row]
+        if policy[state] < 0:
+            policy[state] = best
+        own = policy[state]
+        high[state] = residual[own] + rounding[own]
+        if not (high[state] < np.inf and values[state] > TINY):
+            above = high[state] = np.inf
+        elif high[state] > 0.0 and not high[state] <= above * cost[own]:
+            above = high[state] / cost[own]
+    return below, above
+
+
+@kernel
+def relative_width(below: float, above: float) -> float:
+    """Return the relative width of the bounds that `certify` proves; 1 without an upper bound."""
+    return 1.0 - max(1.0 - above, 0.0) / (1.0 + below)
+
+
+@kernel
+def carry(problem: Problem, row: int, errors: Floats) -> float:
+    """Return the error that a row carries on from the states it leads to."""
+    carried = 0.0
+    for entry in range(problem.start[row], problem.start[row + 1]):
+        there = errors[problem.target[entry]]
+        product = problem.weight[entry] * there
+        carried += product
+        if there > 0.0 and product < LEAST_NORMAL:
+            carried += UNDERFLOW
+    return carried
+
+
+@kernel
+def cover(
+    problem: Problem, longest: int, values: Floats, policy: Int64s, share: float, passes: int, low: Floats, high: Floats
+) -> bool:
+    """Find errors E- (`low`) and E+ (`high`) with (V - E-) / (1 + share) <= V* <= V_policy <= (V + E+) / (1 - share).
+
+    With residual_r that of V, Bellman's inequalities for these bounds are
+
+        E-(s) >= P_r E- - residual_r - share c_r  for all rows r of s,
+        E+(s) >= P_r E+ + residual_r - share c_r  for the row of the policy.
+
+    So a share of the costs pays for the errors, and E is only needed where rows cost next to nothing, to carry an error
+    on to the next row that costs something. Passes raise E, zero at first, where it is too small; the bounds are proved
+    by a pass that raises nothing, or by a single pass (`passes` is 1) if every row leads to earlier states only.
+    Returns False if that many passes did not suffice.
+    """
+    first, cost = problem.first, problem.cost
+    residual = np.empty(first[values.size])
+    rounding = np.empty(first[values.size])
+    residuals(problem, longest, values, residual, rounding)
+    padding = 1.0 + (longest + 8) * UNIT
+    least = np.inf
+    for row in range(first[values.size]):
+        if cost[row] > 0.0:
+            least = min(least, cost[row])
+    for state in range(values.size):
+        if not TINY < values[state] < HUGE:
+            return False
+    for number in range(passes):
+        spare = 0.02 * share * least if number > 1 else 0.0  # so that loops need no pass for each digit
+        proved = True
+        for state in range(values.size):
+            error = low[state]
+            for row in range(first[state], first[state + 1]):
+                carried = carry(problem, row, low)
+                failure = rounding[row] - residual[row] - share * cost[row]
+                if not carried * padding + failure <= error:
+                    error = carried * padding * padding + failure + max(0.5 * failure, spare)
+                    proved = False
+            low[state] = error
+            row = policy[state]
+            carried = carry(problem, row, high)
+            failure = rounding[row] + residual[row] - share * cost[row]
+            if not carried * padding + failure <= high[state]:
+                high[state] = carried * padding * padding + failure + max(0.5 * failure, spare)
+                proved = False
+        if proved or passes == 1:
+            return True
+    return False

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.jit import kernel
-from goalward.planning.reduced_problem import Problem
+from goalward.planning.reduction import Problem
 
 __all__ = ["Equation", "add_correction", "aggregate", "eliminate"]
 

@@ -18,7 +18,6 @@ from goalward.acting.rollout import ModelStage
 from goalward.acting.stop import Ended
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import PolicyError
-from goalward.jit import exercise
 from goalward.planning.evaluate import markov_chain, policy_weights
 from goalward.planning.solve import Solution
 from goalward.settings import checked_integer
@@ -139,11 +138,3 @@ def check_end(chain: SSP, max_steps: int | None) -> None:
             f"the policy does not reach the goal surely from the start, state {chain.state_name(chain.initial_state)};"
             " pass max_steps to cut episodes off"
         )
-
-
-@exercise
-def exercise_simulation() -> None:
-    """Play one episode of each kind of policy."""
-    ssp = SSP.from_rows([0, 1, 2], [1, 1], [1.0, 1.0], [[1.0, 1.0]])
-    simulate(ssp, np.array([0]), 1)
-    simulate(ssp, np.array([[0.5, 0.5]]), 1)

@@ -6,9 +6,8 @@ Bellman's equation
 Method
     The model is reduced (`reduction.py`): dead ends get infinity, zero-cost loops become single states, self-loops are
     divided out, states are put in order of their distance to the goal. Problems of up to 128 states are solved by
-    policy iteration with subtraction-free elimination. Larger ones component by component where there are several
-    (`component_sweeps.py`), and else by rounds of sweeps and corrections, with direct solves where sweeps stall
-    (`sweeps.py`). Policy iteration and sweeps start from an earlier solution if given. What sweeps cannot prove,
+    policy iteration with subtraction-free elimination, larger ones by rounds of sweeps and corrections, with direct
+    solves where sweeps stall (`sweeps.py`). Both start from an earlier solution if given. What sweeps cannot prove,
     because loops cost next to nothing beside the values, goes to policy iteration, which comes down to the values.
 
 Stopping rule
@@ -19,7 +18,6 @@ Stopping rule
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, overload
 
@@ -28,14 +26,11 @@ import numpy as np
 from goalward.arrays import Floats, Int64s
 from goalward.errors import PolicyError, PrecisionError, SettingError, UnreachableGoalError
 from goalward.formatting import number
-from goalward.jit import exercise
 from goalward.planning import bellman
-from goalward.planning.certificate import Bounds, Certifier
-from goalward.planning.component_order import exercise_orders
-from goalward.planning.policy_chain import PolicyChain
-from goalward.planning.reduced_problem import adopt_policy, hurry, initial_policy
+from goalward.planning.certificate import Bounds, prove
+from goalward.planning.policy_chain import MOST_DIRECT_WORK, PolicyChain
 from goalward.planning.reduction import DEAD, Reduction
-from goalward.planning.sweeps import MOST_DIRECT_WORK, SWEEPING, run_sweeps, solve_parts
+from goalward.planning.sweeps import run_sweeps
 from goalward.progress import phase
 from goalward.ssp.graph import sure_states
 from goalward.ssp.model import SSP, check_model
@@ -65,10 +60,10 @@ class Solution:
     lower, upper
         Proved: lower <= V* <= V_policy <= upper.
     method
-        ``"policy iteration"``, ``"components"``, ``"sweeps"``, or ``"graph"`` where no arithmetic was needed;
-        followed by ``", unproved"`` in the solution that a `PrecisionError` holds.
+        ``"policy iteration"``, ``"sweeps"``, or ``"graph"`` where no arithmetic was needed; followed by
+        ``", unproved"`` in the solution that a `PrecisionError` holds.
     iterations
-        Policy evaluations, or rounds of sweeps (of the component that took most).
+        Policy evaluations, or rounds of sweeps.
     width
         The largest (upper - lower) / upper of any state with a positive finite value.
     ssp
@@ -225,42 +220,33 @@ def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) 
 def solve_reduced(ssp: SSP, tolerance: float, start: Solution | None) -> Solution:
     """Solve what is left of a model without dead ends and free loops."""
     reduction = Reduction.of(ssp, DENSE_STATES)
-    extended = reduction.extended()
-    policy = np.empty(reduction.states, dtype=np.int64)
+    extended, policy = reduction.extended(), np.empty(reduction.states, dtype=np.int64)
     if reduction.states == 0:
         bounds, method, iterations = Bounds(extended, extended, 0.0), "graph", 0
     elif reduction.states <= DENSE_STATES:
         method = "policy iteration"
-        initial_policy(reduction.problem, 0, reduction.states, extended[:DEAD], policy)
         bounds, iterations = iterate_policies(ssp, reduction, extended, policy, tolerance, start)
     else:
-        method = "components"
-        bounds, iterations = solve_parts(reduction, extended, policy, tolerance)
-        if not bounds.width <= tolerance:
-            method = "sweeps"
-            if reduction.parts is not None:  # sweeps over all states go better by distances
-                reduction = Reduction.by_distance(ssp, DENSE_STATES, None)
-                solve_parts(reduction, extended, policy, tolerance)
-            known = None if start is None else start.values
-            with phase(SWEEPING, 100, "% of the digits", "rounds"):
-                bounds, iterations = run_sweeps(reduction, extended, policy, tolerance, known)
-            if not bounds.width <= tolerance and start is None:
-                bounds = rescue(ssp, reduction, extended, policy, tolerance, bounds)
+        method = "sweeps"
+        known = None if start is None else start.values
+        bounds, iterations = run_sweeps(reduction, extended, policy, tolerance, known)
+        if not bounds.width <= tolerance and start is None:
+            bounds = rescue(ssp, reduction, extended, policy, tolerance, bounds)
     if not bounds.width <= tolerance:
         if start is not None:  # it may have been a bad place to start from
             return solve_all(ssp, tolerance)
         method += ", unproved"
         if not is_proper(ssp, reduction.expand_policy(ssp, policy)):
-            initial_policy(reduction.problem, 0, reduction.states, np.empty(reduction.states), policy)
+            bellman.initial_policy(reduction.problem, np.empty(reduction.states), policy)
         played = policy_values(reduction, policy, tolerance)
         if played is not None:
             extended[:DEAD] = np.clip(played, bounds.lower[:DEAD], bounds.upper[:DEAD])
         np.nan_to_num(extended[:DEAD], copy=False, nan=np.finfo(np.float64).max)
     return Solution(
-        extended.take(reduction.place),
+        reduction.expand(extended),
         reduction.expand_policy(ssp, policy),
-        bounds.lower.take(reduction.place),
-        bounds.upper.take(reduction.place),
+        reduction.expand(bounds.lower),
+        reduction.expand(bounds.upper),
         method,
         iterations,
         bounds.width,
@@ -269,7 +255,7 @@ def solve_reduced(ssp: SSP, tolerance: float, start: Solution | None) -> Solutio
 
 
 def is_proper(ssp: SSP, policy: Int64s) -> bool:
-    """Return whether a policy reaches the goal surely from every state in which it plays."""
+    """Return whether a policy reaches the goal almost surely from every state in which it plays."""
     distance, _, _ = sure_states(ssp, np.arange(ssp.actions) == policy[:, None])
     return bool((distance[policy >= 0] >= 0).all())
 
@@ -291,38 +277,33 @@ def iterate_policies(
 ) -> tuple[Bounds, int]:
     """Iterate policies with exact evaluation, from the policy of an earlier solution if that is still proper."""
     problem, chain = reduction.problem, PolicyChain(reduction, exact=True)
-    certifier = Certifier(reduction, chain)
-    values, before, proper = extended[:DEAD], np.empty(reduction.states), policy.copy()
+    values, before = extended[:DEAD], np.empty(reduction.states)
+    bellman.initial_policy(problem, values, policy)
+    proper = policy.copy()
     iterate = bellman.policy_iteration
     if reduction.states > DENSE_STATES:  # from Python, so that Ctrl-C is answered between two evaluations
         iterate = getattr(iterate, "py_func", iterate)
     iterations = 0
     if start is not None:
-        adopt_policy(problem, ssp.actions, start.policy, policy)
+        bellman.adopt_policy(problem, ssp.actions, start.policy, policy)
         iterations = iterate(problem, chain.equation, values, before, policy, proper)
     if not iterations:
         iterations = iterate(problem, chain.equation, values, before, policy, proper)
-    bounds = certifier.by_ratio(extended, policy, greedy=False)
-    for prove in (certifier.by_elimination, certifier.by_propagation):
-        if not bounds.width <= tolerance:
-            bounds = min(bounds, prove(extended, policy), key=attrgetter("width"))
-    return bounds, iterations
+    return prove(chain, extended, policy, tolerance), iterations
 
 
 def rescue(
     ssp: SSP, reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float, bounds: Bounds
 ) -> Bounds:
-    """Iterate policies where sweeps did not prove enough; what proves more is taken."""
+    """Iterate policies where sweeps did not prove enough; the better bounds are taken."""
     other, rows = extended.copy(), policy.copy()
-    initial_policy(reduction.problem, 0, reduction.states, other[:DEAD], rows)
     if reduction.states <= ELIMINATED_STATES:
-        found, _ = iterate_policies(ssp, reduction, other, rows, tolerance, None)
-        better = found.width <= bounds.width  # unproved they may be, but they are those of a proper policy
+        proved_by_policies, _ = iterate_policies(ssp, reduction, other, rows, tolerance, None)
     else:
-        found = iterate_from_above(reduction, other, rows, tolerance)
-        better = found.width < bounds.width
-    if better:
-        extended[:], policy[:], bounds = other, rows, found
+        proved_by_policies = iterate_from_above(reduction, other, rows, tolerance)
+    # Where both are equally bad, policy iteration still has the values of a proper policy.
+    if proved_by_policies.width <= bounds.width:
+        extended[:], policy[:], bounds = other, rows, proved_by_policies
     return bounds
 
 
@@ -334,47 +315,21 @@ def iterate_from_above(reduction: Reduction, extended: Floats, policy: Int64s, t
     """
     problem, precision = reduction.problem, 0.1 * tolerance
     chain = PolicyChain(reduction, exact=False)
-    certifier = Certifier(reduction, chain)
     costs = problem.cost[: problem.first[-1]]
     least = costs[costs > 0.0].min()
+    bellman.initial_policy(problem, extended[:DEAD], policy)
     extended[:DEAD] = np.inf
     rows = policy.copy()
     for _ in range(MOST_POLICIES):
         values = chain.accumulate(rows, problem.cost[rows], precision)
         if values is None or not (values < extended[:DEAD] * (1.0 - precision)).any():
             break
-        for _ in range(2):  # to the last digits, four at a time: behind free rows a loop's cost may hide in any
-            chain.krylov_step(values)
+        if (
+            chain.direct_work() <= MOST_DIRECT_WORK
+        ):  # to the last digits: behind free rows a loop's cost may hide in any
+            chain.direct_step(values)
         extended[:DEAD], policy[:] = values, rows
         if not values.max() * bellman.UNIT < least:  # a step is less than the last digit: more work proves no more
             break
         bellman.improve(problem, values, rows)
-    bounds = certifier.by_ratio(extended, policy, greedy=False)
-    if not bounds.width <= tolerance:
-        bounds = min(bounds, certifier.by_propagation(extended, policy), key=attrgetter("width"))
-    return bounds
-
-
-@exercise
-def exercise_planning() -> None:
-    """Run every kernel of planning once."""
-    ssp = SSP.from_dense(
-        [[[0.5, 0.0, 0.5], [0.0, 1.0, 0.0]], [[0.5, 0.0, 0.5], [0.0, 0.0, 1.0]]], [[1.0, 0.0], [1.0, 1.0]]
-    )
-    solve_all(ssp.with_costs([[1.0, 1.0], [1.0, 0.0]]))  # a state that reaches the goal for nothing
-    solution = solve_all(ssp, start=solve_all(ssp))
-    reduction = Reduction.of(ssp, 0)
-    extended = reduction.extended()
-    extended[:DEAD] = 1.0
-    run_sweeps(reduction, extended, np.zeros(2, dtype=np.int64), 0.5, solution.values)
-    policy = np.zeros(reduction.states, dtype=np.int64)
-    solve_parts(reduction._replace(parts=np.arange(reduction.states + 1)), extended, policy, 0.5)
-    hurry(reduction.problem, policy)
-    exercise_orders(ssp)
-    chain = PolicyChain(reduction, exact=True)
-    chain.choose(policy)
-    chain.group_by_value(np.ones(reduction.states))
-    chain.krylov_step(np.ones(reduction.states))
-    chain.direct_work()
-    chain.direct_step(np.ones(reduction.states))
-    Certifier(reduction, chain).by_elimination(extended, np.zeros(2, dtype=np.int64))
+    return prove(chain, extended, policy, tolerance)

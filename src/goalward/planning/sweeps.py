@@ -1,83 +1,73 @@
-"""Rounds of sweeps for problems of many states, and when a correction, a Krylov step or a direct solve joins them.
+"""Rounds of sweeps for problems of many states.
 
 A round is one correction of the values, up to twelve Gauss-Seidel sweeps over the rows of the policy, and one over all
-rows. The correction is constant on groups of equal distance to the goal: it carries at once what sweeps carry one state
-at a time. Where rounds stall, a Krylov solve under the policy takes its place. Where sweeps spend their time on the
-values of one policy and its matrix does not fill, a sparse LU takes over: policy iteration. Problems of many components
-are first swept component by component (`component_sweeps.py`).
+rows, which improves the policy. The correction is constant on groups of states at similar distance to the goal: it
+carries at once what sweeps carry one state at a time. Where sweeps spend their time on the values of one policy and its
+matrix does not fill, a sparse LU takes over: policy iteration. Rounds end with a proof (`certificate.py`).
 """
 
 from __future__ import annotations
 
-from operator import attrgetter
-
 import numpy as np
 
 from goalward.arrays import Floats, Int64s
-from goalward.planning.certificate import Bounds, Certifier, trivial_bounds
-from goalward.planning.component_sweeps import Progress, sweep_parts
-from goalward.planning.policy_chain import MOST_WORK, POLICY_SWEEPS, PolicyChain
-from goalward.planning.reduced_problem import Problem, hurry, initial_policy
-from goalward.planning.reduction import DEAD, Reduction
-from goalward.progress import advance
+from goalward.planning.bellman import hurry, initial_policy
+from goalward.planning.certificate import Bounds, prove
+from goalward.planning.policy_chain import MOST_DIRECT_WORK, POLICY_SWEEPS, PolicyChain
+from goalward.planning.reduction import DEAD, Problem, Reduction
+from goalward.progress import advance, phase
 
-__all__ = ["MOST_DIRECT_WORK", "SWEEPING", "run_sweeps", "solve_parts"]
+__all__ = ["run_sweeps"]
 
+SWEEPING = "sweeping"
 DIRECT_AFTER = 3  # rounds
-FEW_PASSES = 8  # what is not covered by then has long ways without costs, for which errors are better summed up
 FREE_PRECISION = 0.1  # of the tolerance, from which on errors are summed up in problems with free rows
-MOST_DIRECT_WORK = 1e9  # about a second
-MOST_HARM = 2  # corrections after which the change doubled; where levels are no good groups, they undo what sweeps did
-PART_CHANGE, FREE_CHANGE = 0.4, 0.1  # of a sweep over a component, as a share of the tolerance; with free rows
-PART_ROUNDS = 40
-SWEEPING = "sweeping"  # the phase in which `solve` runs rounds
+MOST_HARM = (
+    2  # corrections after which the change doubled; where distances are no good groups, they undo what sweeps did
+)
 PATIENCE = 300  # rounds without progress after which sweeps are given up
 PROGRESS = 0.9  # the share of the smallest change so far below which a change counts as progress
 
 
-def solve_parts(reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float) -> tuple[Bounds, int]:
-    """Solve one component after the other; without components, find a policy and values to start from."""
-    if reduction.parts is None:
-        initial_policy(reduction.problem, 0, reduction.states, extended[:DEAD], policy)
-        return trivial_bounds(extended), 0
-    problem = reduction.problem
-    change = (FREE_CHANGE if has_free_rows(problem) else PART_CHANGE) * tolerance
-    found = Progress(0, 0, np.inf, 1)
-    while found.part < len(reduction.parts) - 1:
-        if found.rounds == PART_ROUNDS:
-            return trivial_bounds(extended), found.longest
-        found = sweep_parts(problem, reduction.parts, extended[:DEAD], policy, change, PART_ROUNDS, MOST_WORK, found)
-    certifier = Certifier(reduction, PolicyChain(reduction, exact=False))
-    return certifier.by_covering(extended, policy, tolerance), found.longest
-
-
 def run_sweeps(
+    reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float, start: Floats | None = None
+) -> tuple[Bounds, int]:
+    """Solve a problem; return bounds as close as asked for, or the best if nothing moves any more, and the rounds.
+
+    Values are written to `extended` and the policy to `policy`. `start` has values of a similar model.
+    """
+    with phase(SWEEPING, 100, "% of the digits", "rounds"):
+        return run_rounds(reduction, extended, policy, tolerance, start)
+
+
+def run_rounds(
     reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float, start: Floats | None
 ) -> tuple[Bounds, int]:
-    """Run rounds until the bounds are close enough or nothing moves any more; `start` has values of a similar model."""
     problem, chain = reduction.problem, PolicyChain(reduction, exact=False)
-    certifier = Certifier(reduction, chain)
     values = extended[:DEAD]
+    initial_policy(problem, values, policy)
     if start is not None:
-        known = (reduction.place >= 0) & np.isfinite(start) & (start > 0.0)
-        values[reduction.place[known]] = start[known]
+        place = reduction.place[:-1]
+        known = (place >= 0) & np.isfinite(start) & (start > 0.0)
+        values[place[known]] = start[known]
         chain.optimal_sweep(values, policy)
     else:
+        if reduction.acyclic:  # the first pass has found the values
+            bounds = prove(chain, extended, policy, tolerance)
+            if bounds.width <= tolerance:
+                return bounds, 1
         chain.choose(policy)
-    free_rows = has_free_rows(problem)
+    free_rows = reduction.has_free_rows
     threshold = 2.0 * tolerance  # a change of a sweep; what it leaves is some ten times smaller
-    window = 5 + int(reduction.levels.max()) // 40  # waves over the whole depth look like a stall for that long
     changes = [np.inf]
     smallest = certified = propagated = harm = 0
-    shallow, by_value, uncovered = chain.shallow, False, False
+    by_value = False
     direct = DirectSteps(chain, problem)
     while True:
         rounds = len(changes)
         corrected = solved = False
         if direct.pays(rounds):
             solved = direct.step(values, policy)
-        elif rounds % window == 0 and changes[-1] > 0.1 * changes[-window]:
-            chain.krylov_step(values)
         elif harm < MOST_HARM and rounds - smallest < PATIENCE // 4:
             if by_value:
                 chain.group_by_value(values)
@@ -85,7 +75,7 @@ def run_sweeps(
             corrected = True
         enough = max(0.02 * changes[-1], threshold)
         sweeps, change = chain.sweep_until(values, enough, 1 if solved else POLICY_SWEEPS)
-        by_value = by_value or (shallow and sweeps == POLICY_SWEEPS)
+        by_value = by_value or sweeps == POLICY_SWEEPS
         settled = change <= threshold and rounds > certified + 1 and not solved  # the certificate looks at all rows
         if not settled:
             swept, change = change, chain.optimal_sweep(values, policy)
@@ -96,25 +86,17 @@ def run_sweeps(
         advance(SWEEPING, percent_done(changes[1], change, threshold), rounds)
         exhausted = rounds - smallest > PATIENCE or threshold < 1e-15
         if change <= threshold or exhausted:
-            bounds = certifier.by_ratio(extended, policy, greedy=True)
-            if not bounds.width <= tolerance and free_rows and not uncovered:
-                covered = certifier.by_covering(extended, policy, tolerance, FEW_PASSES)
-                bounds, uncovered = min(bounds, covered, key=attrgetter("width")), covered.width == 1.0
-            hard = threshold < (FREE_PRECISION if free_rows else 1e-3) * tolerance and rounds >= 2 * propagated
-            if not bounds.width <= tolerance and (hard or exhausted):
-                bounds = min(bounds, certifier.by_propagation(extended, policy), key=attrgetter("width"))
-                propagated = rounds  # it takes as long as many rounds
+            precision = FREE_PRECISION if free_rows else 1e-3
+            patient = exhausted or (threshold < precision * tolerance and rounds >= 2 * propagated)
+            policy.fill(-1)
+            bounds = prove(chain, extended, policy, tolerance, patient=patient)
             if bounds.width <= tolerance or exhausted:
                 return bounds, rounds
+            propagated = rounds if patient else propagated  # it takes as long as many rounds
             certified = rounds
             chain.choose(policy)
             if not settled:
                 threshold = min(threshold, change) * max(0.1, min(0.5, 0.5 * tolerance / bounds.width))
-
-
-def has_free_rows(problem: Problem) -> bool:
-    """Return whether some row costs nothing."""
-    return not problem.cost[: problem.first[-1]].min() > 0.0
 
 
 def percent_done(first: float, change: float, threshold: float) -> int:

@@ -1,12 +1,13 @@
 """What every model must satisfy, and the canonical form of its arrays.
 
-Each message names the state, the action and the value.
+Messages name the state, the action and the value. A reader of files passes `row_name`, so that they name what the file
+calls them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,19 +16,15 @@ from scipy import sparse
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import CostError, ModelError, ProbabilityError, ShapeError, StateError
 
-if TYPE_CHECKING:
-    from goalward.ssp.layout import GridLayout
-
 __all__ = [
-    "LEAST_PROBABILITY", "ROW_SUM_TOLERANCE", "CompressedRows", "ModelArrays", "StatesAndActions", "canonical_rows",
-    "check_least", "checked_costs", "checked_give_up", "checked_labels", "checked_names", "checked_state",
-    "number_array",
+    "LEAST_PROBABILITY", "ROW_SUM_TOLERANCE", "ModelArrays", "StatesAndActions", "canonical_rows", "check_costs",
+    "check_least", "check_probabilities", "checked_costs", "checked_give_up", "checked_names", "checked_state",
+    "number_array", "pair_name",
 ]  # fmt: skip
 
 ROW_SUM_TOLERANCE = 1e-9
 LEAST_PROBABILITY = float(np.finfo(np.float64).tiny)
 """The smallest normal double. Below it digits get lost, and one divided by a probability overflows."""
-CompressedRows = tuple[Int64s, Int64s, Floats]
 
 
 class ModelArrays(NamedTuple):
@@ -61,9 +58,9 @@ class StatesAndActions:
 
 
 def number_array(name: str, values: ArrayLike, *, integer: bool = False) -> NDArray[Any]:
-    """Return an array of floats or integers; raise ShapeError for everything that is not plain numbers."""
+    """Return an array of floats, or of integers with 32 or 64 bits; raise ShapeError for anything but numbers."""
     if isinstance(values, np.ma.MaskedArray):
-        raise ShapeError(f"{name} is a masked array; its mask means nothing here: fill it with .filled first")
+        raise ShapeError(f"{name} is a masked array, and the mask would be ignored: fill it with .filled first")
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -73,42 +70,54 @@ def number_array(name: str, values: ArrayLike, *, integer: bool = False) -> NDAr
     kinds, wanted = ("iu", "integers") if integer else ("fiu", "real numbers")
     if array.dtype.kind not in kinds and array.size:
         raise ShapeError(f"{name} has dtype {array.dtype}; it must hold {wanted}: convert it with .astype first")
-    if integer and array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
-        raise ShapeError(f"{name} holds {array.max()}; it must hold integers of at most 63 bits")
-    return array.astype(np.int64 if integer else np.float64, copy=False)
+    if integer:
+        return array if array.dtype in (np.int32, np.int64) else array.astype(np.int64)
+    return array.astype(np.float64, copy=False)
 
 
-def where(row: int, actions: int) -> str:
-    return f"(state {row // actions}, action {row % actions})"
+def pair_name(actions: int) -> Callable[[int], str]:
+    """Return a function that names the pair of a row."""
+    return lambda row: f"(state {row // actions}, action {row % actions})"
 
 
 def checked_state(state: int, states: int, name: str = "initial_state") -> int:
     """Return a state as an int; raise StateError if the model does not have it."""
-    if isinstance(state, bool) or not isinstance(state, int | np.integer):
-        raise StateError(f"{name} is {state!r}; it must be an integer in 0..{states - 1}")
-    if not 0 <= state < states:
-        raise StateError(f"{name} is {state}; the model has the non-goal states 0..{states - 1}")
+    if isinstance(state, bool) or not isinstance(state, int | np.integer) or not 0 <= state < states:
+        raise StateError(f"{name} is {state!r}; it must be an integer in 0..{states - 1}, the non-goal states")
     return int(state)
 
 
-def checked_costs(costs: ArrayLike, available: Bools) -> Floats:
+def check_costs(costs: Floats, name: Callable[[int], str], available: Bools | None = None) -> None:
+    """Raise CostError unless all available costs are finite and not negative; `name` names an entry."""
+    bad = ~((costs >= 0.0) & (costs < np.inf))
+    if available is not None:
+        bad &= available
+    if bad.any():
+        entry = int(np.argmax(bad))
+        raise CostError(
+            f"{name(entry)} has cost {costs[entry]:g}; costs must be finite and not negative: to forbid an action,"
+            f" leave out its transitions ({np.count_nonzero(bad)} such entries)"
+        )
+
+
+def checked_costs(costs: ArrayLike, available: Bools, row_name: Callable[[int], str] | None = None) -> Floats:
     """Return ``costs[S, A]`` with infinity where an action is not available."""
     costs = number_array("costs", costs)
     if costs.shape != available.shape:
         raise ShapeError(f"costs has shape {costs.shape}; it must be {available.shape}: states by actions")
-    bad = available & ~((costs >= 0.0) & (costs < np.inf))
-    if bad.any():
-        state, action = np.argwhere(bad)[0]
-        raise CostError(
-            f"costs[{state}, {action}] is {costs[state, action]:g}; costs must be finite and not negative:"
-            f" to forbid an action, leave its row without successors ({np.count_nonzero(bad)} such entries)"
-        )
+    check_costs(costs.ravel(), row_name or pair_name(available.shape[1]), available.ravel())
     # Adding zero turns -0.0 into 0.0, so that equal models have equal bits and equal hashes.
     return np.ascontiguousarray(np.where(available, costs, np.inf) + 0.0)
 
 
 def canonical_rows(
-    indptr: ArrayLike, successors: ArrayLike, probabilities: ArrayLike, costs: ArrayLike, *, normalize: bool = False
+    indptr: ArrayLike,
+    successors: ArrayLike,
+    probabilities: ArrayLike,
+    costs: ArrayLike,
+    *,
+    normalize: bool = False,
+    row_name: Callable[[int], str] | None = None,
 ) -> ModelArrays:
     """Check compressed rows and bring them into the one form: sorted successors, each once, no zeros."""
     cost_table = number_array("costs", costs)
@@ -117,28 +126,41 @@ def canonical_rows(
             f"costs has shape {cost_table.shape}; it must be (S, A) with at least one state and one action"
         )
     S, A = cost_table.shape
-    pointers: NDArray[Any] = number_array("indptr", indptr, integer=True)
-    targets: NDArray[Any] = number_array("successors", successors, integer=True)
-    weights: NDArray[Any] = number_array("probabilities", probabilities)
+    name = row_name or pair_name(A)
+    pointers = number_array("indptr", indptr, integer=True)
+    targets = number_array("successors", successors, integer=True)
+    weights = number_array("probabilities", probabilities)
     check_pointers(pointers, targets, weights, S * A)
-    check_entries(pointers, targets, weights, S, A)
 
+    def entry_name(entry: int) -> str:
+        return f"a transition of {name(row_of(pointers, entry))}"
+
+    check_probabilities(weights, entry_name)
+    if len(targets) and not (targets.min() >= 0 and targets.max() <= S):
+        entry = int(np.argmax((targets < 0) | (targets > S)))
+        raise StateError(f"{entry_name(entry)} leads to state {targets[entry]}; states are 0..{S - 1}, the goal is {S}")
     if not is_canonical(pointers, targets, weights):
         matrix = sparse.csr_array((weights, targets, pointers), shape=(S * A, S + 1), copy=True)
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
-        check_zeros(pointers, matrix.indptr, A)
+        # The action of a row that loses all its entries with its zeros would silently become unavailable.
+        lost = np.flatnonzero((np.diff(pointers) > 0) & (np.diff(matrix.indptr) == 0))
+        if len(lost):
+            raise ProbabilityError(
+                f"the probabilities of {name(int(lost[0]))} sum to 0; leave out what cannot happen ({len(lost)} such"
+                " rows)"
+            )
         pointers, targets, weights = matrix.indptr, matrix.indices, matrix.data
     pointers = np.array(pointers, dtype=np.int64)
-    weights = check_sums(pointers, np.array(weights, dtype=np.float64), A, normalize)
-    check_least(pointers, targets, weights, A, " once its row is rescaled" if normalize else "")
+    weights = checked_sums(pointers, np.array(weights, dtype=np.float64), name, normalize)
+    check_least(pointers, weights, name, " once rescaled" if normalize else "")
     available = (np.diff(pointers) > 0).reshape(S, A)
     if not available.any():
         raise ModelError("no action is available in any state; give at least one row its successors")
-    return ModelArrays(pointers, np.array(targets, dtype=np.int32), weights, checked_costs(cost_table, available))
+    return ModelArrays(pointers, np.array(targets, dtype=np.int32), weights, checked_costs(cost_table, available, name))
 
 
-def check_pointers(indptr: Int64s, successors: Int64s, probabilities: Floats, rows: int) -> None:
+def check_pointers(indptr: NDArray[Any], successors: NDArray[Any], probabilities: Floats, rows: int) -> None:
     """Check that the three arrays of compressed rows fit each other and the number of rows."""
     if indptr.shape != (rows + 1,):
         raise ShapeError(f"indptr has shape {indptr.shape}; {rows} rows (states times actions) need ({rows + 1},)")
@@ -147,68 +169,42 @@ def check_pointers(indptr: Int64s, successors: Int64s, probabilities: Floats, ro
             f"successors has shape {successors.shape} and probabilities {probabilities.shape};"
             " both must be one-dimensional and equally long"
         )
-    if indptr[0] != 0 or indptr[-1] != len(successors) or (np.diff(indptr) < 0).any():
-        raise ShapeError(
-            f"indptr must rise from 0 to {len(successors)}, the number of entries; it starts at {indptr[0]},"
-            f" ends at {indptr[-1]}" + (" and falls in between" if (np.diff(indptr) < 0).any() else "")
-        )
+    if indptr[0] != 0 or indptr[-1] != len(successors) or (indptr[1:] < indptr[:-1]).any():
+        raise ShapeError(f"indptr must rise from 0 to {len(successors)}, the number of entries; it does not")
 
 
-def check_entries(indptr: Int64s, successors: Int64s, probabilities: Floats, S: int, A: int) -> None:
-    """Check that probabilities lie in [0, 1] and successors are states or the goal."""
-    bad = ~((probabilities >= 0.0) & (probabilities <= 1.0 + ROW_SUM_TOLERANCE))
-    if bad.any():
-        entry = int(np.argmax(bad))
-        raise ProbabilityError(
-            f"{transition(indptr, successors, probabilities, entry, A)}; probabilities lie in [0, 1]"
-        )
-    bad = (successors < 0) | (successors > S)
-    if bad.any():
-        entry = int(np.argmax(bad))
-        pair = where(row_of(indptr, entry), A)
-        raise StateError(f"{pair} leads to state {successors[entry]}; states are 0..{S - 1}, the goal is {S}")
-
-
-def row_of(indptr: Int64s, entry: int) -> int:
+def row_of(indptr: NDArray[Any], entry: int) -> int:
     return int(np.searchsorted(indptr, entry, side="right")) - 1
 
 
-def transition(indptr: Int64s, successors: NDArray[np.integer], probabilities: Floats, entry: int, A: int) -> str:
-    """Describe one entry of a model's rows, for a message."""
-    goal = (len(indptr) - 1) // A
-    target = "the goal" if successors[entry] == goal else f"state {successors[entry]}"
-    return f"{where(row_of(indptr, entry), A)} goes to {target} with probability {probabilities[entry]:g}"
+def check_probabilities(probabilities: Floats, name: Callable[[int], str]) -> None:
+    """Raise ProbabilityError unless all lie in [0, 1]; `name` names the entries."""
+    if len(probabilities) and not (probabilities.min() >= 0.0 and probabilities.max() <= 1.0 + ROW_SUM_TOLERANCE):
+        entry = int(np.argmax(~((probabilities >= 0.0) & (probabilities <= 1.0 + ROW_SUM_TOLERANCE))))
+        raise ProbabilityError(f"{name(entry)} has probability {probabilities[entry]:g}; probabilities lie in [0, 1]")
 
 
-def check_least(indptr: Int64s, successors: NDArray[np.integer], probabilities: Floats, A: int, when: str = "") -> None:
+def check_least(indptr: Int64s, probabilities: Floats, row_name: Callable[[int], str], when: str = "") -> None:
     """Refuse probabilities that are subnormal, or zero because they have underflowed."""
     small = probabilities < LEAST_PROBABILITY
     if small.any():
         entry = int(np.argmax(small))
         raise ProbabilityError(
-            f"{transition(indptr, successors, probabilities, entry, A)}{when}, which is below"
+            f"a transition of {row_name(row_of(indptr, entry))} has probability {probabilities[entry]:g}{when}, below"
             f" {LEAST_PROBABILITY:.3g}, the smallest normal double: leave the transition out or make it more likely"
             f" ({np.count_nonzero(small)} such entries)"
         )
 
 
-def is_canonical(indptr: Int64s, successors: Int64s, probabilities: Floats) -> bool:
+def is_canonical(indptr: NDArray[Any], successors: NDArray[Any], probabilities: Floats) -> bool:
     """Return whether all rows are strictly sorted and free of zeros."""
-    falls = np.flatnonzero(np.diff(successors) <= 0) + 1
-    return bool(np.isin(falls, indptr).all() and (probabilities > 0.0).all())
+    rises = np.ones(len(successors) + 1, dtype=np.bool_)
+    np.greater(successors[1:], successors[:-1], out=rises[1:-1])
+    rises[indptr] = True  # a row may start anywhere
+    return bool(rises.all() and (probabilities > 0.0).all())
 
 
-def check_zeros(before: Int64s, after: NDArray[np.integer], A: int) -> None:
-    """Check that no row has lost all its entries with its zeros: its action would silently become unavailable."""
-    lost = np.flatnonzero((np.diff(before) > 0) & (np.diff(after) == 0))
-    if len(lost):
-        raise ProbabilityError(
-            f"row {where(int(lost[0]), A)} sums to 0, all its entries are zero; give it probabilities, or no entries"
-            f" if the action is not available there ({len(lost)} such rows)"
-        )
-
-
-def check_sums(indptr: Int64s, probabilities: Floats, A: int, normalize: bool) -> Floats:
+def checked_sums(indptr: Int64s, probabilities: Floats, row_name: Callable[[int], str], normalize: bool) -> Floats:
     """Check that the rows of available actions sum to one; with `normalize`, rescale them."""
     filled = np.flatnonzero(np.diff(indptr) > 0)
     if not len(filled):
@@ -221,8 +217,9 @@ def check_sums(indptr: Int64s, probabilities: Floats, A: int, normalize: bool) -
     if off.any():
         first = int(np.argmax(off))
         raise ProbabilityError(
-            f"row {where(int(filled[first]), A)} sums to {sums[first]:.12g}; probabilities must sum to 1 within"
-            f" {ROW_SUM_TOLERANCE:g}: pass normalize=True to rescale ({np.count_nonzero(off)} such rows)"
+            f"the probabilities of {row_name(int(filled[first]))} sum to {sums[first]:.12g}; they must sum to 1 within"
+            f" {ROW_SUM_TOLERANCE:g}: pass normalize=True (--normalize) to rescale"
+            f" ({np.count_nonzero(off)} such rows)"
         )
     return probabilities
 
@@ -232,12 +229,9 @@ def checked_names(kind: str, names: Iterable[str] | None, count: int) -> tuple[s
     if names is None:
         return None
     listed = () if isinstance(names, str) else tuple(names)
-    if len(listed) != count:
+    if len(listed) != count or not all(isinstance(name, str) for name in listed):
         what = f"the string {names!r}" if isinstance(names, str) else f"{len(listed)} entries"
         raise ShapeError(f"{kind} is {what}; it must be a list of {count} strings, one name each")
-    wrong = next((index for index, name in enumerate(listed) if not isinstance(name, str)), None)
-    if wrong is not None:
-        raise ShapeError(f"{kind}[{wrong}] is {listed[wrong]!r}; names must be strings: convert it with str first")
     return listed
 
 
@@ -256,22 +250,3 @@ def checked_give_up(rows: ModelArrays, initial_state: int, give_up: object) -> i
             f" {initial_state}, with probability 1 from every other state"
         )
     return A - 1
-
-
-def checked_labels(
-    shape: tuple[int, ...],
-    initial_state: int,
-    state_names: Sequence[str] | None,
-    action_names: Sequence[str] | None,
-    layout: GridLayout | None,
-) -> tuple[int, tuple[str, ...] | None, tuple[str, ...] | None, GridLayout | None]:
-    """Check the start and the labels of a model with the given numbers of states and actions."""
-    S, A = shape
-    if layout is not None and len(layout.cells) != S:
-        raise ShapeError(f"the layout places {len(layout.cells)} states; the model has {S}: give each state its cell")
-    return (
-        checked_state(initial_state, S),
-        checked_names("state_names", state_names, S),
-        checked_names("action_names", action_names, A),
-        layout,
-    )

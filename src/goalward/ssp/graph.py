@@ -26,13 +26,14 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from goalward.arrays import Bools, Int32s, Int64s
-from goalward.jit import exercise, interrupted, kernel
+from goalward.jit import interrupted, kernel
 from goalward.ssp.model import SSP, check_model
 from goalward.ssp.transitions import by_appearance
 
 __all__ = [
-    "INTERRUPTED", "Structure", "Topology", "can_reach_goal", "list_predecessors", "order_by_components",
-    "reached_from", "state_graph", "strong_components", "structure", "sure_states", "zero_cost_components",
+    "ALL_ENTRIES", "INTERRUPTED", "Predecessors", "Structure", "can_reach_goal", "list_predecessors",
+    "number_components", "reached_from", "state_graph", "strong_components", "structure", "sure_states",
+    "zero_cost_components",
 ]  # fmt: skip
 
 INTERRUPTED = -1
@@ -113,10 +114,10 @@ def sure_states(ssp: SSP, rows: Bools, successors: Int32s | None = None) -> tupl
     distance = np.empty(ssp.states, dtype=np.int32)
     order = np.empty(ssp.states, dtype=np.int32)
     targets = ssp.successors if successors is None else successors
-    start, predecessors = predecessor_lists(ssp, usable, targets)
+    predecessors = list_predecessors(ssp.indptr, targets, usable, ssp.states, ALL_ENTRIES)
     count = INTERRUPTED
     while count == INTERRUPTED:
-        count = find_sure_states(ssp.indptr, targets, ssp.actions, usable, start, predecessors, distance, order)
+        count = find_sure_states(ssp.indptr, targets, ssp.actions, usable, predecessors, distance, order)
     return distance, order[:count], usable
 
 
@@ -131,13 +132,13 @@ def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int, Bools]:
     inside[inside] = ssp.successors[ssp.indptr[1:][inside] - 1] != ssp.goal  # the goal comes last in a row
     if not inside.any():
         return component, 0, inside
-    start, predecessors = predecessor_lists(ssp, inside, ssp.successors)
+    predecessors = list_predecessors(ssp.indptr, ssp.successors, inside, S, ALL_ENTRIES)
     queue = np.empty(S, dtype=np.int32)
     while True:
         alive = inside.reshape(S, A).any(axis=1)
         lost = np.flatnonzero(~alive)
         queue[: len(lost)] = lost
-        if drop_rows_into(ssp.indptr, ssp.successors, A, inside, start, predecessors, alive, queue, len(lost)) < 0:
+        if drop_rows_into(ssp.indptr, ssp.successors, A, inside, predecessors, alive, queue, len(lost)) < 0:
             continue
         entries = np.flatnonzero(np.repeat(inside, np.diff(ssp.indptr)))
         entry_rows = np.repeat(np.flatnonzero(inside), np.diff(ssp.indptr)[inside])
@@ -158,15 +159,6 @@ def strong_components(sources: Int64s, targets: Int32s, states: int) -> Int64s:
     # Conversion adds up equal edges. SciPy's search never returns on a graph with duplicate entries (1.17.1).
     _, label = csgraph.connected_components(edges.tocsr(), directed=True, connection="strong")
     return np.asarray(label, dtype=np.int64)
-
-
-def predecessor_lists(ssp: SSP, usable: Bools, successors: Int32s) -> tuple[Int64s, Int32s]:
-    """Return what `list_predecessors` fills."""
-    start = np.zeros(ssp.states + 2, dtype=np.int64)
-    predecessors = np.empty(len(successors), dtype=np.int32)
-    while not list_predecessors(ssp.indptr, successors, ssp.actions, usable, start, predecessors):
-        start.fill(0)
-    return start, predecessors
 
 
 def unreachable_states(ssp: SSP) -> Int64s:
@@ -202,38 +194,43 @@ def leads_to(indptr: Int64s, successors: Int32s, usable: Bools, actions: int, st
     return False
 
 
-@kernel
-def list_predecessors(
-    indptr: Int64s, successors: Int32s, actions: int, usable: Bools, start: Int64s, predecessors: Int32s
-) -> bool:
-    """Fill `predecessors` with those of each state y, the goal included, each once; `start` is zero before.
+class Predecessors(NamedTuple):
+    """The predecessors of each state y, the goal included, each once: ``state[start[y] : start[y + 1]]``."""
 
-    Afterwards those of y lie between ``start[y - 1]``, or 0, and ``start[y]``. Returns False on Ctrl-C.
-    """
-    states = start.size - 2
+    start: Int64s
+    state: Int32s
+
+
+ALL_ENTRIES = np.empty(0, dtype=np.bool_)
+
+
+@kernel
+def list_predecessors(indptr: Int64s, successors: Int32s, rows: Bools, states: int, entries: Bools) -> Predecessors:
+    """Return the predecessors of each state along some rows, and of these along some entries unless all count."""
+    actions = rows.size // states
+    start = np.zeros(states + 3, dtype=np.int64)
+    state_of = np.empty(successors.size, dtype=np.int32)
     last = np.empty(states + 1, dtype=np.int32)
-    # The first pass counts. The second one writes, and moves each start to its end.
+    # The first pass counts. The second one writes, and moves the start of each state to that of the next one.
     for writing in range(2):
         for state in range(states + 1):
             last[state] = -1
             if writing:
-                start[state + 1] += start[state]
+                start[state + 2] += start[state + 1]
         # The rows of a state are adjacent, so the last predecessor of a successor shows whether this one is new.
         for state in range(states):
-            if interrupted(state):
-                return False
             for row in range(state * actions, (state + 1) * actions):
-                if usable[row]:
+                if rows[row]:
                     for entry in range(indptr[row], indptr[row + 1]):
                         successor = successors[entry]
-                        if last[successor] != state:
+                        if last[successor] != state and (entries.size == 0 or entries[entry]):
                             last[successor] = state
                             if writing:
-                                predecessors[start[successor]] = state
-                                start[successor] += 1
-                            else:
+                                state_of[start[successor + 1]] = state
                                 start[successor + 1] += 1
-    return True
+                            else:
+                                start[successor + 2] += 1
+    return Predecessors(start, state_of)
 
 
 @kernel
@@ -242,8 +239,7 @@ def drop_rows_into(
     successors: Int32s,
     actions: int,
     usable: Bools,
-    start: Int64s,
-    predecessors: Int32s,
+    predecessors: Predecessors,
     alive: Bools,
     queue: Int32s,
     count: int,
@@ -257,8 +253,8 @@ def drop_rows_into(
         if interrupted(head):
             return INTERRUPTED
         target = queue[head]
-        for position in range(start[target - 1] if target > 0 else 0, start[target]):
-            state = predecessors[position]
+        for position in range(predecessors.start[target], predecessors.start[target + 1]):
+            state = predecessors.state[position]
             if not alive[state]:
                 continue
             left = 0
@@ -284,8 +280,7 @@ def find_sure_states(
     successors: Int32s,
     actions: int,
     usable: Bools,
-    start: Int64s,
-    predecessors: Int32s,
+    predecessors: Predecessors,
     distance: Int32s,
     order: Int32s,
 ) -> int:
@@ -312,8 +307,8 @@ def find_sure_states(
                 return INTERRUPTED
             target = states if head < 0 else order[head]
             far = 1 if head < 0 else distance[target] + 1
-            for position in range(start[target - 1] if target > 0 else 0, start[target]):
-                state = predecessors[position]
+            for position in range(predecessors.start[target], predecessors.start[target + 1]):
+                state = predecessors.state[position]
                 if distance[state] >= 0 or not alive[state]:
                     continue
                 if not dropped_any or leads_to(indptr, successors, usable, actions, state, target):
@@ -331,7 +326,7 @@ def find_sure_states(
                 alive[state] = False
                 order[tail] = state
                 tail += 1
-        if drop_rows_into(indptr, successors, actions, usable, start, predecessors, alive, order, tail) < 0:
+        if drop_rows_into(indptr, successors, actions, usable, predecessors, alive, order, tail) < 0:
             return INTERRUPTED
         remaining = 0
         for state in range(states):
@@ -342,114 +337,74 @@ def find_sure_states(
                     usable[row] = False
 
 
-class Topology(NamedTuple):
-    """How many components there are, and how many of these no transition leaves."""
-
-    components: int
-    closed: int
-
-
 @kernel
-def order_by_components(
-    indptr: Int64s, successors: Int32s, actions: int, patience: int, place: Int32s, order: Int32s, parts: Int64s
-) -> Topology:
-    """Order all states by component, each component after those that its transitions lead to.
+def number_components(indptr: Int64s, successors: Int32s, actions: int, most: int, component: Int32s) -> int:
+    """Give numbers to the strong components, each after those that its transitions lead to.
 
-    `order` gets the states and `place` where each stands there, -1 for the goal; component i has the states
-    ``order[parts[i] : parts[i + 1]]``. The search begins beside the goal. It gives up, and finds none, if it has
-    seen more than `patience` states before the first component is complete. There are INTERRUPTED of them on Ctrl-C.
+    Returns how many states lie on cycles, not counting one of each component: 0 if the graph has none but self-loops.
+    Gives up once there are more than `most`. Returns INTERRUPTED on Ctrl-C.
 
-    Pearce's form of the algorithm (2016): `place` holds 0 for a state not seen yet, then the smallest number on the
-    path that it is known to lead back to, and from `done` on its place.
+    Pearce's form of the algorithm (2016): `low` is 0 for a state not seen yet, then the smallest number on the path
+    that the state is known to lead back to, and `done` once its component is complete.
     """
-    states = order.size
-    done = states + 2
+    states = component.size
+    done = states + 1
+    low = np.zeros(states + 1, dtype=np.int32)
+    low[states] = done
     path = np.empty(states, dtype=np.int32)
     number = np.empty(states, dtype=np.int32)  # of each state of the path
-    at = np.empty(states, dtype=np.int64)  # the next entry of each state of the path
-    leaves = np.empty(states, dtype=np.bool_)  # whether a transition is known to lead from it to another component
+    position = np.empty(states, dtype=np.int64)  # the next entry of each state of the path
     waiting = np.empty(states, dtype=np.int32)  # states that lead back to the path
-    for state in range(states):
-        place[state] = 0
-    place[states] = done - 1
     seen = 0
     count = 0
-    closed = 0
-    placed = 0
+    cyclic = 0
     waiters = 0
-    for beside_goal in (True, False):
-        for root in range(states):
-            if place[root] != 0:
-                continue
-            if beside_goal:
-                if count > 0:
+    for root in range(states):
+        if low[root] != 0:
+            continue
+        depth = 0
+        path[0] = root
+        while depth >= 0:
+            state = path[depth]
+            if low[state] == 0:
+                if interrupted(seen):
+                    return INTERRUPTED
+                seen += 1
+                low[state] = seen
+                number[depth] = seen
+                position[depth] = indptr[state * actions]
+            before = low[state]
+            lowest = before
+            entry = position[depth]
+            end = indptr[(state + 1) * actions]
+            link = done
+            while entry < end:
+                link = low[successors[entry]]
+                if link == 0:
                     break
-                near = False
-                for row in range(root * actions, (root + 1) * actions):  # the goal comes last in a row
-                    near = near or (indptr[row] < indptr[row + 1] and successors[indptr[row + 1] - 1] == states)
-                if not near:
-                    continue
-            depth = 0
-            path[0] = root
-            while depth >= 0:
-                state = path[depth]
-                low = place[state]
-                if low == 0:
-                    if seen > patience and count == 0:
-                        return Topology(0, 0)
-                    if interrupted(seen):
-                        return Topology(INTERRUPTED, 0)
-                    seen += 1
-                    low = seen
-                    place[state] = seen
-                    number[depth] = seen
-                    at[depth] = indptr[state * actions]
-                    leaves[depth] = False
-                end = indptr[(state + 1) * actions]
-                entry = at[depth]
-                leave = leaves[depth]
-                link = 1
-                while entry < end:
-                    link = place[successors[entry]]
-                    if link == 0:
-                        break
-                    entry += 1
-                    if link > states:
-                        leave = True
-                    elif link < low:
-                        low = link
-                place[state] = low
-                if link == 0:  # this entry is looked at again when its state is done
-                    at[depth] = entry
-                    leaves[depth] = leave
-                    depth += 1
-                    path[depth] = successors[entry]
-                    continue
-                if low < number[depth]:
-                    waiting[waiters] = state
-                    waiters += 1
-                    leaves[depth - 1] |= leave
-                else:
-                    parts[count] = placed
-                    count += 1
-                    if not leave:
-                        closed += 1
-                    order[placed] = state
-                    place[state] = done + placed
-                    placed += 1
-                    while waiters > 0 and place[waiting[waiters - 1]] >= low:
-                        waiters -= 1
-                        order[placed] = waiting[waiters]
-                        place[waiting[waiters]] = done + placed
-                        placed += 1
-                depth -= 1
-    parts[count] = placed
-    for state in range(states + 1):
-        place[state] -= done
-    return Topology(count, closed)
-
-
-@exercise
-def exercise_structure() -> None:
-    """Run every kernel of this module once."""
-    structure(SSP.from_dense([[[0.5, 0.0, 0.5]], [[0.0, 1.0, 0.0]]], [[1.0], [0.0]]))
+                entry += 1
+                if link < lowest:
+                    lowest = link
+            low[state] = lowest
+            if lowest < number[depth] and before == number[depth]:
+                cyclic += 1
+                if cyclic > most:
+                    return cyclic
+            if link == 0:  # this entry is looked at again when its state is done
+                position[depth] = entry
+                depth += 1
+                path[depth] = successors[entry]
+                continue
+            if lowest < number[depth]:
+                waiting[waiters] = state
+                waiters += 1
+            else:
+                component[state] = count
+                low[state] = done
+                while waiters > 0 and low[waiting[waiters - 1]] >= lowest:
+                    waiters -= 1
+                    component[waiting[waiters]] = count
+                    low[waiting[waiters]] = done
+                count += 1
+            depth -= 1
+    return cyclic

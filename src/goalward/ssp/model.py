@@ -40,19 +40,12 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.errors import FileError, ModelError, SettingError, StateError
+from goalward.errors import FileError, ModelError, SettingError, ShapeError, StateError
 from goalward.settings import checked_number
 from goalward.ssp import checks
 from goalward.ssp.checks import ModelArrays, StatesAndActions
 from goalward.ssp.layout import GridLayout
-from goalward.ssp.transitions import (
-    GOAL,
-    Transition,
-    dense_to_rows,
-    merge_goals,
-    reachable_transitions,
-    read_transitions,
-)
+from goalward.ssp.transitions import GOAL, Transition, dense_rows, reachable_transitions, read_transitions
 
 __all__ = ["FIELDS", "GIVE_UP", "SSP", "GridLayout", "Name", "check_model", "keep_rows"]
 
@@ -105,24 +98,13 @@ class SSP(StatesAndActions):
         raise TypeError("make an SSP with SSP.from_dense, SSP.from_rows, SSP.from_transitions or SSP.load")
 
     @classmethod
-    def _trusted(
-        cls,
-        indptr: Int64s,
-        successors: Int32s,
-        probabilities: Floats,
-        costs: Floats,
-        initial_state: int,
-        state_names: tuple[str, ...] | None = None,
-        action_names: tuple[str, ...] | None = None,
-        layout: GridLayout | None = None,
-        give_up: int | None = None,
-    ) -> SSP:
-        """Wrap arrays known to be canonical without checking them, and make them read-only."""
-        for array in (indptr, successors, probabilities, costs):
-            array.flags.writeable = False
-        labels = (initial_state, state_names, action_names, layout, give_up)
+    def _trusted(cls, *values: Any, **named: Any) -> SSP:
+        """Wrap the fields of a model without checking them, and make the arrays read-only; labels are optional."""
+        fields: dict[str, Any] = dict.fromkeys(FIELDS) | dict(zip(FIELDS, values, strict=False)) | named
+        for name in ModelArrays._fields:
+            fields[name].flags.writeable = False
         ssp = object.__new__(cls)
-        ssp.__dict__.update(zip(FIELDS, (indptr, successors, probabilities, costs, *labels), strict=True))
+        ssp.__dict__.update(fields)
         return ssp
 
     @classmethod
@@ -139,16 +121,24 @@ class SSP(StatesAndActions):
         action_names: Sequence[str] | None = None,
         layout: GridLayout | None = None,
         give_up: int | None = None,
+        row_name: Callable[[int], str] | None = None,
     ) -> SSP:
         """Make a model from compressed rows: row ``s * A + a``, successor S is the goal.
 
         Equal successors of one row are added up and zeros dropped. `costs[S, A]` says how many states and actions
         there are. `normalize` rescales rows that do not sum to one. `give_up` is the last action if agents know that it
-        leads back to the start; `with_give_up` adds such an action.
+        leads back to the start; `with_give_up` adds such an action. `row_name` names a row in error messages.
         """
-        rows = checks.canonical_rows(indptr, successors, probabilities, costs, normalize=normalize)
-        labels = checks.checked_labels(rows.costs.shape, initial_state, state_names, action_names, layout)
-        return cls._trusted(*rows, *labels, checks.checked_give_up(rows, labels[0], give_up))
+        rows = checks.canonical_rows(indptr, successors, probabilities, costs, normalize=normalize, row_name=row_name)
+        S, A = rows.costs.shape
+        start = checks.checked_state(initial_state, S)
+        if layout is not None and len(layout.cells) != S:
+            raise ShapeError(f"the layout places {len(layout.cells)} states; the model has {S}: give each its cell")
+        names = (
+            checks.checked_names("state_names", state_names, S),
+            checks.checked_names("action_names", action_names, A),
+        )
+        return cls._trusted(*rows, start, *names, layout, checks.checked_give_up(rows, start, give_up))
 
     @classmethod
     def from_dense(
@@ -169,21 +159,8 @@ class SSP(StatesAndActions):
         the others keep their order. `initial_state` and `state_names` then count in the N states. A row of zeros is an
         action that is not available.
         """
-        if goals is None:
-            rows = dense_to_rows(P)
-        else:
-            rows, costs, initial_state, state_names = merge_goals(
-                P, costs, initial_state, state_names, goals, normalize
-            )
-        return cls.from_rows(
-            *rows,
-            costs,
-            initial_state,
-            normalize=normalize,
-            state_names=state_names,
-            action_names=action_names,
-            layout=layout,
-        )
+        rows = dense_rows(P, costs, initial_state, goals, state_names)
+        return cls.from_rows(**rows, normalize=normalize, action_names=action_names, layout=layout)
 
     @classmethod
     def from_transitions(
@@ -309,8 +286,9 @@ class SSP(StatesAndActions):
                 f"there is no pair (state {state}, action {action}): "
                 f"the model has states 0..{self.states - 1} and actions 0..{self.actions - 1}"
             )
-        start, end = self.indptr[state * self.actions + action : state * self.actions + action + 2]
-        return self.successors[start:end], self.probabilities[start:end]
+        row = state * self.actions + action
+        entries = slice(self.indptr[row], self.indptr[row + 1])
+        return self.successors[entries], self.probabilities[entries]
 
     def to_dense(self) -> Floats:
         """Return the kernel as ``P[S, A, S + 1]``."""
@@ -345,9 +323,7 @@ class SSP(StatesAndActions):
         """
         price = checked_number("give_up_cost", cost, open=True, note=", what starting again costs")
         if self.give_up is not None:
-            raise SettingError(
-                f"in this model one can give up already, by action {self.give_up}; set the cost where that was added"
-            )
+            raise SettingError(f"action {self.give_up} already gives up; set the cost where that was added")
         S, A = self.costs.shape
         lengths = np.zeros((S, A + 1), dtype=np.int64)
         lengths[:, :A] = np.diff(self.indptr).reshape(S, A)
@@ -377,12 +353,11 @@ class SSP(StatesAndActions):
 
     def action_name(self, action: int) -> str:
         """Return the label of an action: its name, else its number; "none" for -1, which policies have at dead ends."""
-        if isinstance(action, int | np.integer):
-            if action == -1:
-                return "none"
-            if 0 <= action < self.actions:
-                return self.action_names[action] if self.action_names else str(action)
-        raise StateError(f"there is no action {action!r}; the model has 0..{self.actions - 1}")
+        if action == -1:
+            return "none"
+        if not 0 <= action < self.actions:
+            raise StateError(f"there is no action {action}; the model has 0..{self.actions - 1}")
+        return self.action_names[action] if self.action_names else str(action)
 
     @cached_property
     def digest(self) -> str:
@@ -411,10 +386,10 @@ class SSP(StatesAndActions):
         return SSP._trusted, tuple(self.__dict__[name] for name in FIELDS)
 
     def __repr__(self) -> str:
-        real = self.costs[self.available]
-        costs = f"{real.min():g}" if real.min() == real.max() else f"{real.min():g}..{real.max():g}"
+        paid = self.costs[self.available]
+        costs = f"{paid.min():g}" if paid.min() == paid.max() else f"{paid.min():g}..{paid.max():g}"
         start = f"{self.initial_state}" + (f" {self.state_names[self.initial_state]!r}" if self.state_names else "")
-        missing = int(np.size(self.available) - np.count_nonzero(self.available))
+        missing = self.available.size - paid.size
         unavailable = f", unavailable={missing}" if missing else ""
         return (
             f"SSP(states={self.states}, actions={self.actions}, transitions={len(self.successors)}{unavailable}, "
@@ -469,11 +444,6 @@ def keep_rows(ssp: SSP, rows: Bools) -> SSP:
 
 def check_model(world: object) -> None:
     """Raise SettingError if something other than a model is passed as the world."""
-    if isinstance(world, str):
-        raise SettingError(
-            f"world is the text {world!r}; pass the world itself: gw.worlds.load({world!r}), or"
-            f" gw.from_gymnasium({world!r}) if it is an environment of Gymnasium"
-        )
     if not isinstance(world, SSP):
         raise SettingError(
             f"world is {world!r:.80}; it must be an SSP: gw.worlds.load reads worlds and files, gw.from_gymnasium reads"

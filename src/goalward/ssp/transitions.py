@@ -3,10 +3,10 @@
 A table of transitions is kept as columns: names as numbers in order of appearance, probabilities and costs as floats.
 `encode` makes columns of tuples batch by batch, so that a generator of millions of tuples is never held as a whole;
 `interchange/tables.py` makes them of files. `rows_of` checks columns of either kind and sorts them into rows. Messages
-about single transitions name the transition; messages about rows name state and action as the table does.
+name transitions, states and actions as the table does.
 
 `reachable_transitions` explores a successor function breadth first from the start, so the start is state 0 and the
-others are numbered by their distance from it. Successors of goals are never asked for.
+others are numbered by their distance from it. It never asks for the successors of goals.
 """
 
 from __future__ import annotations
@@ -21,19 +21,12 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from goalward.arrays import Bools, Floats, Int64s
-from goalward.errors import CostError, ProbabilityError, ShapeError, StateError
-from goalward.ssp.checks import (
-    ROW_SUM_TOLERANCE,
-    CompressedRows,
-    canonical_rows,
-    checked_names,
-    checked_state,
-    number_array,
-)
+from goalward.errors import ProbabilityError, ShapeError, StateError
+from goalward.ssp.checks import check_costs, check_probabilities, checked_names, checked_state, number_array
 
 __all__ = [
-    "GOAL", "LARGEST_PAIRS", "Columns", "Transition", "by_appearance", "check_name", "dense_to_rows",
-    "encode", "mean_costs", "merge_goals", "reachable_transitions", "read_transitions", "rows_of",
+    "GOAL", "Columns", "Transition", "by_appearance", "check_pairs", "dense_rows", "encode", "goal_mask", "mean_costs",
+    "reachable_transitions", "read_transitions", "rows_of",
 ]  # fmt: skip
 
 Transition = tuple[Hashable, Hashable, Hashable, float, float]
@@ -63,79 +56,44 @@ class Columns(NamedTuple):
             float(self.costs[number]),
         )
 
-    def select(self, kept: Bools) -> Columns:
-        """Return the transitions under a mask."""
-        return self._replace(**{name: getattr(self, name)[kept] for name in self._fields[:5]})
+    def select(self, rows: Bools | Int64s) -> Columns:
+        """Return some of the transitions."""
+        return self._replace(**{name: getattr(self, name)[rows] for name in self._fields[:5]})
 
 
 def read_transitions(
     transitions: Iterable[Transition], goals: Iterable[Hashable], initial_state: Hashable | None, normalize: bool
 ) -> dict[str, Any]:
     """Give numbers to the states and actions of a table of tuples; return what `SSP.from_rows` takes."""
-    if isinstance(goals, str) or not isinstance(goals, Iterable):
-        raise StateError(f"goals is {goals!r}; pass a list of states, even for one goal")
-    wanted = list(goals)
-    for goal in wanted:
-        check_name(goal, "goals holds")
-    columns, numbers = encode(transitions, set(wanted))
-    check_name(initial_state, "initial_state is")
-    reached = set(columns.next_states.tolist())
-    missing = next((goal for goal in wanted if numbers.get(goal) not in reached), None)
-    if not wanted or missing is not None:
-        fault = "goals is empty" if not wanted else f"goal {missing!r} is never a next state"
-        raise StateError(f"{fault}; name goals that some transition leads to")
-    is_goal = np.zeros(len(numbers), dtype=np.bool_)
-    is_goal[[numbers[goal] for goal in wanted]] = True
-    start = -1 if initial_state is None else numbers.get(initial_state, len(numbers))
-    return rows_of(columns, is_goal, start, initial_state, normalize, lambda row: "", duplicates=True)
+    columns = encode(transitions)
+    return rows_of(columns, goal_mask(columns, goals), initial_state, normalize, lambda row: "", duplicates=True)
 
 
-def encode(transitions: Iterable[Transition], goals: set[Hashable]) -> tuple[Columns, dict[Hashable, int]]:
-    """Make columns of tuples; also return the number of each state's name.
-
-    Probabilities and costs of transitions that start in a goal are ignored, so they may be anything.
-    """
+def encode(transitions: Iterable[Transition]) -> Columns:
+    """Make columns of tuples."""
     states: dict[Hashable, int] = defaultdict(count().__next__)
     actions: dict[Hashable, int] = defaultdict(count().__next__)
     batches: list[tuple[Any, ...]] = []
     remaining = iter(transitions)
-    seen = 0
+    first = 0
     while batch := list(islice(remaining, BATCH)):
-        check_tuples(batch, seen)
+        if not (set(map(type, batch)) <= {tuple, list} and set(map(len, batch)) == {5}):
+            check_tuples(batch, first)
         flat: list[Any] = list(chain.from_iterable(batch))
-        starts = flat[::5]
-        try:
-            names = [numbers_of(states, starts), numbers_of(actions, flat[1::5]), numbers_of(states, flat[2::5])]
-        except TypeError:
-            check_names(batch, seen)
-            raise
-        probabilities = float_column("the column of probabilities", flat[3::5], starts, goals)
-        batches.append((*names, probabilities, float_column("the column of costs", flat[4::5], starts, goals)))
-        seen += len(batch)
-    if not seen:
+        columns = [
+            np.fromiter(map(numbers.__getitem__, names), np.int64, len(names))
+            for numbers, names in ((states, flat[::5]), (actions, flat[1::5]), (states, flat[2::5]))
+        ]
+        probabilities = number_array("the column of probabilities", flat[3::5])
+        batches.append((*columns, probabilities, number_array("the column of costs", flat[4::5])))
+        first += len(batch)
+    if not batches:
         raise ShapeError("there are no transitions; give tuples (state, action, next state, probability, cost)")
-    start, action, end, probability, cost = (np.concatenate(parts) for parts in zip(*batches, strict=True))
-    return Columns(start, action, end, probability, cost, list(states), list(actions)), dict(states)
-
-
-def numbers_of(numbers: dict[Hashable, int], names: list[Hashable]) -> Int64s:
-    return np.fromiter(map(numbers.__getitem__, names), np.int64, len(names))
-
-
-def float_column(name: str, values: list[Any], starts: list[Hashable], goals: set[Hashable]) -> Floats:
-    """Return a column of numbers; NaN where a transition starts in a goal."""
-    try:
-        return number_array(name, values)
-    except ShapeError:
-        kept = [start not in goals for start in starts]
-        numbers = np.full(len(values), np.nan)
-        numbers[kept] = number_array(name, [value for value, keep in zip(values, kept, strict=True) if keep])
-        return numbers
+    arrays: Any = (np.concatenate(pieces) for pieces in zip(*batches, strict=True))
+    return Columns(*(*arrays, list(states), list(actions)))
 
 
 def check_tuples(batch: list[Transition], first: int) -> None:
-    if set(map(type, batch)) <= {tuple, list} and set(map(len, batch)) == {5}:
-        return
     for number, entry in enumerate(batch, first):
         if not isinstance(entry, tuple | list) or len(entry) != 5:
             raise ShapeError(
@@ -143,28 +101,27 @@ def check_tuples(batch: list[Transition], first: int) -> None:
             )
 
 
-def check_names(batch: list[Transition], first: int) -> None:
-    for number, entry in enumerate(batch, first):
-        for name, does in zip(entry, ("starts in", "plays", "leads to"), strict=False):
-            check_name(name, f"transition {number} {does}")
-
-
-def check_name(name: object, where: str) -> None:
-    """Raise StateError if something cannot name a state or an action; `where` begins the message."""
-    try:
-        hash(name)
-    except TypeError:
-        raise StateError(
-            f"{where} {name!r}, a {type(name).__name__}; names of states and actions must be hashable throughout,"
-            " such as a text, a number or a tuple of them"
-        ) from None
+def goal_mask(columns: Columns, goals: Iterable[Hashable]) -> Bools:
+    """Return which names are goals; raise StateError if no transition leads to one of them."""
+    if isinstance(goals, str) or not isinstance(goals, Iterable):
+        raise StateError(f"goals is {goals!r}; pass a list of states, even for one goal")
+    numbers = {name: number for number, name in enumerate(columns.state_names)}
+    reached = np.zeros(len(numbers), dtype=np.bool_)
+    reached[columns.next_states] = True
+    mask = np.zeros(len(numbers), dtype=np.bool_)
+    for goal in goals:
+        if goal not in numbers or not reached[numbers[goal]]:
+            raise StateError(f"goal {goal!r} is never a next state; name goals that some transition leads to")
+        mask[numbers[goal]] = True
+    if not mask.any():
+        raise StateError("goals is empty; name goals that some transition leads to")
+    return mask
 
 
 def rows_of(
     columns: Columns,
     is_goal: Bools,
-    start: int,
-    start_name: object,
+    start: Hashable | None,
     normalize: bool,
     location: Callable[[int], str],
     *,
@@ -172,68 +129,81 @@ def rows_of(
 ) -> dict[str, Any]:
     """Check columns, sort them into rows and return what `SSP.from_rows` takes.
 
-    `is_goal` is a mask over `state_names`. `start` is a number among these, -1 for the first non-goal state, or
-    beyond them for a name that the table does not have. `location` says where a row of the table is, for messages.
-    Repeated transitions are added up if `duplicates` is true, and refused otherwise.
+    `is_goal` is a mask over `state_names`. `start` is the name of the initial state, by default the first non-goal
+    state. `location` says where a row of the table is, for messages. Repeated transitions are added up if `duplicates`
+    is true, and refused otherwise.
     """
-    if is_goal[columns.states].any():
-        kept = ~is_goal[columns.states]
-        origin, columns, whole_table = np.flatnonzero(kept), columns.select(kept), location
-
-        def location(row: int) -> str:
-            return whole_table(int(origin[row]))
-
+    table_rows = np.flatnonzero(~is_goal[columns.states])
+    if len(table_rows) < len(columns.states):
+        columns = columns.select(table_rows)
     states, old_states = by_appearance(columns.states, len(columns.state_names))
     actions, old_actions = by_appearance(columns.actions, len(columns.action_names))
     S, A = len(old_states), len(old_actions)
     if not S:
         raise ShapeError("every state of the table is a goal; give transitions that start somewhere else")
+    check_pairs(S, A)
     states[is_goal] = S
     next_states = states[columns.next_states]
+
+    def where(row: int) -> str:
+        return location(int(table_rows[row]))
+
     if next_states.min() < 0:
         row = int(np.argmin(next_states))
         state, action, unknown, *_ = columns.entry(row)
         raise StateError(
-            f"state {unknown!r}, reached from {state!r} by {action!r}{location(row)}, has no transitions of its own"
+            f"state {unknown!r}, reached from {state!r} by {action!r}{where(row)}, has no transitions of its own"
             " and is not a goal; add it to goals or give it an action"
         )
-    initial_state = 0 if start < 0 else int(states[start]) if start < len(states) else -1
-    if not 0 <= initial_state < S:
-        raise StateError(
-            f"initial_state {start_name!r} is not a non-goal state of the table; {listed(columns, old_states)}"
-        )
-    if S * A > LARGEST_PAIRS:
-        raise ShapeError(
-            f"the table has {S} states and {A} actions, {S * A} pairs; the most is {LARGEST_PAIRS}:"
-            " call actions alike where different states have different names for them"
-        )
     rows = states[columns.states] * A + actions[columns.actions]
-    mass = check_numbers(columns, rows, S * A, normalize, location)
+    # Each number is checked on its own, before sums and means can hide a fault.
+    check_probabilities(columns.probabilities, lambda row: f"transition {columns.entry(row)!r}{where(row)}")
+    check_costs(columns.costs, lambda row: f"transition {columns.entry(row)!r}{where(row)}")
     matrix = sparse.coo_array((columns.probabilities, (rows, next_states)), shape=(S * A, S + 1)).tocsr()
     if matrix.nnz < len(rows) and not duplicates:
-        check_duplicates(columns, rows, location)
+        check_duplicates(columns, rows, where)
+    state_names = [columns.state_names[number] for number in old_states.tolist()]
+    if start is not None and start not in state_names:
+        names = ", ".join(map(repr, state_names[:20])) + f" and {S - 20} more" * (S > 20)
+        raise StateError(f"initial_state {start!r} is not a non-goal state of the table; it has {names}")
+
+    def row_name(row: int) -> str:
+        first = int(np.argmax(rows == row))
+        return f"(state {columns.entry(first)[0]!r}, action {columns.entry(first)[1]!r}){where(first)}"
+
     return {
         "indptr": matrix.indptr,
         "successors": matrix.indices,
         "probabilities": matrix.data,
-        "costs": mean_costs(rows, columns.probabilities, columns.costs, mass).reshape(S, A),
-        "initial_state": initial_state,
+        "costs": mean_costs(rows, columns.probabilities, columns.costs, S * A).reshape(S, A),
+        "initial_state": 0 if start is None else state_names.index(start),
         "normalize": normalize,
-        "state_names": [str(columns.state_names[number]) for number in old_states.tolist()],
+        "state_names": list(map(str, state_names)),
         "action_names": [str(columns.action_names[number]) for number in old_actions.tolist()],
+        "row_name": row_name,
     }
+
+
+def check_pairs(states: int, actions: int) -> None:
+    """Refuse tables that would take too much memory, before they take it."""
+    if states * actions > LARGEST_PAIRS:
+        raise ShapeError(
+            f"there are {states} states and {actions} actions, {states * actions} pairs; the most is {LARGEST_PAIRS}:"
+            " call actions alike where different states have different names for them"
+        )
 
 
 def check_duplicates(columns: Columns, rows: Int64s, location: Callable[[int], str]) -> None:
     """Refuse repeated transitions; transitions to different goals count as different here."""
     keys = rows * len(columns.state_names) + columns.next_states
-    order = np.argsort(keys, kind="stable")
-    again = np.flatnonzero(keys[order][1:] == keys[order][:-1])
-    if len(again):
-        second = again[np.argmin(order[again + 1])]
-        first, repeated = int(order[second]), int(order[second + 1])
+    _, first, same = np.unique(keys, return_index=True, return_inverse=True)
+    again = first[same] < np.arange(len(keys))
+    if again.any():
+        repeated = int(np.argmax(again))
+        original = int(first[same[repeated]])
         raise ShapeError(
-            f"the transition{location(repeated)} is the same as the one{location(first)}, {columns.entry(first)[:3]!r};"
+            f"the transition{location(repeated)} is the same as the one{location(original)},"
+            f" {columns.entry(original)[:3]!r};"
             " keep one, or pass sum_duplicates=True (--sum-duplicates) to add them up"
         )
 
@@ -248,55 +218,18 @@ def by_appearance(codes: Int64s, size: int) -> tuple[Int64s, Int64s]:
     return new, old
 
 
-def listed(columns: Columns, numbers: Int64s) -> str:
-    names = ", ".join(repr(columns.state_names[number]) for number in numbers[:20])
-    return f"it has {names}" + (f" and {len(numbers) - 20} more" if len(numbers) > 20 else "")
-
-
-def check_numbers(columns: Columns, rows: Int64s, size: int, normalize: bool, location: Callable[[int], str]) -> Floats:
-    """Check each probability and cost on its own, before averages can hide a fault; return the sum of each row."""
-    probabilities, costs = columns.probabilities, columns.costs
-    bad = ~((probabilities >= 0.0) & (probabilities <= 1.0 + ROW_SUM_TOLERANCE))
-    if bad.any():
-        entry = int(np.argmax(bad))
-        raise ProbabilityError(
-            f"transition {columns.entry(entry)!r}{location(entry)} has probability {probabilities[entry]:g};"
-            " probabilities lie in [0, 1]"
-        )
-    bad = ~((costs >= 0.0) & (costs < np.inf))
-    if bad.any():
-        entry = int(np.argmax(bad))
-        raise CostError(
-            f"transition {columns.entry(entry)!r}{location(entry)} has cost {costs[entry]:g};"
-            " costs must be finite and not negative:"
-            " to forbid an action, leave its transitions out"
-        )
-    mass: Floats = np.bincount(rows, weights=probabilities, minlength=size).astype(np.float64, copy=False)
-    sums = mass[rows]
-    off = (sums == 0.0) | ((np.abs(sums - 1.0) > ROW_SUM_TOLERANCE) & (not normalize))
-    if off.any():
-        entry = int(np.argmax(off))
-        state, action, *_ = columns.entry(entry)
-        remedy = "pass normalize=True to rescale (--normalize)" if sums[entry] else "leave out what cannot happen"
-        first = f", the first{line}," if (line := location(entry)) else ""
-        raise ProbabilityError(
-            f"the transitions of (state {state!r}, action {action!r}){first} sum to {sums[entry]:.12g};"
-            f" probabilities must sum to 1 within {ROW_SUM_TOLERANCE:g}: {remedy}"
-        )
-    return mass
-
-
-def mean_costs(rows: Int64s, probabilities: Floats, paid: Floats, mass: Floats) -> Floats:
-    """Return each row's mean cost; where all its transitions name one price, exactly that."""
-    price = np.zeros(len(mass))
+def mean_costs(rows: Int64s, weights: Floats, paid: Floats, size: int) -> Floats:
+    """Return the mean cost of each of `size` rows; where all its transitions name one price, exactly that."""
+    price = np.zeros(size)
     price[rows] = paid
     differs = paid != price[rows]
     if not differs.any():
         return price
-    several = np.bincount(rows, weights=differs, minlength=len(mass)) > 0
+    several = np.bincount(rows, weights=differs, minlength=size) > 0
+    totals = np.bincount(rows, weights=weights, minlength=size)
     # Weights that sum to one before they meet the costs keep the mean between the smallest and the largest price.
-    shares = probabilities / mass[rows]
-    return np.where(several, np.bincount(rows, weights=shares * paid, minlength=len(mass)), price)
+    shares = np.divide(weights, totals[rows], out=np.zeros(len(rows)), where=totals[rows] > 0.0)
+    return np.where(several, np.bincount(rows, weights=shares * paid, minlength=size), price)
 
 
 class Goal:
@@ -319,25 +252,22 @@ def reachable_transitions(
 ) -> Iterator[Transition]:
     """Yield the transitions of all reachable states; those to a goal lead to `GOAL`."""
     is_goal = goal_test(goal)
-    check_name(start, "start is")
     if is_goal(start):
         raise StateError(f"start {start!r} is a goal; start somewhere else")
-    fixed = None if callable(actions) else list(checked_list(actions, "actions"))
+    every_action = None if callable(actions) else list(actions)
     seen = {start}
     waiting = deque([start])
     expanded, reached = 0, False
     while waiting:
         state = waiting.popleft()
-        available = actions(state) if callable(actions) else fixed
-        for action in checked_list(available, f"actions({state!r})"):
+        for action in actions(state) if callable(actions) else every_action or ():
             followed = False
-            for entry in checked_list(successors(state, action), f"successors({state!r}, {action!r})"):
+            for entry in successors(state, action):
                 if not isinstance(entry, tuple | list) or len(entry) != 3:
                     raise ShapeError(
                         f"successors({state!r}, {action!r}) gave {entry!r}; it must be (next state, probability, cost)"
                     )
                 after, probability, cost = entry
-                check_name(after, f"successors({state!r}, {action!r}) leads to")
                 if probability == 0.0:
                     continue
                 followed = True
@@ -367,40 +297,22 @@ def goal_test(goal: object) -> Callable[[Hashable], object]:
     """Return the test of a goal that is given as a function, as a list or set of states, or as one state."""
     if callable(goal):
         return goal
-    states = goal if isinstance(goal, list | set | frozenset | range) else [goal]
-    for state in states:
-        check_name(state, "goal holds")
-    return frozenset(states).__contains__
+    return frozenset(goal if isinstance(goal, list | set | frozenset | range) else [goal]).__contains__
 
 
-def checked_list(values: Any, name: str) -> Iterable[Any]:
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise ShapeError(f"{name} is {values!r}; it must be a list")
-    return values
-
-
-def dense_to_rows(P: ArrayLike) -> CompressedRows:
-    """Turn ``P[S, A, S + 1]`` into compressed rows; what is not exactly zero becomes an entry."""
-    array = number_array("P", P)
-    if array.ndim != 3 or array.shape[2] != array.shape[0] + 1 or 0 in array.shape:
-        raise ShapeError(f"P has shape {array.shape}; it must be (S, A, S + 1), the last column being the goal")
-    flat = array.reshape(-1, array.shape[2])
-    rows, successors = np.nonzero(flat)
-    indptr = np.zeros(len(flat) + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows, minlength=len(flat)), out=indptr[1:])
-    return indptr, successors, flat[rows, successors]
-
-
-def merge_goals(
+def dense_rows(
     P: ArrayLike,
     costs: ArrayLike,
     initial_state: int,
+    goals: Iterable[int] | None,
     state_names: Sequence[str] | None,
-    goals: Iterable[int],
-    normalize: bool,
-) -> tuple[CompressedRows, Floats, int, Sequence[str] | None]:
-    """Merge the given goal states of ``P[N, A, N]`` into one and drop their rows."""
+) -> dict[str, Any]:
+    """Return what `SSP.from_rows` takes from ``P[S, A, S + 1]``, or from ``P[N, A, N]`` with goals to be merged."""
     kernel, cost_table = number_array("P", P), number_array("costs", costs)
+    if goals is None:
+        if kernel.ndim != 3 or kernel.shape[2] != kernel.shape[0] + 1 or 0 in kernel.shape:
+            raise ShapeError(f"P has shape {kernel.shape}; it must be (S, A, S + 1), the last column being the goal")
+        return {**sparse_rows(kernel), "costs": cost_table, "initial_state": initial_state, "state_names": state_names}
     if kernel.ndim != 3 or kernel.shape[0] != kernel.shape[2] or cost_table.shape != kernel.shape[:2]:
         raise ShapeError(
             f"with goals, P must be (N, A, N) over all states and costs (N, A);"
@@ -409,20 +321,29 @@ def merge_goals(
     N, A = cost_table.shape
     if not isinstance(goals, Iterable):
         raise StateError(f"goals is {goals!r}; pass a list of states, even for one goal")
-    goal_set = {checked_state(goal, N, "a goal") for goal in goals}
-    if not goal_set:
-        raise StateError("goals is empty; name at least one goal state")
+    is_goal = np.zeros(N, dtype=np.bool_)
+    is_goal[[checked_state(goal, N, "a goal") for goal in goals]] = True
     start = checked_state(initial_state, N)
-    if start in goal_set:
-        raise StateError(f"initial_state {start} is a goal; start somewhere else")
+    if is_goal[start] or not is_goal.any():
+        goal_list = np.flatnonzero(is_goal).tolist()
+        raise StateError(f"goals is {goal_list}; name one or more, and not the start, state {start}")
     names = checked_names("state_names", state_names, N)
+    others = np.flatnonzero(~is_goal)
+    rows = sparse_rows(kernel[others])
+    number = np.where(is_goal, len(others), np.cumsum(~is_goal) - 1)
+    return {
+        **rows,
+        "successors": number[rows["successors"]],
+        "costs": cost_table[others],
+        "initial_state": int(number[start]),
+        "state_names": None if names is None else [names[state] for state in others],
+        "row_name": lambda row: f"(state {others[row // A]}, action {row % A})",
+    }
 
-    # Checked before the merger, which renumbers states and adds entries up: faults are named as the caller knows them.
-    is_goal = np.isin(np.arange(N), list(goal_set))
-    open_rows = np.zeros((N, A, N + 1))
-    open_rows[~is_goal, :, :N] = kernel[~is_goal]
-    indptr, successors, probabilities, _ = canonical_rows(*dense_to_rows(open_rows), cost_table, normalize=normalize)
-    number = np.where(is_goal, N - len(goal_set), np.cumsum(~is_goal) - 1)
-    pointers = np.concatenate([[0], np.cumsum(np.diff(indptr).reshape(N, A)[~is_goal])])
-    kept_names = None if names is None else [name for name, goal in zip(names, is_goal, strict=True) if not goal]
-    return (pointers, number[successors], probabilities), cost_table[~is_goal], int(number[start]), kept_names
+
+def sparse_rows(kernel: Floats) -> dict[str, Any]:
+    """Return the rows of a dense kernel; whatever is not exactly zero becomes an entry."""
+    flat = kernel.reshape(-1, kernel.shape[2])
+    rows, successors = np.nonzero(flat)
+    indptr = np.append(0, np.cumsum(np.count_nonzero(flat, axis=1)))
+    return {"indptr": indptr, "successors": successors, "probabilities": flat[rows, successors]}

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker
@@ -25,6 +25,7 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from goalward.errors import SettingError
+from goalward.learning.warm_up import warm_up
 from goalward.signals import undivided
 from goalward.studies import worker
 from goalward.studies.thread_limits import one_thread, use_one_thread
@@ -65,8 +66,8 @@ class Pool(ABC):
         """Have a function called."""
 
     @abstractmethod
-    def warm(self) -> None:
-        """Compile the kernels before the first run."""
+    def warm(self, agents: Sequence[str]) -> None:
+        """Compile the kernels that these agents use before the first run."""
 
     def restart(self) -> None:  # noqa: B027 (most pools need not)
         """Replace the workers after one died."""
@@ -109,9 +110,9 @@ class InProcess(Pool):
             future.set_exception(error)
         return future
 
-    def warm(self) -> None:
-        """Compile the kernels."""
-        warm_all()
+    def warm(self, agents: Sequence[str]) -> None:
+        """Compile the kernels, so that no run is measured with its compilation."""
+        warm_up(agents)
 
 
 class Processes(Pool):
@@ -155,14 +156,12 @@ class Processes(Pool):
         except (EOFError, ConnectionError) as error:
             raise BrokenExecutor(f"the fork server does not answer: {error}") from None
 
-    def warm(self) -> None:
-        """Compile the kernels, each part in one worker; the others read them from the cache."""
+    def warm(self, agents: Sequence[str]) -> None:
+        """Compile the kernels in one worker; the others read them from the cache."""
         never_ran = 0
         for _ in range(MOST_STARTS):
             try:
-                futures = [self.submit(worker.warm, part) for part in range(worker.exercises())]
-                for future in futures:
-                    future.result()
+                self.submit(warm_up, agents).result()
                 return
             except BrokenExecutor:
                 # One that was killed is replaced. In a script without a guard, none ever gets as far as a call.
@@ -269,14 +268,14 @@ class Dask(Pool):
             future: Future[Any] = self.executor.submit(worker.call_alike, self.identity, function, *arguments)
         return future
 
-    def warm(self) -> None:
+    def warm(self, agents: Sequence[str]) -> None:
         """Compile the kernels on every worker."""
         with noticing_loss():
-            self.answers(warm_all)
+            self.answers(warm_up, agents)
 
-    def answers(self, function: Callable[[], Any]) -> dict[str, Any]:
+    def answers(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Call a function on every worker; those that leave meanwhile have no answer."""
-        found = self.client.run(function, on_error="return")
+        found = self.client.run(function, *arguments, on_error="return")
         for answer in found.values():
             if isinstance(answer, Exception) and not isinstance(answer, OSError):
                 raise answer
@@ -335,8 +334,3 @@ def identity_or_reason() -> tuple[str, int, str] | str:
         return worker.identity()
     except Exception as error:
         return f"no goalward ({error}) in {sys.version.split()[0]}"
-
-
-def warm_all() -> None:
-    for part in range(worker.exercises()):
-        worker.warm(part)

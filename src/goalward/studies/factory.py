@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from goalward import agents, worlds
+from goalward import agents
 from goalward.agents.base import Learner
 from goalward.agents.base import registry as known_agents
 from goalward.continuous.task import ContinuousTask
 from goalward.errors import SettingError
+from goalward.settings import settings_of
 from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
 from goalward.studies.user_files import load_class
+from goalward.worlds.base import build
 from goalward.worlds.base import registry as known_worlds
 
 __all__ = ["agent_code", "make_agent", "make_world", "with_give_up"]
@@ -21,11 +23,11 @@ __all__ = ["agent_code", "make_agent", "make_world", "with_give_up"]
 def make_world(identity: Mapping[str, Any], attachments: Attachments) -> Any:
     """Return the world of a run, given as in `RunSpec.world`: an `SSP`, or a `ContinuousTask`."""
     if "id" not in identity:
-        world = attachments.model(identity["digest"])
+        world: SSP | ContinuousTask = attachments.model(identity["digest"])
     else:
         if known_worlds.code(identity["id"]) != identity.get("code"):
             raise changed(identity["id"])
-        world = worlds.make(identity["id"], **identity["settings"])
+        world = build(identity["id"], identity["settings"])
     return with_give_up(world, identity["give_up_cost"]) if "give_up_cost" in identity else world
 
 
@@ -54,7 +56,7 @@ def make_agent(
 def agent_code(kind: type[Learner], identity: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the digests of the code of an agent and of its priors, for those that do not come with goalward."""
     found = {} if "source" in identity else {f"agent {identity['name']}": known_agents.code(identity["name"])}
-    for name, setting in kind.schema().settings.items():
+    for name, setting in settings_of(kind).items():
         if setting.registry is not None and name in settings:
             used, _ = setting.registry.split(settings[name])
             found[f"{setting.registry.kind} {used}"] = setting.registry.code(used)

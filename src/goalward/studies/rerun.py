@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from goalward import worlds
+from goalward import continuous
 from goalward.errors import SettingError
 from goalward.learning.learn import learn
 from goalward.learning.regret import optimum
@@ -64,7 +64,7 @@ def kept_run(run: Run) -> Run:
             "the run cannot be carried out again: its task is not a world of the registry; record it with"
             " learn(..., keep_replay=True)"
         )
-    world = worlds.make(task.origin["id"], **task.origin["settings"])
+    world = continuous.make(task.origin["id"], **task.origin["settings"])
     again = learn(run.agent, world, run.episodes, run.seed, max_steps=max(run.total_steps, 1), keep_replay=True)
     if not np.array_equal(again.costs, run.costs):
         raise SettingError(

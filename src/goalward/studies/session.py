@@ -97,6 +97,11 @@ class Session:
         jobs = (job for batch in self.in_flight.values() for job in batch)
         return any(self.attempts[job.key] == MOST_ATTEMPTS - 1 for job in jobs)
 
+    def built_in_agents(self) -> list[str]:
+        """Return the agents of the missing runs whose kernels can be compiled beforehand: not those of users' files."""
+        agents = [jobs[0].spec.agent for jobs in self.pending.values()]
+        return [agent["name"] for agent in agents if not {"source", "code"} & agent.keys()]
+
     def label(self, job: Job) -> str:
         """Return the label of the agent of a run."""
         return self.design.cells[job.cell].agent.label
@@ -105,7 +110,7 @@ class Session:
         """Hand out all jobs and store what comes back."""
         try:
             self.notice(pool)
-            pool.warm()
+            pool.warm(self.built_in_agents())
             self.start, self.workers_seen = time.perf_counter(), time.monotonic()
             while self.in_flight or (self.waiting and self.stopped is None):
                 self.hand_out(pool)

@@ -13,7 +13,7 @@ from typing import Any
 from goalward import agents, worlds
 from goalward.agents.base import Learner
 from goalward.errors import GoalwardError, SettingError, UnknownNameError
-from goalward.settings import check_names
+from goalward.settings import check_names, settings_of
 from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import MOST_RUNS, Cell, Design, StudyAgent, StudyWorld
@@ -22,7 +22,7 @@ from goalward.studies.run_spec import canonical
 from goalward.studies.spec import AgentSpec, Source, StudySpec, WorldSpec
 from goalward.studies.toml_lines import Place
 from goalward.studies.user_files import AgentFile, is_reference, load_class, read_agent_file
-from goalward.worlds.base import read_map
+from goalward.worlds.base import build, read_map
 from goalward.worlds.base import registry as known_worlds
 
 __all__ = ["Designer", "blaming", "is_file", "labelled", "located"]
@@ -225,7 +225,7 @@ def world_content(identity: Mapping[str, Any]) -> dict[str, Any]:
     if "id" not in identity:
         return {}
     code = known_worlds.code(identity["id"])
-    model = worlds.make(identity["id"], **identity["settings"])
+    model = build(identity["id"], identity["settings"])
     digest = {"digest": model.digest} if isinstance(model, SSP) else {}
     return digest | ({} if code is None else {"code": code})
 
@@ -240,9 +240,9 @@ def check_draw(spec: WorldSpec, settings: Mapping[str, Any]) -> None:
     if spec.draw is None:
         return
     world = registered(spec.world)
-    defaults = world.schema().defaults
-    check_names(world.id, [spec.draw], defaults)
-    if spec.draw in settings or type(defaults[spec.draw]) is not int:
+    declared = settings_of(world.build)
+    check_names(world.id, [spec.draw], declared)
+    if spec.draw in settings or type(declared[spec.draw].default) is not int:
         raise SettingError(f"draw is {spec.draw!r}; it must be an integer setting of {world.id} that is not set")
 
 

@@ -7,7 +7,6 @@ import what is installed, but not files beside it: the SHA-256 would not change 
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import linecache
 import sys
@@ -83,9 +82,6 @@ def checked_class(file: AgentFile, module: ModuleType) -> type[Learner]:
     if not (isinstance(found, type) and issubclass(found, Agent)):
         what = f"{file.member} in {file.path} is not an agent"
         raise SettingError(f"{what}; derive it from goalward.agents.Agent or OnlineAgent")
-    if "__dataclass_fields__" not in vars(found):
-        # The settings of an agent are the fields of a dataclass; a class without settings need not say so.
-        found = dataclasses.dataclass(eq=False)(found)
     if "name" not in vars(found):
         found.name = file.member
     return found

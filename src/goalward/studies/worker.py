@@ -28,8 +28,8 @@ from goalward.studies.run_file import RunLabels, encode
 from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, canonical
 
 __all__ = [
-    "Identity", "Job", "Outcome", "build", "call_alike", "carry_out", "exercises", "failure_of", "identity",
-    "other_version", "warm",
+    "Identity", "Job", "Outcome", "build", "call_alike", "carry_out", "failure_of", "identity",
+    "other_version",
 ]  # fmt: skip
 
 Identity = tuple[str, int, str]
@@ -121,19 +121,6 @@ def failure_of(job: Job, error: BaseException, trace: str) -> dict[str, Any]:
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "content": job.spec.document(),
     }
-
-
-found_exercises = functools.cache(_jit.all_exercises)  # it reads every source of the package
-
-
-def exercises() -> int:
-    """Return in how many parts `warm` compiles the kernels."""
-    return len(found_exercises())
-
-
-def warm(part: int) -> None:
-    """Compile one part of the kernels, or load it from the cache."""
-    found_exercises()[part]()
 
 
 @functools.cache

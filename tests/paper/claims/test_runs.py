@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ def test_answers_come_in_order_and_the_pool_stays_open(tmp_path: Path) -> None:
             self.jobs += 1
             return super().submit(function, *arguments)
 
-        def warm(self) -> None:
+        def warm(self, agents: Sequence[str]) -> None:
             self.warmed += 1
 
         def close(self) -> None:

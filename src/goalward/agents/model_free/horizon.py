@@ -19,7 +19,6 @@ The rule for H
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,8 +29,8 @@ from goalward.acting.stop import TableStop
 from goalward.agents.base import OnlineAgent
 from goalward.agents.ties import checked_order
 from goalward.arrays import Floats, Int64s
-from goalward.jit import exercise, kernel
-from goalward.settings import checked_number
+from goalward.jit import kernel
+from goalward.settings import Positive
 
 __all__ = ["ModelFree", "horizon", "note_step"]
 
@@ -43,19 +42,14 @@ BLOCK = 1 << 15
 LENGTH, MEAN, EPISODES = range(3)
 
 
-@dataclass(eq=False, kw_only=True)
-class ModelFree(OnlineAgent):
+class ModelFree(OnlineAgent, kw_only=True):
     """An online agent with estimates ``Q[s, a]``, a clock for the horizon, and random numbers of its own."""
 
     kinds: ClassVar[int] = 1
     """How many kinds of random numbers there are in a block."""
 
-    horizon: float | None = None
+    horizon: Positive | None = None
     """H of the learning rate; None for the rule that follows the lengths of the episodes."""
-
-    def __post_init__(self) -> None:
-        if self.horizon is not None:
-            checked_number("horizon", self.horizon, open=True, note=" or None")
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Start from scratch on a task."""
@@ -128,11 +122,3 @@ def note_step(clock: Floats, goal: bool) -> None:
         clock[EPISODES] += 1.0
         clock[MEAN] += max(1.0 / clock[EPISODES], SLOWEST) * (clock[LENGTH] - clock[MEAN])
         clock[LENGTH] = 0.0
-
-
-@exercise
-def exercise_model_free() -> None:
-    """Advance a clock."""
-    clock = np.zeros(3)
-    note_step(clock, True)
-    horizon(clock, 0.0)

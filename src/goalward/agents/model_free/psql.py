@@ -22,7 +22,6 @@ How it maps
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -31,10 +30,9 @@ from goalward.acting.contract import Step, Task
 from goalward.acting.rollout import STATE, Dynamics, Walk, has_room, take_step
 from goalward.agents.base import register
 from goalward.agents.model_free.horizon import ModelFree, horizon, note_step
-from goalward.agents.smallest_tasks import act_and_learn
 from goalward.arrays import Floats, Int64s
-from goalward.jit import exercise, kernel
-from goalward.settings import checked_number
+from goalward.jit import kernel
+from goalward.settings import Positive
 
 __all__ = ["PSQL"]
 
@@ -55,16 +53,11 @@ class Memory(NamedTuple):
 
 
 @register("psql")
-@dataclass(eq=False, kw_only=True)
-class PSQL(ModelFree):
+class PSQL(ModelFree, kw_only=True):
     """Q-learning that acts on samples of Gaussian posteriors; memory S A, no planning, no theorem."""
 
-    scale: float = 1.0
+    scale: Positive = 1.0
     """The width of the posterior before the first visit, in units of the largest cost."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked_number("scale", self.scale, open=True)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
@@ -161,9 +154,3 @@ def roll_out(model: Dynamics, walk: Walk, need: int, memory: Memory) -> None:
         state = walk.cursor[STATE]
         action = choose(state, memory)
         update(state, action, take_step(model, walk, action), memory)
-
-
-@exercise
-def exercise_psql() -> None:
-    """Act once and learn once."""
-    act_and_learn(PSQL())

@@ -19,7 +19,6 @@ How it maps
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -28,11 +27,10 @@ from goalward.acting.contract import Step, Task
 from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
 from goalward.acting.stop import TableStop
 from goalward.agents.base import OnlineAgent, register
-from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import checked_order, pick
 from goalward.arrays import Floats, Int64s
-from goalward.jit import exercise, kernel
-from goalward.settings import checked_number
+from goalward.jit import kernel
+from goalward.settings import Share
 
 __all__ = ["QLearning"]
 
@@ -49,19 +47,14 @@ class Memory(NamedTuple):
 
 
 @register("q-learning")
-@dataclass(eq=False, kw_only=True)
-class QLearning(OnlineAgent):
+class QLearning(OnlineAgent, kw_only=True):
     """Q-learning with epsilon-greedy actions, from optimistic values of zero."""
 
-    epsilon: float = 0.1
+    epsilon: Share = 0.1
     """The probability of a uniformly random action."""
 
-    rate: float = 0.7
+    rate: Share = 0.7
     """How fast the learning rate falls with the visits of a pair: n^(-rate)."""
-
-    def __post_init__(self) -> None:
-        checked_number("epsilon", self.epsilon, 0.0, 1.0)
-        checked_number("rate", self.rate, 0.0, 1.0)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
@@ -135,9 +128,3 @@ def roll_out(model: Dynamics, walk: Walk, memory: Memory) -> None:
         action = choose(state, walk.choices[cursor[CHOSEN]], memory)
         cursor[CHOSEN] += 1
         update(state, action, take_step(model, walk, action), memory)
-
-
-@exercise
-def exercise_q_learning() -> None:
-    """Act once and learn once."""
-    act_and_learn(QLearning())

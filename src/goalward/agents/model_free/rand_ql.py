@@ -32,20 +32,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from goalward.acting.contract import Step, Task
 from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
 from goalward.agents.base import register
 from goalward.agents.model_free.horizon import ModelFree, horizon, note_step
-from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int64s
-from goalward.jit import exercise, kernel
-from goalward.settings import checked_integer
+from goalward.jit import kernel
 
 __all__ = ["RandQL", "gamma_variate"]
 
@@ -69,18 +67,13 @@ class Memory(NamedTuple):
 
 
 @register("rand-ql")
-@dataclass(eq=False, kw_only=True)
-class RandQL(ModelFree):
+class RandQL(ModelFree, kw_only=True):
     """Q-learning whose learning rates are random; memory S A J, no planning, no theorem."""
 
     kinds: ClassVar[int] = 3
 
-    members: int = 2
+    members: Annotated[int, Ge(1), Le(100)] = 2
     """J, how many estimates of each pair there are; the smallest one counts."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked_integer("members", self.members, 1, 100)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
@@ -175,9 +168,3 @@ def roll_out(model: Dynamics, walk: Walk, need: int, order: Int64s, memory: Memo
         action = pick(memory.Q, state, order, walk.choices[cursor[CHOSEN]])
         cursor[CHOSEN] += 1
         update(state, action, take_step(model, walk, action), memory)
-
-
-@exercise
-def exercise_rand_ql() -> None:
-    """Act once and learn once."""
-    act_and_learn(RandQL())

@@ -15,11 +15,10 @@ import math
 
 import numpy as np
 
-from goalward.agents.smallest_tasks import counts_of_one_pair
 from goalward.agents.ties import least
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.counts import variance
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 
 __all__ = [
     "blend", "constant_factor", "horizon", "log_term", "terminal_cost", "upper_lower", "value_bound", "write_factors",
@@ -118,13 +117,3 @@ def upper_lower(
             next_lower[state] = lower[state]
             next_upper[state] = upper[state]
     return H, several
-
-
-@exercise
-def exercise_confident_values() -> None:
-    """Plan once, on one pair seen three times."""
-    counts = counts_of_one_pair()
-    one, tied = np.ones(1), np.zeros((3, 1, 1), dtype=np.bool_)
-    lower, upper, next_lower, next_upper = np.zeros((4, 2))
-    pair, Q = np.ones((1, 1)), np.zeros((2, 1, 1))
-    upper_lower(*counts.estimates(0.0), pair, one, one, 0.1, 0.01, 10.0, lower, upper, next_lower, next_upper, Q, tied)

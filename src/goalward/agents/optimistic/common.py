@@ -9,41 +9,43 @@ tuned regime of the paper's second experiments.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from annotated_types import Gt
 
 from goalward.acting.contract import Steps, Task
 from goalward.agents.base import Agent, OnlineAgent
-from goalward.agents.ties import RULES, checked_order, pick, pick_all, shares
+from goalward.agents.ties import checked_order, pick, pick_all, shares
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.counts import Counts
 from goalward.errors import ConvergenceError, CostError, SettingError, StateError
-from goalward.settings import checked_choice, checked_integer, checked_number
+from goalward.settings import Confidence, Size
 
-__all__ = ["HorizonOptimist", "OnlineOptimist", "Optimist", "at_least_one", "check_fact"]
+__all__ = ["Fact", "HorizonOptimist", "OnlineOptimist", "Optimist", "at_least_one"]
 
 LARGEST_PLAN = 1 << 31
 
+Fact = Annotated[float, Gt(0.0), ": see gw.hardness(world)"]
+Scale = Annotated[float, Gt(0.0), ", 1 for the theory's widths"]
 
-@dataclass(eq=False, kw_only=True)
-class Optimist(Agent):
+
+class Optimist(Agent, kw_only=True):
     """An agent that plans in the most favourable model among those that it cannot rule out."""
 
-    delta: float = 0.1
+    delta: Confidence = 0.1
     """The confidence: all intervals hold at once with probability 1 - delta."""
 
-    scale: float = 1.0
+    scale: Scale = 1.0
     """Multiplies the width of the intervals, or the bonus; 1 is the theory's."""
 
-    ties: str = "random"
+    ties: Literal["random", "first"] = "random"
     """What to play where actions look equally good: "random", or "first" in the order of `action_order`."""
 
     action_order: Sequence[int] | None = None
     """The actions in the order in which "first" prefers them; by their numbers if not given."""
 
-    max_sweeps: int = 1_000_000
+    max_sweeps: Size = 1_000_000
     """Sweeps after which an optimistic plan that has not settled is an error."""
 
     rescale: bool = False
@@ -51,13 +53,6 @@ class Optimist(Agent):
 
     scales: ClassVar[tuple[float, ...]] = tuple(10.0 ** (-step / 4) for step in range(17))
     """The scales that `goalward.tune` tries: from the theory's down by four powers of ten, four steps each."""
-
-    def __post_init__(self) -> None:
-        checked_number("delta", self.delta, high=1.0, open=True)
-        checked_number("scale", self.scale, open=True, note=", 1 for the theory's widths")
-        checked_choice("ties", self.ties, RULES)
-        checked_integer("max_sweeps", self.max_sweeps, 1)
-        checked_choice("rescale", self.rescale, (True, False))
 
     @property
     def leaves_free_loops(self) -> bool:
@@ -130,22 +125,16 @@ class OnlineOptimist(OnlineAgent, Optimist):
         return super().notes() | {"B": self._unit * float(self.B[0])}
 
 
-@dataclass(eq=False, kw_only=True)
-class HorizonOptimist(Optimist):
+class HorizonOptimist(Optimist, kw_only=True):
     """An optimist with plans of finitely many steps; it must be told B* and T*."""
 
-    B_star: float
+    B_star: Fact
     """B*, the largest optimal value."""
 
-    T_star: float
+    T_star: Fact
     """T*, the largest expected number of steps of the optimal policy."""
 
     needs: ClassVar[tuple[str, ...]] = ("B_star", "T_star")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_fact(self.name, "B_star", self.B_star)
-        check_fact(self.name, "T_star", self.T_star)
 
     def check_horizon(self, formula: str, horizon: int) -> None:
         """Raise SettingError if plans of so many steps do not fit into memory; `formula` is for the message."""
@@ -175,11 +164,6 @@ def cost_unit(name: str, task: Task, rescale: bool) -> float:
             f" plan in units of the largest cost, as in world.with_costs(world.costs / {largest:g})"
         )
     return 1.0
-
-
-def check_fact(agent: str, fact: str, value: object, also: str = "") -> None:
-    """Raise SettingError if a fact about the true model is not a positive number."""
-    checked_number(fact, value, open=True, note=f"{also} for {agent}: see gw.hardness(world)")
 
 
 def at_least_one(visits: Int64s) -> Floats:

@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from goalward.arrays import Floats, Int32s, Int64s
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 
 __all__ = ["Ball", "empirical", "extended_value_iteration", "minimise", "pivot_horizon", "radius", "write_radii"]
 
@@ -164,14 +164,3 @@ def pivot_horizon(
         for state in range(S):
             weight[state] = spare[state]
     return horizon
-
-
-@exercise
-def exercise_l1_balls() -> None:
-    """Plan once, on one pair seen three times."""
-    ball, counts = Ball(1, 2), np.array([[1, 2]])
-    successors = np.array([[0, 1]], dtype=np.int32)
-    empirical(1, np.array([2]), successors, counts, np.array([3]), ball.kept, ball.near, ball.mass)
-    rows = (radius(np.array([[3]]), 0.1), ball.kept, ball.near, ball.mass)
-    extended_value_iteration(*rows, np.ones((1, 1)), 0.1, 100, np.zeros(1), np.zeros(1), np.ones((1, 1)))
-    pivot_horizon(np.zeros(1, dtype=np.int64), 1, *rows, 0.1, 100, np.zeros(1), np.zeros(1))

@@ -26,17 +26,15 @@ How it maps
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from goalward.agents.base import Plan, Steps, Task, register
 from goalward.agents.optimistic.common import HorizonOptimist, at_least_one
-from goalward.agents.smallest_tasks import observe_and_plan
 from goalward.agents.ties import break_ties, least
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.counts import Counts, mean, variance
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 
 __all__ = ["MVPPlus", "horizon", "iota", "sweep_back"]
 
@@ -45,7 +43,6 @@ C1, C2, C3 = 7.0, 49.0, 20.0
 
 
 @register("mvp-plus")
-@dataclass(eq=False, kw_only=True)
 class MVPPlus(HorizonOptimist):
     """Optimism by bonuses over a finite horizon, refreshed at powers of two; it must be told B* and T*."""
 
@@ -153,9 +150,3 @@ def sweep_back(
         for state in range(S):
             following[state] = values[state]
     return int(H)
-
-
-@exercise
-def exercise_mvp_plus() -> None:
-    """Plan once."""
-    observe_and_plan(MVPPlus(B_star=1.0, T_star=1.0))

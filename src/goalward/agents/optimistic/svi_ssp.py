@@ -27,7 +27,6 @@ How it maps
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -37,12 +36,11 @@ from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, tak
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.model_free.lcb_advantage import stage_horizon
-from goalward.agents.optimistic.common import OnlineOptimist, check_fact
-from goalward.agents.smallest_tasks import act_and_learn
+from goalward.agents.optimistic.common import Fact, OnlineOptimist
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import enter
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 
 __all__ = ["C1", "C2", "SVISSP", "iota"]
 
@@ -69,18 +67,13 @@ class Memory(NamedTuple):
 
 
 @register("svi-ssp")
-@dataclass(eq=False, kw_only=True)
-class SVISSP(OnlineOptimist):
+class SVISSP(OnlineOptimist, kw_only=True):
     """Optimism by bonuses with sparse updates; it is told B*, for the length of the stages alone."""
 
-    B_star: float
+    B_star: Fact
     """B*, or a bound on it."""
 
     needs: ClassVar[tuple[str, ...]] = ("B_star",)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_fact(self.name, "B_star", self.B_star)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
@@ -164,9 +157,3 @@ def roll_out(model: Dynamics, walk: Walk, chance_factor: float, order: Int64s, m
         cursor[CHOSEN] += 1
         update(state, action, take_step(model, walk, action), memory)
     return True
-
-
-@exercise
-def exercise_svi_ssp() -> None:
-    """Act once and learn once."""
-    act_and_learn(SVISSP(B_star=2.0))

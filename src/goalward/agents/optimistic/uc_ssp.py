@@ -33,10 +33,10 @@ How it maps
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from annotated_types import Ge
 
 from goalward.acting.contract import Plan, Step, Task
 from goalward.acting.rollout import STATE, Dynamics, Walk, end_epoch, has_room, take_step
@@ -44,12 +44,10 @@ from goalward.acting.stop import CUT, GOALS, STEPS, TableStop
 from goalward.agents.base import OnlineAgent, register
 from goalward.agents.optimistic.common import Optimist
 from goalward.agents.optimistic.l1_balls import Ball, empirical, extended_value_iteration, pivot_horizon, write_radii
-from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import RowCounts, enter
-from goalward.jit import exercise, kernel
-from goalward.settings import checked_integer
+from goalward.jit import kernel
 
 __all__ = ["UCSSP"]
 
@@ -92,16 +90,11 @@ class Memory(NamedTuple):
 
 
 @register("uc-ssp")
-@dataclass(eq=False, kw_only=True)
-class UCSSP(OnlineAgent, Optimist):
+class UCSSP(OnlineAgent, Optimist, kw_only=True):
     """Optimism in L1 balls; it knows the costs and needs neither B*, T* nor K."""
 
-    max_horizon: int = 10_000_000
+    max_horizon: Annotated[int, Ge(2)] = 10_000_000
     """Where the search for the pivot horizon of line 15 ends; how often it did is in the notes of the run."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked_integer("max_horizon", self.max_horizon, 2)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
@@ -277,9 +270,3 @@ def roll_out(model: Dynamics, walk: Walk, memory: Memory) -> int:
         if ended > 0:
             end_epoch(walk, ended)
     return DONE
-
-
-@exercise
-def exercise_uc_ssp() -> None:
-    """Act and learn once."""
-    act_and_learn(UCSSP())

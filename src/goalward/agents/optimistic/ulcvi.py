@@ -35,7 +35,6 @@ How it maps
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -56,11 +55,10 @@ from goalward.agents.optimistic.backup import (
     write_factors,
 )
 from goalward.agents.optimistic.common import HorizonOptimist
-from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import break_ties
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.beliefs.counts import RowCounts, enter, estimate
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 
 __all__ = ["ULCVI"]
 
@@ -107,7 +105,6 @@ class Memory(NamedTuple):
 
 
 @register("ulcvi")
-@dataclass(eq=False, kw_only=True)
 class ULCVI(OnlineAgent, HorizonOptimist):
     """Optimism by bonuses over a finite horizon; it needs B* and T*."""
 
@@ -316,9 +313,3 @@ def roll_out(model: Dynamics, walk: Walk, memory: Memory) -> int:
         if ended > 0:
             end_epoch(walk, ended)
     return DONE
-
-
-@exercise
-def exercise_ulcvi() -> None:
-    """Act and learn once."""
-    act_and_learn(ULCVI(B_star=2.0, T_star=2.0))

@@ -22,7 +22,6 @@ How it maps
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -32,11 +31,10 @@ from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, tak
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.optimistic.common import OnlineOptimist
-from goalward.agents.smallest_tasks import act_and_learn
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import enter, mean, variance
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 
 __all__ = ["C1", "C2", "VISSP", "iota"]
 
@@ -61,7 +59,6 @@ class Memory(NamedTuple):
 
 
 @register("vi-ssp")
-@dataclass(eq=False, kw_only=True)
 class VISSP(OnlineOptimist):
     """Optimism by bonuses, updated at every step; it needs no parameter but delta."""
 
@@ -149,9 +146,3 @@ def roll_out(model: Dynamics, walk: Walk, chance_factor: float, order: Int64s, m
         cursor[CHOSEN] += 1
         update(state, action, take_step(model, walk, action), memory)
     return -1
-
-
-@exercise
-def exercise_vi_ssp() -> None:
-    """Act once and learn once."""
-    act_and_learn(VISSP())

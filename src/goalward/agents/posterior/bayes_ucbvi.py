@@ -29,18 +29,18 @@ How it maps
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from goalward.agents.base import Agent, Plan, Steps, Task, register
-from goalward.agents.smallest_tasks import observe_and_plan
 from goalward.agents.ties import shares
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import Counts
 from goalward.errors import ConvergenceError
-from goalward.jit import exercise, kernel
-from goalward.settings import checked_integer, checked_number
+from goalward.jit import kernel
+from goalward.settings import Confidence, Positive
 
 __all__ = ["BayesUCBVI", "iterate"]
 
@@ -50,23 +50,17 @@ GUIDED_SWEEPS, INNER_SWEEPS = 200, 100
 
 
 @register("bayes-ucbvi")
-@dataclass(eq=False, kw_only=True)
-class BayesUCBVI(Agent):
+class BayesUCBVI(Agent, kw_only=True):
     """Optimism by a quantile of posterior samples; nothing to be told, no theorem."""
 
-    quantile: float = 0.35
+    quantile: Confidence = 0.35
     """Which quantile of the sampled means counts; 0.5 is the median, small ones are optimistic."""
 
-    samples: int = 64
+    samples: Annotated[int, Ge(1), Le(10_000)] = 64
     """How many samples of each row there are."""
 
-    goal_visits: float = 1.0
+    goal_visits: Positive = 1.0
     """n_0, the imagined visits of every pair that reached the goal."""
-
-    def __post_init__(self) -> None:
-        checked_number("quantile", self.quantile, high=1.0, open=True)
-        checked_integer("samples", self.samples, 1, 10_000)
-        checked_number("goal_visits", self.goal_visits, open=True)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
@@ -187,9 +181,3 @@ def iterate(
         if sweeps <= GUIDED_SWEEPS and change > accuracy * largest:
             sweep_chosen(size, successors, weights, costs, chosen, 0.1 * change, V)
     return sweeps, change
-
-
-@exercise
-def exercise_bayes_ucbvi() -> None:
-    """Plan once."""
-    observe_and_plan(BayesUCBVI(samples=3))

@@ -31,20 +31,18 @@ the regret.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from goalward.agents.base import CAVEAT, Agent, Plan, Steps, Task, register
 from goalward.agents.posterior.psrl import count
 from goalward.arrays import Floats, Int32s, Int64s
-from goalward.beliefs.base import Prior, checked_sharpness
+from goalward.beliefs.base import Prior, Sharpness
 from goalward.beliefs.neighbourhoods import Neighbourhoods
-from goalward.errors import SettingError
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 from goalward.planning.replan import Planned, Replanner
-from goalward.settings import checked_integer
 from goalward.ssp.model import SSP
 
 __all__ = ["Expectile", "Samples", "join_samples", "lower_expectiles"]
@@ -75,24 +73,17 @@ class Samples(NamedTuple):
 
 
 @register("expectile")
-@dataclass(eq=False)
 class Expectile(Agent):
     """Optimism by expectiles of the posterior: try a pair again while a trial pays. No theorem covers it."""
 
-    prior: Prior = field(default_factory=Neighbourhoods)
+    prior: Prior = Neighbourhoods()
     """What is believed about the kernel before anything is seen."""
 
-    samples: int = 8
+    samples: Annotated[int, Ge(1), Le(1_000)] = 8
     """M, how many models are drawn for each plan."""
 
-    sharpness: float = 2.0
+    sharpness: Sharpness = 2.0
     """How many times counts count when probabilities are drawn; 1 draws from the posterior."""
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.prior, Prior):
-            raise SettingError(f"prior is {self.prior!r}; it must be a prior, such as Neighbourhoods()")
-        checked_integer("samples", self.samples, 1, 1_000)
-        checked_sharpness(self.sharpness)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Start from scratch on a task."""
@@ -153,9 +144,11 @@ def join_samples(models: list[SSP]) -> Samples:
     )
     union, place = np.unique(keys, return_inverse=True)
     offsets = np.cumsum([0, *(len(model.successors) for model in models[:-1])])
+    indptr, successors = np.searchsorted(union, np.arange(rows + 1) * n), (union % n).astype(np.int32)
+    indptr.flags.writeable = successors.flags.writeable = False  # as in models, which freeze them
     return Samples(
-        indptr=np.searchsorted(union, np.arange(rows + 1) * n),
-        successors=(union % n).astype(np.int32),
+        indptr,
+        successors,
         start=np.array([model.indptr + offset for model, offset in zip(models, offsets, strict=True)]),
         place=place,
         probability=np.concatenate([model.probabilities for model in models]),
@@ -201,10 +194,3 @@ def lower_expectiles(samples: Samples, r: Floats, values: Floats) -> Floats:
         for entry in range(samples.indptr[row], samples.indptr[row + 1]):
             mixture[entry] /= mass
     return mixture
-
-
-@exercise
-def exercise_expectile() -> None:
-    """Join one model of one state and mix its rows."""
-    ssp = SSP.from_rows([0, 2], [0, 1], [0.5, 0.5], [[1.0]])
-    lower_expectiles(join_samples([ssp]), np.ones(1), np.zeros(2))

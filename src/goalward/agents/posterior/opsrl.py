@@ -22,9 +22,10 @@ How it maps
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from goalward.agents.base import Plan, Task, register
 from goalward.agents.posterior.psrl import PSRL
@@ -32,26 +33,22 @@ from goalward.beliefs.base import Prior
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.errors import SettingError
 from goalward.planning.replan import Planned, Replanner
-from goalward.settings import checked_integer
 from goalward.ssp.model import SSP
 
 __all__ = ["OPSRL", "side_by_side"]
 
 
 @register("opsrl")
-@dataclass(eq=False)
 class OPSRL(PSRL):
     """Posterior sampling with a prior that hopes for the goal, and with the best of several samples in every pair."""
 
-    prior: Prior = field(default_factory=lambda: Dirichlet(0.001, goal=1.0))
+    prior: Prior = Dirichlet(0.001, goal=1.0)
     """What is believed before anything is seen: here, that every pair has reached the goal once."""
 
-    draws: int = 1
+    draws: Annotated[int, Ge(1), Le(1000)] = 1
     """J, how many models are drawn for each plan."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        checked_integer("draws", self.draws, 1, 1000)
         if self.draws > 1 and self.value_limit is not None:
             raise SettingError("value_limit needs draws=1: it rejects single samples")
 

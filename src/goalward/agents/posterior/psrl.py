@@ -39,19 +39,18 @@ practically unreachable, the best policy found is played: the second part of lin
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from goalward.agents.base import CAVEAT, Agent, Plan, Steps, Task, register
 from goalward.arrays import Floats, Int64s
-from goalward.beliefs.base import Prior, checked_sharpness
+from goalward.beliefs.base import Prior, Sharpness
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.errors import SettingError
-from goalward.jit import exercise, kernel
+from goalward.jit import kernel
 from goalward.planning.replan import TOLERANCE, Planned, Replanner
 from goalward.planning.solve import DENSE_STATES
-from goalward.settings import checked_integer, checked_number
+from goalward.settings import Count, NotNegative, Positive
 from goalward.ssp.model import SSP
 
 __all__ = ["PSRL", "cost_floor", "count"]
@@ -60,34 +59,23 @@ LOOSE = 0.01  # the tolerance of planning in the first episode of a large world
 
 
 @register("psrl")
-@dataclass(eq=False)
 class PSRL(Agent):
     """Posterior sampling with the epochs of the paper. It needs the prior and nothing else."""
 
-    prior: Prior = field(default_factory=Dirichlet)
+    prior: Prior = Dirichlet()
     """mu_1, what is believed about the kernel before anything is seen."""
 
-    perturb_costs: bool | float = False
+    perturb_costs: bool | NotNegative = False
     """Plan with max(c, x), for worlds with zero costs: x itself, or True for the epsilon of Theorem 2."""
 
-    value_limit: float | None = None
+    value_limit: Positive | None = None
     """Draw again while the sampled model has a state of optimal value above this: a prior supported on max V <= B."""
 
-    max_rejections: int = 10_000
+    max_rejections: Count = 10_000
     """How many samples in a row may be rejected for `value_limit`."""
 
-    sharpness: float = 1.0
+    sharpness: Sharpness = 1.0
     """The factor of counts when probabilities are drawn; above 1 the draws are not samples of the posterior."""
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.prior, Prior):
-            raise SettingError(f"prior is {self.prior!r}; it must be a prior, such as Dirichlet(0.1)")
-        if not isinstance(self.perturb_costs, bool):
-            checked_number("perturb_costs", self.perturb_costs, note=", True or False")
-        if self.value_limit is not None:
-            checked_number("value_limit", self.value_limit, open=True, note=" or None")
-        checked_integer("max_rejections", self.max_rejections, 0)
-        checked_sharpness(self.sharpness)
 
     @property
     def leaves_free_loops(self) -> bool:
@@ -189,10 +177,3 @@ def count(states: Int64s, actions: Int64s, next_states: Int64s, visits: Int64s) 
         if next_states[i] == len(visits):
             goals += 1
     return goals
-
-
-@exercise
-def exercise_psrl() -> None:
-    """Count one step."""
-    one = np.zeros(1, dtype=np.int64)
-    count(one, one, one, np.zeros((1, 1), dtype=np.int64))

@@ -21,8 +21,6 @@ PosteriorMean
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from goalward.agents.base import Plan, Steps, Task, register
@@ -34,7 +32,6 @@ __all__ = ["TSDE", "DoublingPSRL", "EpisodePSRL", "PosteriorMean", "StepPSRL"]
 
 
 @register("tsde")
-@dataclass(eq=False)
 class TSDE(PSRL):
     """Posterior sampling with epochs that may grow by one step."""
 
@@ -63,7 +60,6 @@ class TSDE(PSRL):
 
 
 @register("psrl-doubling")
-@dataclass(eq=False)
 class DoublingPSRL(PSRL):
     """Posterior sampling with epochs that may reach the goal twice as often as the one before."""
 
@@ -75,7 +71,6 @@ class DoublingPSRL(PSRL):
 
 
 @register("psrl-episode")
-@dataclass(eq=False)
 class EpisodePSRL(PSRL):
     """Posterior sampling at the start of every episode."""
 
@@ -86,7 +81,6 @@ class EpisodePSRL(PSRL):
 
 
 @register("psrl-step")
-@dataclass(eq=False)
 class StepPSRL(PSRL):
     """Posterior sampling at every step."""
 
@@ -97,7 +91,6 @@ class StepPSRL(PSRL):
 
 
 @register("posterior-mean")
-@dataclass(eq=False)
 class PosteriorMean(PSRL):
     """The optimal policy of the mean of the posterior, in PSRL-SSP's epochs."""
 

@@ -33,16 +33,16 @@ class SharedPool:
     """A pool that is warmed once and that a study does not close, so that the next study can use it."""
 
     def __init__(self, pool: Pool):
-        self.pool, self.warmed = pool, False
+        self.pool, self.warmed = pool, set[str]()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.pool, name)
 
-    def warm(self) -> None:
-        """Compile the kernels, the first time."""
-        if not self.warmed:
-            self.pool.warm()
-            self.warmed = True
+    def warm(self, agents: Sequence[str]) -> None:
+        """Compile the kernels of agents, the first time."""
+        if not self.warmed.issuperset(agents):
+            self.pool.warm(agents)
+            self.warmed.update(agents)
 
     def close(self) -> None:
         """Leave the pool open."""
@@ -78,7 +78,7 @@ class RunSource:
 
     def map(self, function: Callable[..., Result], tasks: Iterable[Sequence[Any]], size: int = 1) -> list[Result]:
         """Call a function with each list of arguments, in jobs of `size` calls, and return the answers in order."""
-        self.pool.warm()
+        self.pool.warm(["psrl"])
         all_tasks = list(tasks)
         batches = [all_tasks[start : start + size] for start in range(0, len(all_tasks), size)]
         futures = [self.pool.submit(call_each, function, batch) for batch in batches]

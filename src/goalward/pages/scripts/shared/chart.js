@@ -1,7 +1,7 @@
 // Curves with axes: means with bands, single runs, a moving "now", and values under the pointer.
 import { el, followWidth, svg } from "./elements.js";
 import { logTicks, number, roundTicks, whole } from "./numbers.js";
-import { agentColour, markerPath } from "./colours.js";
+import { markerPath } from "./colours.js";
 
 const MARGIN = { left: 62, right: 16, top: 12, bottom: 40 };
 const MARKS = 5;
@@ -138,7 +138,7 @@ export class Chart {
   }
 
   drawBand(each) {
-    const colour = agentColour(each.style);
+    const { colour } = each.style;
     const drawn = [];
     if (each.low && each.high) {
       const floor = this.log ? this.low : -Infinity;
@@ -157,7 +157,7 @@ export class Chart {
   }
 
   drawLine(each) {
-    const colour = agentColour(each.style);
+    const { colour } = each.style;
     const look = { "data-agent": each.label, stroke: colour, "stroke-dasharray": each.style.dashes.map((dash) => 1.8 * dash).join(" ") || null };
     const d = this.path(each.x, each.y);
     const group = svg("g", { class: "curve", "data-agent": each.label });
@@ -216,7 +216,7 @@ export class Chart {
       mark.setAttribute("visibility", hidden ? "hidden" : "visible");
       if (hidden) return;
       mark.setAttribute("d", markerPath(each.style.marker, 6));
-      mark.setAttribute("fill", agentColour(each.style));
+      mark.setAttribute("fill", each.style.colour);
       mark.setAttribute("transform", `translate(${x} ${this.py(value)})`);
     });
   }
@@ -239,7 +239,7 @@ export class Chart {
       const value = each.y[place];
       if (!Number.isFinite(value)) continue;
       shownAt = each.x[place];
-      const colour = agentColour(each.style);
+      const { colour } = each.style;
       if (!this.log || value > 0) {
         marks.push(svg("path", { fill: colour, class: "mark", d: markerPath(each.style.marker, 5), transform: `translate(${this.px(each.x[place])} ${this.py(value)})` }));
       }
@@ -264,17 +264,10 @@ export class Chart {
 
 // A short piece of an agent's line, with its marker.
 export function swatch(style) {
-  const colour = agentColour(style);
-  const node = svg("svg", { class: "swatch", viewBox: "0 0 28 12", width: 28, height: 12, "aria-hidden": "true" },
+  const { colour } = style;
+  return svg("svg", { class: "swatch", viewBox: "0 0 28 12", width: 28, height: 12, "aria-hidden": "true" },
     svg("line", { x1: 0, x2: 28, y1: 6, y2: 6, stroke: colour, "stroke-width": 2.2, "stroke-dasharray": style.dashes.map((dash) => 1.8 * dash).join(" ") || null }),
     svg("path", { d: markerPath(style.marker, 4), transform: "translate(14 6)", fill: colour }));
-  node.agentStyle = style;
-  return node;
-}
-
-// Paints all swatches in the colours of the current theme.
-export function repaintSwatches() {
-  document.querySelectorAll("svg.swatch").forEach((each) => each.replaceWith(swatch(each.agentStyle)));
 }
 
 export function nearest(sorted, value) {

@@ -1,5 +1,4 @@
 // Colours that every kind of colour vision can tell apart: viridis for amounts, blue to orange for signs.
-import { isDark } from "./elements.js";
 
 const VIRIDIS = [
   [68, 1, 84], [72, 26, 108], [71, 47, 125], [65, 68, 135], [57, 86, 140], [49, 104, 142], [42, 120, 142],
@@ -39,10 +38,6 @@ export function inkOn(colour) {
     return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
   });
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#111" : "#fff";
-}
-
-export function agentColour(style) {
-  return style.colours[isDark() ? "dark" : "light"];
 }
 
 const SHAPES = {

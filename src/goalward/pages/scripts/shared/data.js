@@ -20,17 +20,17 @@ export function resolve(value, buffer) {
 
 export async function readPage() {
   if (typeof DecompressionStream === "undefined") {
-    throw new Error("This browser is too old for the page: it cannot decompress data (any browser of 2023 or later can).");
+    throw new Error("This browser is too old for the page: it cannot decompress data (any browser of 2024 or later can).");
   }
   const buffer = await inflate(document.getElementById("block").textContent);
   return resolve(JSON.parse(document.getElementById("document").textContent), buffer);
 }
 
 export function showFailure(error) {
-  const host = document.getElementById("page");
   const message = document.createElement("p");
   message.className = "failure";
-  message.textContent = `The page cannot be shown: ${error.message}`;
-  host.replaceChildren(message);
+  message.textContent = `The page cannot be drawn: ${error.message}`;
+  document.querySelector(".loading")?.remove();
+  document.getElementById("page").prepend(message);
   console.error(error);
 }

@@ -53,12 +53,6 @@ export function themeButton(current, choose) {
   return button;
 }
 
-export function isDark() {
-  const chosen = document.documentElement.dataset.theme;
-  if (chosen === "light" || chosen === "dark") return chosen === "dark";
-  return matchMedia("(prefers-color-scheme: dark)").matches;
-}
-
 export function setTheme(theme) {
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
   else delete document.documentElement.dataset.theme;

@@ -1,9 +1,9 @@
 // What all pages share: the view in the URL, a header, the theme and the keys.
-import { el, isDark, setTheme, themeButton } from "./elements.js";
+import { el, setTheme, themeButton } from "./elements.js";
 import { readPage, showFailure } from "./data.js";
 import { Address } from "./address.js";
 
-// Subclasses have `build`, `readView`, `repaint` and `keys`: what each key does, a function that returns false if it does nothing.
+// Subclasses have `build`, `readView` and `keys`: what each key does, a function that returns false if it does nothing.
 export class Page {
   constructor(data) {
     this.data = data;
@@ -18,7 +18,6 @@ export class Page {
     this.theme = themeButton(() => this.view.theme, (theme) => {
       this.address.set({ theme });
       setTheme(theme);
-      this.repaint();
     });
     const read = () => {
       setTheme(this.view.theme);
@@ -32,7 +31,6 @@ export class Page {
     addEventListener("keydown", (event) => this.key(event));
     // After a click with the mouse (which has a detail) a button gives the focus back, so that space plays again.
     addEventListener("click", (event) => event.detail && document.activeElement.closest("button")?.blur());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint());
   }
 
   // Keys are for the page, unless they edit a field or belong to the browser.
@@ -56,6 +54,6 @@ export class Page {
 export function showPage(kind) {
   readPage().then((data) => {
     window.goalward = new kind(data);
-    document.documentElement.dataset.ready = isDark() ? "dark" : "light";
+    document.documentElement.dataset.ready = "";
   }).catch(showFailure);
 }

@@ -2,7 +2,7 @@
 import { choices, el, svg } from "../shared/elements.js";
 import { cellNumber, number, shortCount, whole } from "../shared/numbers.js";
 import { inflate, resolve } from "../shared/data.js";
-import { Chart, nearest, repaintSwatches } from "../shared/chart.js";
+import { Chart, nearest } from "../shared/chart.js";
 import { showPage } from "../shared/page.js";
 import { AgentsPage, moveButton } from "./player.js";
 import { Replay } from "./replay.js";
@@ -74,7 +74,7 @@ class WatchPage extends AgentsPage {
 
   notesOf(replay) {
     const notes = [];
-    if (!replay.hasPlans) notes.push(`${replay.label} follows no plans: it chooses anew at every step. It is shown at ${whole(replay.count)} moments of the run.`);
+    if (!replay.hasPlans) notes.push(`${replay.label} does not plan in epochs: it chooses an action at every step. The page shows ${whole(replay.count)} snapshots.`);
     else if (replay.count - 1 < replay.epochs) notes.push(`${replay.label} had ${whole(replay.epochs)} epochs; ${whole(replay.count - 1)} of them are on this page: the first ones, then evenly spaced ones. Counts and curves are complete.`);
     if (!replay.frames.values) notes.push(`${replay.label} estimates no costs, so its maps have no values.`);
     if (replay.models?.every > 1) notes.push(`The models that ${replay.label} planned with are on this page for every ${ordinal(replay.models.every)} epoch.`);
@@ -140,7 +140,7 @@ class WatchPage extends AgentsPage {
     });
     this.cellTitle = el("h2");
     this.closeCell = el("button", { type: "button", class: "quiet", onclick: () => this.pick(null) }, "close");
-    this.cellHint = el("p", { class: "hint" }, "Click a state for its actions, the belief about them and its visits; change its cost or wall it off, and plan anew.");
+    this.cellHint = el("p", { class: "hint" }, "Click a state for its actions, the belief about them and its visits; change its cost or wall it off, and replan.");
     this.whatIf = new WhatIf(this);
     this.cellBody = el("div", {}, this.cellView.host, this.whatIf.host);
     return el("section", { class: "card cell-card", id: "cell" }, el("div", { class: "card-head" }, this.cellTitle, this.closeCell), this.cellHint, this.cellBody);
@@ -251,14 +251,6 @@ class WatchPage extends AgentsPage {
   }
 
   // ---- drawing
-
-  repaint() {
-    this.maps.forEach((map) => map.shown.fill(""));
-    this.drawRegret();
-    repaintSwatches();
-    this.cellView.charted = null;
-    this.go(this.lead.frame);
-  }
 
   drawRegret() {
     const known = this.replays[0].optimalValue !== null;

@@ -2,7 +2,7 @@
 import { choices, el } from "../shared/elements.js";
 import { largest, number, whole } from "../shared/numbers.js";
 import { amountColour } from "../shared/colours.js";
-import { Chart, repaintSwatches } from "../shared/chart.js";
+import { Chart } from "../shared/chart.js";
 import { showPage } from "../shared/page.js";
 import { AgentsPage, moveButton } from "./player.js";
 import { ScaleBar, linearScale, logScale } from "./layers.js";
@@ -203,12 +203,6 @@ class PlanesPage extends AgentsPage {
   }
 
   // ---- drawing
-
-  repaint() {
-    this.drawChart();
-    this.draw();
-    repaintSwatches();
-  }
 
   drawChart() {
     const axes = this.view.axes === "log" ? "log" : "linear";

@@ -1,0 +1,186 @@
+"""What each mechanism of the planner buys: `make bench-ablation`.
+
+One mechanism at a time is replaced by nothing, by patching the planner from outside, and everything is planned again:
+all models of `families.py` and posterior samples as agents plan on them. The table shows CPU time without the mechanism
+over CPU time with it, so 1.3 means that it makes planning 1.3 times faster. The smallest of several repetitions counts;
+differences below 10 % are noise. A case is ended after 15 CPU seconds, and "unproved" says that the
+planner gave up. The tables go to the terminal and, when no cases were named, to
+benchmarks/results/ablation.md.
+
+    python benchmarks/ablation.py [CASE...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import goalward as gw
+import models
+from families import FAMILIES, kept
+from goalward.acting.contract import Task
+from goalward.agents.posterior.psrl import LOOSE
+from goalward.planning.certificate import trivial_bounds
+from goalward.planning.replan import TOLERANCE, Replanner
+from goalward.planning.solve import DENSE_STATES, solve_all
+from processes import CutShortError, duration, machine, one_core, records, say, table
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "ablation.md"
+LARGE = {"g1000", "tire1e6", "race9e5", "layers1e6"}
+ENOUGH, REPETITIONS = 0.5, 7  # CPU seconds after which a case is not repeated, and how often at most
+LIMIT = 15.0  # CPU seconds after which a case is ended
+SAMPLES = 30  # plans on posterior samples in a row
+ALL = "nothing"
+
+
+def nothing(*arguments: Any, **options: Any) -> None:
+    """Stand for a mechanism that is switched off."""
+
+
+def unproved(chain: Any, extended: Any, *arguments: Any) -> Any:
+    return trivial_bounds(extended)
+
+
+PLANNING = "goalward.planning."
+# mechanism: what is replaced, and by what
+MECHANISMS: dict[str, dict[str, Any]] = {
+    ALL: {},
+    "topological order": {"state_order.NEARLY_ACYCLIC": -1.0},
+    "order by likely steps": {"state_order.likely_distances": nothing},
+    "order among ties": {"state_order.sort_ties": nothing},
+    "correction on groups": {"sweeps.MOST_HARM": 0},
+    "groups by value": {"policy_chain.PolicyChain.group_by_value": nothing},
+    "sparse LU": {"sweeps.DirectSteps.pays": lambda *arguments: False},
+    "hurry": {"sweeps.hurry": nothing},
+    "policy sweeps": {"sweeps.POLICY_SWEEPS": 1},
+    "covering proof": {"certificate.by_covering": unproved},
+    "propagation proof": {"certificate.by_propagation": unproved},
+    "elimination proof": {"certificate.by_elimination": unproved},
+    "rescue by policy iteration": {"solve.rescue": lambda *arguments: arguments[-1]},
+}
+
+
+def dense_world(states: int) -> gw.SSP:
+    costs = np.random.default_rng(1).uniform(0.5, 1.5, (states, models.ACTIONS))
+    return gw.SSP.from_dense(models.dense(states, 0), costs)
+
+
+# learning: the world, and its prior
+LEARNING: dict[str, tuple[Callable[[], gw.SSP], Callable[[gw.SSP], gw.beliefs.Prior]]] = {
+    "known support, 100 x 100": (partial(gw.worlds.grid_world, 100, 100), lambda world: gw.Dirichlet(0.1, world)),
+    "dense, 200": (lambda: dense_world(200), lambda world: gw.Dirichlet(0.1)),
+    "neighbourhoods, 50": (partial(gw.worlds.grid_world, 7, 7), lambda world: gw.Neighbourhoods()),
+    "neighbourhoods, 200": (partial(gw.worlds.grid_world, 14, 14), lambda world: gw.Neighbourhoods()),
+}
+CASES = [name for makers in FAMILIES.values() for name in makers if name not in LARGE] + list(LEARNING)
+
+
+def plan_once(case: str) -> Callable[[], tuple[float, bool]]:
+    """Return a function that plans once and says how many CPU seconds that took, and whether the answer is proved."""
+    if case in LEARNING:
+        make_world, make_prior = LEARNING[case]
+        world = make_world()
+        belief = make_prior(world).belief(Task.of(world, 1))
+        seen = gw.learn(gw.agents.Uniform(), world, 10**6, max_steps=3000, keep_steps=True).trajectory
+        assert seen is not None
+        belief.update(seen)
+        rng = np.random.default_rng(0)
+        samples = [belief.sample(rng) for _ in range(SAMPLES)]
+        tolerance = TOLERANCE if world.states <= DENSE_STATES else LOOSE
+        return lambda: replan(samples, tolerance)
+    arrays = models.load(kept(case))
+    ssp = gw.SSP.from_rows(**arrays | {"initial_state": int(arrays["initial_state"])})
+
+    def solve() -> tuple[float, bool]:
+        start = time.process_time()
+        solution = solve_all(ssp._replace())
+        return time.process_time() - start, solution.width <= TOLERANCE
+
+    return solve
+
+
+def replan(samples: list[gw.SSP], tolerance: float) -> tuple[float, bool]:
+    """Plan on one sample after the other; return the mean CPU seconds of a plan."""
+    planner, start = Replanner(), time.process_time()
+    for model in samples:
+        planner.solve(model, tolerance)
+    return (time.process_time() - start) / len(samples), True
+
+
+def measure_here(cases: list[str], mechanism: str) -> None:
+    """Plan with one mechanism switched off and print what it took, as `processes.records` reads it."""
+    gw.warm_up()
+    with ExitStack() as patches:
+        for target, replacement in MECHANISMS[mechanism].items():
+            patches.enter_context(mock.patch(PLANNING + target, replacement))
+        for case in cases:
+            plan, seconds = plan_once(case), []
+            print(json.dumps({"begin": True}), flush=True)
+            while not seconds or (len(seconds) < REPETITIONS and sum(seconds) < ENOUGH):
+                taken, proved = plan()
+                seconds.append(taken)
+            print(json.dumps({"case": case, "seconds": min(seconds), "proved": proved}), flush=True)
+
+
+def measure(cases: list[str], mechanism: str) -> dict[str, dict[str, Any]]:
+    """Measure a mechanism in a process of its own; after a case that reached the limit, another one begins."""
+    results: dict[str, dict[str, Any]] = {}
+    while len(results) < len(cases):
+        say(f"  without {mechanism}: {len(results)} of {len(cases)}")
+        waiting = cases[len(results) :]
+        try:
+            measured = records([sys.executable, __file__, "--without", mechanism, *waiting], LIMIT)
+        except CutShortError as cut:
+            measured = [*cut.records, {"seconds": np.inf, "proved": False}]
+        results |= dict(zip(waiting, measured, strict=False))
+    return results
+
+
+def cell(without: dict[str, Any], with_all: dict[str, Any]) -> str:
+    if without["seconds"] == np.inf:
+        return f"**> {LIMIT / with_all['seconds']:.0f}**"
+    ratio = without["seconds"] / with_all["seconds"]
+    text = f"{ratio:.2f}" if without["proved"] else "unproved"
+    return f"**{text}**" if ratio >= 1.3 or not without["proved"] else text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--without", choices=MECHANISMS, help=argparse.SUPPRESS)
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="of " + ", ".join(CASES))
+    arguments = parser.parse_args()
+    one_core()
+    if arguments.without:
+        measure_here(arguments.cases, arguments.without)
+        return
+    cases = arguments.cases or CASES
+    results = {mechanism: measure(cases, mechanism) for mechanism in MECHANISMS}
+    switched_off = [mechanism for mechanism in MECHANISMS if mechanism != ALL]
+    rows = [
+        [case, duration(results[ALL][case]["seconds"])]
+        + [cell(results[mechanism][case], results[ALL][case]) for mechanism in switched_off]
+        for case in cases
+    ]
+    rest = (__doc__ or "").partition("\n\n")[2]
+    text = (
+        f"# The planner without one of its mechanisms\n\nWritten by `make bench-ablation`. {machine()}\n\n"
+        f"{rest.partition('The tables go')[0].strip()}\n\n{table(['case', 'CPU', *switched_off], rows)}\n"
+    )
+    print(text)
+    if not arguments.cases:
+        RESULTS.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

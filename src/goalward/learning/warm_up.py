@@ -1,0 +1,124 @@
+"""`warm_up`: compile kernels before they are needed, by short runs on toy worlds.
+
+A kernel is compiled, or loaded from the cache, when it is first called. So a short run of an agent compiles all that
+longer runs of it use. `tests/test_jit.py` checks that the runs below reach every kernel of the package.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from goalward.acting.contract import Step
+from goalward.agents.base import Learner, OnlineAgent, registry
+from goalward.beliefs.base import registry as priors
+from goalward.learning.learn import learn
+from goalward.planning.solve import DENSE_STATES, solve_all
+from goalward.settings import settings_of
+from goalward.ssp.model import SSP
+
+__all__ = ["warm_up"]
+
+EPISODES = 3
+COARSE = {"nodes": 11, "features": 4, "cells": 2}  # settings of agents for continuous states
+
+
+def warm_up(agents: Iterable[str] | None = None) -> None:
+    """Compile all kernels that these registered agents use with their default settings; by default, every kernel.
+
+    Kernels in the cache are loaded, which takes a fraction of a second.
+    """
+    if agents is None:
+        plan_on_toys()
+    for name in registry.known() if agents is None else dict.fromkeys(agents):
+        agent = registry.find(name)
+        (continuous_run if agent.continuous else toy_run)(agent)
+    if agents is None:
+        toy_run(registry.find("psrl"), prior=priors.find("neighbourhoods")())
+        for task in ("mountain_car", "acrobot", "pendulum"):
+            continuous_run(registry.find("aggregated-psrl"), task)
+
+
+@functools.cache
+def toy() -> SSP:
+    """Return a model of two states and two actions; both actions reach the goal sooner or later."""
+    rows = [[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]]
+    return SSP.from_dense([rows, rows], np.ones((2, 2)))
+
+
+def toy_run(kind: type[Learner], **settings: object) -> None:
+    """Run a tabular agent for a few episodes; one that learns at every step is also called step by step."""
+    agent = learn(kind.from_world(toy(), episodes=EPISODES, **settings), toy(), EPISODES, max_steps=100).agent
+    if isinstance(agent, OnlineAgent):
+        agent.act(0, lambda: 0.5)
+        agent.learn(Step(0, 0, 1.0, 1, False))
+
+
+def continuous_run(kind: type[Learner], task: str = "navigation") -> None:
+    """Run an agent for continuous states for a few steps in a built-in task."""
+    world = getattr(importlib.import_module("goalward.continuous.tasks"), task)()
+    settings = {name: value for name, value in COARSE.items() if name in settings_of(kind)}
+    learn(kind.from_settings(settings, world, 1), world, 1, max_steps=5)
+
+
+def toy_models() -> Iterator[SSP]:
+    """Yield models that take different ways through the planner: small and large, cyclic and acyclic, free rows."""
+    yield toy()
+    yield SSP.from_dense(  # two states that circle for nothing
+        [[[0.5, 0.0, 0.5], [0.0, 1.0, 0.0]], [[0.5, 0.0, 0.5], [1.0, 0.0, 0.0]]], [[1.0, 0.0], [1.0, 0.0]]
+    )
+    S = DENSE_STATES + 10
+    states = np.arange(S)
+    walk, ladder, ring = (np.zeros((S, 2, S + 1)) for _ in range(3))
+    walk[states, 0, np.maximum(states - 1, 0)] = walk[states, 0, states + 1] = 0.5
+    walk[:, 1] = walk[:, 0]
+    ladder[states, 0, states + 1] = 1.0
+    ladder[states, 1, np.minimum(states + 3, S)] = 1.0
+    ring[states, :, (states + 1) % S] = 1.0 - 1e-9
+    ring[:, :, S] = 1e-9
+    scattered = np.random.default_rng(0).dirichlet(np.full(S + 1, 0.05), (S, 2))
+    costs = np.ones((S, 2))
+    yield SSP.from_dense(walk, costs)
+    yield SSP.from_dense(ring, costs)
+    yield SSP.from_dense(scattered, costs)
+    yield SSP.from_dense(ladder, np.where(states < S - 1, 1.0, 0.0)[:, np.newaxis] * costs)
+    ladder[5] = np.eye(S + 1)[5]  # a dead end that others can avoid
+    yield SSP.from_dense(ladder, costs)
+
+
+def plan_on_toys() -> None:
+    """Solve, evaluate, analyse and simulate models of every form."""
+    from goalward.planning.evaluate import evaluate
+    from goalward.planning.hardness import hardness
+    from goalward.planning.simulate import simulate
+    from goalward.ssp.graph import structure
+
+    for model in toy_models():
+        solve_all(model, 1e-3, start=solve_all(model))
+        structure(model)
+    for policy in (np.zeros(2, dtype=np.int64), np.full((2, 2), 0.5)):
+        evaluate(toy(), policy)
+        simulate(toy(), policy, 1)
+    hardness(toy())
+    compile_rare_planner_kernels()
+
+
+def compile_rare_planner_kernels() -> None:
+    """Call the planner's kernels that only hard or large models reach."""
+    from goalward.planning.bellman import hurry
+    from goalward.planning.certificate import by_covering, by_elimination
+    from goalward.planning.policy_chain import PolicyChain
+    from goalward.planning.reduction import DEAD, Reduction
+
+    reduction = Reduction.of(toy(), 0)
+    extended = reduction.extended()
+    extended[:DEAD] = 1.0
+    policy = np.zeros(reduction.states, dtype=np.int64)
+    hurry(reduction.problem, policy)
+    chain = PolicyChain(reduction, exact=True)
+    chain.choose(policy)
+    by_covering(chain, extended, policy, 0.5)
+    by_elimination(chain, extended, policy, 0.5)
