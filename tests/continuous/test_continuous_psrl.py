@@ -155,7 +155,7 @@ def test_what_is_refused_before_the_first_step(agent: Any, task: Any, message: s
 
 
 def test_an_observation_that_is_not_a_number_is_refused_before_the_first_step() -> None:
-    with pytest.raises(StateError, match="all coordinates must be finite"):
+    with pytest.raises(StateError, match="it must be 1 finite numbers"):
         learn(ContinuousPSRL(**SMALL), line(start=lambda rng: [np.nan]), 1)
 
 

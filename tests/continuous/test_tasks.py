@@ -69,7 +69,7 @@ def test_plays_stay_in_the_box_and_repeat(id: str) -> None:
     assert isinstance(task, ContinuousTask)
     assert task.spec.origin == {"id": id, "settings": worlds.find(id).complete({})}
     plays = [task.simulator(stream) for stream in (5, 5, 6)]
-    actions = np.random.default_rng(3).integers(0, task.actions, 200)
+    actions = np.random.default_rng(3).integers(0, task.spec.actions, 200)
     paths = [np.array([play.step(int(action)).next_state for action in actions]) for play in plays]
     np.testing.assert_array_equal(paths[0], paths[1])
     assert not np.array_equal(paths[0], paths[2])

@@ -64,6 +64,34 @@ def test_worlds_are_registered(code: str, run_python: Callable[..., str]) -> Non
     assert run_python(code) == "goalward/FourRooms-v0"
 
 
+def test_without_gymnasium_objects_with_reset_and_step_are_environments(run_python: Callable[..., str]) -> None:
+    code = """
+import sys
+sys.modules["gymnasium"] = None
+import numpy as np
+import goalward as gw
+from goalward.agents import Task
+
+class Walk:
+    def reset(self, *, seed=None):
+        self.place = 0
+        return 0, {}
+
+    def step(self, action):
+        self.place += 1
+        return self.place, -1.0, self.place == 2, False, {}
+
+print(gw.learn(gw.agents.PSRL(), gw.Environment(Walk(), task=Task(np.ones((2, 1)), 0, 1)), 3).costs.tolist())
+try:
+    gw.from_gymnasium("FrozenLake-v1")
+except gw.errors.SettingError as error:
+    print(error)
+"""
+    costs, message = run_python(code).splitlines()
+    assert costs == "[2.0, 2.0, 2.0]"
+    assert message.startswith("this needs Gymnasium, which is not installed")
+
+
 @pytest.mark.parametrize("agent", ["psrl", "vi-ssp"])
 def test_a_run_is_that_in_the_model(agent: str) -> None:
     world = worlds.random_mdp(states=5, seed=2)

@@ -1,8 +1,8 @@
 """Tasks with continuous states: the task, its regression belief, its planner, its agents, and the built-in tasks.
 
 >>> import goalward as gw
->>> gw.continuous.make("pendulum", torques=5).dimensions
-2
+>>> gw.continuous.make("pendulum", torques=5).spec.actions
+5
 """
 
 from typing import TYPE_CHECKING, Any

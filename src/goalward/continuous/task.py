@@ -42,24 +42,9 @@ MOST_STARTS = 1000
 class TaskSpec:
     """What an agent may know of a continuous task: everything but the dynamics.
 
-    Attributes
-    ----------
-    low, high
-        The bounds of the box, ``[m]``.
-    periodic
-        Which coordinates wrap around from `high` to `low`, ``[m]``.
-    actions
-        A, the number of actions.
-    goal
-        Returns which of some points, ``[n, m]``, lie in the goal set.
-    cost
-        Returns the costs ``[n, A]`` of all actions at some points.
-    episodes
-        K, the number of episodes of the run.
-    origin
-        The id and the settings of a registered task; None for any other.
-    coordinates, action_names
-        The names of the coordinates and of the actions.
+    The fields are the arguments of `ContinuousTask`, checked: `low`, `high` and `periodic` are arrays ``[m]``,
+    `actions` is A, and `cost` is a function that returns ``[n, A]``. `episodes` is K, the number of episodes of the
+    run, and `origin` the id and the settings of a registered task.
     """
 
     low: Floats
@@ -98,14 +83,9 @@ class TaskSpec:
         try:
             state = np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError):
-            state = np.empty(0)
-        if state.shape != self.low.shape:
-            raise StateError(f"the task gave the state {value!r}; it must be {self.dimensions} numbers")
-        if not np.isfinite(state).all():
-            raise StateError(
-                f"the task gave the state {state.tolist()}; all coordinates must be finite numbers: an observation"
-                " that is not a number cannot be learnt from"
-            )
+            state = np.array(np.nan)
+        if state.shape != self.low.shape or not np.isfinite(state).all():
+            raise StateError(f"the task gave the state {value!r}; it must be {self.dimensions} finite numbers")
         return self.folded(state)
 
 
@@ -201,16 +181,9 @@ def checked_costs(costs: Any, points: Floats, actions: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ContinuousPlan:
-    """A policy in a box and what ends it. Every plan makes at least one step.
+    """A policy in a box and the conditions that end it. Every plan makes at least one step.
 
-    Attributes
-    ----------
-    policy
-        Chooses an action at a point.
-    stop
-        The conditions that end the plan.
-    points, values
-        The cost that the policy expects, ``[n]``, at some points, ``[n, m]``, to look at after the run.
+    `values` are the costs ``[n]`` that the policy expects at some `points` ``[n, m]``, to look at after the run.
     """
 
     policy: Policy[Floats] = field(repr=False)
@@ -338,21 +311,6 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
         task.spec = replace(self.spec, origin={"id": id, "settings": dict(settings)})
         return task
 
-    @property
-    def action_names(self) -> tuple[str, ...]:
-        """The names of the actions; their numbers if they have none."""
-        return self.spec.action_names
-
-    @property
-    def dimensions(self) -> int:
-        """m, the number of coordinates."""
-        return self.spec.dimensions
-
-    @property
-    def actions(self) -> int:
-        """A, the number of actions."""
-        return self.spec.actions
-
     def __repr__(self) -> str:
         spec = self.spec
         sides = " x ".join(f"[{low:.4g}..{high:.4g}]" for low, high in zip(spec.low, spec.high, strict=True))
@@ -363,17 +321,9 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
 class ContinuousSimulator:
     """A continuous task in progress.
 
-    Parameters
-    ----------
-    spec
-        What an agent may know.
-    start
-        Returns the first state of an episode; one in the goal set is drawn again.
-    move
-        Returns for a state and an action the next state, whether the episode was terminated there, and whether it was
-        truncated.
-    ends_at_goal
-        Whether termination means the goal although the state, which may be rounded, is not in the goal set.
+    `start` draws the first state of an episode. `move` returns for a state and an action the next state, whether the
+    episode was terminated there, and whether it was truncated. `ends_at_goal` says that termination means the goal,
+    although the state, which may be rounded, is not in the goal set.
     """
 
     stuck = False

@@ -117,11 +117,6 @@ class Environment(World[Task, Plan]):
             self.first_action = actions[1]
         # An environment without spaces follows the plain contract: terminated is the goal.
         plain = goal is None and known_goal(environment) is None and encoding.count is None
-        if task is None and (encoding.count is None or actions is None):
-            raise SettingError(
-                "the environment carries no model; say what is known with"
-                " Environment(environment, task=Task(costs, initial_state, episodes))"
-            )
         self.goal = ENDS if plain else goal_rule(goal, environment)
         pays_reward = task is not None and cost is None and known_goal(environment) is None
         self.cost = cost_rule("reward" if pays_reward else cost)
@@ -133,18 +128,23 @@ class Environment(World[Task, Plan]):
                 raise SettingError(
                     f"the task has {known.actions} actions, the environment {actions[0]}; they must agree"
                 )
+        elif encoding.count is None or actions is None:
+            raise SettingError(
+                "the environment carries no model; say what is known with"
+                " Environment(environment, task=Task(costs, initial_state, episodes))"
+            )
         else:
-            assert encoding.count is not None
-            assert actions is not None
             stated = 1.0 if self.cost.fixed is None else self.cost.fixed
             shape = encoding.count, actions[0]
             costs = mean_costs(environment, self.cost) if table else np.full(shape, stated)
-            known = Task(costs, first_state(environment, encoding, len(costs)), 1)
+            starts, _ = start_probabilities(environment, len(costs))
+            known = Task(costs, int(np.argmax(starts)), 1)
         self.checks_costs = task is not None or not table
         self.goes_on = False
         if give_up_cost is not None:
             self.ended, self.give_up = known.states, known.actions
-            known = with_restarts(known, give_up_cost, has_one_start(environment))
+            starts, from_table = start_probabilities(environment, known.states)
+            known = with_restarts(known, give_up_cost, from_table and np.count_nonzero(starts) == 1)
         self.known = known
 
     def task(self, episodes: int) -> Task:
@@ -266,19 +266,6 @@ def checked_task(task: Task) -> Task:
     """Return a user's task, checked."""
     costs = checked_costs(task.costs, np.asarray(task.costs) != np.inf)
     return Task(costs, checked_state(task.initial_state, len(costs)), 1, task.give_up)
-
-
-def first_state(environment: Any, encoding: StateEncoding, states: int) -> int:
-    """Return a state in which episodes start, the same in every run."""
-    starts = start_probabilities(environment)
-    if starts is not None:
-        return int(np.argmax(starts))
-    return encoding.state(first_observation(environment, seed=0), states)
-
-
-def has_one_start(environment: Any) -> bool:
-    starts = start_probabilities(environment)
-    return starts is not None and np.count_nonzero(starts) == 1
 
 
 def with_restarts(task: Task, cost: float, known_start: bool) -> Task:

@@ -48,12 +48,9 @@ def from_gymnasium(env: Any, *, goal: Any = None, cost: Any = None, dead_end: An
     ----------
     env
         An environment, or its id, such as "FrozenLake-v1". Wrappers that may change its steps are refused.
-    goal
-        Which steps reach the goal: "terminated" for all that end an episode, the least reward at the goal, or a
-        function of an `Outcome`. FrozenLake, CliffWalking and Taxi need none.
-    cost
-        What a step costs: "penalty", minus the reward where that is negative and 1 otherwise, which is the default;
-        "reward", minus the reward; a number; or a function of an `Outcome`.
+    goal, cost
+        Which steps reach the goal and what they cost: see `goalward.environments.rules`. FrozenLake, CliffWalking and
+        Taxi need no goal. By default a step costs minus its reward where that is negative, and 1 otherwise.
     dead_end
         Which steps lead to a dead end besides those that end an episode elsewhere: the largest reward there, or a
         function of an `Outcome`.
@@ -117,11 +114,15 @@ def has_table(environment: Any) -> bool:
     return hasattr(bare, "P") and not getattr(bare, "fickle_passenger", False) and not changing_wrapper(environment)
 
 
-def start_probabilities(environment: Any) -> Floats | None:
-    """Return the probability of each first state; None if the environment does not tell."""
-    bare = getattr(environment, "unwrapped", environment)
-    starts = getattr(bare, "initial_state_distrib", None)
-    return None if starts is None or changing_wrapper(environment) else np.asarray(starts, dtype=np.float64)
+def start_probabilities(environment: Any, states: int) -> tuple[Floats, bool]:
+    """Return the probability of each first state, and whether the environment tells; if not, it is reset once."""
+    starts = getattr(getattr(environment, "unwrapped", environment), "initial_state_distrib", None)
+    probabilities = np.zeros(states) if starts is None else np.array(starts, dtype=np.float64)
+    if not changing_wrapper(environment) and probabilities.shape == (states,) and probabilities.sum() > 0.0:
+        return np.asarray(probabilities / probabilities.sum()), True
+    only = np.zeros(states)
+    only[StateEncoding(environment).state(first_observation(environment, seed=0), states)] = 1.0
+    return only, False
 
 
 class Table(NamedTuple):
@@ -195,7 +196,7 @@ def table_model(environment: Any, goal: GoalRule, cost: CostRule, dead_end: Any 
             f"no transition of {name_of(environment)} reaches the goal by its rule, {goal}; pass another rule as"
             " goal=..."
         )
-    starts = table_starts(environment, table.states)
+    starts, _ = start_probabilities(environment, table.states)
     entered: dict[int, set[int]] = {kind: set() for kind in (GOAL, ENDED, LIVE)}
     for (_, outcome), kind in zip(table.entries, kinds, strict=True):
         entered[kind].add(outcome.next_state)
@@ -236,16 +237,6 @@ def table_model(environment: Any, goal: GoalRule, cost: CostRule, dead_end: Any 
         action_names=ACTION_NAMES.get(type(environment.unwrapped).__name__),
         layout=None if renumbered else layout_of(environment, states, sorted(goals)),
     )
-
-
-def table_starts(environment: Any, states: int) -> Floats:
-    """Return the probability of each first state; if the environment does not tell, the state after a reset."""
-    starts = start_probabilities(environment)
-    if starts is not None and starts.shape == (states,) and starts.sum() > 0.0:
-        return np.asarray(starts / starts.sum())
-    only = np.zeros(states)
-    only[StateEncoding(environment).state(first_observation(environment, seed=0), states)] = 1.0
-    return only
 
 
 def dead_end_rule(rule: Any) -> Callable[[Outcome], object]:
