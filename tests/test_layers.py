@@ -45,10 +45,6 @@ ALLOWED = {
     ("goalward.learning.learn", "environments"),
     ("goalward.ssp.model", "interchange"),
     ("goalward.planning.solve", "interchange"),
-    # To be removed: what the contract in acting/ will separate.
-    ("goalward.studies.repeat_check", "results"),
-    ("goalward.studies.runner", "results"),
-    ("goalward.studies.status", "results"),
 }
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 from goalward.cli.study import study_progress
 from goalward.progress import SECONDS_BETWEEN_LINES, Display, Phase, advance, counted, current, hushed, phase
-from goalward.studies.session import Progress
+from goalward.studies.runner import Progress
 
 
 class Terminal(io.StringIO):

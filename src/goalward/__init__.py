@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from goalward.planning.solve import solve as solve
     from goalward.results.results import Results as Results
     from goalward.results.results import open_results as open_results
+    from goalward.results.results import run as run
     from goalward.ssp.graph import Structure as Structure
     from goalward.ssp.graph import structure as structure
     from goalward.ssp.layout import GridLayout as GridLayout
     from goalward.ssp.model import SSP as SSP
-    from goalward.studies.runner import run as run
     from goalward.studies.study import Study as Study
     from goalward.table import Table as Table
 else:

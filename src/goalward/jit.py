@@ -34,7 +34,7 @@ import platformdirs
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils, event
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 from numba.extending import intrinsic
 
 from goalward.progress import phase

@@ -143,7 +143,7 @@ def allowed_text(annotation: Any) -> str:
     if annotation in (int, float):
         return "an integer" if annotation is int else "a number"
     if isinstance(origin, type) and issubclass(origin, Sequence):
-        return f"a list with each entry {allowed_text(arguments[0])}"
+        return "a list" if arguments[0] is Any else f"a list with each entry {allowed_text(arguments[0])}"
     return TYPES.get(annotation) or f"of type {getattr(annotation, '__name__', annotation)}"
 
 

@@ -164,7 +164,7 @@ def test_an_observation_that_is_not_a_number_is_refused_before_the_first_step() 
     [
         ({"features": 0}, "features is 0; it must be an integer in 1..4096"),
         ({"nodes": 2}, "nodes is 2; it must be an integer of at least 3"),
-        ({"nodes": [5, "x"]}, "nodes is"),
+        ({"nodes": [5, "x"]}, r"nodes is \[5, 'x'\]"),
         ({"draws": 0}, "draws is 0"),
         ({"tolerance": 1.0}, "tolerance is 1.0"),
     ],

@@ -22,7 +22,7 @@ from goalward.paper.arena import (
     without_refused,
 )
 from goalward.paper.ratios import Ratios, compare_all
-from goalward.studies.factory import make_world
+from goalward.studies.run_spec import make_world
 from goalward.studies.study import Study
 from goalward.table import render
 from made_up_results import cell_results, study

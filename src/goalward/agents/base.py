@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import Field, dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, Self, dataclass_transform, runtime_checkable
 
@@ -81,7 +81,11 @@ class Learner(Declared, contract.Agent[TaskT, PlanT]):
 
     def __init_subclass__(cls, kw_only: bool = False, **arguments: Any) -> None:
         """Make the class a dataclass and name the algorithm after it."""
+        fields = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
         dataclass(eq=False, kw_only=kw_only)(cls)
+        for name in fields.keys() - vars(cls).keys():
+            # Defaults made by a function: so the class also works below @dataclass, although that is not needed.
+            setattr(cls, name, fields[name])
         super().__init_subclass__(**arguments)
         if "name" not in vars(cls):
             cls.name = cls.__name__
@@ -199,10 +203,10 @@ class Learner(Declared, contract.Agent[TaskT, PlanT]):
         """Build the agent of plain settings, as a study or a command line gives them; see `from_world`."""
         declared = settings_of(cls)
         check_names(cls.name, settings, declared)
-        values = {
-            name: value if declared[name].registry is None else declared[name].registry.build(value, world)
-            for name, value in settings.items()
-        }
+        values: dict[str, Any] = {}
+        for name, value in settings.items():
+            setting = declared[name]
+            values[name] = setting.registry.build(value, world) if setting.registry else setting.check(name, value)
         return cls.from_world(world, episodes=episodes, **values)
 
 

@@ -10,11 +10,11 @@ Posterior
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from goalward.acting.contract import Steps, Task
@@ -57,12 +57,10 @@ class FinitePrior(Prior):
 
     python_only: ClassVar[str] = "it holds models, which a study cannot list; use gw.FinitePrior(models)"
 
-    def __init__(self, models: Sequence[SSP], weights: ArrayLike | None = None):
-        if isinstance(models, str) or not isinstance(models, Iterable):
-            raise SettingError(f"models is {models!r}; it must be a list of SSPs, even of one")
+    def __init__(self, models: Sequence[SSP], weights: NDArray[Any] | Sequence[Any] | None = None):
         self.models = tuple(models)
-        if not self.models or not all(isinstance(model, SSP) for model in self.models):
-            raise SettingError(f"models holds {len(self.models)} entries; it must hold at least one SSP, and only SSPs")
+        if not self.models:
+            raise SettingError("models holds no entries; it must hold at least one SSP")
         self.weights = checked_weights(weights, len(self.models))
 
     def belief(self, task: Task) -> FiniteBelief:

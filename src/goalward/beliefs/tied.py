@@ -30,7 +30,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Le
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
 from goalward.acting.contract import Steps, Task
@@ -52,7 +52,7 @@ from goalward.errors import SettingError, ShapeError
 from goalward.seeds import generator
 from goalward.settings import Positive
 from goalward.ssp.checks import number_array
-from goalward.ssp.layout import DIRECTIONS, WALL, GridLayout, neighbours
+from goalward.ssp.layout import DIRECTIONS, GridLayout, neighbours
 from goalward.ssp.model import SSP
 
 __all__ = ["TiedBelief", "TiedDirichlet", "slip_prior"]
@@ -89,8 +89,8 @@ class TiedDirichlet(Prior):
 
     def __init__(
         self,
-        outcomes: ArrayLike,
-        groups: ArrayLike | None = None,
+        outcomes: NDArray[Any] | Sequence[Any],
+        groups: NDArray[Any] | Sequence[Any] | None = None,
         concentration: Positive = 0.1,
         sweeps: Annotated[int, Ge(1), Le(MOST_SWEEPS)] = 50,
     ):
@@ -244,7 +244,7 @@ def whole(name: str, table: ArrayLike, dimensions: int) -> Int64s:
     array = number_array(name, table, integer=True)
     if array.ndim != dimensions or not array.size:
         raise ShapeError(f"{name} has shape {array.shape}; it must be integers in {dimensions} dimensions")
-    return array.copy()
+    return array.astype(np.int64)
 
 
 def sort_outcomes(outcomes: Int64s, groups: Int64s) -> tuple[Rows, Int64s, Bools]:
@@ -270,10 +270,7 @@ TURNS = {"up": "right", "right": "down", "down": "left", "left": "up"}
 
 def slips(world: SSP, layout: GridLayout, directions: Sequence[str]) -> Int64s:
     """Return the outcomes of a slippery grid: ahead, right, back, left of the action's direction, with the wind."""
-    number = np.full((layout.rows, layout.columns), WALL, dtype=np.int32)
-    number.flat[layout.cells] = np.arange(world.states)
-    number.flat[layout.goals] = world.goal
-    reached = neighbours(number, layout.cells.astype(np.intp), layout.wind)
+    reached = neighbours(layout.states_of_cells(), layout.cells.astype(np.intp), layout.wind)
     outcomes = np.empty((world.states, len(directions), 4), dtype=np.int64)
     for action, name in enumerate(directions):
         for turn in range(4):

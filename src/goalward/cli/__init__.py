@@ -21,7 +21,7 @@ from goalward.errors import GoalwardError
 from goalward.files import reason
 from goalward.formatting import visible
 from goalward.signals import check_interrupt
-from goalward.studies.thread_limits import use_one_thread
+from goalward.studies.executors import use_one_thread
 
 __all__ = ["app", "main"]
 

@@ -11,7 +11,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from goalward.studies.store import Store
     from goalward.studies.study import Study
 
-__all__ = ["Check", "cache_state", "doctor", "installed", "list_things", "run_checks"]
+__all__ = ["cache_state", "doctor", "installed", "list_things", "run_checks"]
 
 KINDS = ("agents", "figures", "priors", "studies", "worlds")
 PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "pydantic", "matplotlib", "typer", "rich", "distributed", "gymnasium")
@@ -68,7 +67,7 @@ def descriptions(kind: str) -> dict[str, str]:
 
         return figure_names()
     if kind == "studies":
-        from goalward.studies.shipped import shipped_studies
+        from goalward.studies.study import shipped_studies
 
         return {spec.name: spec.description for spec in shipped_studies()}
     return {name: summary(entry) for name, entry in registry_of(kind)}
@@ -137,36 +136,16 @@ def doctor(
     format: Format = "text",
 ) -> None:
     """Print what is installed and whether it works."""
-    facts = Table.facts(installed(), "installed")
     checks = run_checks() if test else []
-    rows = [
-        {
-            "passed": Cell(check.passed, "ok" if check.passed else "FAILED"),
-            "seconds": Cell(check.seconds, f"{check.seconds:.1f} s"),
-            "test": check.name,
-            "reason": check.reason,
-        }
-        for check in checks
-    ]
-    columns: Columns = ["passed", "seconds", "test", *(["reason"] if any(check.reason for check in checks) else [])]
-    passed = all(check.passed for check in checks)
-    show(facts, *([Table(rows, columns, "checks")] if checks else []), format=format)
-    if checks:
-        say(
-            "", "all tests passed" if passed else "some tests failed; goalward --debug doctor shows more", format=format
-        )
+    passed = all(check["passed"].value for check in checks)
+    columns: Columns = ["passed", "seconds", "test", *(["reason"] if not passed else [])]
+    tables = [Table.facts(installed(), "installed"), Table(checks, columns, "checks")]
+    show(*tables[: 1 + test], format=format)
+    if test:
+        verdict = "all tests passed" if passed else "some tests failed; goalward --debug doctor shows more"
+        say("", verdict, format=format)
     if not passed:
         raise typer.Exit(1)
-
-
-@dataclass(frozen=True)
-class Check:
-    """One test: what was tried, whether it passed, how long it took, and what went wrong."""
-
-    name: str
-    passed: bool
-    seconds: float
-    reason: str = ""
 
 
 def installed() -> dict[str, str]:
@@ -202,22 +181,24 @@ def cache_state() -> str:
     return f"{folder} (writable): {compiled} of {len(jit.kernels())} kernels are compiled, {megabytes:.1f} MB"
 
 
-def run_checks() -> list[Check]:
-    """Run all tests."""
+def run_checks() -> list[dict[str, Any]]:
+    """Run all tests; return a row for each, with the reason if it failed."""
     tests: list[tuple[str, Callable[[], str]]] = [
         ("kernels compile or load", check_kernels),
         ("the planner agrees with a published value", check_planner),
         ("a run is the same twice, in this process and in others", check_runs),
     ]
-    checks = []
+    rows = []
     for name, test in tests:
         start = time.perf_counter()
         try:
             reason = test()
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
-        checks.append(Check(name, not reason, time.perf_counter() - start, reason))
-    return checks
+        seconds = time.perf_counter() - start
+        passed = Cell(not reason, "FAILED" if reason else "ok")
+        rows.append({"passed": passed, "seconds": Cell(seconds, f"{seconds:.1f} s"), "test": name, "reason": reason})
+    return rows
 
 
 def check_kernels() -> str:
@@ -237,7 +218,7 @@ def check_planner() -> str:
 
 def check_runs() -> str:
     """Run a small study twice here and once in two processes, and compare the files."""
-    from goalward.studies.executors import InProcess, Processes
+    from goalward.studies.executors import Processes, ThisProcess
     from goalward.studies.runner import run_study
     from goalward.studies.store import Store
     from goalward.studies.study import Study
@@ -245,9 +226,9 @@ def check_runs() -> str:
     study = Study.from_dict(STUDY)
     with tempfile.TemporaryDirectory() as folder:
         digests = []
-        for name, pool in (("one", InProcess), ("two", InProcess), ("three", lambda: Processes(2))):
+        for name, workers in (("one", ThisProcess), ("two", ThisProcess), ("three", lambda: Processes(2))):
             store = Store.open(Path(folder) / name, create=True)
-            report = run_study(study, store, pool)
+            report = run_study(study, store, workers)
             if report.failures:
                 return report.failures[0].error
             digests.append(data_digests(study, store))

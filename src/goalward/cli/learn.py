@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from goalward.learning.run import Run
     from goalward.ssp.model import SSP
 
-__all__ = ["SingleRun", "default_agent", "finite_world", "learn", "run_once", "run_tables"]
+__all__ = ["SingleRun", "default_agent", "learn", "run_once", "run_tables"]
 
 
 @app.command()
@@ -61,16 +61,12 @@ def learn(
         check_place(save)
         if is_reference(agent or ""):
             raise SettingError(f"--save works only for goalward's own agents, and {agent} is a file; leave it out")
-    recorder = None
     if png is not None:
-        from goalward.figures.drawing import picture_file, save_figure
-        from goalward.figures.grid import run_figure
-        from goalward.learning.replay import Recorder
+        from goalward.figures.drawing import picture_file
 
         picture_file(png)
         if world is not None:
-            finite_world(world, settings or [])
-        recorder = Recorder()
+            check_finite(world, settings or [])
     with stop_requests() as stopped:
         single = run_once(
             world,
@@ -83,17 +79,18 @@ def learn(
             give_up_cost=give_up_cost,
             resume=resume,
             watch=lambda done, steps: not stopped(),
-            observer=recorder,
+            keep_replay=png is not None,
         )
     # The tables are printed even if the agent cannot be saved, for example because the disk is full.
     title = f"{single.run.agent.name} in {single.world}, seed {single.run.seed}"
     show(*run_tables(single.run, single.seconds, single.world, title), format=format)
     if save is not None:
         single.save(save)
-    if png is not None and recorder is not None:
-        run = single.run
-        title = f"{run.agent.name} in {single.world}: {len(run.costs):,} episodes, seed {run.seed}"
-        save_figure(run_figure(single.model, run, recorder.replay(), title), [png])
+    if png is not None:
+        from goalward.figures.drawing import save_figure
+        from goalward.figures.grid import run_figure
+
+        save_figure(run_figure(single.model, single.run, f"{title}: {len(single.run.costs):,} episodes"), [png])
         say("", f"written: {png}", format=format)
     if save is not None:
         say("", f"saved: {save}; continue with: goalward learn --resume {save}", format=format)
@@ -122,18 +119,16 @@ class SingleRun:
         saving.save(self.run.agent, path, self.origin)
 
 
-def finite_world(name: str, settings: Sequence[str] = ()) -> SSP:
-    """Return a world to be drawn; raise SettingError if its states are continuous: there are no maps of such worlds."""
+def check_finite(name: str, settings: Sequence[str] = ()) -> None:
+    """Raise SettingError if the states of a world are continuous: there are no maps of such worlds."""
     from goalward import worlds
     from goalward.ssp.model import SSP
 
-    world = worlds.load(name, settings)
-    if not isinstance(world, SSP):
+    if not isinstance(worlds.load(name, settings), SSP):
         raise SettingError(
             f"{name} has continuous states, and only worlds with finitely many states are drawn; without a picture:"
             f" goalward learn {name} --agent continuous-psrl"
         )
-    return world
 
 
 def default_agent(world: SSP | ContinuousTask) -> str:
@@ -147,8 +142,7 @@ def make_learner(agent: str, settings: Sequence[str], world: Any, episodes: int)
     """Build an agent of the registry or of a user's file."""
     from goalward import agents
     from goalward.settings import read_settings
-    from goalward.studies.spec_to_design import blaming
-    from goalward.studies.user_files import is_reference, load_class, read_agent_file
+    from goalward.studies.user_files import blaming, is_reference, load_class, read_agent_file
 
     if not is_reference(agent):
         return agents.find(agent).from_settings(read_settings(settings), world, episodes)
@@ -200,7 +194,7 @@ def run_once(
     from goalward.seeds import run_seed
     from goalward.settings import checked_integer
     from goalward.ssp.model import SSP
-    from goalward.studies.factory import with_give_up
+    from goalward.studies.run_spec import with_give_up
 
     checked_integer("episodes", episodes, 1)
     origin: dict[str, Any] = {"seed": 0, "episodes": 0}

@@ -19,8 +19,8 @@ from goalward.formatting import mathtext
 from goalward.progress import counted
 from goalward.results.results import Results, world_name
 from goalward.ssp.model import SSP
-from goalward.studies.factory import make_world
 from goalward.studies.rerun import regret_by_cause, rerun
+from goalward.studies.run_spec import make_world
 
 __all__ = ["causes_figure", "draw_shares"]
 

@@ -34,14 +34,13 @@ from goalward.figures.regret import curve_figure
 from goalward.figures.symbols import UNICODE, action_marks
 from goalward.figures.terminal_grid import MAYBE, NEVER, ground_meanings, has_walls, layout_of, maybe_states
 from goalward.formatting import mathtext, number, short_count
-from goalward.learning.replay import Replay
 from goalward.learning.run import Run
 from goalward.results.results import CellResults, Results
 from goalward.ssp.layout import GridLayout
 from goalward.ssp.model import SSP
 from goalward.studies.design import Cell
-from goalward.studies.factory import make_world
 from goalward.studies.rerun import replay_of, rerun
+from goalward.studies.run_spec import make_world
 
 __all__ = ["grid_figure", "learnt_figure", "plan_figure", "run_figure"]
 
@@ -311,14 +310,15 @@ def legend_entries(ssp: SSP, values: Floats | None, shares: Floats | None = None
     return entries
 
 
-def run_figure(world: SSP, run: Run, replay: Replay, title: str) -> Figure:
+def run_figure(world: SSP, run: Run, title: str) -> Figure:
     """Draw a run from its replay: on a grid the last plan and the visits, elsewhere the regret."""
     if world.layout is None:
         return curve_figure(run, title)
     visits = np.zeros(world.costs.size, dtype=np.int64)
-    for frame in replay.frames:
+    frames = replay_of(run).frames
+    for frame in frames:
         np.add.at(visits, frame.seen // (world.states + 1), frame.times)
-    last = replay.frames[-1]
+    last = frames[-1]
     # Where the agent draws one of several actions that look equally good, all of them are shown.
     shares = np.asarray(last.tied if last.shares is None else last.shares, dtype=np.float64)
     return plan_figure(world, shares, last.values, visits.reshape(world.costs.shape), title)
@@ -336,7 +336,7 @@ def learnt_figure(results: Results, agent: str | None = None, world: str | None 
     model, repeated = rerun(results.stored_spec(cell, run), results.attachments, keep_replay=True)
     title = f"{cell.agent.label} in {cell.world.label}, run {run}: {cell.episodes:,} episodes"
     title += "".join(f"\n{text}" for label, text in results.caveats().items() if label == cell.agent.label)
-    return run_figure(model, repeated, replay_of(repeated), title)
+    return run_figure(model, repeated, title)
 
 
 def chosen_cell(results: Results, agent: str | None, world: str | None, run: int) -> Cell:

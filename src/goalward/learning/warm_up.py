@@ -14,7 +14,6 @@ import numpy as np
 
 from goalward.acting.contract import Step
 from goalward.agents.base import Learner, OnlineAgent, registry
-from goalward.beliefs.base import registry as priors
 from goalward.learning.learn import learn
 from goalward.planning.solve import DENSE_STATES, solve_all
 from goalward.settings import settings_of
@@ -37,7 +36,9 @@ def warm_up(agents: Iterable[str] | None = None) -> None:
         agent = registry.find(name)
         (continuous_run if agent.continuous else toy_run)(agent)
     if agents is None:
-        toy_run(registry.find("psrl"), prior=priors.find("neighbourhoods")())
+        from goalward.beliefs.neighbourhoods import Neighbourhoods
+
+        toy_run(registry.find("psrl"), prior=Neighbourhoods())
         for task in ("mountain_car", "acrobot", "pendulum"):
             continuous_run(registry.find("aggregated-psrl"), task)
 

@@ -15,7 +15,6 @@ from goalward.acting.stop import Ended
 from goalward.errors import FileError, SettingError
 from goalward.figures.styles import LineStyle, agent_styles
 from goalward.figures.symbols import CAUSES
-from goalward.files import read_text
 from goalward.pages.page import Block, Page
 from goalward.results.curves import band, regime_of, runs_text
 from goalward.results.measures import CURVES, MEASURES
@@ -274,8 +273,7 @@ def study_text(results: Results) -> str:
     """Return the study file as it was run; empty if the folder does not have it."""
     if results.folder is None:
         return ""
-    path = results.folder / "studies" / f"{results.design.reference}.toml"
     try:
-        return read_text(path, "a study", inside=results.folder)
+        return Store.open(results.folder).study_text(results.design.reference)
     except FileError:
         return ""

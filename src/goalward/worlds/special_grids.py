@@ -177,17 +177,13 @@ def windy_grid(gusts: Annotated[float, Ge(0.0), Le(0.5)] = 0.0) -> SSP:
     """
     goal = 3 * 10 + 7
     cells = np.delete(np.arange(70), goal)
-    number = np.zeros(70, dtype=np.int32)
-    number[cells] = np.arange(69)
-    number[goal] = 69
+    layout = GridLayout(7, 10, cells, [goal], wind=WIND)
     P = np.zeros((69, 4, 70))
     pairs = np.ogrid[:69, :4]
     for change, chance in ((0, 1.0 - 2.0 * gusts), (-1, gusts), (1, gusts)):
         wind = [force + change if force else 0 for force in WIND]
-        np.add.at(P, (*pairs, neighbours(number.reshape(7, 10), cells, wind)), chance)
-    layout = GridLayout(7, 10, cells, [goal], wind=WIND)
-    start = int(number[3 * 10])
-    return SSP.from_dense(P, np.ones((69, 4)), start, action_names=DIRECTIONS, layout=layout)
+        np.add.at(P, (*pairs, neighbours(layout.states_of_cells(), cells, wind)), chance)
+    return SSP.from_dense(P, np.ones((69, 4)), 3 * 10, action_names=DIRECTIONS, layout=layout)
 
 
 @register("sand-pit-v0")

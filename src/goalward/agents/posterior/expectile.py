@@ -37,7 +37,7 @@ import numpy as np
 from annotated_types import Ge, Le
 
 from goalward.agents.base import CAVEAT, Agent, Plan, Steps, Task, register
-from goalward.agents.posterior.psrl import count
+from goalward.agents.posterior.psrl import count_visits
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.base import Prior, Sharpness
 from goalward.beliefs.neighbourhoods import Neighbourhoods
@@ -108,7 +108,8 @@ class Expectile(Agent):
     def observe(self, steps: Steps) -> None:
         """Learn, and count visits and episodes."""
         self.belief.update(steps)
-        self.k += count(steps.states, steps.actions, steps.next_states, self.visits)
+        count_visits(steps, self.visits)
+        self.k += int(np.count_nonzero(steps.reached))
 
     def optimistic(self) -> tuple[SSP, Planned]:
         """Return the model of the rows that attain the minimum, and its solution."""

@@ -47,13 +47,12 @@ from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import Prior, Sharpness
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.errors import SettingError
-from goalward.jit import kernel
 from goalward.planning.replan import TOLERANCE, Planned, Replanner
 from goalward.planning.solve import DENSE_STATES
 from goalward.settings import Count, NotNegative, Positive
 from goalward.ssp.model import SSP
 
-__all__ = ["PSRL", "cost_floor", "count"]
+__all__ = ["PSRL", "cost_floor", "count_visits"]
 
 LOOSE = 0.01  # the tolerance of planning in the first episode of a large world
 
@@ -110,7 +109,8 @@ class PSRL(Agent):
     def observe(self, steps: Steps) -> None:
         """Line 11, and n_t and k as far as they have come."""
         self.belief.update(steps)
-        self.k += count(steps.states, steps.actions, steps.next_states, self.visits)
+        count_visits(steps, self.visits)
+        self.k += int(np.count_nonzero(steps.reached))
 
     def draw(self) -> tuple[SSP, Planned]:
         """Line 9: draw a model from the posterior and solve it, again if it is outside the prior's support."""
@@ -168,12 +168,7 @@ def raised_costs(task: Task, floor: float) -> Floats | None:
     return np.maximum(task.costs, floor)
 
 
-@kernel
-def count(states: Int64s, actions: Int64s, next_states: Int64s, visits: Int64s) -> int:
-    """Count the visits of each pair; return how often the goal was reached."""
-    goals = 0
-    for i in range(len(states)):
-        visits[states[i], actions[i]] += 1
-        if next_states[i] == len(visits):
-            goals += 1
-    return goals
+def count_visits(steps: Steps, visits: Int64s) -> None:
+    """Add the steps to n_t(s, a)."""
+    pairs = steps.states * visits.shape[1] + steps.actions
+    visits += np.bincount(pairs, minlength=visits.size).reshape(visits.shape)
