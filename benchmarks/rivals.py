@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import goalward as gw
-from goalward.agents.optimistic.l1_balls import radius
+from goalward.agents.optimistic.uc_ssp import radius
 from mountain_car import mountain_car
 from numpy_evi import evi_ssp
 from processes import machine, table
@@ -166,7 +166,7 @@ def planner_table(world: gw.SSP) -> str:
         assert isinstance(agent, gw.agents.UCSSP)
         eps, gamma = 1.0 / (2.0 * agent.t), 1.0 / np.sqrt(agent.k)
         counts, visits = agent.counts.to_dense(), agent.counts.visits
-        beta = radius(visits, agent.delta).reshape(visits.shape)
+        beta = np.vectorize(radius)(visits, *visits.shape, agent.delta)
         plain = partial(evi_ssp, counts, visits, world.costs, beta, eps, gamma)
         compiled = partial(agent.evi, agent._costs, eps, gamma)
         assert plain()[1] == compiled()[1]

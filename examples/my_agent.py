@@ -1,14 +1,11 @@
 """Epsilon-greedy: plan in the world as estimated so far, and play any action one time in ten."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 import goalward as gw
 from goalward.agents import Agent, Plan
 
 
-@dataclass(eq=False)
 class EpsilonGreedy(Agent):
     """Follows the best policy of the estimated model, with some chance in every action."""
 

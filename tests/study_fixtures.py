@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from goalward.studies.executors import InProcess
+from goalward.studies.executors import ThisProcess
 from goalward.studies.runner import run_study
 from goalward.studies.store import Store
 from goalward.studies.study import Study
@@ -160,7 +160,7 @@ def run_here(folder):
 
     def run(study, name="results", **settings):
         store = Store.open(folder / name, create=True)
-        return run_study(study, store, InProcess, **settings), store
+        return run_study(study, store, ThisProcess, **settings), store
 
     return run
 

@@ -70,19 +70,23 @@ def test_without_the_hash_it_would_be(package: Path, tmp_path: Path, run_python:
     assert run_python(fixed, path=package.parent, GOALWARD_CACHE_DIR=cache) == "2.0 1"
 
 
-def test_the_hash_sees_every_kernel_source_and_version(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (package / "plain.py").write_text("x = 1\n")
-    assert set(_jit.kernel_sources(package)) == {"callee.py", "caller.py"}
+def test_the_hash_covers_packages_with_kernels_and_versions(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("with_kernels", "without"):
+        (package / folder).mkdir()
+        (package / folder / "constants.py").write_text("x = 1\n")
+    (package / "with_kernels" / "kernels.py").write_text(CALLEE)
     seen = {_jit.source_hash(package)}
-    (package / "plain.py").write_text("x = 2\n")
+    (package / "without" / "constants.py").write_text("x = 2\n")
     assert _jit.source_hash(package) in seen
+    (package / "with_kernels" / "constants.py").write_text("x = 2\n")
+    seen.add(_jit.source_hash(package))
     edit_callee(package)
     seen.add(_jit.source_hash(package))
     shutil.move(package / "callee.py", package / "renamed.py")
     seen.add(_jit.source_hash(package))
     monkeypatch.setattr(numba, "__version__", "0.0.1")
     seen.add(_jit.source_hash(package))
-    assert len(seen) == 4
+    assert len(seen) == 5
 
 
 def test_nothing_is_written_beside_the_sources(package: Path, tmp_path: Path, run_python: RunPython) -> None:
@@ -234,7 +238,7 @@ def test_every_kernel_is_seen_by_the_hash() -> None:
     """A decorator with a comment behind it, or indented, would escape."""
     for name in all_modules():
         importlib.import_module(name)
-    sources = _jit.kernel_sources()
+    sources = {name: source for name, source in _jit.kernel_sources().items() if _jit.MARK in source}
     modules = {"goalward." + name.removesuffix(".py").replace("/", ".") for name in sources}
     found = _jit.kernels()
     assert {kernel.py_func.__module__ for kernel in found} == modules
@@ -265,7 +269,7 @@ def test_constants_of_kernels_stand_in_hashed_files() -> None:
             if isinstance(value, int | float | str | tuple | np.ndarray | np.generic) and name not in own:
                 home = taken[name]
                 assert f"{home.removeprefix('goalward.').replace('.', '/')}.py" in _jit.kernel_sources(), (
-                    f"{module}.{kernel.__name__} reads {name} from {home}, which holds no kernel: define it beside one"
+                    f"{module}.{kernel.__name__} reads {name} from {home}, which the hash does not cover"
                 )
 
 

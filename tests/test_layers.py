@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import goalward
+from goalward.lazy import lazy_names
 
 PACKAGE = Path(goalward.__file__).parent
+HOMES = lazy_names(goalward.__file__)
 
 LAYERS = """
-    errors
+    errors lazy
     settings
     arrays seeds formatting files
     archive progress table
@@ -34,7 +36,7 @@ LAYERS = """
     pages
     paper
     cli
-    __main__ _gymnasium_registration
+    __main__
 """
 FLOOR = {package: floor for floor, line in enumerate(LAYERS.split("\n")) for package in line.split()}
 
@@ -43,11 +45,6 @@ ALLOWED = {
     ("goalward.learning.learn", "environments"),
     ("goalward.ssp.model", "interchange"),
     ("goalward.planning.solve", "interchange"),
-    # To be removed: what the contract in acting/ will separate.
-    ("goalward.studies.repeat_check", "results"),
-    ("goalward.studies.runner", "results"),
-    ("goalward.studies.status", "results"),
-    ("goalward.worlds.base", "continuous"),
 }
 
 
@@ -75,7 +72,7 @@ def imports(module: str) -> Iterator[tuple[str, bool]]:
                 assert not node.level, f"{module}: relative imports are not used"
                 inner = f"{node.module}.{alias.name}"
                 # A name taken from the root counts as taken from the module that defines it.
-                name = inner if inner in MODULES else goalward._homes.get(alias.name, "goalward.errors")
+                name = inner if inner in MODULES else HOMES.get(alias.name, "goalward.errors")
                 name = name if inner in MODULES or node.module == "goalward" else node.module or ""
             else:
                 name = alias.name

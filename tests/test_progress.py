@@ -4,8 +4,8 @@ import io
 from collections import Counter
 
 from goalward.cli.study import study_progress
-from goalward.progress import FIRST_SECONDS, SECONDS_BETWEEN, Display, Phase, advance, counted, current, hushed, phase
-from goalward.studies.session import Progress
+from goalward.progress import SECONDS_BETWEEN_LINES, Display, Phase, advance, counted, current, hushed, phase
+from goalward.studies.runner import Progress
 
 
 class Terminal(io.StringIO):
@@ -41,12 +41,12 @@ def test_lines_come_after_a_while_and_then_now_and_then() -> None:
     assert stream.getvalue() == ""
     display = Display(stream, 100.0)
     with phase("one\x1bthing"):
-        for now in (100.0, 100.0 + FIRST_SECONDS, 100.5 + FIRST_SECONDS, 100.0 + FIRST_SECONDS + SECONDS_BETWEEN):
-            display.look(now)
-        assert stream.getvalue() == "one\\x1bthing (2.0 s)\none\\x1bthing (12 s)\n"
+        for seconds in (0.0, 9.5, 10.0, 10.5, 20.0):
+            display.look(100.0 + seconds)
+        assert stream.getvalue() == "one\\x1bthing (10 s)\none\\x1bthing (20 s)\n"
         with hushed():
             display.look(1_000.0)
-        display.look(1_000.0 + FIRST_SECONDS)
+        display.look(1_000.0 + SECONDS_BETWEEN_LINES)
     display.look(2_000.0)
     assert len(stream.getvalue().splitlines()) == 3
 

@@ -1,4 +1,4 @@
-"""One registry for worlds, agents and priors: a new entry is one new file."""
+"""The registries of worlds, agents and priors: names, settings and what they build."""
 
 from __future__ import annotations
 
@@ -8,77 +8,58 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import goalward as gw
 from goalward.agents.base import registry as agents
-from goalward.beliefs.base import NamedPrior, Prior
+from goalward.beliefs.base import Prior
 from goalward.beliefs.base import registry as priors
 from goalward.errors import SettingError, UnknownNameError
 from goalward.registry import Registry, summary
+from goalward.settings import settings_of
+from goalward.worlds.base import build
 from goalward.worlds.base import registry as worlds
 
 REGISTRIES: dict[str, Registry[Any]] = {"agents": agents, "priors": priors, "worlds": worlds}
-ENTRIES = [pytest.param(entry, id=name) for registry in REGISTRIES.values() for name, entry in registry]
+ENTRIES = [pytest.param(registry, name, id=name) for registry in REGISTRIES.values() for name in registry.known()]
 WORLD = gw.worlds.grid_world(2, 3)
 
-NEW_PRIOR = """
+OWN = """
+import sys
+import goalward as gw
+from goalward import agents, worlds
 from goalward.beliefs.base import register
-from goalward.beliefs.dirichlet import Dirichlet
+from goalward.cli import main
+from goalward.settings import Size
+from goalward.studies.study import Study
 
 @register("flat")
-class Flat(Dirichlet):
+class Flat(gw.Dirichlet):
     "Every row is equally likely."
 
     def __init__(self, concentration: float = 1.0):
         super().__init__(concentration)
 
-    @classmethod
-    def from_settings(cls, settings, world):
-        return cls(**settings)
-"""
-NEW_AGENT = """
-from dataclasses import dataclass
-from goalward.agents.base import register
-from goalward.agents.baselines import Uniform
-
-@register("dizzy")
-@dataclass(eq=False)
-class Dizzy(Uniform):
+@agents.register("dizzy")
+class Dizzy(agents.Uniform):
     "Turns around."
-"""
-NEW_WORLD = """
-from goalward.worlds.base import register
-from goalward.worlds.grid import grid_world
 
-@register("corridor-v0")
-def corridor(length: int = 3):
+    turns: Size = 2
+
+@worlds.register("corridor-v0")
+def corridor(length: Size = 3) -> gw.SSP:
     "Corridor: one row."
-    return grid_world(1, length)
-"""
-USE_THEM = """
-import json, sys, tempfile
-import goalward as gw
-from goalward.cli import main
-from goalward.studies.study import Study
-study = tempfile.NamedTemporaryFile("w", suffix=".toml")
-study.write('''name = "x"
-episodes = 5
-runs = 1
-[[worlds]]
-world = "corridor"
-[[agents]]
-agent = "psrl"
-settings.prior = "flat"
-[[agents]]
-agent = "dizzy"
-''')
-study.flush()
-Study.load(study.name).check()
-run = gw.learn(gw.agents.PSRL.from_settings({"prior": "flat"}, gw.worlds.corridor(), 5), gw.worlds.corridor(), 5)
-gw.agents.save(run.agent, study.name + ".npz")
-kept = gw.agents.load(study.name + ".npz")
-print(type(kept.prior).__name__, "Dizzy" in dir(gw.agents), "corridor" in dir(gw.worlds))
+    return worlds.grid_world(1, length)
+
+Study.from_dict({
+    "name": "x", "episodes": 5, "runs": 1, "worlds": [{"world": "corridor"}],
+    "agents": [{"agent": "psrl", "settings": {"prior": "flat"}}, {"agent": "dizzy", "settings": {"turns": 3}}],
+}).check()
+world = worlds.make("corridor", length=4)
+run = gw.learn(agents.PSRL.from_settings({"prior": "flat"}, world, 5), world, 5)
+agents.save(run.agent, sys.argv[1])
+print(type(agents.load(sys.argv[1]).prior).__name__)
 for kind in ("agents", "priors", "worlds"):
     try:
         main(["list", kind])
@@ -87,63 +68,65 @@ for kind in ("agents", "priors", "worlds"):
 """
 
 
-def test_a_new_file_is_all_it_takes(tmp_path: Path, run_python: Callable[..., str]) -> None:
-    """Files are put into the packages by their search paths; studies, command line, saving and dir know them."""
-    extra = {"beliefs": NEW_PRIOR, "agents": NEW_AGENT, "worlds": NEW_WORLD}
-    for package, text in extra.items():
-        (tmp_path / package).mkdir()
-        (tmp_path / package / "brand_new.py").write_text(text)
-    opening = "".join(
-        f"import goalward.{package}; goalward.{package}.__path__.append({str(tmp_path / package)!r})\n"
-        for package in extra
-    )
-    printed = run_python(opening + USE_THEM)
-    assert printed.startswith("Flat True True\n")
+def test_what_users_register_is_known_everywhere(tmp_path: Path, run_python: Callable[..., str]) -> None:
+    printed = run_python(f"import sys; sys.argv.append({str(tmp_path / 'agent.npz')!r})\n{OWN}")
+    assert printed.startswith("Flat\n")
     for name, text in {"dizzy": "Turns around.", "flat": "Every row is", "corridor-v0": "Corridor: one row."}.items():
         assert re.search(rf"^ *{name} +{re.escape(text)}", printed, re.MULTILINE)
 
 
-@pytest.mark.parametrize("entry", ENTRIES)
-def test_every_entry_is_described(entry: Any) -> None:
+def test_a_look_up_imports_one_algorithm(run_python: Callable[..., str]) -> None:
+    code = "import sys, goalward as gw; gw.agents.find('q-learning'); print(*sorted(sys.modules))"
+    modules = run_python(code).split()
+    assert "goalward.agents.model_free.q_learning" in modules
+    assert "goalward.agents.model_free.psql" not in modules
+    assert "pydantic" not in modules
+
+
+@pytest.mark.parametrize(("registry", "name"), ENTRIES)
+def test_complete_settings_are_plain_and_complete(registry: Registry[Any], name: str) -> None:
+    entry = registry.find(name)
     assert summary(entry).endswith(".")
-    schema = entry.schema()
-    assert schema.defaults.keys() <= schema.settings.keys()
+    thing = getattr(entry, "build", entry)
+    if registry is priors:
 
-
-@pytest.mark.parametrize("entry", ENTRIES)
-def test_complete_settings_are_plain_and_complete(entry: Any) -> None:
-    schema = entry.schema()
-    if schema.python_only:
+        def complete(given: dict[str, Any]) -> dict[str, Any]:
+            return {key: value for key, value in priors.complete({"kind": name} | given).items() if key != "kind"}
+    else:
+        complete = entry.complete
+    if getattr(thing, "python_only", ""):
         with pytest.raises(SettingError, match="can be used in Python only"):
-            entry.complete({})
+            complete({})
         return
-    full = entry.complete({})
+    full = complete({})
     assert json.loads(json.dumps(full)) == full
-    assert entry.complete(full) == full
-    expected = {name for name, each in schema.settings.items() if not each.from_world}
-    assert full.keys() == expected
+    assert complete(full) == full
+    assert full.keys() == settings_of(thing).keys() - set(getattr(thing, "needs", ()))
     with pytest.raises(UnknownNameError, match="is called 'colour'"):
-        entry.complete({"colour": 1})
+        complete({"colour": 1})
 
 
 def test_entries_are_built_from_their_complete_settings() -> None:
     for name, world in worlds:
-        made, known = world.from_settings(world.complete({})), gw.worlds.make(name)
+        made, known = world.build(**world.complete({})), build(name, {})
         assert repr(made) == repr(known) if world.continuous else made == known
-    task = gw.worlds.make("mountain-car")
+    task = gw.continuous.make("mountain-car")
     for _, agent in agents:
         made = agent.from_settings(agent.complete({}), task if agent.continuous else WORLD, 10)
         assert made.settings().items() >= agent.complete({}).items()
     for name, prior in priors:
-        if not prior.schema().python_only:
+        if not getattr(prior, "python_only", ""):
             assert isinstance(priors.build(name, WORLD), Prior)
 
 
-def test_integers_are_floats_where_the_default_is() -> None:
-    """So 1 and 1.0 name the same runs. What no float holds is left to the check of the setting."""
-    assert repr(worlds.find("grid-world").complete({"success": 1})["success"]) == "1.0"
-    assert repr(agents.find("eb-ssp").complete({"scale": 1})["scale"]) == "1.0"
-    assert agents.find("eb-ssp").complete({"scale": 10**400})["scale"] == 10**400
+def test_the_same_settings_make_the_same_key() -> None:
+    """Also if they are written as integers, by their defaults, or with numbers of NumPy."""
+    complete = agents.find("eb-ssp").complete
+    for scale in (1, 1.0, np.float64(1.0), np.float32(1.0), np.int64(1)):
+        assert json.dumps(complete({"scale": scale})) == json.dumps(complete({}))
+    rows = worlds.find("grid-world").complete({"rows": np.int64(3), "success": 1})
+    assert json.dumps(rows) == '{"rows": 3, "columns": 4, "success": 1.0}'
+    assert complete({"action_order": np.array([1, 0])})["action_order"] == [1, 0]
 
 
 def test_a_prior_is_a_name_or_a_table() -> None:
@@ -154,7 +137,7 @@ def test_a_prior_is_a_name_or_a_table() -> None:
     with pytest.raises(SettingError) as error:
         complete({"prior": 3})
     assert str(error.value) == (
-        'prior is 3; it must be a name, such as "dirichlet", or a table such as { kind = "dirichlet",'
+        'prior is 3; it must be a prior, a name, such as "dirichlet", or a table such as { kind = "dirichlet",'
         " concentration = 0.1 }"
     )
     with pytest.raises(SettingError, match="the finite prior can be used in Python only: it holds models"):
@@ -163,9 +146,31 @@ def test_a_prior_is_a_name_or_a_table() -> None:
         priors.build({"kind": "dirichlet", "support": "rows"}, WORLD)
 
 
-def test_a_setting_whose_default_is_a_prior_takes_priors() -> None:
-    assert agents.find("psrl").schema().settings["prior"].registry is priors
-    assert agents.find("psrl").schema().settings["value_limit"].registry is None
+def test_a_prior_in_a_constructor_is_an_object_a_name_or_a_table() -> None:
+    PSRL: Any = gw.agents.PSRL
+    assert PSRL("dirichlet").prior == PSRL({"kind": "dirichlet", "concentration": 0.1}).prior == PSRL().prior
+    for given, message in {
+        3: "prior is 3; it must be a prior, a name",
+        "dirichlett": "no prior is called 'dirichlett'; did you mean 'dirichlet'",
+        "slip": "the slip prior depends on the world",
+    }.items():
+        with pytest.raises((SettingError, UnknownNameError), match=message):
+            PSRL(given)
+    for table, message in (
+        ({"concetration": 1}, "no setting of the dirichlet prior is called 'concetration'; did you mean"),
+        ({"concentration": -1}, "concentration is -1; it must be a positive number"),
+        ({"support": "world"}, "no world is known here"),
+    ):
+        with pytest.raises((SettingError, UnknownNameError), match=message):
+            PSRL({"kind": "dirichlet"} | table)
+
+
+def test_priors_are_equal_if_their_settings_are() -> None:
+    grid = gw.TiedDirichlet.slip(WORLD)
+    assert gw.Dirichlet(0.1) == gw.Dirichlet() != gw.Dirichlet(0.2)
+    assert gw.Dirichlet(support=WORLD) == gw.Dirichlet(support=WORLD) != gw.Dirichlet()
+    assert grid == gw.TiedDirichlet.slip(WORLD) != gw.TiedDirichlet.slip(WORLD, 1.0)
+    assert len({gw.Neighbourhoods(), gw.Neighbourhoods(), gw.Dirichlet()}) == 2
 
 
 def test_names_are_checked() -> None:
@@ -178,32 +183,7 @@ def test_names_are_checked() -> None:
             agents.find(name)
 
 
-def test_public_names() -> None:
-    names = dir(gw.agents)
-    assert "PSRL" in names
-    assert "importlib" not in names
-    assert "random_mdp" in dir(gw.worlds)
-    assert all(hasattr(gw.agents, name) for name in names)
-    assert all(hasattr(gw.worlds, name) for name in dir(gw.worlds))
-    with pytest.raises(AttributeError, match=r"module 'goalward\.agents' has no attribute 'PRSL'"):
-        gw.agents.PRSL  # noqa: B018
-
-
-def test_a_module_that_fails_is_not_forgotten(tmp_path: Path, run_python: Callable[..., str]) -> None:
-    """The next look-up meets the same error instead of a registry that is half full."""
-    (tmp_path / "broken.py").write_text("1 / 0")
-    printed = run_python(
-        f"import goalward.beliefs; goalward.beliefs.__path__.append({str(tmp_path)!r})\n"
-        "from goalward.beliefs.base import registry\n"
-        "for _ in range(2):\n"
-        "    try: registry.known()\n"
-        "    except ZeroDivisionError: print('again')\n"
-    )
-    assert printed.split() == ["again", "again"]
-
-
 def test_functions_and_classes_are_entries_alike() -> None:
-    assert isinstance(priors.find("slip"), NamedPrior)
     assert priors.find("dirichlet") is gw.Dirichlet
     built = priors.build({"kind": "slip", "concentration": 0.5}, WORLD)
     assert built.settings() == gw.TiedDirichlet.slip(WORLD, 0.5).settings()

@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
+from annotated_types import Ge, Le
 
+from goalward.agents import Uniform
 from goalward.agents.base import registry as agents
-from goalward.errors import SettingError
-from goalward.settings import checked_choice, checked_integer, checked_number, read_settings
+from goalward.errors import SettingError, UnknownNameError
+from goalward.settings import (
+    MISSING,
+    Confidence,
+    Declared,
+    Positive,
+    Share,
+    Size,
+    checked,
+    checked_choice,
+    checked_integer,
+    checked_number,
+    read_settings,
+    settings_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -46,16 +64,16 @@ def test_values_are_read_as_toml_and_else_as_text(text: str, value: object) -> N
 def test_what_is_printed_can_be_typed() -> None:
     """The defaults that goalward list agents prints, apart from priors, which are printed as objects."""
     for _, agent in agents:
-        for name, setting in agent.schema().settings.items():
-            if name in agent.schema().defaults and setting.registry is None:
+        for name, setting in settings_of(agent).items():
+            if setting.default is not MISSING and setting.registry is None:
                 assert read_settings([f"{name}={setting.default}"])[name] == setting.default
 
 
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        (["rows"], "'rows' sets nothing; write name=value, such as rows=5"),
-        (["=3"], "'=3' sets nothing; write name=value, such as rows=5"),
+        (["rows"], "expected NAME=VALUE, such as rows=5, got 'rows'"),
+        (["=3"], "expected NAME=VALUE, such as rows=5, got '=3'"),
         (["rows=3", "rows=4"], "rows is set twice; keep one of 3 and '4'"),
     ],
 )
@@ -121,3 +139,120 @@ def test_choices() -> None:
 def test_absurd_values_are_refused(value: str) -> None:
     with pytest.raises(SettingError, match="too many digits, or is nested too deeply"):
         read_settings([f"states={value}"])
+
+
+@dataclass
+class Pair:
+    """A type that Pydantic does not check strictly on its own."""
+
+    left: int
+
+
+def tower(
+    world: object,
+    rows: Annotated[int, Ge(1), Le(8)] = 3,
+    success: Share = 0.5,
+    level: Annotated[Confidence, ", such as 0.95"] = 0.9,
+    limit: Positive | None = None,
+    ties: Literal["random", "first"] = "random",
+    cells: int | Sequence[int] = 12,
+    known: bool = True,
+    anything: OnlyForTypeCheckers = None,  # type: ignore[name-defined]  # noqa: F821
+    table: np.ndarray | None = None,
+    label: Annotated[str, ", such as 'keep'"] = "",
+    pair: Pair | None = None,
+    other: Pair = None,  # type: ignore[assignment]
+    untyped=5,  # type: ignore[no-untyped-def]
+) -> dict[str, Any]:
+    """Return the arguments."""
+    return dict(locals())
+
+
+build = checked(tower, "tower")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "result"),
+    [
+        ("rows", np.int64(2), 2),
+        ("success", 1, 1.0),
+        ("success", np.float32(0.5), 0.5),
+        ("limit", 3, 3.0),
+        ("limit", None, None),
+        ("cells", (1, 2), (1, 2)),
+        ("cells", np.array([1, 2]), [1, 2]),
+        ("known", np.bool_(True), True),
+        ("anything", "goes", "goes"),
+        ("other", "is not checked", "is not checked"),
+        ("untyped", [1], [1]),
+    ],
+)
+def test_values_become_what_the_annotation_says(name: str, value: object, result: object) -> None:
+    found = build(None, **{name: value})[name]
+    assert (type(found), found) == (type(result), result)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("rows", 9, "rows is 9; it must be an integer in 1..8"),
+        ("rows", True, "rows is True; it must be an integer in 1..8"),
+        ("rows", "3", "rows is '3'; it must be an integer in 1..8"),
+        ("success", math.nan, "success is nan; it must be a number from 0 to 1"),
+        ("level", 1, "level is 1; it must be a number between 0 and 1, both excluded, such as 0.95"),
+        ("limit", 0.0, "limit is 0.0; it must be a positive number or None"),
+        ("limit", math.inf, "limit is inf; it must be a positive finite number or None"),
+        ("ties", "last", "ties is 'last'; it must be 'random' or 'first'"),
+        ("cells", [0.5], "cells is [0.5]; it must be an integer or a list with each entry an integer"),
+        ("known", 1, "known is 1; it must be True or False"),
+        ("table", 3, "table is 3; it must be of type ndarray or None"),
+        ("label", 3, "label is 3; it must be a text, such as 'keep'"),
+    ],
+)
+def test_what_the_annotation_does_not_allow_is_refused(name: str, value: object, message: str) -> None:
+    with pytest.raises(SettingError) as error:
+        build(None, **{name: value})
+    assert str(error.value) == message
+
+
+def test_arguments_by_position_and_by_name() -> None:
+    assert build(None, np.int64(4), success=1)["rows"] == 4
+    with pytest.raises(UnknownNameError, match="no setting of tower is called 'row'; did you mean 'rows'"):
+        build(None, row=3)
+    with pytest.raises(TypeError, match="takes from 1 to 14 positional arguments"):
+        build(None, 3, 0.5, 0.9, None, "random", 3, True, None, None, "", None, None, 5, 6)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'world'"):
+        build()
+    assert "world" not in settings_of(build)
+
+
+def test_a_class_checks_the_arguments_of_its_constructor() -> None:
+    class Keep(Declared):
+        def __init__(self, rows: Size = 3, offsets: Sequence[float] = (0.5,)):
+            self.rows, self.offsets = rows, np.array(offsets)
+
+    class Castle(Keep):
+        def __init__(self, towers: Size = 2):
+            super().__init__(2 * towers)
+            self.towers = towers
+
+    assert Keep(np.int64(2)).settings() == {"rows": 2, "offsets": [0.5]}
+    assert Castle(3).rows == 6
+    assert Castle.complete({}) == {"towers": 2}
+    with pytest.raises(UnknownNameError, match="no setting of Castle is called 'tower'; did you mean 'towers'"):
+        Castle(tower=3)  # type: ignore[call-arg]
+    with pytest.raises(SettingError, match="rows is 0; it must be an integer of at least 1"):
+        Keep(rows=0)
+
+
+def test_a_default_may_be_made_for_each_agent() -> None:
+    class Diary(Uniform):
+        pages: list[int] = field(default_factory=lambda: [1, 2])
+        author: str = field(kw_only=True)
+
+    assert Diary(author="me").pages == [1, 2]
+    assert Diary.complete({"author": "me"}) == {"pages": [1, 2], "author": "me"}
+    with pytest.raises(SettingError, match="Diary needs author; add it to its settings"):
+        Diary()  # type: ignore[call-arg]
+    with pytest.raises(SettingError, match="Diary needs author; add it to its settings"):
+        Diary.complete({})

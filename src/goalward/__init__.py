@@ -4,23 +4,22 @@ Online learning in the stochastic shortest path (SSP) model. Names are loaded wh
 ``import goalward`` and ``goalward --help`` cost nothing.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
-from goalward._gymnasium_registration import register_when_loaded
+from goalward.lazy import lazy
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from goalward import agents as agents
+    from goalward import continuous as continuous
+    from goalward import errors as errors
     from goalward import worlds as worlds
     from goalward.beliefs.dirichlet import Dirichlet as Dirichlet
     from goalward.beliefs.finite import FinitePrior as FinitePrior
     from goalward.beliefs.neighbourhoods import Neighbourhoods as Neighbourhoods
     from goalward.beliefs.tied import TiedDirichlet as TiedDirichlet
-    from goalward.continuous.task import GoalTask as GoalTask
+    from goalward.continuous.task import ContinuousTask as ContinuousTask
     from goalward.environments.discretize import Discretize as Discretize
     from goalward.environments.environment import Environment as Environment
     from goalward.environments.tables import from_gymnasium as from_gymnasium
@@ -46,71 +45,12 @@ if TYPE_CHECKING:
     from goalward.planning.solve import solve as solve
     from goalward.results.results import Results as Results
     from goalward.results.results import open_results as open_results
+    from goalward.results.results import run as run
     from goalward.ssp.graph import Structure as Structure
     from goalward.ssp.graph import structure as structure
     from goalward.ssp.layout import GridLayout as GridLayout
     from goalward.ssp.model import SSP as SSP
-    from goalward.studies.runner import run as run
     from goalward.studies.study import Study as Study
     from goalward.table import Table as Table
-
-_homes = {
-    "Discretize": "goalward.environments.discretize",
-    "Environment": "goalward.environments.environment",
-    "from_gymnasium": "goalward.environments.tables",
-    "to_gymnasium": "goalward.environments.tables",
-    "Dirichlet": "goalward.beliefs.dirichlet",
-    "FinitePrior": "goalward.beliefs.finite",
-    "LogEstimate": "goalward.interchange.logs",
-    "learn_from": "goalward.interchange.logs",
-    "Neighbourhoods": "goalward.beliefs.neighbourhoods",
-    "TiedDirichlet": "goalward.beliefs.tied",
-    "GoalwardError": "goalward.errors",
-    "GoalTask": "goalward.continuous.task",
-    "GridLayout": "goalward.ssp.layout",
-    "Run": "goalward.learning.run",
-    "SSP": "goalward.ssp.model",
-    "Structure": "goalward.ssp.graph",
-    "structure": "goalward.ssp.graph",
-    "Evaluation": "goalward.planning.evaluate",
-    "evaluate": "goalward.planning.evaluate",
-    "Hardness": "goalward.planning.hardness",
-    "hardness": "goalward.planning.hardness",
-    "learn": "goalward.learning.learn",
-    "Tuning": "goalward.learning.tuning",
-    "tune": "goalward.learning.tuning",
-    "Simulation": "goalward.planning.simulate",
-    "simulate": "goalward.planning.simulate",
-    "Solution": "goalward.planning.solve",
-    "solve": "goalward.planning.solve",
-    "warm_up": "goalward.learning.warm_up",
-    "Study": "goalward.studies.study",
-    "run": "goalward.studies.runner",
-    "Results": "goalward.results.results",
-    "open_results": "goalward.results.results",
-    "Table": "goalward.table",
-    "plot": "goalward.figures",
-    "report": "goalward.pages.report",
-    "watch": "goalward.pages.watch",
-}
-_packages = ("agents", "errors", "worlds")
-
-__all__ = ["__version__", *sorted(_homes), *_packages]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _homes:
-        value = getattr(importlib.import_module(_homes[name]), name)
-    elif name in _packages:
-        value = importlib.import_module(f"goalward.{name}")
-    else:
-        raise AttributeError(f"module 'goalward' has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
-
-
-register_when_loaded()
+else:
+    __getattr__, __dir__, __all__ = lazy(__name__, __file__, ["__version__"])

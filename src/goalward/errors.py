@@ -1,25 +1,5 @@
 """Everything goalward raises on purpose.
 
-::
-
-    GoalwardError
-    ├── ModelError (ValueError)
-    │   ├── ShapeError            arrays of the wrong shape, size or dtype; empty models
-    │   ├── ProbabilityError      NaN, negative or too large probabilities; rows that do not sum to one
-    │   ├── CostError             negative, NaN or infinite costs
-    │   ├── StateError            a state, action or name that the model does not have
-    │   ├── UnreachableGoalError  no policy reaches the goal surely from the initial state
-    │   └── EndlessRunError       a dead end can be reached, or a loop costs nothing: learning might never end
-    ├── BeliefError (ValueError)  something was observed that the prior holds impossible
-    ├── PolicyError (ValueError)  a policy that does not fit its model
-    ├── ConvergenceError          an optimistic plan that does not settle
-    ├── PrecisionError            the promised width of the bounds is beyond double precision
-    ├── FileError                 a file that is damaged, foreign or of another version
-    ├── SettingError (ValueError) a setting outside its range
-    ├── TheoryError (ValueError)  a statement of the theory is asked about something it does not cover
-    ├── UnknownNameError (KeyError)  a world, agent or option that does not exist; names the nearest one
-    └── WorkerError               a worker of a cluster that has another goalward
-
 A message says what was given, what is allowed and what to do next.
 """
 
@@ -33,24 +13,10 @@ if TYPE_CHECKING:
     from goalward.planning.solve import Solution
 
 __all__ = [
-    "BeliefError",
-    "ConvergenceError",
-    "CostError",
-    "EndlessRunError",
-    "FileError",
-    "GoalwardError",
-    "ModelError",
-    "PolicyError",
-    "PrecisionError",
-    "ProbabilityError",
-    "SettingError",
-    "ShapeError",
-    "StateError",
-    "TheoryError",
-    "UnknownNameError",
-    "UnreachableGoalError",
-    "WorkerError",
-]
+    "BeliefError", "ConvergenceError", "CostError", "EndlessRunError", "FileError", "GoalwardError", "ModelError",
+    "PolicyError", "PrecisionError", "ProbabilityError", "SettingError", "ShapeError", "StateError", "TheoryError",
+    "UnknownNameError", "UnreachableGoalError", "WorkerError",
+]  # fmt: skip
 
 MOST_NAMES = 12
 """How many names a message lists."""

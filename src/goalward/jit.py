@@ -1,13 +1,12 @@
-"""The one decorator for compiled kernels, and the care of their cache.
+"""The decorator for compiled kernels, and their cache.
 
-Numba stores what it compiles beside a stamp of the *caller's* file, so an edit in a callee of another file goes
-unnoticed and the old machine code runs. Therefore the cache lives in a folder named by a hash of every kernel source of
-the package and of the versions that shape the code: any edit, any upgrade means a new folder. The folder lies in the
-user's cache directory, so that a read-only installation works; `GOALWARD_CACHE_DIR` moves it. Where nothing can be
-written, kernels are compiled anew in each process.
+Numba stores compiled code beside a stamp of the *caller's* file, so it does not notice an edit of a callee, or of a
+constant, in another file. Therefore the cache is a folder named by a hash of the sources of every package that holds
+kernels and of the versions that shape the code: any edit there, any upgrade means a new folder. It is in the user's
+cache directory; `GOALWARD_CACHE_DIR` moves it. Where nothing can be written, every process compiles its kernels.
 
 Rules for kernels: arrays and scalars in, arrays written, a status returned; loops, not slices (a slice assignment
-costs seconds of compile time); one specialisation each, so the same dtypes and the same read-only flags at every call.
+costs seconds of compile time); one specialisation each, so the same dtypes, layouts and read-only flags at every call.
 Logarithms and exponentials come from `math`, which computes the same bits compiled and uncompiled; NumPy's do not.
 """
 
@@ -15,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import hashlib
 import importlib
 import os
@@ -35,6 +35,7 @@ import platformdirs
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils, event
+from numba.core.runtime.nrt import rtsys
 from numba.extending import intrinsic
 
 from goalward.progress import phase
@@ -53,24 +54,25 @@ PACKAGE = Path(__file__).parent
 POSIX = hasattr(os, "getuid")
 UNCOMPILED = bool(getattr(numba.config, "DISABLE_JIT", False))
 UNUSED_SECONDS = 30 * 24 * 3600.0
-ASK_EVERY = 1 << 16  # steps of a kernel between two questions whether it was interrupted
+ASK_EVERY = 1 << 16  # steps of a kernel between two checks for an interrupt
+MARK = b"\n@kernel\n"
 _kernels: list[Any] = []
 
 
 def kernel_sources(package: Path = PACKAGE) -> dict[str, bytes]:
-    """Return the sources that hold kernels, by their path inside the package."""
-    sources = {path.relative_to(package).as_posix(): path.read_bytes() for path in sorted(package.rglob("*.py"))}
-    return {name: source for name, source in sources.items() if b"\n@kernel\n" in source}
+    """Return the sources of the packages that hold kernels, and of the modules beside them, by path."""
+    names = {path.relative_to(package).as_posix(): path for path in sorted(package.rglob("*.py"))}
+    sources = {name: path.read_bytes() for name, path in names.items()}
+    packages = {name.partition("/")[0] for name, source in sources.items() if MARK in source}
+    return {name: source for name, source in sources.items() if "/" not in name or name.partition("/")[0] in packages}
 
 
 def source_hash(package: Path = PACKAGE) -> str:
-    """Hash this file and all that hold kernels, with the versions that decide what the compiler makes of them."""
-    digest = hashlib.sha256()
-    for version in (numba.__version__, llvmlite.__version__, np.__version__, platform.python_version()):
-        digest.update(version.encode() + b"\0")
-    digest.update(Path(__file__).read_bytes() + b"\0")
+    """Hash these sources with the versions that decide what the compiler makes of them."""
+    versions = (numba.__version__, llvmlite.__version__, np.__version__, platform.python_version())
+    digest = hashlib.sha256(repr(versions).encode())
     for name, source in kernel_sources(package).items():
-        digest.update(name.encode() + b"\0" + source + b"\0")
+        digest.update(f"\0{name}\0{len(source)}\0".encode() + source)
     return digest.hexdigest()[:16]
 
 
@@ -126,25 +128,33 @@ def remove_unused(root: Path) -> None:
 
 
 class Compilations(event.Listener):
-    """Opens a phase while a kernel is compiled. A kernel that is loaded from the cache opens none."""
+    """Shows a phase while kernels are compiled, one inside the other; loading from the cache shows none.
+
+    Garbage is collected afterwards: looking for it takes 10 % of the time of compiling.
+    """
 
     def __init__(self) -> None:
         self.depth = self.count = 0
-        self.stack = contextlib.ExitStack()
+        self.shown = contextlib.ExitStack()
+        self.collecting = True
 
-    def on_start(self, _: Any) -> None:
-        """Open the phase; kernels that call others are compiled inside each other."""
+    def on_start(self, event: Any) -> None:
+        """Open the phase with the outermost kernel."""
+        self.count += event.data["dispatcher"] in _kernels  # and not a function of Numba's
+        if self.depth == 0:
+            kept = "" if cache_directory() else ", which cannot be kept: see goalward doctor"
+            self.shown.enter_context(phase(f"compiling kernels: {self.count} of at most {len(_kernels)}{kept}"))
+            self.collecting = gc.isenabled()
+            gc.disable()
         self.depth += 1
-        if self.depth == 1:
-            self.count += 1
-            kept = "they are kept for later" if cache_directory() else "they cannot be kept"
-            self.stack.enter_context(phase(f"compiling kernels: {self.count} so far, {kept}"))
 
-    def on_end(self, _: Any) -> None:
-        """Close the phase."""
+    def on_end(self, event: Any) -> None:
+        """Close it."""
         self.depth -= 1
         if self.depth == 0:
-            self.stack.close()
+            self.shown.close()
+            if self.collecting:
+                gc.enable()
 
 
 cast(Any, event).register("numba:compile", Compilations())
@@ -152,32 +162,42 @@ cast(Any, event).register("numba:compile", Compilations())
 
 def kernel(function: Function) -> Function:
     """Compile a function on its first call, strictly in IEEE arithmetic, and keep the code for later processes."""
-    # No kernel is passed to another as a value, so none needs the wrapper for that.
     folder = cache_directory()
     settings: Any = numba.config
     compiler: Any = numba.njit
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(folder or "")
     try:
+        # No kernel is passed to another as a value, so none needs the C wrapper for that.
         compiled = compiler(cache=folder is not None, fastmath=False, error_model="numpy", no_cfunc_wrapper=True)(
             function
         )
     finally:
         settings.CACHE_DIR = before
     if folder is not None and not UNCOMPILED:
-        compiled._cache.save_overload = unless_it_fails(compiled._cache.save_overload)
+        adapt_cache(compiled._cache)
     _kernels.append(compiled)
     return cast(Function, compiled)
 
 
-def unless_it_fails(save: Callable[..., None]) -> Callable[..., None]:
-    """Return a way to keep compiled code that does nothing on a full disk, or in a folder that was removed."""
+def adapt_cache(cache: Any) -> None:
+    """Let a cache ignore a full disk or a removed folder, and load code without preparing the compiler.
 
-    def save_or_not(*arguments: Any) -> None:
+    Numba imports and registers all it can compile before it looks into a cache, which takes 0.1 s of every process.
+    Code that is loaded needs the runtime only.
+    """
+    save, load = cache.save_overload, cache._load_overload
+
+    def save_overload(*arguments: Any) -> None:
         with contextlib.suppress(OSError):
             save(*arguments)
 
-    return save_or_not
+    def load_overload(signature: Any, context: Any) -> Any:
+        rtsys.initialize(context)
+        with cache._guard_against_spurious_io_errors():
+            return load(signature, context)
+
+    cache.save_overload, cache.load_overload = save_overload, load_overload
 
 
 @intrinsic
@@ -219,6 +239,7 @@ ignores the signal.
 
 def kernels() -> list[Any]:
     """Return every kernel of the package."""
-    for name in kernel_sources():
-        importlib.import_module(f"{__package__}.{name.removesuffix('.py').replace('/', '.')}")
+    for name, source in kernel_sources().items():
+        if MARK in source:
+            importlib.import_module(f"{__package__}.{name.removesuffix('.py').replace('/', '.')}")
     return list(_kernels)

@@ -1,9 +1,8 @@
 """The one progress display: phases that work declares, shown as bars on a terminal and as lines elsewhere.
 
 Work that may take long declares a `phase`, anywhere; phases nest. A program opens a display with `displayed`. On a
-terminal it draws a bar for each open phase, which disappears with the last phase. Elsewhere it prints the open phases
-after two seconds and then every ten, because silence would look like a hang. In Python nothing is shown unless a
-program opens a display.
+terminal it draws a bar for each open phase; all of them disappear with the last phase. Elsewhere, as in a log, it
+prints a line every ten seconds. In Python nothing is shown unless a program opens a display.
 """
 
 from __future__ import annotations
@@ -14,19 +13,19 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from goalward.formatting import duration, visible
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.live import Live
+    from rich.table import Table
 
 __all__ = ["Display", "Phase", "advance", "counted", "current", "displayed", "hushed", "phase"]
 
 Item = TypeVar("Item")
-FIRST_SECONDS = 2.0
-SECONDS_BETWEEN = 10.0
-FIRST_BAR_SECONDS = 0.5
+SECONDS_BETWEEN_LINES = 10.0
+SECONDS_BEFORE_BARS = 0.5  # short work shows none
 _phases: list[Phase] = []
 _displays: list[Display] = []
 _hushed = 0
@@ -124,41 +123,35 @@ class Display:
     """Shows the open phases: bars if the stream is a terminal, otherwise a line now and then."""
 
     def __init__(self, stream: TextIO, began: float):
-        self.stream, self.began, self.next = stream, began, began + FIRST_SECONDS
+        self.stream, self.began, self.next_line = stream, began, began + SECONDS_BETWEEN_LINES
         self.terminal = stream.isatty()
-        self.bars: Progress | None = None
-        self.tasks: dict[int, TaskID] = {}
+        self.bars: Live | None = None
         self.lock, self.process = threading.Lock(), os.getpid()
 
     def look(self, now: float) -> None:
         """Show what is being done if it is time to."""
         if _hushed:
-            self.next = now + FIRST_SECONDS
+            self.next_line = now + SECONDS_BETWEEN_LINES
             self.clear()
         elif self.terminal:
             self.draw(now)
-        elif now >= self.next and _phases:
+        elif now >= self.next_line and _phases:
             print(f"{visible(current(now))} ({duration(now - self.began)})", file=self.stream, flush=True)
-            self.next = now + SECONDS_BETWEEN
+            self.next_line = now + SECONDS_BETWEEN_LINES
 
     def draw(self, now: float) -> None:
-        """Draw a bar for each open phase; the first one waits a moment, so that short work shows none."""
+        """Draw a bar for each open phase."""
         with self.lock:
             phases = list(_phases)
-            if not phases or (self.bars is None and now - phases[0].began < FIRST_BAR_SECONDS):
+            if not phases or (self.bars is None and now - phases[0].began < SECONDS_BEFORE_BARS):
                 return
             if self.bars is None:
-                self.bars = open_bars(self.stream)
-            for number in self.tasks.keys() - {id(entry) for entry in phases}:
-                self.bars.remove_task(self.tasks.pop(number))
-            for entry in phases:
-                if id(entry) not in self.tasks:
-                    self.tasks[id(entry)] = self.bars.add_task("", total=entry.total or None)
-                note = ", ".join([*entry.counts(now), *(entry.parts() if entry.parts else [])])
-                self.bars.update(
-                    self.tasks[id(entry)], description=visible(entry.text), completed=entry.done, note=visible(note)
-                )
-            self.bars.refresh()
+                from rich.console import Console
+                from rich.live import Live
+
+                self.bars = Live(console=Console(file=self.stream), transient=True, auto_refresh=False)
+                self.bars.start()
+            self.bars.update(bar_table(phases, now), refresh=True)
 
     def clear(self) -> None:
         """Remove the bars from the terminal; a forked process leaves them, because the lock may be taken there."""
@@ -167,29 +160,21 @@ class Display:
         with self.lock:
             if self.bars is not None:
                 self.bars.stop()
-                self.bars, self.tasks = None, {}
+                self.bars = None
 
 
-def open_bars(stream: TextIO) -> Progress:
-    """Return the bars of a terminal, which disappear when they are stopped."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn
+def bar_table(phases: list[Phase], now: float) -> Table:
+    """Return a row for each phase: its text, a bar, and how far it is."""
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
     from rich.text import Text
 
-    class Words(ProgressColumn):
-        """A text of users' labels, without markup."""
-
-        def __init__(self, name: str):
-            super().__init__()
-            self.name = name
-
-        def render(self, task: Any) -> Text:
-            return Text(str(task.description if self.name == "text" else task.fields.get("note", "")))
-
-    columns = (SpinnerColumn(), Words("text"), BarColumn(30), Words("note"))
-    bars = Progress(*columns, console=Console(file=stream), transient=True, auto_refresh=False)
-    bars.start()
-    return bars
+    table = Table.grid(padding=(0, 1))
+    for entry in phases:
+        note = ", ".join([*entry.counts(now), *(entry.parts() if entry.parts else [])])
+        bar = ProgressBar(entry.total or None, entry.done, width=30, pulse=not entry.total, animation_time=now)
+        table.add_row(Text(visible(entry.text)), bar, Text(visible(note)))
+    return table
 
 
 @contextmanager

@@ -1,40 +1,279 @@
-"""Settings: checked where they are used, read from text where they are typed."""
+"""Settings: declared once, by their annotations, and checked wherever they come from.
+
+The settings of an agent are the fields of its class, those of a prior the parameters of its constructor, those of a
+world the parameters of its function. The annotation says what is allowed::
+
+    scale: Positive = 1.0
+    ties: Literal["random", "first"] = "random"
+
+Constructor, studies, ``--set`` on the command line, saved agents and ``goalward list`` all read this declaration.
+Pydantic checks the values, strictly: an integer becomes a float where a float is declared, a text never becomes a
+number. It is loaded for the first value that is checked, so what uses only defaults starts without it.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import numbers
 import operator
 import os
+import sys
 import tomllib
-from collections.abc import Collection, Iterable
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, cast, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt
 
 from goalward.errors import SettingError, UnknownNameError
 
 __all__ = [
-    "check_memory",
-    "check_names",
-    "checked_choice",
-    "checked_integer",
-    "checked_number",
-    "plain",
-    "read_settings",
-]
+    "MISSING", "Confidence", "Count", "Declared", "NotNegative", "Positive", "Setting", "Share", "Size",
+    "check_memory", "check_names", "checked", "checked_choice", "checked_integer", "checked_number", "complete",
+    "plain", "read_settings", "settings_of",
+]  # fmt: skip
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+Count = Annotated[int, Ge(0)]
+Size = Annotated[int, Ge(1)]
+Positive = Annotated[float, Gt(0.0)]
+NotNegative = Annotated[float, Ge(0.0)]
+Share = Annotated[float, Ge(0.0), Le(1.0)]
+Confidence = Annotated[float, Gt(0.0), Lt(1.0)]
+"""The annotations of settings. A text among the metadata is added to the message if a value is refused."""
 
 # What Python prints is read as well as what TOML says.
 WORDS = {"True": True, "False": False, "None": None}
+LIMITS = ("gt", "ge", "lt", "le")
+TYPES = {bool: "True or False", str: "a text", NoneType: "None", None: "None"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting: what is allowed, and its default, `MISSING` if it has none."""
+
+    annotation: Any
+    default: Any
+
+    @property
+    def registry(self) -> Any:
+        """The registry that names its values, such as that of the priors; None if its values are plain."""
+        return getattr(self.annotation, "registry", None) or getattr(self.default, "registry", None)
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed, in words."""
+        return f"a {self.registry.kind}" if self.registry else allowed_text(self.annotation)
+
+    @functools.cached_property
+    def adapter(self) -> Any:
+        """What checks values by the annotation."""
+        from pydantic import TypeAdapter
+        from pydantic.errors import PydanticUserError
+
+        try:
+            return TypeAdapter(
+                self.annotation, config={"strict": True, "arbitrary_types_allowed": True, "allow_inf_nan": False}
+            )
+        except PydanticUserError:  # a type that Pydantic cannot check; the class that declares it has to
+            return TypeAdapter(Any)
+
+    def check(self, name: str, value: Any) -> Any:
+        """Return a value as what the annotation says; raises SettingError if it is not allowed."""
+        if self.registry is not None:
+            return self.registry.build(value)
+        # Numbers and arrays of NumPy are tried as they are, then as what they are in Python.
+        for candidate in (value, value.tolist()) if hasattr(value, "tolist") else (value,):
+            try:
+                return self.adapter.validate_python(candidate)
+            except ValueError:
+                pass
+        allowed = finite_text(value, self.allowed) + "".join(notes(self.annotation))
+        raise SettingError(f"{name} is {value!r}; it must be {allowed}")
+
+    def plain(self, name: str, value: Any) -> Any:
+        """Return a checked value as it enters keys: as plain data, with all settings of what it names."""
+        return plain(self.check(name, value)) if self.registry is None else self.registry.complete(value)
+
+
+@functools.cache
+def settings_of(thing: Any) -> dict[str, Setting]:
+    """Return the settings of a class or a function; parameters of a function without a default are not settings."""
+    fields = getattr(thing, "__dataclass_fields__", {})
+    modules = [sys.modules.get(owner.__module__) for owner in getattr(thing, "__mro__", (thing,))]
+    settings: dict[str, Setting] = {}
+    for name, parameter in inspect.signature(thing).parameters.items():
+        factory = getattr(fields.get(name), "default_factory", MISSING)
+        default = parameter.default if factory is MISSING else factory()
+        default = MISSING if default is parameter.empty else default
+        if default is not MISSING or isinstance(thing, type):
+            settings[name] = Setting(resolved(parameter.annotation, modules), default)
+    return settings
+
+
+def resolved(annotation: Any, modules: Sequence[Any]) -> Any:
+    """Return an annotation as a type; names that only type checkers see allow everything."""
+    if annotation is inspect.Parameter.empty:
+        return Any
+    for module in modules if isinstance(annotation, str) else ():
+        try:
+            return eval(annotation, dict(vars(module)))  # noqa: S307 - the annotation is code of the class itself
+        except (NameError, TypeError):
+            pass
+    return Any if isinstance(annotation, str) else annotation
+
+
+def allowed_text(annotation: Any) -> str:
+    """Say in words what an annotation allows.
+
+    >>> allowed_text(Positive | None), allowed_text(Annotated[int, Ge(1), Le(8)]), allowed_text(Sequence[int])
+    ('a positive number or None', 'an integer in 1..8', 'a list with each entry an integer')
+    """
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        return " or ".join(dict.fromkeys(allowed_text(argument) for argument in arguments))
+    if origin is Literal:
+        return " or ".join(map(repr, arguments))
+    if origin is Annotated:
+        kind, *metadata = arguments
+        limits = {name: getattr(limit, name) for limit in metadata for name in LIMITS if hasattr(limit, name)}
+        if not limits:
+            return allowed_text(kind)
+        low, high = limits.get("ge", limits.get("gt", -math.inf)), limits.get("le", limits.get("lt", math.inf))
+        return integer_text(low, high) if kind is int else number_text(low, high, "gt" in limits)
+    if annotation in (int, float):
+        return "an integer" if annotation is int else "a number"
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return "a list" if arguments[0] is Any else f"a list with each entry {allowed_text(arguments[0])}"
+    return TYPES.get(annotation) or f"of type {getattr(annotation, '__name__', annotation)}"
+
+
+def notes(annotation: Any) -> Iterator[str]:
+    """Return the texts among the metadata of an annotation."""
+    for argument in get_args(annotation):
+        if get_origin(annotation) is Annotated and isinstance(argument, str):
+            yield argument
+        yield from notes(argument)
+
+
+def integer_text(low: float, high: float) -> str:
+    return f"an integer of at least {low}" if math.isinf(high) else f"an integer in {low}..{high}"
+
+
+def number_text(low: float, high: float, open: bool) -> str:
+    if math.isinf(high):
+        return ("a positive number" if low == 0.0 else f"a number above {low:g}") if open else f"a number from {low:g}"
+    return f"a number between {low:g} and {high:g}, both excluded" if open else f"a number from {low:g} to {high:g}"
+
+
+def finite_text(value: object, allowed: str) -> str:
+    """Say why a number that seems large enough is refused."""
+    infinite = isinstance(value, float) and math.isinf(value)
+    return allowed.replace("number", "finite number", 1) if infinite and " to " not in allowed else allowed
+
+
+def checked(function: Function, owner: str | Callable[[], str], cls: type | None = None) -> Function:
+    """Return a function, or the constructor of a class, that checks its arguments; messages say whose they are."""
+    names = functools.cache(lambda: tuple(inspect.signature(function).parameters))
+
+    @functools.wraps(function)
+    def call(*values: Any, **given: Any) -> Any:
+        settings, whose = settings_of(cls or call), owner if isinstance(owner, str) else owner()
+        positional = dict(zip(names(), values, strict=False))
+        check_names(whose, given, [name for name in names() if cls is None or name != "self"])
+        for name, setting in settings.items():
+            if setting.default is MISSING and name not in positional and name not in given:
+                raise missing(whose, cls, name)
+        checked_values = [
+            settings[name].check(name, value) if name in settings else value for name, value in positional.items()
+        ]
+        checked_given = {
+            name: settings[name].check(name, value) if name in settings else value for name, value in given.items()
+        }
+        return function(*checked_values, *values[len(positional) :], **checked_given)
+
+    return cast(Function, call)
+
+
+def missing(owner: str, thing: Any, name: str) -> SettingError:
+    """Return the error for a setting that has no default and was not given."""
+    from_world = name in getattr(thing, "needs", ())
+    hint = f"pass it, or use {thing.__name__}.from_world" if from_world else "add it to its settings"
+    return SettingError(f"{owner} needs {name}; {hint}")
+
+
+def complete(owner: str, thing: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all settings of a class or function as plain data: what the key of a run is made of.
+
+    Settings that are read off the true world are left out if they are not given.
+    """
+    settings = settings_of(thing)
+    check_names(owner, given, settings)
+    full: dict[str, Any] = {}
+    for name, setting in settings.items():
+        if name in given:
+            full[name] = setting.plain(name, given[name])
+        elif name in getattr(thing, "needs", ()):
+            continue
+        elif setting.default is MISSING:
+            raise missing(owner, thing, name)
+        else:
+            full[name] = plain(setting.default)
+    return full
+
+
+class Declared:
+    """A class whose constructor checks its arguments: they are its settings."""
+
+    needs: ClassVar[tuple[str, ...]] = ()
+    """The settings that describe the true model, which `Learner.from_world` reads off it."""
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Let the constructor check its arguments."""
+        super().__init_subclass__(**arguments)
+        if "__init__" in vars(cls):
+            cls.__init__ = checked(cls.__init__, cls.owner, cls)  # type: ignore[method-assign]
+
+    @classmethod
+    def owner(cls) -> str:
+        """Return what messages call the class."""
+        return cls.__name__
+
+    @classmethod
+    def complete(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all settings as plain data, defaults included; see `goalward.settings.complete`."""
+        return complete(cls.owner(), cls, settings)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings as plain data."""
+        cls: Any = type(self)
+        return {name: plain(getattr(self, name)) for name in settings_of(cls)}
+
+
+def plain(value: Any) -> Any:
+    """Return a setting as data that can be written down: objects give their settings, models their digest."""
+    if hasattr(value, "digest"):
+        return {"digest": value.digest}
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    described = getattr(value, "settings", None)
+    return described() if callable(described) else value
 
 
 def checked_integer(name: str, value: object, low: int, high: int | None = None) -> int:
-    """Return an integer setting in ``low..high``; raises SettingError."""
+    """Return an integer argument in ``low..high``; raises SettingError."""
     try:
         number = None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         number = None
     if number is None or number < low or (high is not None and number > high):
-        allowed = f"an integer of at least {low}" if high is None else f"an integer in {low}..{high}"
-        raise SettingError(f"{name} is {value!r}; it must be {allowed}")
+        raise SettingError(f"{name} is {value!r}; it must be {integer_text(low, math.inf if high is None else high)}")
     return number
 
 
@@ -54,21 +293,12 @@ def checked_number(
     except OverflowError:
         number = math.inf
     if math.isinf(number) or not (low < number < high if open else low <= number <= high):
-        allowed = interval_text(low, high, open)
-        # Why a number that seems large enough is refused.
-        finite = allowed.replace("number", "finite number") if math.isinf(number) and math.isinf(high) else allowed
-        raise SettingError(f"{name} is {value!r}; it must be {finite}{note}")
+        raise SettingError(f"{name} is {value!r}; it must be {finite_text(number, number_text(low, high, open))}{note}")
     return number
 
 
-def interval_text(low: float, high: float, open: bool) -> str:
-    if math.isinf(high):
-        return ("a positive number" if low == 0.0 else f"a number above {low:g}") if open else f"a number from {low:g}"
-    return f"a number between {low:g} and {high:g}, both excluded" if open else f"a number from {low:g} to {high:g}"
-
-
 def checked_choice(name: str, value: Any, choices: Collection[Any]) -> Any:
-    """Return a setting that is one of some values; raises SettingError."""
+    """Return an argument that is one of some values; raises SettingError."""
     # 1 is equal to True, but it is not one of True and False.
     if not any(type(value) is type(choice) and value == choice for choice in choices):
         raise SettingError(f"{name} is {value!r}; it must be {' or '.join(map(repr, choices))}")
@@ -77,10 +307,11 @@ def checked_choice(name: str, value: Any, choices: Collection[Any]) -> Any:
 
 def check_memory(what: str, size: float) -> None:
     """Raise SettingError if something needs more bytes than this machine has memory: filling it would end in a kill."""
-    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if size > there:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if size > memory:
         raise SettingError(
-            f"{what} needs {size / 1e9:,.0f} GB of memory, this machine has {there / 1e9:,.0f}; choose smaller settings"
+            f"{what} needs {size / 1e9:,.0f} GB of memory, this machine has {memory / 1e9:,.0f}; choose smaller"
+            " settings"
         )
 
 
@@ -90,16 +321,6 @@ def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
     for name in given:
         if name not in names:
             raise UnknownNameError(f"setting of {owner}", name, names)
-
-
-def plain(value: Any) -> Any:
-    """Return a setting as data that can be written down: objects give their settings, models their digest."""
-    if hasattr(value, "digest"):
-        return {"digest": value.digest}
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    described = getattr(value, "settings", None)
-    return described() if callable(described) else value
 
 
 def read_settings(pairs: Iterable[str]) -> dict[str, Any]:
@@ -114,7 +335,7 @@ def read_settings(pairs: Iterable[str]) -> dict[str, Any]:
     for pair in pairs:
         name, equals, text = (part.strip() for part in pair.partition("="))
         if not equals or not name:
-            raise SettingError(f"{pair!r} sets nothing; write name=value, such as {name or 'rows'}=5")
+            raise SettingError(f"expected NAME=VALUE, such as {name or 'rows'}=5, got {pair!r}")
         if name in settings:
             raise SettingError(f"{name} is set twice; keep one of {settings[name]!r} and {text!r}")
         settings[name] = read_value(text)
@@ -125,9 +346,9 @@ def read_value(text: str) -> Any:
     if text in WORDS:
         return WORDS[text]
     try:
-        found = tomllib.loads(f"value = {text}")
-        if found.keys() == {"value"} and isinstance(found["value"], str | int | float | list | dict):
-            return found["value"]
+        table = tomllib.loads(f"value = {text}")
+        if table.keys() == {"value"} and isinstance(table["value"], str | int | float | list | dict):
+            return table["value"]
     except tomllib.TOMLDecodeError:
         pass
     except (ValueError, RecursionError):

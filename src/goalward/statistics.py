@@ -1,4 +1,4 @@
-"""What the runs of a study say, and how surely.
+"""Statistics over the runs of a study: intervals, paired comparisons and growth exponents.
 
 Mean with t-interval
     For n runs with mean m and standard deviation s: m +- t_{n-1} s / sqrt(n), t_{n-1} the quantile of Student's t.
@@ -106,7 +106,7 @@ def bootstrap_interval(samples: Floats, level: float = 0.95, resamples: int = 9_
         return Interval(mean, mean, mean, n)
     from scipy import stats  # takes a second to import, and most summaries do without
 
-    found = stats.bootstrap(
+    interval = stats.bootstrap(
         (samples,),
         np.mean,
         confidence_level=level,
@@ -115,7 +115,7 @@ def bootstrap_interval(samples: Floats, level: float = 0.95, resamples: int = 9_
         batch=max(1, MOST_AT_ONCE // n),
         random_state=np.random.default_rng(seed),
     ).confidence_interval
-    return Interval(mean, float(found.low), float(found.high), n)
+    return Interval(mean, float(interval.low), float(interval.high), n)
 
 
 def compare_pairs(first: Floats, second: Floats, level: float = 0.95, seed: int = 0) -> Comparison:
@@ -172,19 +172,19 @@ def growth_along(episodes: Floats, regrets: Floats, level: float = 0.95) -> Inte
     return Interval(whole, whole - reach, whole + reach, n)
 
 
-def spread_points(places: NDArray[np.intp], position: Floats) -> NDArray[np.intp]:
-    """Return some of the places, as evenly spread in position as they allow."""
+def spread_points(indices: NDArray[np.intp], position: Floats) -> NDArray[np.intp]:
+    """Return some of the indices, as evenly spread in position as they allow."""
     wanted = np.linspace(position[0], position[-1], GROWTH_POINTS)
-    return np.asarray(places[np.unique(np.searchsorted(position, wanted).clip(max=len(places) - 1))])
+    return np.asarray(indices[np.unique(np.searchsorted(position, wanted).clip(max=len(indices) - 1))])
 
 
 def slope(x: Floats, y: Floats) -> float:
     """Return the slope of log y on x by least squares; NaN where some y is not positive."""
     if not ((y > 0.0) & np.isfinite(y)).all():
         return math.nan
-    found = float(np.polyfit(x, np.log(y), 1)[0])
+    fitted = float(np.polyfit(x, np.log(y), 1)[0])
     # A flat curve has a slope of a few 1e-16, which is rounding.
-    return found if abs(found) > FLAT else 0.0
+    return fitted if abs(fitted) > FLAT else 0.0
 
 
 def growth_across(settings: Floats, finals: Floats, level: float = 0.95) -> Interval:

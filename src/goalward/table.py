@@ -2,8 +2,10 @@
 
 A row is a dictionary of values. Programs get every value with all its digits (CSV, JSON, Arrow); people get the columns
 that a table names, rounded and escaped (text, Markdown, HTML, LaTeX). An `Interval` is one cell for people and three
-columns for programs: NAME, NAME_low and NAME_high. Rich lays the text out: on a terminal with colours and folded to its
-width, elsewhere plain and as wide as it is.
+columns for programs: NAME, NAME_low and NAME_high.
+
+On a terminal, Rich adds colours and folds the text to the width. Elsewhere the text is plain and as wide as it is: Rich
+takes 0.2 ms for a row, and `goalward export` may print many thousand rows.
 """
 
 from __future__ import annotations
@@ -19,16 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from goalward.errors import FileError, UnknownNameError
 from goalward.files import check_not_folder, write_bytes
-from goalward.formatting import (
-    Interval,
-    finite,
-    html_text,
-    latex_text,
-    markdown_text,
-    number,
-    visible,
-    with_margin,
-)
+from goalward.formatting import Interval, finite, html_text, latex_text, markdown_text, number, visible, with_margin
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -39,8 +32,7 @@ ENDINGS = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json", ".
 FORMATS = tuple(ENDINGS.values())
 HTML_CELL = "padding:2px 12px 2px 0;border:none;text-align:"
 LONGEST_LABEL = 30
-"""Columns of texts up to this length are not folded on a narrow terminal; longer texts and numbers are."""
-UNLIMITED = 10**6
+"""Columns of cells up to this length are not folded on a narrow terminal; longer texts and intervals are."""
 
 
 class Cell(NamedTuple):
@@ -91,25 +83,6 @@ Columns = Sequence[Column | str]
 class Table:
     """Rows of values, and the columns of them that people see.
 
-    Attributes
-    ----------
-    rows
-        The values, by name; the first row has all names.
-    columns
-        What people see, in this order; a name stands for a column that is written as usual. By default every value.
-    name
-        The key of the rows in JSON.
-    title, notes
-        Lines above and below the table.
-    group
-        The name of values that head blocks of rows where people read the table.
-    vertical
-        Show the values of a row below each other, as facts, without empty ones. Every row needs a group of its own.
-    types
-        The Arrow types of the values, by name; by default they are inferred.
-    most
-        How many rows people see; by default all.
-
     >>> table = Table([{"agent": "psrl", "regret": 2.5}, {"agent": "uniform", "regret": math.nan}])
     >>> table["agent"], len(table)
     (['psrl', 'uniform'], 2)
@@ -120,19 +93,31 @@ class Table:
     """
 
     rows: Sequence[Mapping[str, Any]]
+    """The values, by name; the first row has all names."""
     columns: Columns | None = None
+    """What people see, in this order; a name stands for a column that is written as usual. By default every value."""
     name: str = "rows"
+    """The key of the rows in JSON."""
     title: str = ""
     notes: Sequence[str] = ()
     group: str = ""
+    """The name of values that head blocks of rows where people read the table."""
     vertical: bool = False
+    """Show the values of a row below each other, as facts, without empty ones. Every row needs a group of its own."""
     types: Mapping[str, str] | None = None
+    """The Arrow types of the values, by name; by default they are inferred."""
     most: int | None = None
+    """How many rows people see; by default all."""
 
     @classmethod
     def facts(cls, values: Mapping[str, Any], name: str = "facts", title: str = "", **options: Any) -> Table:
         """Return facts as a table of one row that is shown vertically; the options are those of the constructor."""
         return cls([values], name=name, title=title, vertical=True, **options)
+
+    @property
+    def is_facts(self) -> bool:
+        """Whether this is one row of facts."""
+        return self.vertical and not self.group
 
     # What programs get.
 
@@ -146,11 +131,6 @@ class Table:
         if self.rows:
             return list(plain_values(self.rows[0]))
         return list(self.types or [column.name for column in self.shown_columns])
-
-    def document(self) -> dict[str, Any]:
-        """Return the rows as plain data for JSON: a list, or one object for facts."""
-        rows = finite(self.data())
-        return {self.name: rows[0] if self.vertical and not self.group else rows}
 
     def arrow(self) -> Any:
         """Return the table as a `pyarrow.Table`."""
@@ -194,9 +174,10 @@ class Table:
 
     def cells(self, rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
         """Return lines of cells as people read them; facts have a name and a text, other tables a line for each row."""
+        columns = self.shown_columns
         if self.vertical:
-            return [[column.title, text] for row in rows for column in self.shown_columns if (text := column.text(row))]
-        return [[column.text(row) for column in self.shown_columns] for row in rows]
+            return [[column.title, text] for row in rows for column in columns if (text := column.text(row))]
+        return [[column.text(row) for column in columns] for row in rows]
 
     def blocks(self, escape: Callable[[str], str]) -> Iterator[tuple[str, list[str], list[list[str]]]]:
         """Yield the title, the headings and the lines of each group of rows, with every text escaped."""
@@ -204,9 +185,8 @@ class Table:
         for row in self.rows[: self.most]:
             groups.setdefault(Column(self.group).text(row), []).append(row)
         for group, rows in groups.items():
-            title = ": ".join(filter(None, (group, self.title)))
-            lines = [list(map(escape, line)) for line in self.cells(rows)]
-            yield escape(title), list(map(escape, self.headings)), lines
+            title, *headings = map(escape, [": ".join(filter(None, (group, self.title))), *self.headings])
+            yield title, headings, [list(map(escape, line)) for line in self.cells(rows)]
 
     def shown_notes(self, escape: Callable[[str], str]) -> list[str]:
         """Return the notes, and how many rows are left out where people read the table."""
@@ -214,6 +194,7 @@ class Table:
         return list(map(escape, [*self.notes, *([f"and {rest:,} more; --format json lists all"] if rest > 0 else [])]))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Yield the table as a terminal shows it."""
         from rich.padding import Padding
         from rich.table import Table as RichTable
         from rich.text import Text
@@ -223,19 +204,23 @@ class Table:
                 yield ""
             if title:
                 yield Text(title, style="bold")
-            widths = [max(map(len, column)) for column in zip(*filter(None, [headings, *lines]), strict=True)]
-            # Long texts are folded; where there are none, a narrow gap may save numbers from being folded.
-            fits = sum(widths) + 3 * len(widths) <= options.max_width + 1
-            gap = 3 if fits or max(widths) > LONGEST_LABEL else 1
-            grid = RichTable(
-                box=None, padding=(0, gap, 0, 0), pad_edge=False, show_header=bool(headings), header_style="cyan"
-            )
-            for column, (width, right) in enumerate(zip(widths, self.right, strict=False)):
+            columns = list(zip(*filter(None, [headings, *lines]), strict=True))
+            widths = [max(map(len, column)) for column in columns]
+            # Only long texts and intervals are folded where there are any, and a narrow gap may save intervals from it.
+            long = max(widths, default=0) > LONGEST_LABEL
+            gap = 3 if long or sum(widths) + 3 * len(widths) <= options.max_width + 1 else 1
+            firm = [
+                width <= LONGEST_LABEL and not any("±" in cell for cell in column)
+                for column, width in zip(columns, widths, strict=True)
+            ]
+            look: dict[str, Any] = {"box": None, "padding": (0, gap, 0, 0), "pad_edge": False, "header_style": "cyan"}
+            grid = RichTable(show_header=bool(headings), **look)
+            for column, is_firm, right in zip(columns, firm, self.right, strict=False):
                 grid.add_column(
-                    Text(headings[column]) if headings else "",
+                    Text(column[0]) if headings else "",
                     justify="right" if right else "left",
-                    style="cyan" if self.vertical and not column else "",
-                    no_wrap=not right and width <= LONGEST_LABEL,
+                    style="cyan" if self.vertical and not grid.columns else "",
+                    no_wrap=is_firm and not all(firm),
                     overflow="fold",
                 )
             for line in lines:
@@ -247,12 +232,15 @@ class Table:
 
     def text(self) -> str:
         """Return the table as plain text in columns; nothing is cut or folded."""
-        from rich.console import Console
-
-        console = Console(file=io.StringIO(), width=UNLIMITED, color_system=None, highlight=False)
-        with console.capture() as captured:
-            console.print(self)
-        return "\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n"))
+        parts = []
+        sides = [">" if right else "<" for right in self.right]
+        for title, headings, lines in self.blocks(visible):
+            shown = [line for line in (headings, *lines) if line]
+            widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+            form = "   ".join(f"{{:{side}{width}}}" for side, width in zip(sides, widths, strict=False))
+            parts.append("\n".join([title] * bool(title) + [f"  {form.format(*line)}".rstrip() for line in shown]))
+        parts.append("\n".join(f"* {note}" for note in self.shown_notes(visible)))
+        return "\n\n".join(filter(None, parts))
 
     def markdown(self) -> str:
         """Return the table as Markdown."""
@@ -279,7 +267,7 @@ class Table:
             body = "".join(line("td", cells) for cells in lines)
             parts.append(f'<table style="margin:4px 0">{caption}{head}<tbody>{body}</tbody></table>')
         notes = "".join(f"<li>{note}</li>" for note in self.shown_notes(html_text))
-        return "".join([*parts, f"<ul>{notes}</ul>" if notes else ""])
+        return "".join(["<div>", *parts, f"<ul>{notes}</ul>" if notes else "", "</div>"])
 
     def latex(self) -> str:
         """Return the table for LaTeX with the package booktabs."""
@@ -296,8 +284,7 @@ class Table:
         """Write the table to a file, whole or not at all; its ending names the format, as in ``runs.parquet``."""
         save([self], path)
 
-    def _repr_html_(self) -> str:
-        return f"<div>{self.html()}</div>"
+    _repr_html_ = html
 
     def __getitem__(self, name: str) -> list[Any]:
         if name not in self.names:
@@ -340,15 +327,15 @@ def is_number(value: object) -> bool:
 def render(tables: Sequence[Table], format: str = "text") -> str:
     """Return some tables in one format.
 
-    JSON is one object with the rows of each table under its name, and all notes. CSV has room for one table: the first
-    that is not of facts.
+    JSON is one object with the rows of each table under its name, an object for facts, and all notes. CSV has room for
+    one table: the first that is not of facts.
     """
     if format == "json":
-        document = {key: rows for table in tables for key, rows in table.document().items()}
+        document = {table.name: table.data()[0] if table.is_facts else table.data() for table in tables}
         notes = [note for table in tables for note in table.notes]
-        return json.dumps(document | {"notes": notes}, allow_nan=False)
+        return json.dumps(finite(document) | {"notes": notes}, allow_nan=False)
     if format == "csv":
-        return next((table for table in tables if table.group or not table.vertical), tables[0]).csv().rstrip("\n")
+        return next((table for table in tables if not table.is_facts), tables[0]).csv().rstrip("\n")
     return "\n\n".join(getattr(table, format)() for table in tables)
 
 

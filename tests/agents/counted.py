@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import optimize
 
-from goalward.agents.optimistic.l1_balls import Ball, empirical
+from goalward.agents.optimistic.uc_ssp import Balls, write_balls
+from goalward.beliefs.counts import RowCounts
 
 
 class Counted:
@@ -30,13 +31,13 @@ class Counted:
         self.phat = self.dense / np.maximum(self.visits, 1)[:, np.newaxis]
 
     @property
-    def rows(self) -> tuple[np.ndarray, ...]:
-        return self.size, self.successors, self.counts, self.visits
+    def rows(self) -> RowCounts:
+        return RowCounts(self.size, self.successors, self.counts, self.visits)
 
-    def ball(self) -> Ball:
-        ball = Ball(len(self.visits), self.S + 1)
-        empirical(self.S, *self.rows, ball.kept, ball.near, ball.mass)
-        return ball
+    def balls(self) -> Balls:
+        balls = Balls.empty(len(self.visits), self.S + 1)
+        write_balls(self.rows, self.S, self.A, 0.1, 1.0, balls)
+        return balls._replace(beta=self.radius)
 
     def least_over_ball(self, row: int, values: np.ndarray) -> float:
         """Σ p̃ V as a linear program in p̃ and |p̃ - p̂|; anything goes for a row never visited."""

@@ -121,7 +121,7 @@ def test_missing_and_unknown_settings_of_a_constructor() -> None:
         agents.ULCVI()
     with pytest.raises(SettingError, match="ulcvi needs T_star"):
         agents.ULCVI(B_star=2.0)
-    with pytest.raises(SettingError, match="B_star is None; it must be a positive number for ulcvi: see"):
+    with pytest.raises(SettingError, match=r"B_star is None; it must be a positive number: see gw\.hardness"):
         agents.ULCVI(B_star=None, T_star=2.0)
     with pytest.raises(SettingError, match=r"optimal needs model"):
         Optimal()

@@ -101,5 +101,5 @@ def test_what_cannot_be_proved_is_an_error(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_wrong_bound() -> None:
-    with pytest.raises(SettingError, match="B_star is -1; it must be a positive number or None for bernstein-ssp"):
+    with pytest.raises(SettingError, match="B_star is -1; it must be a positive number or None: see"):
         BernsteinSSP(B_star=-1)

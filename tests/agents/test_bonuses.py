@@ -7,18 +7,17 @@ import pytest
 from counted import Counted
 
 from goalward import SSP, solve
-from goalward.agents.optimistic.backup import upper_lower
-from goalward.agents.optimistic.eb_ssp import visgo
-from goalward.agents.ties import TIE, least
-from goalward.beliefs.counts import estimate, mean, variance
+from goalward.agents.optimistic.backup import Bonus, Estimates, back_up_horizon, fixed_point, moments
+from goalward.agents.ties import TIE
+from goalward.beliefs.counts import estimate
 
 MODELS = range(8)
 
 
-def rows_of(counted: Counted, more: float) -> tuple[np.ndarray, ...]:
+def rows_of(counted: Counted, more: float) -> Estimates:
     mass, rest = np.zeros(counted.counts.shape), np.zeros(len(counted.visits))
     estimate(more, counted.size, counted.counts, counted.visits, mass, rest)
-    return counted.size, counted.successors, mass, rest
+    return Estimates(counted.size, counted.successors, mass, rest)
 
 
 def dense(counted: Counted, more: float) -> np.ndarray:
@@ -30,25 +29,22 @@ def dense(counted: Counted, more: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", MODELS)
-@pytest.mark.parametrize("more", [0.0, 1.0])
-def test_moments(seed: int, more: float) -> None:
+def test_moments(seed: int) -> None:
     counted = Counted(seed)
-    size, successors, mass, rest = rows_of(counted, more)
     values = np.append(counted.values, 0.0)
-    for row, p in enumerate(dense(counted, more)):
-        m = mean(row, size, successors, mass, values)
+    for row, p in enumerate(counted.phat):
+        m, v = moments(row, counted.size, counted.successors, counted.counts, float(counted.visits[row]), values)
         assert m == pytest.approx(p @ values, abs=1e-12)
-        v = variance(row, size, successors, mass, rest[row], values, m)
         assert v == pytest.approx(p @ values**2 - (p @ values) ** 2, abs=1e-9)
         assert v >= 0.0
 
 
 def run_visgo(counted: Counted, parts, scale=1.0, accuracy=1e-12, max_sweeps=10**6, limit=np.inf):
     values, following, Q = np.zeros(counted.S + 1), np.zeros(counted.S + 1), np.zeros(counted.costs.shape)
-    rows = rows_of(counted, 1.0)
-    sweeps, change = visgo(
-        *rows, counted.costs, *parts, scale, accuracy, max_sweeps, limit, values, following, Q
-    )  # fmt: skip
+    bonus = Bonus(*parts, scale)
+    sweeps, change = fixed_point(
+        rows_of(counted, 1.0), counted.costs, bonus, accuracy, max_sweeps, limit, values, following, Q
+    )
     return following, Q, sweeps, change
 
 
@@ -128,37 +124,33 @@ def test_backward_induction(seed: int, scale: float) -> None:
     rng = np.random.default_rng(seed)
     spread, constant = rng.choice([0.001, 0.02, 0.1], (2, len(counted.visits)))
     H, terminal, cap = 700, 20.0, 60.0
-    ends = [np.zeros(counted.S + 1) for _ in range(4)]
-    ends[2][:-1] = ends[3][:-1] = terminal
-    tied = np.zeros((H, *counted.costs.shape), dtype=np.bool_)
-    settings = (spread, constant, 0.01, scale, cap)
-    Q = np.zeros((2, *counted.costs.shape))
-    distinct, several = upper_lower(*rows_of(counted, 0.0), counted.costs, *settings, *ends, Q, tied)
-    lower, upper, all_tied = induction(counted, (spread, constant, 0.01), H, scale, terminal, cap)
+    distinct, lower, upper, Q = go_back(counted, Bonus(spread, 0.0 * spread, constant, scale, 0.01, cap), H, terminal)
+    all_lower, all_upper, all_tied = induction(counted, (spread, constant, 0.01), H, scale, terminal, cap)
+    tied = Q.min(axis=2, keepdims=True) * (1.0 + TIE) >= Q
     tied[: H - distinct] = tied[H - distinct]
     assert (tied == all_tied).all()
-    assert several == (all_tied.sum(axis=2) > 1).any()
-    assert ends[0] == pytest.approx(lower, abs=1e-9)
-    assert ends[1] == pytest.approx(upper, abs=1e-7)
+    assert lower == pytest.approx(all_lower, abs=1e-9)
+    assert upper == pytest.approx(all_upper, abs=1e-7)
     if scale == 1e6:
         assert distinct <= 3
-        assert (ends[0] == 0.0).all()
+        assert (lower == 0.0).all()
         assert tied.all()
+
+
+def go_back(counted: Counted, bonus: Bonus, H: int, terminal: float) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+    V, U, V_new, U_new = np.zeros((4, counted.S + 1))
+    V[:-1] = U[:-1] = terminal
+    Q, Q_up = np.zeros((H, *counted.costs.shape)), np.zeros(counted.costs.shape)
+    distinct = back_up_horizon(rows_of(counted, 0.0), counted.costs, bonus, V, U, Q, Q_up, V_new, U_new)
+    return distinct, V_new, U_new, Q
 
 
 def test_an_unavailable_action_is_never_best() -> None:
     counted = Counted(3)
     counted.costs = counted.costs.copy()
     counted.costs[:, 1] = np.inf
-    ends = [np.zeros(counted.S + 1) for _ in range(4)]
-    tied = np.zeros((5, *counted.costs.shape), dtype=np.bool_)
     none = np.zeros(len(counted.visits))
-    Q = np.zeros((2, *counted.costs.shape))
-    upper_lower(*rows_of(counted, 0.0), counted.costs, none, none, 0.0, 1.0, 9.0, *ends, Q, tied)
-    assert not tied[..., 1].any()
-    assert tied[..., 0].any()
-
-
-def test_least_has_a_margin_for_rounding_only() -> None:
-    assert least(np.array([[2.0, 3.0]]), 0) == pytest.approx(2.0 * (1.0 + 1e-9), rel=1e-15)
-    assert least(np.array([[0.0, 3.0]]), 0) == 0.0
+    distinct, lower, upper, Q = go_back(counted, Bonus(none, none, none, 1.0, 1e-9, 9.0), 5, 0.0)
+    assert np.isinf(Q[-distinct:, :, 1]).all()
+    assert np.isfinite(lower).all()
+    assert (upper <= 9.0).all()

@@ -11,7 +11,7 @@ from scipy import optimize
 
 from goalward import SSP, evaluate
 from goalward.agents.optimistic.bernstein_ssp import lower_rows
-from goalward.agents.optimistic.l1_balls import Ball, extended_value_iteration, minimise, pivot_horizon
+from goalward.agents.optimistic.uc_ssp import Balls, extended_value_iteration, minimise, pivot_horizon
 
 MODELS = range(12)
 
@@ -19,26 +19,25 @@ MODELS = range(12)
 @pytest.mark.parametrize("seed", MODELS)
 def test_the_ball_against_a_linear_program(seed: int) -> None:
     counted = Counted(seed)
-    ball = counted.ball()
+    _, *rows = counted.balls()
     for row in range(len(counted.visits)):
-        found = minimise(row, counted.radius[row], ball.kept, ball.near, ball.mass, counted.values)
+        found = minimise(row, counted.radius[row], *rows, counted.values)
         assert found == pytest.approx(counted.least_over_ball(row, counted.values), abs=1e-7)
 
 
 def test_a_radius_of_two_gives_exactly_nothing_to_the_states() -> None:
     counted = Counted(0)
-    ball = counted.ball()
+    _, *rows = counted.balls()
     for row in range(len(counted.visits)):
-        assert minimise(row, 2.0, ball.kept, ball.near, ball.mass, counted.values) == 0.0
+        assert minimise(row, 2.0, *rows, counted.values) == 0.0
 
 
 def extended(counted: Counted, accuracy: float, max_sweeps: int = 10**6):
-    ball = counted.ball()
+    balls = counted.balls()
     values, following = np.zeros(counted.S), np.zeros(counted.S)
     Q = np.zeros(counted.costs.shape)
-    rows = (counted.radius, ball.kept, ball.near, ball.mass)
-    sweeps, change = extended_value_iteration(*rows, counted.costs, accuracy, max_sweeps, values, following, Q)
-    return ball, values, following, Q, sweeps, change
+    sweeps, change = extended_value_iteration(balls, counted.costs, 0.0, accuracy, max_sweeps, values, following, Q)
+    return balls, values, following, Q, sweeps, change
 
 
 @pytest.mark.parametrize("seed", MODELS)
@@ -64,18 +63,18 @@ def test_extended_value_iteration_step_by_step(seed: int) -> None:
 def test_the_fixed_point_is_the_best_policy_in_its_best_model(seed: int) -> None:
     """In the model that minimises at the fixed point, enumerating all policies gives the fixed point back."""
     counted = Counted(seed, states=3)
-    ball, values, _, _, _, _ = extended(counted, 1e-12)
-    P = minimising_kernel(counted, ball)
+    balls, values, _, _, _, _ = extended(counted, 1e-12)
+    P = minimising_kernel(counted, balls)
     model = SSP.from_dense(P.reshape(counted.S, counted.A, -1), counted.costs, normalize=True)
     costs = [evaluate(model, policy).costs for policy in product(range(counted.A), repeat=counted.S)]
     assert values == pytest.approx(np.min(costs, axis=0), rel=1e-9)
 
 
-def minimising_kernel(counted: Counted, ball: Ball) -> np.ndarray:
+def minimising_kernel(counted: Counted, balls: Balls) -> np.ndarray:
     """Return p̃ at the values that the rows were sorted for, by the recipe: β/2 to the goal, taken from the end."""
     P = np.zeros_like(counted.phat)
     for row in range(len(P)):
-        near = ball.near[row, : ball.kept[row]].tolist()
+        near = balls.successors[row, : balls.size[row]].tolist()
         if not counted.visits[row]:
             P[row, -1] = 1.0
             continue
@@ -116,13 +115,11 @@ def test_unavailable_actions_are_never_best() -> None:
 @pytest.mark.parametrize("target", [1.0, 0.3, 0.01])
 def test_the_pivot_horizon_against_powers(seed: int, target: float) -> None:
     counted = Counted(seed)
-    ball, _, _, Q, _, _ = extended(counted, 1e-9)
-    P = minimising_kernel(counted, ball)
+    balls, _, _, Q, _, _ = extended(counted, 1e-9)
+    P = minimising_kernel(counted, balls)
     policy = Q.argmin(axis=1)
     transitions = P.reshape(counted.S, counted.A, -1)[np.arange(counted.S), policy, :-1]
-    horizon = pivot_horizon(
-        policy, counted.A, counted.radius, ball.kept, ball.near, ball.mass, target, 10**6, *np.zeros((2, counted.S))
-    )
+    horizon = pivot_horizon(policy, counted.A, balls, target, 10**6, *np.zeros((2, counted.S)))
     norms = [np.linalg.norm(np.linalg.matrix_power(transitions, n - 1), np.inf) for n in range(2, horizon + 1)]
     assert norms[-1] <= target + 1e-12
     assert all(norm > target - 1e-12 for norm in norms[:-1])
@@ -130,10 +127,9 @@ def test_the_pivot_horizon_against_powers(seed: int, target: float) -> None:
 
 def test_the_horizon_is_capped() -> None:
     """One state that stays with probability 0.9: |Q^n| = 0.9^n reaches 0.5 at n = 7, so H = 8."""
-    policy, radius, kept = np.array([0]), np.array([0.1]), np.array([1])
     for limit, horizon in ((7, 7), (100, 8)):
-        near, mass = np.zeros((1, 1), dtype=np.int32), np.full((1, 1), 0.95)
-        assert pivot_horizon(policy, 1, radius, kept, near, mass, 0.5, limit, *np.zeros((2, 1))) == horizon
+        balls = Balls(np.array([0.1]), np.array([1]), np.zeros((1, 1), dtype=np.int32), np.full((1, 1), 0.95))
+        assert pivot_horizon(np.array([0]), 1, balls, 0.5, limit, *np.zeros((2, 1))) == horizon
 
 
 def intervals(counted: Counted, constant: np.ndarray, root: np.ndarray, available: np.ndarray | None = None) -> SSP:
@@ -176,10 +172,9 @@ def test_rows_of_unavailable_actions_stay_empty() -> None:
 
 def test_compiled_and_plain_kernels_agree() -> None:
     counted = Counted(5)
-    ball, values, _, _, sweeps, _ = extended(counted, 1e-6)
-    again = counted.ball()
+    balls, values, _, _, sweeps, _ = extended(counted, 1e-6)
+    again = counted.balls()
     plain = [np.zeros(counted.S), np.zeros(counted.S), np.zeros(counted.costs.shape)]
-    rows = (counted.radius, again.kept, again.near, again.mass)
-    assert extended_value_iteration.py_func(*rows, counted.costs, 1e-6, 10**6, *plain)[0] == sweeps
+    assert extended_value_iteration.py_func(again, counted.costs, 0.0, 1e-6, 10**6, *plain)[0] == sweeps
     assert (plain[0] == values).all()
-    assert (again.near == ball.near).all()
+    assert (again.successors == balls.successors).all()

@@ -13,6 +13,7 @@ import pytest
 from goalward import SSP, agents, learn, worlds
 from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.learning.run import Run
+from goalward.settings import settings_of
 from sample_environments import ModelEnvironment
 
 WORLD = worlds.grid_world(2, 3)
@@ -35,7 +36,7 @@ HUGE = unavailable_actions().with_costs(np.where(unavailable_actions().available
 
 
 def run_of(name: str, world: SSP, seed: int = 0, **options: object) -> Run:
-    settings = {"rescale": True} if world is HUGE and "rescale" in agents.find(name).schema().settings else {}
+    settings = {"rescale": True} if world is HUGE and "rescale" in settings_of(agents.find(name)) else {}
     agent = agents.find(name).from_world(world, episodes=EPISODES, **settings)
     return learn(agent, world, EPISODES, seed, max_steps=LIMIT, keep_steps=True, **options)  # type: ignore[arg-type]
 

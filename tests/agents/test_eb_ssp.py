@@ -9,7 +9,8 @@ from pseudo_code import eb_ssp
 from goalward import learn, solve, worlds
 from goalward.acting.stop import Ended
 from goalward.agents import EBSSP, Task
-from goalward.agents.optimistic.eb_ssp import bonus, cost_floor, iota, least_bound, next_power
+from goalward.agents.optimistic.common import next_power
+from goalward.agents.optimistic.eb_ssp import bonus, cost_floor, iota, least_bound
 from goalward.errors import SettingError
 from sample_environments import ModelEnvironment
 
@@ -20,12 +21,12 @@ def test_bonus() -> None:
     """S = 3, A = 2, n = 10, delta = 0.1, B = 2: iota = ln(288000); each part of the bonus with and without costs."""
     visits = np.full((3, 2), 10)
     assert iota(visits, 0.1) == pytest.approx(12.5707158)
-    spread, floor, extra = bonus(visits, 0.1, 2.0, None)
+    spread, floor, extra, *_ = bonus(visits, 0.1, 2.0, None, 1.0)
     assert spread == pytest.approx(45.2545767)
     assert floor == pytest.approx(90.5091535)
     assert extra == pytest.approx(4.0112986)
-    with_costs = bonus(visits, 0.1, 2.0, np.full((3, 2), 0.5))[2]
-    assert with_costs - extra == pytest.approx(2.2423841)
+    with_costs = bonus(visits, 0.1, 2.0, np.full((3, 2), 0.5), 1.0)
+    assert with_costs.extra - extra == pytest.approx(2.2423841)
 
 
 @pytest.mark.parametrize("known_costs", ["no", 0, None])
@@ -36,9 +37,8 @@ def test_known_costs_is_true_or_false(known_costs: object) -> None:
 
 def test_when_grid_world_is_first_seen() -> None:
     """With B = 6 the bonus of a pair falls below its cost of 1 between 4,096 and 8,192 visits."""
-    floor = bonus(np.full((11, 4), 4096), 0.1, 6.0, None)[1], bonus(np.full((11, 4), 8192), 0.1, 6.0, None)[1]
-    assert floor[0] == pytest.approx(1.4603267)
-    assert floor[1] == pytest.approx(0.7667160)
+    for visits, floor in ((4096, 1.4603267), (8192, 0.7667160)):
+        assert bonus(np.full((11, 4), visits), 0.1, 6.0, None, 1.0).floor == pytest.approx(floor)
 
 
 def test_other_constants() -> None:
@@ -123,5 +123,5 @@ def test_doubling_can_be_asked_for_in_a_word() -> None:
     assert words[0].costs.tolist() == words[1].costs.tolist()
     assert EBSSP.complete({"B_star": "doubling"})["B_star"] == "doubling"
     assert EBSSP.from_settings({"B_star": "doubling"}, GRID, 10).given == {}
-    with pytest.raises(SettingError, match='it must be a positive number or "doubling" for eb-ssp'):
+    with pytest.raises(SettingError, match="it must be a positive number or 'doubling' or None: see"):
         EBSSP(B_star="halving")

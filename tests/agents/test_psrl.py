@@ -63,8 +63,8 @@ def test_first_epoch_may_reach_the_goal_twice() -> None:
     agent.visits += 100
     assert agent.plan(0).stop_after_goals == 2
     one = np.zeros(1, dtype=np.int64)
-    agent.observe(Steps.in_table(one, one, np.ones(1), one + 1, -1))
-    agent.observe(Steps.in_table(one, one, np.ones(1), one + 1, -1))
+    agent.observe(Steps.in_table(one, one, np.ones(1), one + 1, world.goal))
+    agent.observe(Steps.in_table(one, one, np.ones(1), one + 1, world.goal))
     assert agent.plan(0).stop_after_goals == 3
     assert agent.plan(0).stop_after_goals == 1
 
@@ -188,7 +188,7 @@ class TestValueLimit:
         ({"prior": 0.1}, "prior is 0.1"),
         ({"perturb_costs": -1.0}, "perturb_costs is -1.0"),
         ({"perturb_costs": np.nan}, "perturb_costs is nan"),
-        ({"perturb_costs": "yes"}, "perturb_costs is 'yes'; it must be a number from 0, True or False"),
+        ({"perturb_costs": "yes"}, "perturb_costs is 'yes'; it must be True or False or a number from 0"),
         ({"perturb_costs": None}, "perturb_costs is None"),
         ({"perturb_costs": np.inf}, "perturb_costs is inf"),
         ({"value_limit": 0.0}, "value_limit is 0.0"),
@@ -206,7 +206,7 @@ def test_bad_settings(settings: dict[str, object], message: str) -> None:
 @pytest.mark.parametrize("kind", ["dirichlet", "slip"])
 @pytest.mark.parametrize("concentration", ["x", True, [0.1], float("nan")])
 def test_bad_concentrations_of_a_named_prior(kind: str, concentration: object) -> None:
-    allowed = re.escape(f"concentration is {concentration!r}; it must be a positive number, such as 0.1")
+    allowed = re.escape(f"concentration is {concentration!r}; it must be a positive number")
     with pytest.raises(SettingError, match=allowed):
         priors.build({"kind": kind, "concentration": concentration}, gw.worlds.grid_world())
 

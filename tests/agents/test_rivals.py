@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import re
 from collections.abc import Callable
 
 import numpy as np
@@ -97,8 +96,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("order", [(0, 1), 1, [[0], [1, 2]], "0123"])
     def test_action_order(self, name: str, order: object) -> None:
-        allowed = re.escape(f"action_order is {order!r}; it must name each of the actions 0..3")
-        with pytest.raises(SettingError, match=allowed):
+        with pytest.raises(SettingError, match=r"action_order is .*; it must (name each|be a list)"):
             self.make(name, action_order=order)
 
 
@@ -113,7 +111,7 @@ class TestFacts:
 
     @pytest.mark.parametrize("value", [0.0, -1.0, float("inf"), float("nan"), "none", True, [2.0]])
     def test_impossible(self, name: str, fact: str, value: object) -> None:
-        with pytest.raises(SettingError, match=f"{fact} is .*; it must be a positive .*for {name}: see gw"):
+        with pytest.raises(SettingError, match=f"{fact} is .*; it must be a positive .*: see gw"):
             agents.find(name).from_world(GRID, episodes=3, **{fact: value})
 
     def test_recorded(self, name: str, fact: str) -> None:

@@ -15,7 +15,6 @@ from goalward.acting.rollout import ModelStage, TabularPolicy
 from goalward.agents import PSQL, SVISSP, VISSP, LCBAdvantage, OnlineAgent, Plan, QLearning, RandQL, Step, Task
 from goalward.agents.model_free.horizon import horizon, note_step
 from goalward.agents.model_free.lcb_advantage import iota, stage_horizon
-from goalward.agents.model_free.rand_ql import gamma_variate
 from goalward.agents.optimistic.svi_ssp import iota as svi_iota
 from goalward.errors import CostError, SettingError
 
@@ -131,20 +130,6 @@ def test_psql_takes_its_width_from_the_costs() -> None:
     assert isinstance(one.agent, PSQL)
     assert isinstance(other.agent, PSQL)
     np.testing.assert_allclose(other.agent.Q, 0.25 * one.agent.Q, rtol=1e-12)
-
-
-@pytest.mark.parametrize("shape", [1.0, 1.5, 4.0, 250.0])
-def test_gamma_variates(shape: float) -> None:
-    """Kolmogorov-Smirnov on 20,000 variates; wrong with probability 1e-3 each, the seed is fixed."""
-    rng = np.random.default_rng(5)
-    noise = np.array([rng.standard_normal(30_000), rng.random(30_000), np.zeros(30_000)])
-    d = shape - 1.0 / 3.0
-    variates, place = [], 0
-    for _ in range(20_000):
-        variate, place = gamma_variate(d, 1.0 / math.sqrt(9.0 * d), noise, place)
-        variates.append(variate)
-    assert 20_000 <= place <= 21_500
-    assert stats.kstest(variates, stats.gamma(shape).cdf).pvalue > 1e-3
 
 
 def test_rand_ql_has_the_rates_of_its_pseudo_code() -> None:

@@ -10,8 +10,8 @@ import pytest
 from goalward import agents, learn, worlds
 from goalward.acting.stop import Ended
 from goalward.agents import UCSSP, Plan, Step, Task
-from goalward.agents.optimistic.l1_balls import radius
-from goalward.agents.optimistic.uc_ssp import EPISODE, FAILED, HORIZON, MISSED, TIME
+from goalward.agents.optimistic.common import HORIZON, IN_PROGRESS
+from goalward.agents.optimistic.uc_ssp import EPISODE, FAILED, radius
 from goalward.errors import SettingError
 from sample_environments import ModelEnvironment
 
@@ -20,9 +20,8 @@ GRID = worlds.grid_world()
 
 def test_radius() -> None:
     """S = A = 2, delta = 0.1: at 50 visits sqrt(16 ln(2000) / 50), at none and one sqrt(16 ln(40)) > 2."""
-    found = radius(np.array([[50, 1], [0, 2]]), 0.1)
-    assert found[0] == pytest.approx(1.5595797)
-    assert found[1] == found[2] == pytest.approx(7.6825823)
+    assert radius(50, 2, 2, 0.1) == pytest.approx(1.5595797)
+    assert radius(0, 2, 2, 0.1) == radius(1, 2, 2, 0.1) == pytest.approx(7.6825823)
 
 
 def planned(agent: UCSSP) -> Plan:
@@ -43,11 +42,11 @@ def test_where_a_cost_is_zero_phase_one_adds_an_offset() -> None:
     free = GRID.with_costs(np.where(np.arange(4) == 2, 0.0, 1.0) * np.ones((11, 1)))
     agent.begin(Task.of(free, 10), np.random.default_rng(0))
     agent.act(0, lambda: 0.0)
-    assert agent._planned[0].tolist() == [2.0, 2.0, 1.0, 2.0]
+    assert agent.Q[0].tolist() == [2.0, 2.0, 1.0, 2.0], "nothing is known, so every action leads to the goal"
     agent.progress[EPISODE] = 7
     agent.restart()
     agent.act(0, lambda: 0.0)
-    assert agent._planned[0] == pytest.approx([1.5, 1.5, 0.5, 1.5])
+    assert agent.Q[0] == pytest.approx([1.5, 1.5, 0.5, 1.5])
 
 
 def test_nothing_known_means_the_goal_at_once_and_two_steps() -> None:
@@ -67,9 +66,9 @@ def test_phases() -> None:
     seen = []
     for reached in (False, False, True, True, False, True):
         agent.act(0, lambda: 0.0)
-        seen.append(tuple(agent.progress[[EPISODE, FAILED, TIME]].tolist()))
+        seen.append(tuple(agent.progress[[EPISODE, FAILED]].tolist()))
         one_step(agent, reached)
-    assert seen == [(1, 0, 1), (1, 1, 2), (1, 2, 3), (2, 2, 4), (3, 2, 5), (3, 3, 6)]
+    assert seen == [(1, 0), (1, 1), (1, 2), (2, 2), (3, 2), (3, 3)]
 
 
 @pytest.mark.parametrize("from_file", [False, True])
@@ -77,7 +76,8 @@ def test_a_run_that_goes_on_begins_an_episode(from_file: bool, tmp_path: Path) -
     """The first run is cut off on its way; the next one starts at s_init, in phase 1."""
     cut = learn(UCSSP(), GRID, 10, seed=2, max_steps=1).agent
     assert isinstance(cut, UCSSP)
-    assert cut.progress[[MISSED, EPISODE, FAILED]].tolist() == [1, 1, 0]
+    assert cut._attempt[IN_PROGRESS] == 1
+    assert cut.progress[[EPISODE, FAILED]].tolist() == [1, 0]
     if from_file:
         agents.save(cut, tmp_path / "agent.npz")
         cut = agents.load(tmp_path / "agent.npz")

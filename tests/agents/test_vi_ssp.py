@@ -59,5 +59,4 @@ def test_an_agent_read_from_a_file_has_room_for_all_its_successors() -> None:
     narrow = taken_up.counts.width
     taken_up.restore(run.agent.to_state())
     assert taken_up.counts.width > narrow
-    memory = taken_up.memory()
-    assert memory.mass.shape == memory.counts.shape
+    assert learn(taken_up, world, 25, max_steps=5000, resume=True).total_steps > 0

@@ -111,7 +111,7 @@ RAGGED: Any = [[1.0], [1.0, 2.0], 3.0]
 
 
 def test_bad_input() -> None:
-    with pytest.raises(SettingError, match=r"models is SSP\(.*; it must be a list of SSPs"):
+    with pytest.raises(SettingError, match=r"models is SSP\(.*; it must be a list with each entry of type SSP"):
         FinitePrior(FAIR)  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="at least one SSP"):
         FinitePrior([])
@@ -125,7 +125,7 @@ def test_bad_input() -> None:
         1.0,
         [{}, 1.0, 1.0],
     ):
-        with pytest.raises(SettingError, match="3 numbers"):
+        with pytest.raises(SettingError, match=r"it must be (3 numbers|of type ndarray or a list or None)"):
             FinitePrior(MODELS, weights)
     with pytest.raises(ShapeError, match="model 0 has 2 states"):
         FinitePrior(MODELS).belief(Task.of(worlds.grid_world(), 1))

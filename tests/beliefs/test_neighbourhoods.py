@@ -86,9 +86,12 @@ def random_counts(seed: int, S: int = 3, A: int = 2) -> np.ndarray:
     return np.asarray(rng.poisson(rng.choice([0.0, 0.5, 3.0], (S, A, S + 1))) * likely)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(4))
 def test_laws_and_mean_against_enumeration(seed: int) -> None:
+    """With the last seed, one state has shown every successor."""
     seen = random_counts(seed)
+    if seed == 3:
+        seen[1] = [[1, 0, 2, 1], [3, 1, 0, 2]]
     belief = made(seen)
     log_weights, means = [], []
     for ratio, row_ratio in zip(*belief.laws[:2], strict=True):
@@ -153,7 +156,8 @@ def test_drawn_supports() -> None:
     seen = random_counts(3, A=1)
     belief = made(seen)
     cells: Counter[tuple[Support, ...]] = Counter()
-    for weight, ratio, row_ratio in zip(np.exp(belief.laws.weight), *belief.laws[:2], strict=True):
+    weight = 1.0 / len(belief.laws.ratio)
+    for ratio, row_ratio in zip(*belief.laws[:2], strict=True):
         tables = [enumerate_state(rows, ratio, row_ratio) for rows in seen]
         for supports in itertools.product(*tables):
             p = weight * math.prod(table[support] for table, support in zip(tables, supports, strict=True))
@@ -169,7 +173,8 @@ def test_drawn_supports() -> None:
     large = [cell for cell, p in cells.items() if p / total * count >= 10.0]
     expected = np.array([cells[cell] / total * count for cell in large])
     observed = np.array([drawn[cell] for cell in large], dtype=np.float64)
-    expected, observed = np.append(expected, count - expected.sum()), np.append(observed, count - observed.sum())
+    if len(large) < len(cells):
+        expected, observed = np.append(expected, count - expected.sum()), np.append(observed, count - observed.sum())
     assert len(expected) > 30
     assert ((observed - expected) ** 2 / expected).sum() < chi2.isf(1e-4, len(expected) - 1)
 
@@ -225,8 +230,7 @@ def test_what_is_kept_is_what_counts_say() -> None:
         if rng.random() < 0.1:
             fresh = copy.deepcopy(patient)
             np.testing.assert_allclose(busy.posterior(), fresh.posterior(), rtol=1e-8, atol=1e-14)
-            assert fresh.memory.changed is not patient.memory.changed
-    assert busy.memory.stale.any()
+            assert fresh.evidence.changed is not patient.evidence.changed
 
 
 def test_state() -> None:
@@ -336,7 +340,7 @@ def test_laws() -> None:
     for n in (2, 3, 50):
         found = laws(n, n)
         assert len(found.ratio) == 35
-        assert np.exp(found.weight).sum() == pytest.approx(1.0)
+        assert len(found.row_ratios) == 5
         for ratio in (0.2, 0.75, 1.0, math.inf):
             means = [law_weights(ratio, m) @ np.arange(1, m + 1) for m in range(1, n + 1)]
             np.testing.assert_allclose(mean_size(ratio, np.arange(1, n + 1)), means, rtol=1e-12)

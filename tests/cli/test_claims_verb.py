@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from goalward.paper.claims.runs import RunSource
-from goalward.studies.executors import InProcess
+from goalward.studies.executors import ThisProcess
 from goalward.studies.store import Store
 
 Call = Callable[..., tuple[int, str, str]]
@@ -27,7 +27,7 @@ def test_table_json_and_markdown_agree(tmp_path: Path, call: Call) -> None:
     """The test that needs no study is real, and quick."""
     results, page, bounds = tmp_path / "results", tmp_path / "table.md", tmp_path / "bounds.md"
     (tmp_path / "theorem.toml").write_text(THEOREM)
-    source = RunSource(Store.open(results, create=True), InProcess(), quick=True)
+    source = RunSource(Store.open(results, create=True), ThisProcess(), quick=True)
     source.results(str(tmp_path / "theorem.toml"), runs=2, episodes=60)
     given = ["claims", "--quick", "--only", "withheld", "--workers", "1", "--out", str(results)]
     code, table, progress = call(*given, "--table", page, "--bounds", bounds)

@@ -204,7 +204,7 @@ class TestInterruption:
         (["grid-world", "--agent", "prsl"], "no agent is called 'prsl'; did you mean 'psrl'?"),
         (["grid-wrold"], "did you mean 'grid-world'?"),
         (["grid-world", "--agent-set", "value_limits=1"], "did you mean 'value_limit'?"),
-        (["grid-world", "--agent-set", "value_limit"], "'value_limit' sets nothing"),
+        (["grid-world", "--agent-set", "value_limit"], "expected NAME=VALUE, such as value_limit=5, got 'value_limit'"),
         (["grid-world", "--agent-set", "value_limit=1", "--agent-set", "value_limit=2"], "value_limit is set twice"),
         (["grid-world", "--agent-set", "prior={kind='dirichlet', concentration=0}"], "concentration is 0"),
         (["grid-world", "--agent-set", "prior=dirichlett"], "did you mean 'dirichlet'?"),

@@ -16,7 +16,7 @@ import pytest
 
 import goalward as gw
 from goalward.results.export import TYPES, export_table
-from goalward.studies.repeat_check import equal
+from goalward.studies.rerun import same_episodes
 from goalward.studies.store import Store
 
 DOCS = Path(__file__).parents[2] / "docs" / "experiments.md"
@@ -46,18 +46,16 @@ def store(run, folder) -> Store:
     return store
 
 
-def test_each_run_says_what_it_is_in_columns(store) -> None:
+def test_each_file_says_which_run_it_is(store) -> None:
     design = store.design()
-    cell = design.cells[-1]
-    key = design.keys(cell)[2]
+    key = design.keys(design.cells[-1])[2]
     table = pq.read_table(store.path(key))
-    row = {name: table.column(name)[0].as_py() for name in table.column_names}
-    assert (row["world_label"], row["agent_label"], row["run"]) == ("drawn", "psrl", 2)
-    assert (row["world"], row["agent"], row["episodes"]) == ("random-mdp-v1", "psrl", 30)
-    assert json.loads(row["world_settings"])["states"] == 3
-    assert json.loads(row["agent_settings"])["prior"]["kind"] == "dirichlet"
-    assert row["give_up_cost"] is None
-    assert len(row["regret"]) == 30
+    facts = json.loads(table.schema.metadata[b"goalward"])
+    assert facts["labels"] == {"world": "drawn", "agent": "psrl", "run": 2}
+    assert facts["content"]["world"]["settings"]["states"] == 3
+    assert facts["content"]["agent"]["settings"]["prior"]["kind"] == "dirichlet"
+    assert facts["outcome"]["final_regret"] == table.column("regret")[-1].as_py()
+    assert (facts["key"], len(table)) == (key, 30)
 
 
 def test_export_has_the_sound_runs_of_the_study_and_no_others(run, store) -> None:
@@ -97,8 +95,39 @@ def test_the_documented_query(run, store) -> None:
         assert found[name] == (len(regrets), pytest.approx(np.mean(regrets)))
     assert found["grid", "uniform"][0] == 1
     row = export_table(store).data()[0]
-    curve = duckdb.sql(f"SELECT unnest(episode), unnest(regret) FROM 'results/small/{row['file']}'").fetchall()
+    curve = duckdb.sql(f"SELECT episode, regret FROM 'results/small/{row['file']}'").fetchall()
     assert curve[-1] == (30, row["regret"])
+
+
+READ = """
+import sys
+from goalward.cli import main
+
+for verb in (["status"], ["status", "--prune", "--yes"], ["summary"], ["export", "--all"], ["report"], ["plot"]):
+    try:
+        main([verb[0], "results", *verb[1:]])
+    except SystemExit as exit:
+        assert not exit.code, (verb, exit.code)
+assert not any(name.startswith("goalward_agent_") for name in sys.modules)
+"""
+
+
+def test_reading_a_folder_does_not_execute_the_files_in_it(run, folder, run_python) -> None:
+    """People look at folders of strangers."""
+    (folder / "own.py").write_text("from goalward.agents import PSRL\n\nclass Own(PSRL):\n    pass\n")
+    (folder / "own.toml").write_text(
+        'name = "own"\nruns = 2\nepisodes = 5\n[[worlds]]\nworld = "grid-world"\n[[agents]]\nagent = "own.py:Own"\n'
+    )
+    assert run("run", "own.toml", "--out", "results", "--workers", "1")[0] == 0
+    (attached,) = folder.glob("results/attachments/*.py")
+    attached.write_text("raise SystemExit('executed')\n")
+    assert "executed" not in run_python(READ)
+    code, _, err = run("run", "results", "--again", first_key("results"))
+    assert (code, "its content is not the one it is named after" in err) == (2, True), "a changed file is not executed"
+
+
+def first_key(folder: str) -> str:
+    return str(export_table(Store.open(folder)).data()[0]["key"])
 
 
 def test_runs_are_listed_with_their_state(run, store) -> None:
@@ -125,7 +154,7 @@ def test_a_run_is_repeated_and_compared(run, store) -> None:
     code, _, err = run("run", "results/small", "--again", "zzz")
     assert code == 2
     assert "no run of results/small has a key that begins with 'zzz'" in err
-    assert not equal(store.read(key), gw.learn(gw.agents.PSRL(), gw.worlds.grid_world(2, 2), 30))
+    assert not same_episodes(store.read(key), gw.learn(gw.agents.PSRL(), gw.worlds.grid_world(2, 2), 30))
 
 
 def test_a_failed_run_can_be_repeated_too(run, store) -> None:
@@ -199,7 +228,7 @@ def test_a_smaller_rerun_loses_nothing(run, folder) -> None:
 
 
 def test_nothing_is_removed_where_a_study_cannot_be_read(run, store, folder) -> None:
-    (path,) = folder.glob("results/small/studies/small/*.json")
+    (path,) = folder.glob("results/small/studies/small/*.toml")
     path.write_text("{")
     before = sorted((folder / "results/small/runs").glob("*/*.parquet"))
     assert run("status", "results/small", "--prune", "--yes")[0] == 2

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goalward import SSP, Dirichlet, GoalTask, agents, learn, worlds
+from goalward import SSP, ContinuousTask, Dirichlet, agents, continuous, learn
 from goalward.agents import PSRL, AggregatedPSRL
 from goalward.errors import SettingError
 
 
-def steps_of_cells(cells: int) -> GoalTask:
+def steps_of_cells(cells: int) -> ContinuousTask:
     """A task that is Markov on cells: from the middle of one to the middle of the next, or to the goal at the end."""
     width = 1.0 / (cells + 1)
-    return GoalTask(
+    return ContinuousTask(
         [0.0], [1.0], 2, lambda x, a, rng: [max(x[0] + (width if a else -width), width / 2.0)],
         goal=lambda x: x[:, 0] >= 1.0 - width, start=[width / 2.0],
     )  # fmt: skip
@@ -24,7 +24,7 @@ def steps_of_cells(cells: int) -> GoalTask:
 
 def test_cells_are_equal_and_numbered_by_the_lattice_of_the_box() -> None:
     agent = AggregatedPSRL(cells=[18, 7])
-    task = worlds.make("mountain-car").task(1)
+    task = continuous.make("mountain-car").task(1)
     agent.begin(task, np.random.default_rng(0))
     points = np.array([[-1.2, -0.07], [-1.2, 0.07], [0.6, 0.07], [-1.05, -0.045], [-9.0, 9.0]])
     assert agent.cell_of(points).tolist() == [0, 6, 125, 8, 6]
@@ -48,7 +48,7 @@ def test_where_cells_are_markov_it_is_psrl() -> None:
 
 
 def test_a_saved_agent_goes_on(tmp_path: Path) -> None:
-    task = worlds.make("navigation")
+    task = continuous.make("navigation")
     run = learn(AggregatedPSRL(cells=4), task, 2, seed=1, max_steps=100)
     agents.save(run.agent, tmp_path / "agent.npz")
     loaded: Any = agents.load(tmp_path / "agent.npz")

@@ -6,8 +6,8 @@ import gymnasium
 import numpy as np
 import pytest
 
-from goalward import worlds
-from goalward.continuous.task import GoalTask
+from goalward import continuous, worlds
+from goalward.continuous.task import ContinuousTask
 from goalward.continuous.tasks import acrobot_step, car_step, navigation, pendulum_step
 from goalward.errors import SettingError
 
@@ -26,7 +26,7 @@ def test_the_car_moves_as_gymnasium_s() -> None:
         expected = car_step(float(environment.state[0]), float(environment.state[1]), action)
         _, _, terminated, _, _ = environment.step(action)
         assert expected == pytest.approx(tuple(map(float, environment.state)), abs=1e-15)
-        assert worlds.make("mountain-car").known.goal(np.array([expected]))[0] == terminated
+        assert continuous.make("mountain-car").spec.goal(np.array([expected]))[0] == terminated
         walls += expected[0] == -1.2
         if terminated:
             environment.reset()
@@ -38,7 +38,7 @@ def test_the_acrobot_moves_as_gymnasium_s() -> None:
     rng = np.random.default_rng(1)
     environment.reset(seed=1)
     moved = np.empty(4)
-    goal = worlds.make("acrobot").known.goal
+    goal = continuous.make("acrobot").spec.goal
     ended = 0
     for _ in range(2_000):
         action = int(rng.integers(3))
@@ -65,16 +65,16 @@ def test_the_pendulum_moves_as_gymnasium_s() -> None:
 
 @pytest.mark.parametrize("id", TASKS)
 def test_plays_stay_in_the_box_and_repeat(id: str) -> None:
-    task = worlds.make(id)
-    assert isinstance(task, GoalTask)
-    assert task.known.origin == {"id": id, "settings": worlds.find(id).complete({})}
+    task = continuous.make(id)
+    assert isinstance(task, ContinuousTask)
+    assert task.spec.origin == {"id": id, "settings": worlds.find(id).complete({})}
     plays = [task.simulator(stream) for stream in (5, 5, 6)]
-    actions = np.random.default_rng(3).integers(0, task.actions, 200)
+    actions = np.random.default_rng(3).integers(0, task.spec.actions, 200)
     paths = [np.array([play.step(int(action)).next_state for action in actions]) for play in plays]
     np.testing.assert_array_equal(paths[0], paths[1])
     assert not np.array_equal(paths[0], paths[2])
-    assert (paths[0] >= task.known.low).all()
-    assert (paths[0] <= task.known.high).all()
+    assert (paths[0] >= task.spec.low).all()
+    assert (paths[0] <= task.spec.high).all()
 
 
 def test_nothing_crosses_the_wall() -> None:
@@ -110,10 +110,14 @@ def test_the_wind_blows_down_where_it_is_said_to() -> None:
 )
 def test_settings_out_of_range(id: str, settings: dict[str, object], message: str) -> None:
     with pytest.raises(SettingError, match=message):
-        worlds.make(id, **settings)
+        continuous.make(id, **settings)
 
 
 def test_a_model_is_asked_for_where_a_table_is_needed() -> None:
     with pytest.raises(SettingError, match="mountain-car is a goal task with continuous states"):
-        worlds.load_model("mountain-car")
-    assert worlds.load_model("grid-world").states == 11
+        worlds.load("mountain-car")
+    assert worlds.load("grid-world").states == 11
+    with pytest.raises(SettingError, match=r"mountain-car has continuous states .*goalward\.continuous\.make"):
+        worlds.make("mountain-car")
+    with pytest.raises(SettingError, match=r"grid-world has finitely many states; use goalward\.worlds\.make"):
+        continuous.make("grid-world")

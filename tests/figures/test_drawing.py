@@ -6,7 +6,7 @@ from matplotlib.colors import to_rgb
 from PIL import Image
 
 from goalward.errors import FileError, SettingError
-from goalward.figures.drawing import figure_files, new_figure, save_figure, save_picture
+from goalward.figures.drawing import figure_files, new_figure, picture_file, save_figure
 from goalward.figures.styles import COLOURS, DARK_COLOURS, agent_styles, line_style
 
 
@@ -77,14 +77,14 @@ def test_endings_that_are_no_formats(tmp_path):
 
 def test_a_picture_has_the_format_of_its_ending(tmp_path, figure):
     for name, magic in (("x.pdf", b"%PDF"), ("x.svg", b"<?xml"), ("x.PNG", b"\x89PNG")):
-        save_picture(figure, tmp_path / name)
+        save_figure(figure, [tmp_path / name])
         assert (tmp_path / name).read_bytes().startswith(magic)
     with pytest.raises(SettingError, match=r"x\.bmp: figures are not written as \.bmp"):
-        save_picture(figure, tmp_path / "x.bmp")
+        picture_file(tmp_path / "x.bmp")
 
 
 def test_the_file_is_a_png_without_an_ending(tmp_path, figure):
-    save_picture(figure, tmp_path / "picture")
+    save_figure(figure, [tmp_path / "picture"])
     with Image.open(tmp_path / "picture") as image:
         assert (image.format, image.size) == ("PNG", (300, 150))
 

@@ -6,7 +6,7 @@ from matplotlib.quiver import Quiver
 
 from goalward import SSP
 from goalward.errors import ShapeError
-from goalward.figures.grid import grid_figure, ink_colours, tick_step
+from goalward.figures.grid import grid_figure, state_colours, ticks, value_layer
 from goalward.worlds import grid_map, grid_world, random_mdp, windy_grid
 
 
@@ -46,6 +46,7 @@ def test_what_is_drawn_depends_on_the_size(longest, written, pointed):
 def test_cells_are_square_and_of_one_size():
     for world in (grid_world(1, 7), grid_world(9, 1), grid_world(30, 30), grid_world(5, 90)):
         figure = draw(world)
+        figure.canvas.draw()
         box = figure.axes[0].get_position()
         width, height = figure.get_size_inches()
         assert box.width * width / world.layout.columns == pytest.approx(box.height * height / world.layout.rows)
@@ -92,12 +93,23 @@ def test_actions_that_are_no_directions_are_written():
 def test_ink_stands_out():
     world = grid_world(2, 3)
     values = np.array([0.0, 1.0, 2.0, 3.0, np.inf])
-    image = grid_figure(world, values, np.zeros(5, dtype=np.int64)).axes[0].images[-1]
-    assert ink_colours(image, values).tolist() == ["#111111", "#111111", "#ffffff", "#ffffff", "#111111"]
+    figure = grid_figure(world, values, np.zeros(5, dtype=np.int64))
+    inks = [text.get_color() for text in figure.axes[0].texts]
+    assert inks == ["#111111", "#111111", "#ffffff", "#ffffff", "#111111"]
+
+
+def test_cells_without_a_number_are_white():
+    world = grid_world(2, 3)
+    layer = value_layer(world, None, np.ones((5, 4)), "")
+    assert (state_colours(world, layer) == 1.0).all()
 
 
 def test_ticks_are_few_and_round():
-    assert [tick_step(count) for count in (1, 12, 13, 24, 25, 60, 61, 300, 1000)] == [1, 1, 2, 2, 5, 5, 10, 50, 100]
+    for count in (1, 12, 13, 24, 25, 60, 61, 300, 1000):
+        steps = np.diff(ticks(count)).tolist()
+        assert len(steps) < 12
+        assert len(set(steps)) <= 1
+        assert all(step == 1 or str(step).rstrip("0") in "125" for step in steps)
 
 
 def test_a_model_without_layout_is_refused():

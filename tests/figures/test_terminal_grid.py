@@ -113,11 +113,11 @@ def test_cells_from_which_the_goal_is_reached_maybe_are_marked():
     assert grid_text(leap, lost, none).splitlines()[1:] == [
         "│ ●∞ ? │  ∞   │ goal │",
         "└──────┴──────┴──────┘",
-        "● start   ∞ ? goal maybe, not surely   ∞ goal never",
+        "● start   ∞ ? goal possible, not certain   ∞ goal never",
     ]
     assert grid_text(leap, lost, none, width=5).splitlines() == [
         "S x G",
-        "S start   G goal   ? goal maybe, not surely   x goal never",
+        "S start   G goal   ? goal possible, not certain   x goal never",
     ]
 
 

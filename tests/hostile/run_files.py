@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import os
 import random
 import shutil
 import tempfile
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import tomli_w
 from mutations import call, mutate_bytes
 
 STUDY = """\
@@ -94,14 +97,14 @@ def harm(rng: random.Random, results: Path) -> None:
         path.unlink()
         path.mkdir()
     elif kind == 7:
-        for plan in results.glob("studies/*/*.json"):
+        for plan in results.glob("studies/*/*.toml"):
             plan.write_bytes(mutate_bytes(rng, plan.read_bytes()))
     elif kind == 8:
         (results / "goalward-results.json").write_bytes(
             mutate_bytes(rng, (results / "goalward-results.json").read_bytes())
         )
     elif kind == 9:
-        for plan in results.glob("studies/*/*.json"):
+        for plan in results.glob("studies/*/*.toml"):
             forge_plan(rng, plan)
     elif kind == 10:
         divert(
@@ -114,9 +117,9 @@ def harm(rng: random.Random, results: Path) -> None:
 
 
 def forge_plan(rng: random.Random, plan: Path) -> None:
-    """Change one value in the plan of a study, which stays sound JSON."""
+    """Change one value in a stored study, which stays sound TOML."""
     try:
-        document = json.loads(plan.read_bytes())
+        document = tomllib.loads(plan.read_text())
         parent: Any = document
         name: Any = rng.choice(sorted(document))
         while isinstance(parent[name], dict | list) and parent[name] and rng.random() < 0.9:
@@ -125,9 +128,9 @@ def forge_plan(rng: random.Random, plan: Path) -> None:
     except (OSError, ValueError, TypeError):  # it was harmed before
         return
     parent[name] = rng.choice(
-        [-1, 10**8, 10**30, 1e308, None, "../../x", "\ud800", "<script>", "\x1b[31m", [], {}, True]
+        [-1, 10**8, 10**30, 1e308, math.nan, "../../x", "<script>", "\x1b[31m", [], {}, True, [[]]]
     )
-    plan.write_text(json.dumps(document))
+    plan.write_text(tomli_w.dumps(document))
 
 
 def divert(folder: Path) -> None:

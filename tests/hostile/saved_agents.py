@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from goalward import SSP, Dirichlet, FinitePrior, Neighbourhoods, agents, archive, learn, worlds
+from goalward import SSP, Dirichlet, FinitePrior, Neighbourhoods, agents, archive, learn
 from goalward.agents import saving as storage
 from goalward.beliefs.base import Prior
 from goalward.beliefs.base import registry as priors
 from goalward.errors import GoalwardError
+from goalward.settings import settings_of
+from goalward.worlds.base import build
 
 NUMBERS = (0, 1, -1, 7, 2**31, 2**62, -(2**63), 1e308, -1e308, float("nan"), float("inf"), 0.5, True, None, "x", [1])
 EPISODES = 12
@@ -43,16 +45,16 @@ def prior_of(kind: str, world: SSP) -> Prior:
         rows = world.indptr, world.successors
         return FinitePrior([world, SSP.from_rows(*rows, other / sums, world.costs, world.initial_state)])
     if kind == "slip" and world.layout is not None:
-        return priors.find("slip").from_settings({}, world)
+        return priors.build("slip", world)
     return Neighbourhoods() if kind == "neighbourhoods" else Dirichlet()
 
 
 @functools.cache
 def saved(name: str, world: str, prior: str) -> bytes:
     """Return the file of an agent that has learnt a little."""
-    made, kind = worlds.make(world), agents.find(name)
+    made, kind = build(world, {}), agents.find(name)
     settings = dict(SMALL.get(name, {}))
-    if "prior" in kind.schema().settings and not kind.continuous:
+    if "prior" in settings_of(kind) and not kind.continuous:
         settings["prior"] = prior_of(prior, made)
     steps = 100 if kind.continuous else 2_000
     run = learn(kind.from_world(made, episodes=EPISODES, **settings), made, EPISODES, 0, max_steps=steps)
@@ -137,7 +139,7 @@ def attack(rng: random.Random, folder: Path) -> str:
     archive.write(path, storage.FORMAT, storage.VERSION, tree)
     try:
         agent = agents.load(path)
-        run = learn(agent, worlds.make(world), EPISODES, 1, max_steps=50 if continuous else 500, resume=True)
+        run = learn(agent, build(world, {}), EPISODES, 1, max_steps=50 if continuous else 500, resume=True)
         agents.save(run.agent, path)
     except GoalwardError:
         return "refused"

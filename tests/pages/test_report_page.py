@@ -16,7 +16,7 @@ from goalward.errors import FileError, SettingError
 from goalward.formatting import visible
 from goalward.pages.report import report_of_folder
 from goalward.paper.claims.findings import Finding, Verdict, keep_claims, read_claims
-from goalward.studies.executors import InProcess
+from goalward.studies.executors import ThisProcess
 from goalward.studies.runner import run_study
 from goalward.studies.store import Store
 from goalward.studies.study import Study
@@ -47,7 +47,7 @@ def stored_folder(tmp_path_factory):
     source = tmp_path_factory.mktemp("study") / "small.toml"
     source.write_text(STUDY, encoding="utf-8")
     store = Store.open(source.parent / "results", create=True)
-    run_study(Study.load(source), store, InProcess)
+    run_study(Study.load(source), store, ThisProcess)
     return store.folder
 
 
@@ -157,7 +157,7 @@ def test_it_fits_a_phone_and_the_dark(visit, path):
 
 
 def test_labels_from_users_stay_text(visit, tmp_path):
-    labels = ["<script>window.hit=1</script>", '"><img src=x onerror="window.hit=1">', LONG, "x\x1b[31my\r\x00"]
+    labels = ["<script>window.hit=1</script>", '"><img src=x onerror="window.hit=1">', LONG, "x\x1b[31my\r\x00\nz"]
     hostile = study(*(cell_results(labels[1], label, 1.0 + place) for place, label in enumerate(labels)))
     page = visit(gw.report(hostile).save(tmp_path / "p.html"), viewport={"width": 800, "height": 900})
     assert page.evaluate("window.hit") is None
@@ -234,15 +234,15 @@ def test_a_hundred_runs_fit_five_megabytes():
 
 
 def test_folders_that_cannot_be_reported(tmp_path, stored_folder, capsys):
-    with pytest.raises(FileError, match="No such folder; goalward run makes some"):
+    with pytest.raises(FileError, match="No such folder; create one with goalward run"):
         report_of_folder(tmp_path / "nothing")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileError, match="holds no results of goalward's"):
+    with pytest.raises(FileError, match="not a results folder; create one with goalward run"):
         report_of_folder(tmp_path / "empty")
     folder = tmp_path / "results"
     shutil.copytree(stored_folder, folder)
     os.rename(folder / "studies" / "small", folder / "studies" / "other")
-    with pytest.raises(FileError, match=r"other/\w+\.json: holds small/\w+ under another name"):
+    with pytest.raises(FileError, match=r"other/\w+\.toml: holds small/\w+ under another name"):
         report_of_folder(folder)
     shutil.copytree(folder / "studies" / "other", folder / "studies" / "small")
     page, troubles = report_of_folder(folder)

@@ -22,7 +22,7 @@ from goalward.paper.arena import (
     without_refused,
 )
 from goalward.paper.ratios import Ratios, compare_all
-from goalward.studies.factory import make_world
+from goalward.studies.run_spec import make_world
 from goalward.studies.study import Study
 from goalward.table import render
 from made_up_results import cell_results, study
@@ -96,7 +96,7 @@ def test_an_agent_that_refuses_everything_is_left_out() -> None:
     document = {
         "name": "few",
         "worlds": [{"world": "grid-world-v0"}],
-        "agents": [{"agent": "psrl"}, {"agent": "psrl", "label": "bad", "settings": {"sharpness": 0.5}}],
+        "agents": [{"agent": "psrl"}, {"agent": "continuous-psrl", "label": "bad"}],
     }
     rest, refused = without_refused(Study.from_dict(document))
     assert list(refused) == [("grid-world", "bad")]

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from goalward.errors import FileError, SettingError, UnknownNameError
-from goalward.results import results as results_module
 from goalward.results.measures import checked_measure
 from goalward.results.results import curve_points, load_results, named, world_name
 from goalward.studies import run_file as record
@@ -34,8 +33,7 @@ def test_curves_are_those_of_the_runs(folder, run_here):
 
 
 def test_long_runs_are_read_where_they_were_recorded(folder, run_here, monkeypatch):
-    for module in (record, results_module):
-        monkeypatch.setattr(module, "MOST_EPISODES", 20)
+    monkeypatch.setattr(record, "MOST_EPISODES", 20)
     monkeypatch.setattr(record, "GRID_POINTS", 12)
     study = Study.load(folder / "small.toml")
     _, store = run_here(study)

@@ -24,7 +24,7 @@ def test_steps_are_kept_and_drawn_and_regret_is_not_made_up(tmp_path: Path) -> N
     results = gw.run(STUDY, tmp_path, workers=1)
     cell = results.cells[0]
     direct = [
-        gw.learn(gw.agents.AggregatedPSRL(cells=4), gw.worlds.make("navigation"), 3, spec.seed, max_steps=5_000)
+        gw.learn(gw.agents.AggregatedPSRL(cells=4), gw.continuous.make("navigation"), 3, spec.seed, max_steps=5_000)
         for spec in results.design.specs(cell.cell)
     ]
     done = cell.episodes_done.min()

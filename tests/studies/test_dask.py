@@ -5,14 +5,15 @@ import re
 import signal
 import subprocess
 import sys
-from concurrent.futures import Future
+from collections import deque
+from concurrent.futures import BrokenExecutor, Future
 
 import pytest
 
 from goalward.cli.study import report_tables
 from goalward.errors import SettingError
-from goalward.studies import session, worker
-from goalward.studies.executors import ClusterLostError, Dask, InProcess, check_address
+from goalward.studies import executors, runner, worker
+from goalward.studies.executors import Dask, ThisProcess, check_address
 from goalward.studies.runner import run_study
 from goalward.studies.store import Store
 from goalward.studies.study import Study
@@ -25,7 +26,7 @@ class Cluster:
     """A scheduler and its workers; what they print goes to a file each."""
 
     def __init__(self, folder):
-        self.folder, self.processes = folder, []
+        self.folder, self.processes, self.kept = folder, [], None
         self.start("scheduler", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
         self.address = self.wait_for("scheduler", r"Scheduler at:\s+(tcp://\S+)")
 
@@ -40,6 +41,13 @@ class Cluster:
         options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "0")
         return self.start(name, "worker", self.address, "--name", name, *options)
 
+    def ready_worker(self):
+        """Return a worker that is there, the same for one test after the other."""
+        if self.kept is None or self.kept.poll() is not None:
+            self.kept = self.worker("kept")
+            self.wait_for("kept", "(Registered to)")
+        return self.kept
+
     def wait_for(self, name, pattern):
         log = self.folder / f"{name}.log"
         wait_until(lambda: re.search(pattern, log.read_text()))
@@ -51,20 +59,28 @@ class Cluster:
             process.wait()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
+    """Return a cluster that the tests of this module share; each asks for the workers it needs."""
     made = Cluster(tmp_path_factory.mktemp("cluster"))
     yield made
     made.stop()
 
 
+def test_a_cluster_without_workers_is_refused(cluster):
+    if cluster.kept is not None:
+        pytest.skip("another test has started workers already")
+    with pytest.raises(SettingError, match=f"the Dask cluster at {cluster.address} has no workers; start some: dask"):
+        Dask(cluster.address)
+
+
 def test_a_killed_worker_changes_no_bit(held, cluster, run_here, digests):
-    workers = [cluster.worker(name) for name in ("one", "two")]
-    for name in ("one", "two"):
-        cluster.wait_for(name, "(Registered to)")
+    cluster.ready_worker()
+    killed = cluster.worker("killed")
+    cluster.wait_for("killed", "(Registered to)")
     run = start_goalward(held.folder, "run", "held.toml", "--dask", cluster.address, "--out", "results")
-    wait_until(lambda: held.stored() >= 3 and workers[0].pid in held.waiting(), run)
-    os.kill(workers[0].pid, signal.SIGKILL)
+    wait_until(lambda: held.stored() >= 3 and killed.pid in held.waiting(), run)
+    os.kill(killed.pid, signal.SIGKILL)
     held.release()
     out, err = run.communicate(timeout=300)
     assert run.returncode == 0, err
@@ -73,15 +89,13 @@ def test_a_killed_worker_changes_no_bit(held, cluster, run_here, digests):
     assert digests(Store.open(held.folder / "results")) == digests(alone)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_study_and_leaves_the_cluster_alone(held, cluster, number):
-    worker = cluster.worker("one")
-    cluster.wait_for("one", "(Registered to)")
+def test_a_signal_ends_the_study_and_leaves_the_cluster_alone(held, cluster):
+    worker = cluster.ready_worker()
     run = start_goalward(held.folder, "run", "held.toml", "--dask", cluster.address, "--out", "results")
     wait_until(lambda: held.stored() and held.waiting(), run)
-    run.send_signal(number)
+    run.send_signal(signal.SIGINT)
     _, err = run.communicate(timeout=60)
-    assert run.returncode == 128 + number, err
+    assert run.returncode == 128 + signal.SIGINT, err
     assert "Traceback" not in err
     assert len([line for line in err.splitlines() if "goalward: " in line]) == 1, err
     assert worker.poll() is None
@@ -91,17 +105,16 @@ def test_a_signal_ends_the_study_and_leaves_the_cluster_alone(held, cluster, num
 RUN_IMPATIENTLY = """
 from unittest.mock import patch
 from goalward.cli import main
-from goalward.studies import executors as pools
-from goalward.studies import session
+from goalward.studies import executors, runner
 
-with patch.object(pools, "CONNECT_SECONDS", 3), patch.object(session, "CHECK_SECONDS", 0.1):
+with patch.object(executors, "CONNECT_SECONDS", 3), patch.object(runner, "CHECK_SECONDS", 0.1):
     main(["run", "held.toml", "--dask", {address!r}, "--out", "results"])
 """
 
 
 def test_a_lost_scheduler_ends_the_study(held, cluster):
-    cluster.worker("one")
-    cluster.wait_for("one", "(Registered to)")
+    """It comes last, because the others need the scheduler; it would be started again only with another address."""
+    cluster.ready_worker()
     run = start_python(held.folder, "-c", RUN_IMPATIENTLY.format(address=cluster.address))
     wait_until(lambda: held.stored() and held.waiting(), run)
     cluster.processes[0].kill()
@@ -110,18 +123,11 @@ def test_a_lost_scheduler_ends_the_study(held, cluster):
     assert "Traceback" not in err
 
 
-def test_a_cluster_without_workers_is_refused(cluster):
-    code = f"from goalward.cli import main; main(['run', 'growth', '--dask', {cluster.address!r}])"
-    done = subprocess.run([sys.executable, "-c", code], cwd=cluster.folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert f"the Dask cluster at {cluster.address} has no workers; start some: dask worker" in done.stderr
-
-
 CONNECT_TO_NOBODY = """
-from goalward.studies import executors as pools
+from goalward.studies import executors
 
-pools.CONNECT_SECONDS = 0.5
-pools.Dask("tcp://127.0.0.1:1")
+executors.CONNECT_SECONDS = 0.5
+executors.Dask("tcp://127.0.0.1:1")
 """
 
 
@@ -140,73 +146,115 @@ def test_addresses_that_are_none(address):
         check_address("tcp://localhost:99999")
 
 
-class LateWorkers(InProcess):
+class Client:
+    """The client of a cluster whose workers come and go, and whose connection is lost for a moment."""
+
+    def __init__(self, *threads):
+        self.threads, self.status = deque(threads), "running"
+
+    def nthreads(self):
+        threads = self.threads.popleft()
+        if threads is None:
+            raise OSError("timed out")
+        return threads
+
+    def get_executor(self, pure):
+        return object()
+
+
+def test_the_size_of_a_cluster_follows_its_workers():
+    workers = Dask.__new__(Dask)
+    workers.client, workers.dropped = Client({"a": 1}, {"a": 1, "b": 4}, {}, None, {"b": 4}, {"b": 4}), False
+    assert (workers.health(), workers.size) == ("ok", 1)
+    assert (workers.health(), workers.size, workers.limit) == ("ok", 5, 10)
+    assert workers.health() == "empty"
+    assert workers.health() == "empty"
+    with pytest.raises(BrokenExecutor, match="the connection to the scheduler was lost for a moment"):
+        workers.health()
+    assert workers.health() == "ok"
+    workers.client.status = "closed"
+    assert workers.health() == "gone"
+
+
+STUDY = {
+    "name": "late",
+    "runs": 3,
+    "episodes": 2,
+    "worlds": [{"world": "grid-world"}],
+    "agents": [{"agent": "uniform"}, {"agent": "psrl"}],
+}
+
+
+class LateWorkers(ThisProcess):
     """Workers like those of a cluster, the second of which has another goalward."""
 
+    calls = 0
+
     def submit(self, function, *arguments):
-        self.calls = getattr(self, "calls", 0) + 1
-        expected = worker.identity() if self.calls == 1 else ("0.0.1", 1, "other kernels")
-        return super().submit(worker.call_alike, expected, function, *arguments)
+        if function is worker.carry_out:
+            self.calls += 1
+            if self.calls > 1:
+                arguments = (("0.0.1", 1, "other kernels"), *arguments[1:])
+        return super().submit(function, *arguments)
 
 
 def test_a_worker_that_joins_later_with_another_goalward_stops_the_study(tmp_path):
-    study = Study.from_dict({"name": "late", "runs": 3, "episodes": 2, "worlds": [{"world": "grid-world"}],
-                             "agents": [{"agent": "uniform"}, {"agent": "psrl"}]})  # fmt: skip
+    study = Study.from_dict(STUDY)
     store = Store.open(tmp_path / "results", create=True)
     report = run_study(study, store, LateWorkers)
     assert (report.done, report.complete, report.failures) == (1, False, [])
-    assert "that joined later has" in report.stopped
+    assert "a worker on " in report.stopped
     assert "this process ('0.0.1', 1, 'other kernels')" in report.stopped
-    assert run_study(study, store, InProcess).complete, "the same study goes on where it was stopped"
+    assert run_study(study, store, ThisProcess).complete, "the same study goes on where it was stopped"
 
 
-class Vanishing(InProcess):
-    """A cluster whose scheduler ends while the kernels are compiled."""
+class Deserted(ThisProcess):
+    """A cluster that takes runs and answers nothing: its workers have left, or its scheduler."""
 
-    def warm(self, agents):
-        raise ClusterLostError("Stream is closed")
+    state = "empty"
 
+    def submit(self, function, *arguments):
+        return Future() if function is worker.carry_out else super().submit(function, *arguments)
 
-def test_a_scheduler_that_is_lost_before_the_first_run_ends_the_study(tmp_path):
-    study = Study.from_dict({"name": "lost", "runs": 1, "episodes": 2, "worlds": [{"world": "grid-world"}],
-                             "agents": [{"agent": "uniform"}]})  # fmt: skip
-    report = run_study(study, Store.open(tmp_path / "results", create=True), Vanishing)
-    assert "the scheduler cannot be reached any more" in report.stopped
-    assert report.failures == []
+    def health(self):
+        return self.state
 
 
-class Deserted(InProcess):
-    """A cluster whose workers have all left: it takes runs and answers nothing."""
+class Gone(Deserted):
+    state = "gone"
 
-    empty = True
+
+class LostEarly(Deserted):
+    """The scheduler ends while the kernels are compiled."""
+
+    state = "gone"
 
     def submit(self, function, *arguments):
         return Future()
 
 
-def test_a_cluster_without_workers_ends_the_study_after_a_while(tmp_path, monkeypatch):
-    monkeypatch.setattr(session, "EMPTY_SECONDS", 0.05)
-    monkeypatch.setattr(session, "CHECK_SECONDS", 0.01)
-    study = Study.from_dict({"name": "left", "runs": 2, "episodes": 2, "worlds": [{"world": "grid-world"}],
-                             "agents": [{"agent": "uniform"}]})  # fmt: skip
+@pytest.mark.parametrize(
+    ("workers", "reason"),
+    [
+        (Deserted, "no workers for some time; start some, and run the study again"),
+        (Gone, "the scheduler cannot be reached any more"),
+        (LostEarly, "the scheduler cannot be reached any more"),
+    ],
+)
+def test_a_cluster_that_is_lost_ends_the_study_after_a_while(tmp_path, monkeypatch, workers, reason):
+    monkeypatch.setattr(runner, "EMPTY_SECONDS", 0.05)
+    for module in (runner, executors):
+        monkeypatch.setattr(module, "CHECK_SECONDS", 0.01)
+    study = Study.from_dict(STUDY)
     store = Store.open(tmp_path / "results", create=True)
     notes = []
-    report = run_study(study, store, Deserted, watch=lambda progress: notes.append(progress.note))
+    report = run_study(study, store, workers, watch=lambda progress: notes.append(progress.note))
     assert (report.done, report.complete, report.failures) == (0, False, [])
-    assert "no workers for some time; start some, and the same command goes on" in report.stopped
-    assert notes[-1] == "the cluster has no workers; waiting for some"
-    assert report_tables(report, store.folder)[0].text().split()[:9] == [
-        "made",
-        "no",
-        "run",
-        "was",
-        "made",
-        "stored",
-        "0",
-        "of",
-        "2",
-    ]
-    assert run_study(study, store, InProcess).complete
+    assert reason in report.stopped
+    assert notes[-1] == ("" if workers is LostEarly else "the cluster has no workers; waiting for some")
+    text = " ".join(report_tables(report, store.folder)[0].text().split())
+    assert text.startswith("made no run was made stored 0 of 6")
+    assert run_study(study, store, ThisProcess).complete
 
 
 def test_dask_may_be_missing(monkeypatch):

@@ -10,9 +10,9 @@ from goalward.errors import FileError, SettingError
 from goalward.figures import plot
 from goalward.learning.regret import optimum
 from goalward.results.results import load_results
-from goalward.studies.attachments import Attachments
 from goalward.studies.rerun import regret_by_cause, rerun
 from goalward.studies.study import Study
+from goalward.studies.user_files import Attachments
 from goalward.worlds import grid_world
 
 
@@ -23,7 +23,7 @@ def test_it_is_the_run_that_was_stored(write_study, run_here, agent):
     cell = study.design.cells[0]
     world, run = rerun(study.design.spec(cell, 1))
     stored = store.read(study.design.keys(cell)[1])
-    assert np.array_equal(stored.regret(), run.regret)
+    assert np.array_equal(stored.column("regret"), run.regret)
     assert len(run.trajectory.states) == run.total_steps
     by_cause = regret_by_cause(world, run)
     assert sum(by_cause.values()) == pytest.approx(run.gap_regret[-1])
@@ -84,7 +84,7 @@ for cell in results.design.cells:
     for key in results.design.keys(cell):
         stored = store.read(key)
         world, run = rerun(stored.spec, results.attachments)
-        assert np.array_equal(run.regret, stored.regret())
+        assert np.array_equal(run.regret, stored.column("regret"))
         print(cell.world.label, cell.agent.label, end=" ")
 """
     cells = [(world, agent) for world in ("model", "grid") for agent in ("Own", "psrl")]

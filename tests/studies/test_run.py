@@ -89,7 +89,7 @@ def test_ways_to_name_a_study_and_a_folder(tmp_path, monkeypatch):
 
 def test_missing_runs_are_a_warning(folder, write_study):
     study = write_study("agents.py:Raises", "uniform")
-    with pytest.warns(UserWarning, match=r"2 of 4 runs are missing: ValueError: no idea; see .*out"):
+    with pytest.warns(UserWarning, match=r"2 of 4 runs are missing: Raises in grid: ValueError: no idea; see .*out"):
         found = gw.run(study, folder / "out", workers=1)
     assert found.runs()["agent"] == ["uniform"] * 2
 

@@ -4,32 +4,32 @@ import shutil
 import sys
 import threading
 import time
-from collections import deque
-from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 
 import pytest
 
-from goalward.errors import FileError, SettingError
+import goalward as gw
+from goalward.errors import FileError, SettingError, WorkerError
 from goalward.results.results import load_results
+from goalward.studies import runner
 from goalward.studies import worker as work
-from goalward.studies.executors import InProcess, Processes, open_pool
+from goalward.studies.executors import Processes, ThisProcess, open_workers
 from goalward.studies.run_file import decode
 from goalward.studies.runner import jobs_of, run_study
-from goalward.studies.session import Session
-from goalward.studies.status import check_studies
-from goalward.studies.store import MARKER, Store
+from goalward.studies.store import MARKER, Store, check_studies
 from goalward.studies.study import Study
 from processes import wait_until
 
 
-def counting(pool=InProcess):
-    """Return a way to open pools, and the list of runs that were handed to them."""
+def counting():
+    """Return a way to open workers, and the list of runs that were handed to them."""
     handed = []
 
-    class Counting(pool):
-        def submit(self, function, jobs, attachments):
-            handed.extend(job.key for job in jobs)
-            return super().submit(function, jobs, attachments)
+    class Counting(ThisProcess):
+        def submit(self, function, *arguments):
+            if function is work.carry_out:
+                handed.extend(job.key for job in arguments[1])
+            return super().submit(function, *arguments)
 
     return Counting, handed
 
@@ -115,7 +115,7 @@ def test_two_workers_make_the_same_bits(folder, digests, run_here):
     study = Study.load(folder / "small.toml")
     _, alone = run_here(study)
     store = Store.open(folder / "two", create=True)
-    report = run_study(study, store, lambda: open_pool(2))
+    report = run_study(study, store, lambda: open_workers(2))
     assert report.complete
     assert digests(store) == digests(alone)
 
@@ -150,7 +150,7 @@ def test_damaged_files_are_run_again(folder, digests, run_here):
 def test_failures_do_not_stop_the_others(write_study, folder, workers):
     study = write_study("agents.py:Raises", "agents.py:Leaves", "agents.py:Plain", "uniform")
     store = Store.open(folder / "results", create=True)
-    report = run_study(study, store, lambda: open_pool(workers))
+    report = run_study(study, store, lambda: open_workers(workers))
     assert not report.complete
     assert (report.done, len(report.failures)) == (4, 4)
     assert {(failure.agent, failure.error) for failure in report.failures} == {
@@ -164,7 +164,7 @@ def test_failures_do_not_stop_the_others(write_study, folder, workers):
     path = folder / "agents.py"
     path.write_text(path.read_text().replace('raise ValueError("no idea")', "return super().plan(state)"))
     mended = Study.load(folder / "own.toml")
-    again = run_study(mended, store, InProcess)
+    again = run_study(mended, store, ThisProcess)
     assert again.stored == 2
     assert {failure.agent for failure in again.failures} == {"Leaves"}
 
@@ -178,54 +178,145 @@ def test_a_run_that_kills_its_worker_is_found_out(write_study, folder, digests):
     assert report.done == 4
 
 
-def test_a_worker_that_dies_between_two_batches_costs_nothing(folder, digests, run_here):
+class Breaking(ThisProcess):
+    """Several workers, which carry out the runs here: some of them die, `deaths` says when.
+
+    A number is a batch that cannot be handed out, a key a run that kills its worker and all batches in flight with it.
+    """
+
+    limit = 4
+
+    def __init__(self, *deaths):
+        self.size, self.deaths, self.batches, self.restarts, self.alone = 2, deaths, 0, 0, []
+        self.held = []
+
+    def submit(self, function, *arguments):
+        if function is not work.carry_out:
+            return super().submit(function, *arguments)
+        self.batches += 1
+        if self.batches in self.deaths:
+            raise BrokenExecutor
+        keys = [job.key for job in arguments[1]]
+        future = Future()
+        self.held.append(future)
+        killers = [key for key in keys if key in self.deaths]
+        if killers:
+            self.alone += killers if len(self.held) == 1 and len(keys) == 1 else []
+            for waiting in self.held:
+                if not waiting.done():
+                    waiting.set_exception(BrokenExecutor("a worker died"))
+            return future
+        # The other batches of the moment come back only when all are handed out.
+        if len(self.held) < self.limit and not self.restarts:
+            return future
+        self.held.remove(future)
+        future.set_result(function(*arguments))
+        return future
+
+    def restart(self):
+        self.restarts += 1
+        self.held = []
+
+
+def test_workers_that_die_cost_no_run_that_is_sound(folder, digests, run_here):
     study = Study.load(folder / "small.toml")
     _, whole = run_here(study)
-
-    class Breaks(InProcess):
-        """Refuses the fifth batch: a worker died while nobody waited for it."""
-
-        workers, fails_as_one = 3, True
-        batches = restarts = 0
-
-        def submit(self, function, jobs, attachments):
-            Breaks.batches += 1
-            if Breaks.batches == 5:
-                raise BrokenExecutor
-            return super().submit(function, jobs, attachments)
-
-        def restart(self):
-            Breaks.restarts += 1
-
+    killer = jobs_of(study.design)[3].key
     store = Store.open(folder / "broken", create=True)
-    report = run_study(study, store, Breaks)
-    assert Breaks.restarts == 1
-    assert (report.done, report.failures) == (12, [])
+    workers = Breaking(killer, 7)
+    report = run_study(study, store, workers)
+    assert (report.done, [failure.run for failure in report.failures]) == (11, [0])
+    assert "the worker process died during this run, twice" in report.failures[0].error
+    assert workers.alone == [killer, killer], "it was tried alone, twice"
+    assert {store.read(key).key for key in store_keys(store)} == {*store_keys(store)}
+    store.failure_path(killer).unlink()
+    assert run_study(study, store, ThisProcess).complete
     assert digests(store) == digests(whole)
 
 
-def test_a_suspect_runs_alone(folder):
+def store_keys(store):
+    return [path.stem for path in store.folder.glob("runs/*/*.parquet")]
+
+
+def test_an_executor_of_the_user_is_used_and_left_open(folder, digests, run_here):
     study = Study.load(folder / "small.toml")
-    suspect, other, *rest = jobs_of(study.design)
+    _, whole = run_here(study)
+    with ThreadPoolExecutor(2) as threads:
+        assert open_workers(threads).size == 2
+        results = gw.run(study, folder / "own", workers=threads)
+        assert threads.submit(int).result() == 0
+    assert results.count() == (12, 12)
+    assert digests(Store.open(folder / "own")) == digests(whole)
+
+
+class Fails(ThisProcess):
+    """Answers a few calls, and then nothing but an error that no run has raised."""
+
+    def __init__(self, error, calls=2):
+        self.size, self.error, self.calls = 1, error, calls
+
+    def submit(self, function, *arguments):
+        if function is work.carry_out:
+            self.calls -= 1
+            if self.calls < 0:
+                future = Future()
+                future.set_exception(self.error)
+                return future
+        return super().submit(function, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (ModuleNotFoundError("No module named 'goalward'"), "install the same goalward on every worker"),
+        (TypeError("cannot pickle 'lock'"), "TypeError: cannot pickle 'lock'; what is stored is not run again"),
+        (WorkerError("a worker has another version"), "a worker has another version; what is stored"),
+        (BrokenExecutor("a thread died"), "a worker died, and this executor cannot be started again"),
+    ],
+)
+def test_no_run_is_blamed_for_what_is_not_its_fault(folder, error, sentence):
+    study = Study.load(folder / "small.toml")
     store = Store.open(folder / "results", create=True)
-    session = Session(study.design, study.attachments, store, rest, 12, None)
-    session.suspects = deque([suspect])
-    session.attempts[suspect.key] = 2
+    report = run_study(study, store, Fails(error))
+    assert (report.done, report.failures, report.complete) == (2, [], False)
+    assert sentence in report.stopped
+    assert check_studies(store)[0].failures == []
+    assert run_study(study, store, ThisProcess).complete
 
-    class Wide(InProcess):
-        workers = 4
 
-    pool = Wide()
-    for _ in range(2):
-        session.hand_out(pool)
-        assert list(session.in_flight.values()) == [[suspect]]
-    # Nor does it start beside a batch that is going on.
-    session.take_in(next(iter(session.in_flight)))
-    session.hand_out(pool)
-    assert len(session.in_flight) == 4
-    session.suspects.append(other)
-    session.hand_out(pool)
-    assert len(session.in_flight) == 4
+def test_workers_that_die_again_and_again_end_the_study(folder):
+    class Dies(ThisProcess):
+        def submit(self, function, *arguments):
+            if function is work.carry_out:
+                raise BrokenExecutor
+            return super().submit(function, *arguments)
+
+        def restart(self):
+            pass
+
+    with pytest.raises(SettingError, match="the workers died 4 times in a row; out of memory"):
+        run_study(Study.load(folder / "small.toml"), Store.open(folder / "results", create=True), Dies)
+
+
+def test_a_connection_that_is_lost_for_a_moment_blames_no_run(folder, digests, run_here, monkeypatch):
+    monkeypatch.setattr(runner, "CHECK_SECONDS", 0.0)
+    study = Study.load(folder / "small.toml")
+    _, whole = run_here(study)
+
+    class Drops(Breaking):
+        asked = 0
+
+        def health(self):
+            self.asked += 1
+            if self.asked == 1:
+                raise BrokenExecutor("the connection was lost")
+            return "ok"
+
+    store = Store.open(folder / "dropped", create=True)
+    workers = Drops()
+    assert run_study(study, store, workers).complete
+    assert workers.restarts == 1
+    assert digests(store) == digests(whole)
 
 
 def test_threads_may_share_what_is_made(folder):
@@ -250,14 +341,14 @@ def test_a_disk_that_fills_up(folder, monkeypatch):
         add(key, content)
 
     monkeypatch.setattr(store, "add", fill_up)
-    report = run_study(study, store, InProcess)
+    report = run_study(study, store, ThisProcess)
     assert (report.done, report.complete) == (5, False)
     assert "no space" in report.stopped
     assert all(store.read(key) for key in added)
     # No run is to blame: the report and the folder name no failure, and the rest is made once there is room.
     assert report.failures == check_studies(store)[0].failures == []
     monkeypatch.undo()
-    assert run_study(study, store, InProcess).complete
+    assert run_study(study, store, ThisProcess).complete
 
 
 def test_a_failure_that_cannot_be_recorded_is_not_reported_as_recorded(write_study, folder, monkeypatch):
@@ -268,7 +359,7 @@ def test_a_failure_that_cannot_be_recorded_is_not_reported_as_recorded(write_stu
         raise FileError("no space")
 
     monkeypatch.setattr(store, "add_failure", refuse)
-    report = run_study(study, store, InProcess)
+    report = run_study(study, store, ThisProcess)
     assert (report.done, report.failures, report.complete) == (0, [], False)
     assert "no space" in report.stopped
 
@@ -320,14 +411,14 @@ def test_progress_is_reported(folder, run_here):
 
 
 def test_interrupts_stop_everything(folder):
-    class Interrupted(InProcess):
+    class Interrupted(ThisProcess):
         stopped = False
 
-        def submit(self, function, jobs, attachments):
+        def submit(self, function, *arguments):
             raise KeyboardInterrupt
 
-        def stop(self):
-            Interrupted.stopped = True
+        def close(self, kill=False):
+            Interrupted.stopped = kill
 
     with pytest.raises(KeyboardInterrupt):
         run_study(Study.load(folder / "small.toml"), Store.open(folder / "results", create=True), Interrupted)
@@ -342,22 +433,24 @@ def test_wrong_values_are_found_before_the_first_run(folder, run_here):
     assert not (folder / "results" / "runs").exists()
 
 
-def test_which_pool():
-    assert isinstance(open_pool(1), InProcess)
+def test_which_workers():
+    assert isinstance(open_workers(1), ThisProcess)
     with pytest.raises(SettingError, match="workers is 0; it must be at least 1"):
-        open_pool(0)
+        open_workers(0)
     with pytest.raises(SettingError, match="not both"):
-        open_pool(2, "tcp://127.0.0.1:1")
+        open_workers(2, "tcp://127.0.0.1:1")
 
 
 def test_a_run_in_a_thread_counts_its_own_time_and_leaves_standard_output_alone(held):
     # A worker of a Dask cluster carries out several runs at once, in threads.
     study = Study.load(held.folder / "held.toml")
     by_agent = {job.agent_label: job for job in jobs_of(study.design)}
-    work.carry_out([by_agent["psrl"]], study.attachments)  # the kernels are loaded before the time counts
+    work.carry_out(
+        work.identity(), [by_agent["psrl"]], study.attachments
+    )  # the kernels are loaded before the time counts
     before = sys.stdout
     with ThreadPoolExecutor(1) as threads:
-        outcome = threads.submit(work.carry_out, [by_agent["Held"]], study.attachments)
+        outcome = threads.submit(work.carry_out, work.identity(), [by_agent["Held"]], study.attachments)
         try:
             wait_until(held.waiting)
             assert sys.stdout is before

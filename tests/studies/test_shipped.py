@@ -10,12 +10,11 @@ from goalward import learn, worlds
 from goalward.errors import FileError, UnknownNameError
 from goalward.results.results import load_results
 from goalward.results.summary import summary_tables
-from goalward.studies import shipped
-from goalward.studies.executors import InProcess
+from goalward.studies import study as shipped
+from goalward.studies.executors import ThisProcess
 from goalward.studies.runner import run_study
-from goalward.studies.shipped import find_study, shipped_folder, shipped_studies
 from goalward.studies.store import Store
-from goalward.studies.study import Study
+from goalward.studies.study import Study, find_study, shipped_folder, shipped_studies
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in (ROOT / "studies").glob("*.toml"))
@@ -38,7 +37,7 @@ def test_every_study_is_right_and_named_like_its_file(name):
 def test_the_studies_of_the_paper_run(name, tmp_path):
     study = small(name)
     store = Store.open(tmp_path, create=True)
-    report = run_study(study, store, InProcess)
+    report = run_study(study, store, ThisProcess)
     assert report.complete, report.failures
     tables = summary_tables(load_results(store, study.design))
     assert len(tables[0]) == len(study.design.cells)
@@ -54,7 +53,7 @@ def test_where_the_studies_are(monkeypatch, tmp_path):
     assert find_study("./growth") == Path("growth")
     with pytest.raises(UnknownNameError, match="did you mean 'growth'"):
         find_study("grwth")
-    monkeypatch.setattr(shipped, "__file__", str(tmp_path / "a" / "b" / "goalward" / "studies" / "shipped.py"))
+    monkeypatch.setattr(shipped, "__file__", str(tmp_path / "a" / "b" / "goalward" / "studies" / "study.py"))
     with pytest.raises(FileError, match="the studies of goalward are not installed"):
         shipped_folder()
 
@@ -69,7 +68,7 @@ def test_the_example_of_an_agent_is_that_of_the_readme():
 def test_the_example_of_an_agent_learns(tmp_path):
     study = small(ROOT / "examples" / "my_study.toml", episodes=300)
     store = Store.open(tmp_path, create=True)
-    assert run_study(study, store, InProcess).complete
+    assert run_study(study, store, ThisProcess).complete
     results = load_results(store, study.design)
     example, psrl = results.cells
     assert (example.cell.agent.label, psrl.cell.agent.label) == ("EpsilonGreedy", "psrl")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from goalward.errors import FileError
-from goalward.studies.status import check_studies
+from goalward.studies.store import Store, check_studies
 
 
 def test_failed_runs_are_named(write_study, run_here):
@@ -33,7 +33,5 @@ def test_all_studies_of_a_folder_are_checked(write_study, run_here):
 
 
 def test_a_folder_without_studies(tmp_path):
-    from goalward.studies.store import Store
-
     with pytest.raises(FileError, match="holds no study"):
         check_studies(Store.open(tmp_path, create=True))

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -11,9 +12,10 @@ from goalward.errors import FileError, UnknownNameError
 from goalward.results.results import load_results
 from goalward.studies import run_file as record
 from goalward.studies import store as store_module
-from goalward.studies.leftovers import find_leftovers
+from goalward.studies.rerun import rerun
 from goalward.studies.run_file import encode
-from goalward.studies.store import MARKER, NoRun, Store
+from goalward.studies.run_spec import RESULTS_VERSION
+from goalward.studies.store import MARKER, NoRun, Store, UnusedFiles
 from goalward.studies.study import Study
 
 
@@ -24,7 +26,7 @@ def filled(folder, run_here):
 
 
 def stored_design(store):
-    (path,) = store.folder.glob("studies/small/*.json")
+    (path,) = store.folder.glob("studies/small/*.toml")
     return path
 
 
@@ -36,7 +38,7 @@ def test_a_study_is_kept_as_it_was_run(filled):
     study, store = filled
     assert list(store.studies()) == ["small"]
     assert store.design() == store.design("small") == study.design
-    assert Study.load(stored_design(store).with_suffix(".toml")).design == study.design
+    assert Study.load(stored_design(store)).design == study.design
 
 
 def test_only_whole_files_are_there(filled):
@@ -94,7 +96,7 @@ def test_another_format_is_the_same_to_everybody(filled, run_here, monkeypatch):
     older = encode(learn(agents.make("uniform"), worlds.grid_world(2, 2), 30, seed=0), spec, {"cpu_seconds": 0.1})
     monkeypatch.undo()
     store.path(key).write_bytes(older)
-    reason = "it has format 0; this goalward reads format 1"
+    reason = "it has format 0; this goalward reads format 2"
     assert store.find(key) == NoRun("damaged", reason)
     assert load_results(store, study.design).cells[0].damaged == [0]
     report, _ = run_here(study)
@@ -145,18 +147,28 @@ def test_nothing_is_pruned_through_links_out_of_the_folder(filled, tmp_path, div
     for name in ("mine.py", "mine.npz", "mine.json", "mine.parquet"):
         (outside / name).write_text("kept")
     (store.folder / diverted).symlink_to(outside)
-    found = find_leftovers(store)
+    found = UnusedFiles.of(store)
     assert found.paths == []
     found.remove()
     assert len(list(outside.iterdir())) == 4
 
 
-@pytest.mark.parametrize(("name", "value"), [("description", "\ud800"), ("runs", 10**8)])
-def test_a_forged_design_is_refused(filled, name, value):
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("runs = 100000000", "the study has 400,000,000 runs"),
+        ("runs = 4", "under another name"),
+        ("runs = -1", "the stored study is damaged"),
+        ("", "under another name"),
+        ("[", "the stored study is damaged"),
+    ],
+)
+def test_a_forged_design_is_refused(filled, line, message):
     _, store = filled
     path = stored_design(store)
-    path.write_text(json.dumps(json.loads(path.read_text()) | {name: value}))
-    with pytest.raises(FileError, match="the stored design of the study is damaged"):
+    assert "runs = 3\n" in path.read_text()
+    path.write_text(path.read_text().replace("runs = 3\n", f"{line}\n"))
+    with pytest.raises(FileError, match=message):
         store.design()
 
 
@@ -199,9 +211,9 @@ def test_failures_are_kept_until_the_run_succeeds(filled):
 
 
 def test_folders_that_are_no_results(tmp_path):
-    with pytest.raises(FileError, match="No such folder; goalward run makes some"):
+    with pytest.raises(FileError, match="No such folder; create one with goalward run"):
         Store.open(tmp_path / "missing")
-    with pytest.raises(FileError, match="holds no results of goalward's"):
+    with pytest.raises(FileError, match="not a results folder"):
         Store.open(tmp_path)
     (tmp_path / "notes.txt").write_text("x")
     with pytest.raises(FileError, match=r"holds other files \(notes\.txt\); choose an empty folder"):
@@ -213,7 +225,7 @@ def test_folders_that_are_no_results(tmp_path):
 def test_another_layout_is_named(tmp_path):
     (tmp_path / MARKER).write_text(json.dumps({"version": 0}))
     with pytest.raises(
-        FileError, match=r"layout version 0; this goalward reads version 2\. Use the goalward that wrote"
+        FileError, match=r"layout version 0; this goalward reads version 3\. Use the goalward that wrote"
     ):
         Store.open(tmp_path)
     (tmp_path / MARKER).write_text("{")
@@ -221,15 +233,23 @@ def test_another_layout_is_named(tmp_path):
         Store.open(tmp_path)
 
 
-def test_results_of_another_version_are_named(filled):
-    _, store = filled
-    path = stored_design(store)
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"results": 0}))
-    with pytest.raises(FileError, match="results version 0, this goalward makes version"):
-        store.design()
-    path.write_text("{}")
-    with pytest.raises(FileError, match="the stored design of the study is damaged"):
-        store.design()
+def test_results_of_another_version_are_read_and_not_mixed(folder, run_here):
+    study = Study.load(folder / "small.toml")
+    older = replace(study, design=replace(study.design, results=0))
+    assert older.design.reference != study.design.reference
+    store = Store.open(folder / "results", create=True)
+    text = study.text.replace(f"results = {RESULTS_VERSION}", "results = 0")
+    store.save_study(older.design.reference, text, study.attachments)
+    for cell in older.design.cells:
+        for spec in older.design.specs(cell):
+            run = rerun(replace(spec, results=RESULTS_VERSION))[1]
+            store.add(spec.key, encode(run, spec, {"cpu_seconds": 0.1}))
+    assert store.design() == older.design
+    assert load_results(store, store.design()).count() == (12, 12)
+    report, _ = run_here(study)
+    assert (report.stored, report.done) == (0, 12), "no run of another version counts"
+    assert len(store.designs("small")) == 2
+    assert UnusedFiles.of(store).paths == []
 
 
 def test_which_study(filled, write_study, run_here):
@@ -256,18 +276,10 @@ def test_designs_of_one_name_lie_side_by_side(folder, run_here):
         assert store.design(reference) == store.design(reference[:-3]) == each.design
         assert load_results(store, each.design).count() == (each.design.size, each.design.size)
         assert Study.load(store.folder / "studies" / f"{reference}.toml").design == each.design
-    assert find_leftovers(store).paths == []
+    assert UnusedFiles.of(store).paths == []
     for wrong in ("small/zz", "small/../small"):
         with pytest.raises(UnknownNameError, match=r"no design in .* is called"):
             store.design(wrong)
     # Another description is not another design.
     run_here(study.replace(description="the same"))
     assert (len(store.designs("small")), store.design().description) == (3, "the same")
-
-
-def test_room_is_checked_before_the_first_run(tmp_path):
-    store = Store.open(tmp_path, create=True)
-    store.check_room(1)
-    with pytest.raises(FileError, match=r"the runs need about 1,000,000,000,000 MB and .* MB are free; make room"):
-        store.check_room(10**18)
-    assert [path.name for path in tmp_path.iterdir()] == [MARKER]

@@ -179,7 +179,7 @@ def test_maps_may_be_indented_and_framed_by_empty_lines():
         (lambda: grid_map("S.S\n..G"), "has 2 starts"),
         (lambda: grid_map("S..\n..."), "has no goal"),
         (lambda: grid_map(" \n \n"), "the map is empty"),
-        (lambda: grid_map(3), "the map is 3"),
+        (lambda: grid_map(3), "text is 3; it must be a text"),
     ],
 )
 def test_bad_settings_are_named(make, message):

@@ -64,7 +64,7 @@ def test_seeds_make_different_worlds():
         ({"actions": 0}, "actions is 0"),
         ({"seed": -1}, "seed is -1"),
         ({"seed": None}, "seed is None"),
-        ({"rows": "normal"}, "rows is 'normal'; it must be 'uniform' or 'dirichlet'"),
+        ({"rows": "normal"}, "rows is 'normal'; it must be 'dirichlet' or 'uniform'"),
         ({"cost_min": 1.5}, "cost_min is 1.5"),
         ({"cost_min": -0.5}, "cost_min is -0.5"),
     ],

@@ -4,36 +4,44 @@
 >>> gw.agents.make("uniform")
 Uniform()
 
-A new algorithm is one new file in this package: see `goalward.registry`. The conformance tests then run over it.
+A new algorithm is one new file, with its class below ``@register``, and one line in the list here. From this list come
+look-up, types, help and documentation, and the conformance tests run over it.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from typing import TYPE_CHECKING, Any
-
-from goalward.agents.base import (
-    NEVER,
-    Agent,
-    Learner,
-    OnlineAgent,
-    Plan,
-    Step,
-    Steps,
-    Task,
-    register,
-    registry,
-)
+from goalward.lazy import lazy
 
 if TYPE_CHECKING:
-    # For type checkers and editors, which cannot follow the registry. Nothing breaks if a name is missing here.
+    from goalward.agents.base import NEVER as NEVER
+    from goalward.agents.base import Agent as Agent
+    from goalward.agents.base import Learner as Learner
+    from goalward.agents.base import OnlineAgent as OnlineAgent
+    from goalward.agents.base import Plan as Plan
+    from goalward.agents.base import Step as Step
+    from goalward.agents.base import Steps as Steps
+    from goalward.agents.base import Task as Task
+    from goalward.agents.base import find as find
+    from goalward.agents.base import known as known
+    from goalward.agents.base import make as make
+    from goalward.agents.base import register as register
+    from goalward.agents.base import registry as registry
     from goalward.agents.baselines import Optimal as Optimal
     from goalward.agents.baselines import Uniform as Uniform
+    from goalward.agents.model_free.lcb_advantage import LCBAdvantage as LCBAdvantage
+    from goalward.agents.model_free.psql import PSQL as PSQL
+    from goalward.agents.model_free.q_learning import QLearning as QLearning
+    from goalward.agents.model_free.rand_ql import RandQL as RandQL
     from goalward.agents.optimistic.bernstein_ssp import BernsteinSSP as BernsteinSSP
     from goalward.agents.optimistic.eb_ssp import EBSSP as EBSSP
+    from goalward.agents.optimistic.mvp_plus import MVPPlus as MVPPlus
+    from goalward.agents.optimistic.svi_ssp import SVISSP as SVISSP
     from goalward.agents.optimistic.uc_ssp import UCSSP as UCSSP
     from goalward.agents.optimistic.ulcvi import ULCVI as ULCVI
     from goalward.agents.optimistic.vi_ssp import VISSP as VISSP
+    from goalward.agents.posterior.bayes_ucbvi import BayesUCBVI as BayesUCBVI
     from goalward.agents.posterior.expectile import Expectile as Expectile
+    from goalward.agents.posterior.opsrl import OPSRL as OPSRL
     from goalward.agents.posterior.psrl import PSRL as PSRL
     from goalward.agents.posterior.psrl_variants import TSDE as TSDE
     from goalward.agents.posterior.psrl_variants import DoublingPSRL as DoublingPSRL
@@ -42,29 +50,7 @@ if TYPE_CHECKING:
     from goalward.agents.posterior.psrl_variants import StepPSRL as StepPSRL
     from goalward.agents.saving import load as load
     from goalward.agents.saving import save as save
+    from goalward.continuous.aggregated_psrl import AggregatedPSRL as AggregatedPSRL
     from goalward.continuous.psrl import ContinuousPSRL as ContinuousPSRL
-
-__all__ = [
-    "NEVER", "Agent", "Learner", "OnlineAgent", "Plan", "Step", "Steps", "Task",
-    "find", "known", "load", "make", "register", "registry", "save",
-]  # fmt: skip
-
-find, known = registry.find, registry.known
-
-
-def make(name: str, /, **settings: Any) -> Learner:
-    """Build an agent by the name of its algorithm and its settings."""
-    return find(name)(**settings)
-
-
-def __getattr__(name: str) -> Any:
-    if name in ("load", "save"):
-        from goalward.agents import saving as storage
-
-        return getattr(storage, name)
-    return registry.attribute(name)
-
-
-def __dir__() -> list[str]:
-    registry.search()
-    return sorted({*__all__, *registry.members})
+else:
+    __getattr__, __dir__, __all__ = lazy(__name__, __file__)

@@ -12,38 +12,36 @@ An `OnlineAgent` learns at every step, and is its own policy::
     act(state, draw) -> action
     learn(step) -> flags
 
-Both start with `begin(task, rng)`, which must leave an agent as if it had never learnt. Its settings are the fields of
-its dataclass. `learn` works on a copy, so a run never changes the object it is given. What an agent learns are its
-other attributes: arrays, numbers, and objects that save themselves, such as beliefs and counts. These are saved;
-attributes with a leading underscore are caches and are not.
+Both start with `begin(task, rng)`, which must leave an agent as if it had never learnt. Its settings are its annotated
+attributes, as in a dataclass. `learn` works on a copy, so a run never changes the object it is given. What an agent
+learns are its other attributes: arrays, numbers, and objects that save themselves, such as beliefs and counts. These
+are saved; attributes with a leading underscore are caches and are not.
 """
 
 from __future__ import annotations
 
 import copy
-import dataclasses
-from abc import ABCMeta
 from collections.abc import Mapping
+from dataclasses import Field, dataclass, field
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, dataclass_transform, runtime_checkable
 
 import numpy as np
 
 from goalward.acting import contract
 from goalward.acting.contract import NEVER, Plan, PlanT, Step, Steps, Task, TaskT
 from goalward.acting.rollout import TabularPolicy
-from goalward.arrays import Floats, Int64s
-from goalward.beliefs.base import LARGEST_NUMBER, Prior, restored_array, restored_number
-from goalward.beliefs.base import registry as priors
+from goalward.arrays import Floats
+from goalward.beliefs.base import LARGEST_NUMBER, restored_array, restored_number
 from goalward.errors import SettingError, ShapeError
-from goalward.registry import MISSING, Registry, Schema, Setting
-from goalward.settings import checked_integer, plain
+from goalward.registry import Registry
+from goalward.settings import Declared, check_names, checked_integer, settings_of
 from goalward.ssp.checks import checked_costs, checked_state
 from goalward.ssp.model import SSP
 
 __all__ = [
-    "CAVEAT", "NEVER", "Agent", "Learner", "OnlineAgent", "Plan", "Step", "Steps", "Task", "register",
-    "registry",
+    "CAVEAT", "NEVER", "Agent", "Learner", "OnlineAgent", "Plan", "Step", "Steps", "Task", "find", "known", "make",
+    "register", "registry",
 ]  # fmt: skip
 
 CAVEAT = "caveat"
@@ -61,26 +59,16 @@ class Memory(Protocol):
         """Restore what `to_state` returned; raises ValueError if it does not fit."""
 
 
-class Constructor(ABCMeta):
-    """Checks the names of settings before Python does: an unknown or missing one is an error of goalward's."""
-
-    def __call__(cls, *values: Any, **settings: Any) -> Any:
-        """Build an agent."""
-        if not values and "__dataclass_fields__" in vars(cls):
-            cls.check_settings(settings)  # type: ignore[attr-defined]
-        return super().__call__(*values, **settings)
-
-
-class Learner(contract.Agent[TaskT, PlanT], metaclass=Constructor):
+@dataclass_transform(field_specifiers=(field,))
+class Learner(Declared, contract.Agent[TaskT, PlanT]):
     """An agent with settings that can be saved.
 
-    Subclasses are dataclasses whose fields are their settings. `needs` names the fields that describe the true model
-    and that the algorithm must be told: some of ``B_star, T_star, D, c_min, episodes``.
+    The annotated attributes of a subclass are its settings, as in a dataclass, and the constructor checks them. `needs`
+    names those that describe the true model: some of ``B_star, T_star, D, c_min, episodes``.
     """
 
     name: ClassVar[str]
     """The name in tables and messages; that of the class, unless it is registered under another."""
-    needs: ClassVar[tuple[str, ...]] = ()
 
     continuous: ClassVar[bool] = False
     """Whether it learns in goal tasks with continuous states, and not in models."""
@@ -91,15 +79,25 @@ class Learner(contract.Agent[TaskT, PlanT], metaclass=Constructor):
     given: Mapping[str, Any] = MappingProxyType({})
     """What `from_world` read off the true model."""
 
-    def __init_subclass__(cls, **arguments: Any) -> None:
-        """Name the algorithm after its class."""
+    def __init_subclass__(cls, kw_only: bool = False, **arguments: Any) -> None:
+        """Make the class a dataclass and name the algorithm after it."""
+        fields = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
+        dataclass(eq=False, kw_only=kw_only)(cls)
+        for name in fields.keys() - vars(cls).keys():
+            # Defaults made by a function: so the class also works below @dataclass, although that is not needed.
+            setattr(cls, name, fields[name])
         super().__init_subclass__(**arguments)
         if "name" not in vars(cls):
             cls.name = cls.__name__
 
+    @classmethod
+    def owner(cls) -> str:
+        """Return what messages call the algorithm."""
+        return cls.name
+
     @property
     def leaves_free_loops(self) -> bool:
-        """Whether it surely leaves loops that cost nothing, as algorithms that plan with positive costs do."""
+        """Whether it almost surely leaves loops that cost nothing, as algorithms that plan with positive costs do."""
         return False
 
     @classmethod
@@ -127,7 +125,7 @@ class Learner(contract.Agent[TaskT, PlanT], metaclass=Constructor):
 
     def to_state(self) -> dict[str, Any]:
         """Return what was learnt, for saving: all attributes but settings, task, generator and caches."""
-        apart = {"task", "rng", "given", *self.settings()}
+        apart = {"task", "rng", "given", *settings_of(type(self))}
         learnt = {name: value for name, value in vars(self).items() if name not in apart and not name.startswith("_")}
         state: dict[str, Any] = {}
         for name, value in learnt.items():
@@ -178,9 +176,9 @@ class Learner(contract.Agent[TaskT, PlanT], metaclass=Constructor):
 
     @classmethod
     def from_world(cls, world: Any, *, episodes: int, **settings: Any) -> Self:
-        """Build an agent that is told what its algorithm must know of the true model; for benchmarks.
+        """Build an agent that knows what its algorithm needs of the true model; for benchmarks.
 
-        What `settings` holds is not looked up. `given` holds what was looked up.
+        Facts in `settings` are not looked up. `given` holds those that were.
         """
         cls.check_world(world)
         names = [name for name in cls.needs if name not in settings]
@@ -201,45 +199,15 @@ class Learner(contract.Agent[TaskT, PlanT], metaclass=Constructor):
         return {name: facts[name] for name in names}
 
     @classmethod
-    def schema(cls) -> Schema:
-        """Return the settings of the algorithm, its fields; one whose default is a prior takes the names of priors."""
-        settings: dict[str, Setting] = {}
-        for field in dataclasses.fields(cls):  # type: ignore[arg-type]
-            if not field.init:
-                continue
-            default = field.default if field.default_factory is MISSING else field.default_factory()
-            named = priors if isinstance(default, Prior) else None
-            settings[field.name] = Setting(default, named, from_world=field.name in cls.needs)
-        return Schema(cls.name, settings)
-
-    @classmethod
-    def complete(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all settings as plain data, without those that are read off the true world and were not given."""
-        return cls.schema().complete(settings)
-
-    @classmethod
     def from_settings(cls, settings: Mapping[str, Any], world: Any, episodes: int) -> Self:
         """Build the agent of plain settings, as a study or a command line gives them; see `from_world`."""
-        schema = cls.schema()
-        schema.check_names(settings)
-        return cls.from_world(world, episodes=episodes, **schema.resolve(settings, world))
-
-    @classmethod
-    def check_settings(cls, settings: Mapping[str, Any]) -> None:
-        """Raise an error if a name is unknown, or if a setting without a default is missing."""
-        schema = cls.schema()
-        schema.check_names(settings)
-        for name, setting in schema.settings.items():
-            if setting.default is MISSING and name not in settings:
-                raise SettingError(f"{cls.name} needs {name}; pass it, or use {cls.__name__}.from_world")
-
-    def settings(self) -> dict[str, Any]:
-        """Return the settings as plain data."""
-        return {
-            field.name: plain(getattr(self, field.name))
-            for field in dataclasses.fields(self)  # type: ignore[arg-type]
-            if field.init
-        }
+        declared = settings_of(cls)
+        check_names(cls.name, settings, declared)
+        values: dict[str, Any] = {}
+        for name, value in settings.items():
+            setting = declared[name]
+            values[name] = setting.registry.build(value, world) if setting.registry else setting.check(name, value)
+        return cls.from_world(world, episodes=episodes, **values)
 
 
 class Agent(Learner[Task, Plan]):
@@ -288,7 +256,7 @@ class OnlineAgent(Agent, TabularPolicy):
         """Return the agent as its own policy, to the end of the run."""
         return Plan(self)
 
-    def observe(self, steps: Steps[Int64s]) -> None:
+    def observe(self, steps: Steps) -> None:
         """Do nothing: `learn` has seen every step."""
 
     def values(self) -> Floats | None:
@@ -305,7 +273,10 @@ def enter(name: str, learner: type[Learner]) -> type[Learner]:
     return learner
 
 
-registry: Registry[type[Learner]] = Registry(
-    "agent", ("goalward.agents", "goalward.continuous.psrl", "goalward.continuous.aggregated_psrl"), enter
-)
-register = registry.register
+registry: Registry[type[Learner]] = Registry("agent", ("goalward.agents",), enter)
+find, known, register = registry.find, registry.known, registry.register
+
+
+def make(name: str, /, **settings: Any) -> Learner:
+    """Build an agent by the name of its algorithm and its settings."""
+    return find(name)(**settings)

@@ -6,7 +6,6 @@ Uniform: plays every available action with the same probability at every step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from goalward.agents.base import Agent, Plan, Steps, register
@@ -18,7 +17,6 @@ __all__ = ["Optimal", "Uniform"]
 
 
 @register("optimal")
-@dataclass(eq=False)
 class Optimal(Agent):
     """Follows the optimal policy of a model it is given."""
 
@@ -52,7 +50,6 @@ class Optimal(Agent):
 
 
 @register("uniform")
-@dataclass(eq=False)
 class Uniform(Agent):
     """Plays every available action with the same probability."""
 

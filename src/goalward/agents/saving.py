@@ -90,10 +90,7 @@ def encode(value: Any) -> Any:
 def decode(value: Any) -> Any:
     """Return a setting from its part of a tree."""
     if isinstance(value, dict) and "prior" in value:
-        kind = priors.find(value["prior"]["kind"])
-        if not isinstance(kind, type):
-            raise ValueError(f"{kind.name} is not the class of a prior")
-        return kind.from_state(value["prior"])
+        return priors.find(value["prior"]["kind"]).from_state(value["prior"])
     if isinstance(value, dict) and "model" in value:
         return SSP.from_rows(**value["model"])
     return value

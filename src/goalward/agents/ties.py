@@ -16,74 +16,62 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
 from goalward.jit import kernel
 
-__all__ = ["RULES", "TIE", "break_ties", "checked_order", "least", "pick", "pick_all", "shares"]
+__all__ = ["TIE", "best_actions", "break_ties", "checked_order", "pick", "shares"]
 
-RULES = ("random", "first")
 TIE = 1e-9
 """Actions whose values differ by no more than this, relative to the smallest, are tied: rounding decides nothing."""
 
 
-def checked_order(given: Sequence[int] | None, actions: int) -> Int64s:
-    """Return the declared order of the actions; that of their numbers if none is declared."""
-    if given is None:
+def checked_order(order: Sequence[int] | None, actions: int) -> Int64s:
+    """Return the declared order of the actions; by default that of their numbers."""
+    if order is None:
         return np.arange(actions)
     try:
-        order = np.asarray(given)
+        declared = np.asarray(order)
     except ValueError:  # lists of different lengths inside
-        order = np.empty(0)
-    if order.ndim != 1 or order.dtype.kind not in "iu" or sorted(order.tolist()) != list(range(actions)):
+        declared = np.empty(0)
+    if declared.dtype.kind not in "iu" or declared.ndim != 1 or sorted(declared.tolist()) != list(range(actions)):
         raise SettingError(
-            f"action_order is {given!r}; it must name each of the actions 0..{actions - 1} once, the preferred first"
+            f"action_order is {order!r}; it must name each of the actions 0..{actions - 1} once, the preferred first"
         )
-    return np.array(order, dtype=np.int64)
+    return declared.astype(np.int64)
+
+
+def best_actions(Q: Floats) -> Bools:
+    """Return which actions, on the last axis, tie with the best one."""
+    best = Q.min(axis=-1, keepdims=True)
+    return np.asarray(best + TIE * np.abs(best) >= Q)
 
 
 def shares(Q: Floats) -> Floats:
     """Return the policy ``[S, A]`` that plays the best actions of every state with equal probability."""
-    best = Q.min(axis=1, keepdims=True)
-    tied = best + TIE * np.abs(best) >= Q
-    return np.asarray(tied / tied.sum(axis=1, keepdims=True))
+    best = best_actions(Q)
+    return np.asarray(best / best.sum(axis=1, keepdims=True))
 
 
-def break_ties(tied: Bools, order: Int64s, chances: Floats | None = None) -> Int64s:
-    """Return one of the tied actions, on the last axis, for each entry of `chances`; the first in order without."""
-    ordered = tied[..., order]
-    if chances is None:
-        return np.asarray(order[ordered.argmax(axis=-1)])
-    rank = np.cumsum(ordered, axis=-1)
-    chosen = np.floor(chances * rank[..., -1]).astype(np.int64) + 1
-    return np.asarray(order[(rank >= chosen[..., np.newaxis]).argmax(axis=-1)])
-
-
-@kernel
-def least(Q: Floats, state: int) -> float:
-    """Return the smallest value in a state, with the margin in which others tie with it."""
-    best = np.inf
-    for action in range(Q.shape[1]):
-        best = min(best, Q[state, action])
-    return best + TIE * abs(best)
+def break_ties(Q: Floats, order: Int64s, chances: Floats | None = None) -> Int64s:
+    """Return one of the best actions, on the last axis, for each uniform number; without them the first in order."""
+    rank = np.cumsum(best_actions(Q)[..., order], axis=-1)
+    chosen = 1 if chances is None else np.floor(chances * rank[..., -1]).astype(np.int64)[..., np.newaxis] + 1
+    return np.asarray(order[(rank >= chosen).argmax(axis=-1)])
 
 
 @kernel
 def pick(Q: Floats, state: int, order: Int64s, chance: float) -> int:
     """Return one of the best actions: with uniform numbers in [0, 1) each equally often, with 0 the first in order."""
-    margin = least(Q, state)
+    best = np.inf
+    for action in range(order.size):
+        best = min(best, Q[state, action])
+    margin = best + TIE * abs(best)
     tied = 0
-    for place in range(order.size):
-        if Q[state, order[place]] <= margin:
+    for action in range(order.size):
+        if Q[state, action] <= margin:
             tied += 1
-    left = int(chance * tied)
+    skip = int(chance * tied)
     chosen = -1
-    for place in range(order.size):
-        if Q[state, order[place]] <= margin:
-            if left == 0:
-                chosen = order[place]
-            left -= 1
+    for position in range(order.size):
+        if Q[state, order[position]] <= margin:
+            if skip == 0:
+                chosen = order[position]
+            skip -= 1
     return chosen
-
-
-@kernel
-def pick_all(Q: Floats, order: Int64s, chances: Floats, policy: Int64s) -> None:
-    """Write one of the best actions of every state, with a number for each."""
-    for state in range(policy.size):
-        policy[state] = pick(Q, state, order, chances[state])

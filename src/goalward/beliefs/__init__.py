@@ -3,3 +3,16 @@
 `Dirichlet` for rows that are independent, `Neighbourhoods` for rows with few successors of which nobody says which,
 `FinitePrior` for a handful of candidate models, `TiedDirichlet` for rows that share one unknown distribution.
 """
+
+from typing import TYPE_CHECKING
+
+from goalward.lazy import lazy
+
+if TYPE_CHECKING:
+    from goalward.beliefs.dirichlet import Dirichlet as Dirichlet
+    from goalward.beliefs.finite import FinitePrior as FinitePrior
+    from goalward.beliefs.neighbourhoods import Neighbourhoods as Neighbourhoods
+    from goalward.beliefs.tied import TiedDirichlet as TiedDirichlet
+    from goalward.beliefs.tied import slip_prior as slip_prior
+else:
+    __getattr__, __dir__, __all__ = lazy(__name__, __file__)

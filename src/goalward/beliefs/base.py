@@ -17,25 +17,26 @@ from __future__ import annotations
 import copy
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from annotated_types import Ge, Le
 from numpy.typing import NDArray
 
 from goalward.acting.contract import Steps, Task
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import BeliefError, SettingError, ShapeError, StateError, UnreachableGoalError
 from goalward.jit import kernel
-from goalward.registry import Builder, Registry, Schema, signature_schema
-from goalward.settings import checked_number
+from goalward.registry import Registry
+from goalward.settings import Declared, complete, settings_of
 from goalward.ssp.graph import structure
 from goalward.ssp.model import SSP
 
 __all__ = [
-    "FLOOR", "LARGEST_NUMBER", "Belief", "CountedBelief", "Marginals", "NamedPrior", "Prior", "Rows", "all_rows",
-    "check_reachable", "checked_sharpness", "excluded", "fit_rows", "register", "registry", "restored_array",
-    "restored_number", "unknown_pairs", "with_known_rows",
+    "FLOOR", "LARGEST_NUMBER", "Belief", "CountedBelief", "Marginals", "Prior", "Priors", "Rows", "Sharpness",
+    "all_rows", "check_reachable", "excluded", "fit_rows", "register", "registry",
+    "restored_array", "restored_number", "unknown_pairs", "with_known_rows",
 ]  # fmt: skip
 
 LARGEST_NUMBER = 2**53
@@ -46,6 +47,10 @@ LARGEST_SUPPORT = 1 << 28
 
 FLOOR = 1e-300
 """The least probability in a sampled model, so that its support is that of the prior whatever underflows."""
+
+
+Sharpness = Annotated[float, Ge(1.0), Le(1e6), "; 1 draws from the posterior"]
+"""How many times each observation counts; bounded so that no product with counts overflows."""
 
 
 class Marginals(NamedTuple):
@@ -64,66 +69,103 @@ class Rows(NamedTuple):
     numbers: NDArray[Any]
 
 
-class Prior(ABC):
+class Prior(Declared, ABC):
     """What is believed about a kernel before anything is seen.
 
-    A prior below ``@register("name")`` is known to studies, the command line and saved agents. Its settings there are
-    the parameters of its constructor. `python_only` says why they cannot be written as plain data, if that is so.
+    The parameters of its constructor are its settings. A prior below ``@register("name")`` is known to studies, the
+    command line and saved agents. `python_only` says why plain data cannot describe it, if that is so.
     """
 
     kind: ClassVar[str]
     python_only: ClassVar[str] = ""
+    registry: ClassVar[Priors]
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Name the prior after its class, until it is registered."""
+        super().__init_subclass__(**arguments)
+        cls.kind = cls.__name__
+
+    @classmethod
+    def owner(cls) -> str:
+        """Return what messages call the prior."""
+        return f"the {cls.kind} prior"
 
     @abstractmethod
     def belief(self, task: Task) -> Belief:
         """Start a belief about the kernel of a task."""
 
-    @abstractmethod
-    def settings(self) -> dict[str, Any]:
-        """Return what distinguishes this prior from others, as plain data."""
-
-    @abstractmethod
-    def to_state(self) -> dict[str, Any]:
-        """Return all of the prior as names with plain data and arrays."""
-
     @classmethod
-    @abstractmethod
-    def from_state(cls, state: dict[str, Any]) -> Prior:
-        """Build the prior that `to_state` described; raises the errors of the constructor if it is wrong."""
-
-    @classmethod
-    def schema(cls) -> Schema:
-        """Return the settings that a study can give."""
-        return signature_schema(f"the {cls.kind} prior", cls, cls.python_only)
-
-    @classmethod
-    def complete(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all settings as plain data."""
-        return cls.schema().complete(settings)
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any], world: SSP) -> Prior:
+    def from_settings(cls, settings: Mapping[str, Any], world: SSP | None = None) -> Prior:
         """Build the prior of plain settings for a world."""
         return cls(**settings)
 
+    def settings(self) -> dict[str, Any]:
+        """Return what distinguishes this prior from others, as plain data."""
+        return {"kind": self.kind, **super().settings()}
 
-class NamedPrior(Builder):
-    """A registered function that builds a prior for a world."""
+    def to_state(self) -> dict[str, Any]:
+        """Return all of the prior as names with plain data and arrays."""
+        return {"kind": self.kind, **{name: getattr(self, name) for name in settings_of(type(self))}}
 
-    def schema(self) -> Schema:
-        """Return the settings of the function."""
-        return signature_schema(f"the {self.name} prior", self.build)
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Prior:
+        """Build the prior that `to_state` described; raises the errors of the constructor if it is wrong."""
+        return cls(**{name: value for name, value in state.items() if name != "kind"})
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.settings() == other.settings()
+
+    def __hash__(self) -> int:
+        return hash(repr(self.settings()))
 
 
-def enter(name: str, thing: type[Prior] | Callable[..., Prior]) -> type[Prior] | NamedPrior:
+class Priors(Registry[Any]):
+    """The priors by name: classes, and functions that build a prior for a world.
+
+    A setting that is a prior takes an object, a name, or a table of the name, as ``kind``, with some settings.
+    """
+
+    def complete(self, given: object) -> dict[str, Any]:
+        """Return the table of a prior with all its settings as plain data."""
+        name, settings = self.split(given)
+        prior = self.find(name)
+        if reason := getattr(prior, "python_only", ""):
+            raise SettingError(f"the {name} prior can be used in Python only: {reason}")
+        is_class = isinstance(prior, type)
+        return {"kind": name} | (prior.complete(settings) if is_class else complete(self.owner(name), prior, settings))
+
+    def build(self, given: object, world: SSP | None = None) -> Prior:
+        """Return the prior of a setting; the world is needed for priors that depend on it."""
+        if isinstance(given, Prior):
+            return given
+        name, settings = self.split(self.complete(given))
+        prior = self.find(name)
+        is_class = isinstance(prior, type)
+        if not is_class and world is None:
+            raise SettingError(f"the {name} prior depends on the world; build it from the world, or use from_settings")
+        made: Prior = prior.from_settings(settings, world) if is_class else prior(world, **settings)
+        return made
+
+    def split(self, given: object) -> tuple[Any, dict[str, Any]]:
+        """Return the name and the settings of a prior; raises SettingError if it is neither a name nor a table."""
+        if isinstance(given, str):
+            return given, {}
+        if not isinstance(given, Mapping) or "kind" not in given:
+            raise SettingError(
+                f'prior is {given!r}; it must be a prior, a name, such as "dirichlet", or a table such as'
+                ' { kind = "dirichlet", concentration = 0.1 }'
+            )
+        return given["kind"], {name: value for name, value in given.items() if name != "kind"}
+
+
+def enter(name: str, prior: Any) -> Any:
     """Return the entry of a prior's class, or of a function that builds a prior."""
-    if isinstance(thing, type) and issubclass(thing, Prior):
-        thing.kind = name
-        return thing
-    return NamedPrior(name, thing)
+    if isinstance(prior, type):
+        prior.kind = name  # type: ignore[attr-defined]
+    return prior
 
 
-registry: Registry[type[Prior] | NamedPrior] = Registry("prior", ("goalward.beliefs",), enter)
+registry = Prior.registry = Priors("prior", ("goalward.beliefs",), enter)
 register = registry.register
 
 
@@ -229,11 +271,6 @@ def restored_number(name: str, given: Any, fresh: Any) -> Any:
     if type(fresh) in (int, float) and not fresh <= given <= max(fresh, LARGEST_NUMBER):
         raise ValueError(f"{name} is {given!r}; it must be a number from {fresh:g} to {LARGEST_NUMBER:g}")
     return given
-
-
-def checked_sharpness(sharpness: object) -> float:
-    """Return a sharpness as a float, so that no product with counts overflows; raises SettingError."""
-    return checked_number("sharpness", sharpness, 1.0, 1e6, note="; 1 draws from the posterior")
 
 
 def all_rows(task: Task) -> Rows:

@@ -16,7 +16,7 @@ from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.base import restored_array
 from goalward.jit import kernel
 
-__all__ = ["Counts", "RowCounts", "enter", "estimate", "mean", "tally", "variance"]
+__all__ = ["Counts", "RowCounts", "enter", "estimate", "tally"]
 
 FIRST_WIDTH = 4
 
@@ -165,24 +165,3 @@ def estimate(more: float, size: Int64s, counts: Int64s, visits: Int64s, mass: Fl
         rest[row] = (total - visits[row]) / total
         for entry in range(size[row]):
             mass[row, entry] = counts[row, entry] / total
-
-
-@kernel
-def mean(row: int, size: Int64s, successors: Int32s, mass: Floats, values: Floats) -> float:
-    """Return the mean of V(s')."""
-    total = 0.0
-    for entry in range(size[row]):
-        total += mass[row, entry] * values[successors[row, entry]]
-    return total
-
-
-@kernel
-def variance(
-    row: int, size: Int64s, successors: Int32s, mass: Floats, rest: float, values: Floats, centre: float
-) -> float:
-    """Return the variance of V(s') about its mean, `centre`; never negative, being a sum of squares."""
-    total = rest * centre * centre
-    for entry in range(size[row]):
-        away = values[successors[row, entry]] - centre
-        total += mass[row, entry] * away * away
-    return total

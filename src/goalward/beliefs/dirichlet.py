@@ -35,7 +35,6 @@ from goalward.beliefs.base import (
     Rows,
     all_rows,
     check_reachable,
-    checked_sharpness,
     excluded,
     fit_rows,
     register,
@@ -43,7 +42,7 @@ from goalward.beliefs.base import (
 from goalward.errors import SettingError, ShapeError
 from goalward.jit import kernel
 from goalward.progress import phase
-from goalward.settings import checked_number
+from goalward.settings import Positive
 from goalward.ssp.checks import canonical_rows
 from goalward.ssp.model import SSP
 
@@ -76,10 +75,9 @@ class Dirichlet(Prior):
     (Dirichlet(0.1), Dirichlet(1.0, support of 164 transitions))
     """
 
-    def __init__(self, concentration: float = 0.1, support: SSP | Bools | None = None, goal: float | None = None):
-        self.concentration = checked_number("concentration", concentration, open=True, note=", such as 0.1")
+    def __init__(self, concentration: Positive = 0.1, support: SSP | Bools | None = None, goal: Positive | None = None):
+        self.concentration, self.goal = concentration, goal
         self.support = None if support is None else support_rows(support)
-        self.goal = None if goal is None else checked_number("goal", goal, open=True, note=" or None")
 
     def belief(self, task: Task) -> DirichletBelief:
         """Start a belief about the kernel of a task."""
@@ -93,7 +91,7 @@ class Dirichlet(Prior):
         return DirichletBelief(task, rows.indptr, rows.successors, self.concentration, self.goal)
 
     def settings(self) -> dict[str, Any]:
-        """Return what distinguishes this prior from others, as plain data."""
+        """Return what distinguishes this prior from others, as plain data; the support by its digest."""
         digest = None
         if self.support is not None:
             indptr, successors, shape = self.support
@@ -102,20 +100,17 @@ class Dirichlet(Prior):
 
     def to_state(self) -> dict[str, Any]:
         """Return all of the prior as names with plain data and arrays."""
-        state: dict[str, Any] = {"kind": self.kind, "concentration": self.concentration}
-        if self.goal is not None:
-            state["goal"] = self.goal
+        state = super().to_state()
         if self.support is not None:
             indptr, successors, shape = self.support
             state["support"] = {"indptr": indptr, "successors": successors, "states": shape[0], "actions": shape[1]}
         return state
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Dirichlet:
+    def from_state(cls, state: Mapping[str, Any]) -> Dirichlet:
         """Build the prior that `to_state` described."""
-        # A subclass need not have a setting for the goal.
-        prior = cls(**{name: state[name] for name in ("concentration", "goal") if name in state})
-        if "support" in state:
+        prior = cls(**{name: value for name, value in state.items() if name not in ("kind", "support")})
+        if state.get("support") is not None:
             support = state["support"]
             shape = (int(support["states"]), int(support["actions"]))
             weights = np.ones(len(support["successors"]))
@@ -124,12 +119,22 @@ class Dirichlet(Prior):
         return prior
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any], world: SSP) -> Dirichlet:
-        """Build the prior of plain settings; ``support="world"`` takes the successors of the true world."""
+    def complete(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all settings as plain data; ``support="world"`` takes the successors of the true world."""
         support = settings.get("support")
         if support not in (None, "world"):
             raise SettingError(f'support is {support!r}; it must be "world", the successors of the true world')
-        return cls(**{**settings, "support": None if support is None else world})
+        rest = {name: value for name, value in settings.items() if name != "support"}
+        return super().complete(rest) | ({} if support is None else {"support": support})
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any], world: SSP | None = None) -> Prior:
+        """Build the prior of plain settings."""
+        if settings.get("support") != "world":
+            return cls(**settings)
+        if world is None:
+            raise SettingError('support is "world", and no world is known here; pass a model: Dirichlet(support=world)')
+        return cls(**{**settings, "support": world})
 
     def __repr__(self) -> str:
         known = "" if self.support is None else f", support of {len(self.support[1])} transitions"
@@ -169,7 +174,7 @@ class DirichletBelief(CountedBelief):
 
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw a model; its rows have the parameters concentration + sharpness times the counts."""
-        alpha = self.sharpened(checked_sharpness(sharpness))
+        alpha = self.sharpened(sharpness)
         return self.task.model(self.indptr, self.successors, dirichlet_rows(rng, self.indptr, alpha))
 
     def mean(self) -> SSP:

@@ -10,11 +10,11 @@ Posterior
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from goalward.acting.contract import Steps, Task
@@ -25,7 +25,6 @@ from goalward.beliefs.base import (
     Prior,
     Rows,
     check_reachable,
-    checked_sharpness,
     excluded,
     fit_rows,
     register,
@@ -57,12 +56,10 @@ class FinitePrior(Prior):
 
     python_only: ClassVar[str] = "it holds models, which a study cannot list; use gw.FinitePrior(models)"
 
-    def __init__(self, models: Sequence[SSP], weights: ArrayLike | None = None):
-        if isinstance(models, str) or not isinstance(models, Iterable):
-            raise SettingError(f"models is {models!r}; it must be a list of SSPs, even of one")
+    def __init__(self, models: Sequence[SSP], weights: NDArray[Any] | Sequence[Any] | None = None):
         self.models = tuple(models)
-        if not self.models or not all(isinstance(model, SSP) for model in self.models):
-            raise SettingError(f"models holds {len(self.models)} entries; it must hold at least one SSP, and only SSPs")
+        if not self.models:
+            raise SettingError("models holds no entries; it must hold at least one SSP")
         self.weights = checked_weights(weights, len(self.models))
 
     def belief(self, task: Task) -> FiniteBelief:
@@ -82,11 +79,6 @@ class FinitePrior(Prior):
             candidates.append(candidate)
         return FiniteBelief(task, tuple(candidates), self.weights)
 
-    def settings(self) -> dict[str, Any]:
-        """Return what distinguishes this prior from others, as plain data."""
-        digests = [model.digest for model in self.models]
-        return {"kind": self.kind, "models": digests, "weights": self.weights.tolist()}
-
     def to_state(self) -> dict[str, Any]:
         """Return all of the prior as names with plain data and arrays."""
         names = ("indptr", "successors", "probabilities", "costs", "initial_state", "give_up")
@@ -94,7 +86,7 @@ class FinitePrior(Prior):
         return {"kind": self.kind, "models": models, "weights": self.weights}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> FinitePrior:
+    def from_state(cls, state: Mapping[str, Any]) -> FinitePrior:
         """Build the prior that `to_state` described."""
         models = state["models"]
         return cls([SSP.from_rows(**models[str(i)]) for i in range(len(models))], state["weights"])
@@ -143,7 +135,6 @@ class FiniteBelief(Belief):
 
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw one of the models; with a sharpness, the likelihoods of the models are raised to this power."""
-        sharpness = checked_sharpness(sharpness)
         sums = np.cumsum(self.weights if sharpness == 1.0 else self.sharpened(sharpness))
         return self.models[int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))]
 

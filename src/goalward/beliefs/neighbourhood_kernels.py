@@ -10,9 +10,11 @@ Evidence
         w(k) = h(k) X(k)                                            h the law of the neighbourhood's size
 
     The probability of what was seen from the state is c times the sum of w(k) over k = K0..n, where
-    c = (n-K0)!/n! times the product of n(s, a, s')! does not depend on the laws. Everything is computed from k = K0
-    upwards by ratios of neighbouring terms. Sums end where the rest is below double precision, so they take as long as
-    the sizes that matter.
+    c = (n-K0)!/n! times the product of n(s, a, s')! does not depend on the laws. The evidence leaves out c, and also
+    (k0-1)!/(k0+N-1)! of each row, so that its logarithm stays small however much was seen. Everything is computed from
+    k = K0 upwards by ratios of neighbouring terms. Sums end where the rest is below double precision, so they take as
+    long as the sizes that matter. It is computed for all pairs of laws, where counts have changed; leaving out pairs
+    that can no longer matter took twice as long.
 
 Sizes
     A pair of laws is drawn first, then how many successors each state and row has, by inversion with the weights w(k)
@@ -32,25 +34,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from goalward.acting.contract import Steps
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.beliefs.counts import RowCounts, enter
+from goalward.beliefs.counts import RowCounts
 from goalward.jit import kernel
 
-__all__ = ["Laws", "Memory", "draw_sets", "draw_sizes", "observe", "refresh", "sort_rows", "unreached"]
+__all__ = ["Evidence", "Laws", "draw_sets", "draw_sizes", "refresh", "sort_rows", "unreached"]
 
-NEGLIGIBLE = 40.0  # nats: e^-40 is below the resolution of a random number in [0, 1)
 PRECISION = 2.0**-56
 BIG = 1e200
 LOG_BIG = math.log(BIG)
 
 
 class Laws(NamedTuple):
-    """Pairs of laws: the ratio of neighbourhoods, the ratio of rows and the logarithm of the prior weight."""
+    """Pairs of laws: the ratio of neighbourhoods and that of rows; also the different ratios of rows."""
 
     ratio: Floats
     row_ratio: Floats
-    weight: Floats
+    row_ratios: Floats
 
 
 class Walk(NamedTuple):
@@ -64,32 +64,24 @@ class Walk(NamedTuple):
     total: Floats
 
 
-class Memory(NamedTuple):
-    """What is kept from draw to draw; one line for each state, one column for each pair of laws.
+class Evidence(NamedTuple):
+    """What the counts say about sizes; one line for each state, one column for each pair of laws.
 
     Attributes
     ----------
     seen
         K0, the number of successors seen from each state.
-    best
-        The logarithm of a product over the steps from the state: (1 + c)/(k0 + N) for a successor that the row had
-        shown c times, 1/(k0 + 1 + N) for a new one. No law gives a step a greater probability.
     evidence
-        The logarithm of the probability of what was seen from the state, less `best`. It never rises as more is seen,
-        so a stale figure is an upper bound.
+        The logarithm of the probability of what was seen from the state, up to what does not depend on the laws.
     spread
         The logarithm of the sum of w(k) / w(K0).
-    stale
-        Where the counts have changed since.
     changed
-        The states whose counts have changed since the last draw.
+        The states whose counts have changed since this was computed.
     """
 
     seen: Int64s
-    best: Floats
     evidence: Floats
     spread: Floats
-    stale: Bools
     changed: Bools
 
 
@@ -131,35 +123,19 @@ def start_row(k: int, N: int, k0: int, ratio: float) -> tuple[float, float, floa
 
 @kernel
 def start_state(state: int, actions: int, K0: int, ratio: float, rows: RowCounts, walk: Walk) -> float:
-    """Begin the walk at k = K0; return the sum of the logarithms of its units."""
-    if ratio == np.inf:
-        return 0.0
-    scales = 0.0
+    """Begin the walk at k = K0; return log X(K0), up to what does not depend on the laws."""
+    logarithm = math.lgamma(K0 + 1.0)
     walk.last[actions] = ratio**K0
-    for action in range(actions):
-        row = state * actions + action
-        if rows.visits[row] > 0:
-            walk.last[action], walk.total[action], scale = start_row(K0, rows.visits[row], rows.size[row], ratio)
-            scales += scale
-    return scales
-
-
-@kernel
-def log_start(state: int, actions: int, K0: int, ratio: float, rows: RowCounts, walk: Walk, scales: float) -> float:
-    """Return log X(K0) from what `start_state` prepared."""
-    logarithm = math.lgamma(K0 + 1.0) + scales
     for action in range(actions):
         row = state * actions + action
         N = rows.visits[row]
         k0 = rows.size[row]
-        if N == 0:
-            continue
-        if ratio == np.inf:
-            logarithm += math.lgamma(K0) - math.lgamma(K0 + N)
-            continue
-        logarithm += math.log(walk.total[action]) + (k0 - 1) * math.log(ratio) - log_sum(ratio, K0)
-        logarithm += math.lgamma(k0 + 1.0) + math.lgamma(k0) - math.lgamma(k0 + N)
-        logarithm += math.lgamma(K0 - k0 + 1.0) - math.lgamma(K0 + 1.0)
+        if N > 0 and ratio == np.inf:
+            logarithm += math.lgamma(K0) - math.lgamma(K0 + N) - math.lgamma(k0) + math.lgamma(k0 + N)
+        elif N > 0:
+            walk.last[action], walk.total[action], scale = start_row(K0, N, k0, ratio)
+            logarithm += math.log(walk.total[action]) + scale + (k0 - 1) * math.log(ratio) - log_sum(ratio, K0)
+            logarithm += math.lgamma(k0 + 1.0) + math.lgamma(K0 - k0 + 1.0) - math.lgamma(K0 + 1.0)
     return logarithm
 
 
@@ -198,41 +174,31 @@ def grow(state: int, actions: int, k: int, K0: int, ratio: float, rows: RowCount
 
 @kernel
 def weigh(
-    state: int, actions: int, n: int, row_ratio: float, wanted: Bools, laws: Laws, rows: RowCounts, memory: Memory,
-    walk: Walk, sums: Floats, decay: Floats, summing: Bools,
+    state: int, actions: int, n: int, row_ratio: float, laws: Laws, rows: RowCounts, known: Evidence, walk: Walk,
+    sums: Floats, decay: Floats, summing: Bools,
 ) -> None:  # fmt: skip
-    """Compute the evidence of one state for the wanted pairs with one law of rows; the last four are room to work."""
-    K0 = memory.seen[state]
-    constant = math.lgamma(n - K0 + 1.0) - math.lgamma(n + 1.0) - memory.best[state]
-    for row in range(state * actions, (state + 1) * actions):
-        for entry in range(rows.size[row]):
-            if rows.counts[row, entry] > 1:
-                constant += math.lgamma(rows.counts[row, entry] + 1.0)
-    scales = start_state(state, actions, K0, row_ratio, rows, walk)
-    constant += log_start(state, actions, K0, row_ratio, rows, walk, scales)
+    """Compute the evidence of one state for the pairs with one law of rows; the last four are room to work."""
+    K0 = known.seen[state]
+    start = start_state(state, actions, K0, row_ratio, rows, walk)
     left = 0
-    surely = -1
-    for law in range(wanted.size):
-        summing[law] = False
-        if wanted[law] and laws.row_ratio[law] == row_ratio:
-            memory.stale[state, law] = False
-            if laws.ratio[law] == np.inf:
-                surely = law
-            else:
-                summing[law] = True
-                sums[law] = 1.0
-                decay[law] = 1.0
-                left += 1
+    fixed = -1  # the pair whose neighbourhoods have the size n
+    for law in range(sums.size):
+        summing[law] = laws.row_ratio[law] == row_ratio and laws.ratio[law] < np.inf
+        if summing[law]:
+            sums[law] = 1.0
+            decay[law] = 1.0
+            known.spread[state, law] = 0.0
+            left += 1
+        elif laws.row_ratio[law] == row_ratio:
+            fixed = law
     x = 1.0  # X(k) / X(K0), in units of e^scale
     scale = 0.0
     k = K0
-    while left > 0 or (surely >= 0 and k < n):
-        factor = 0.0
-        if k < n:
-            factor = grow(state, actions, k, K0, row_ratio, rows, walk)
+    while k < n and (left > 0 or fixed >= 0):
+        factor = grow(state, actions, k, K0, row_ratio, rows, walk)
         x *= factor
         k += 1
-        for law in range(wanted.size):
+        for law in range(sums.size):
             if not summing[law]:
                 continue
             ratio = laws.ratio[law]
@@ -244,41 +210,26 @@ def weigh(
             rest = term * faster / (1.0 - faster) if faster < 1.0 else np.inf
             if factor <= 1.0:
                 rest = min(rest, term * (n - k))
-            if k >= n or rest < PRECISION * sums[law]:
+            if k == n or rest < PRECISION * sums[law]:
                 summing[law] = False
                 left -= 1
-                spread = math.log(sums[law]) + scale
-                memory.spread[state, law] = spread
-                memory.evidence[state, law] = constant + (K0 - 1) * math.log(ratio) - log_sum(ratio, n) + spread
+                known.spread[state, law] = math.log(sums[law]) + scale
         if x > BIG:
             x /= BIG
             scale += LOG_BIG
-            for law in range(wanted.size):
+            for law in range(sums.size):
                 if summing[law]:
                     sums[law] /= BIG
         elif left == 0 and x < 1.0 / BIG:
             x *= BIG
             scale -= LOG_BIG
-    if surely >= 0:
-        memory.spread[state, surely] = 0.0
-        memory.evidence[state, surely] = constant + math.log(x) + scale
-
-
-@kernel
-def observe(actions: int, steps: Steps, begin: int, rows: RowCounts, memory: Memory) -> int:
-    """Count the steps from `begin` on; return the first one for which its row has no room, or their number."""
-    for i in range(begin, steps.states.size):
-        state = steps.states[i]
-        row = state * actions + steps.actions[i]
-        if not enter(row, steps.next_states[i], rows.size, rows.successors, rows.counts):
-            return i
-        entry = 0
-        while rows.successors[row, entry] != steps.next_states[i]:
-            entry += 1
-        memory.best[state] += math.log(rows.counts[row, entry] / (rows.size[row] + rows.visits[row]))
-        rows.visits[row] += 1
-        memory.changed[state] = True
-    return int(steps.states.size)
+    for law in range(sums.size):
+        ratio = laws.ratio[law]
+        if law == fixed:
+            known.evidence[state, law] = start + math.log(x) + scale
+        elif laws.row_ratio[law] == row_ratio:
+            before = start + (K0 - 1) * math.log(ratio) - log_sum(ratio, n)
+            known.evidence[state, law] = before + known.spread[state, law]
 
 
 @kernel
@@ -294,60 +245,34 @@ def count_seen(state: int, actions: int, rows: RowCounts, mark: Int64s) -> int:
 
 
 @kernel
-def refresh(actions: int, n: int, laws: Laws, rows: RowCounts, memory: Memory, posterior: Floats) -> None:
-    """Bring the evidence up to date where it matters; write the posterior probabilities of the pairs of laws.
-
-    The total of a pair with stale figures is an upper bound. The largest of these is computed anew, with the other
-    pairs of the same law of rows that may matter, until every pair that is left stale is negligible.
-    """
-    pairs = posterior.size
-    states = memory.seen.size
+def refresh(actions: int, n: int, laws: Laws, rows: RowCounts, known: Evidence, posterior: Floats) -> None:
+    """Bring the evidence up to date; write the posterior probabilities of the pairs of laws."""
     mark = np.empty(n, dtype=np.int64)
     for successor in range(n):
         mark[successor] = -1
     walk = Walk(np.empty(actions + 1), np.empty(actions))
-    sums = np.empty(pairs)
-    decay = np.empty(pairs)
-    summing = np.empty(pairs, dtype=np.bool_)
-    wanted = np.empty(pairs, dtype=np.bool_)
-    outdated = np.empty(pairs, dtype=np.bool_)
-    for state in range(states):
-        if memory.changed[state]:
-            memory.changed[state] = False
-            memory.seen[state] = count_seen(state, actions, rows, mark)
-            for law in range(pairs):
-                memory.stale[state, law] = True
-    while True:
-        for law in range(pairs):
-            posterior[law] = laws.weight[law]
-            outdated[law] = False
-        for state in range(states):
-            if memory.seen[state] > 0:
-                for law in range(pairs):
-                    posterior[law] += memory.evidence[state, law]
-                    outdated[law] |= memory.stale[state, law]
-        highest = -np.inf
-        worst = -1  # the stale pair with the largest bound
-        for law in range(pairs):
-            if not outdated[law]:
-                highest = max(highest, posterior[law])
-            elif worst < 0 or posterior[law] > posterior[worst]:
-                worst = law
-        if worst < 0 or posterior[worst] < highest - NEGLIGIBLE:
-            break
-        least = max(highest, posterior[worst]) - NEGLIGIBLE
-        for law in range(pairs):
-            wanted[law] = outdated[law] and posterior[law] >= least
-        for state in range(states):
-            if memory.stale[state, worst]:
-                row_ratio = laws.row_ratio[worst]
-                weigh(state, actions, n, row_ratio, wanted, laws, rows, memory, walk, sums, decay, summing)
-    whole = 0.0
-    for law in range(pairs):
-        posterior[law] = 0.0 if outdated[law] else math.exp(posterior[law] - highest)
-        whole += posterior[law]
-    for law in range(pairs):
-        posterior[law] /= whole
+    sums = np.empty(posterior.size)
+    decay = np.empty(posterior.size)
+    summing = np.empty(posterior.size, dtype=np.bool_)
+    for law in range(posterior.size):
+        posterior[law] = 0.0
+    for state in range(known.seen.size):
+        if known.changed[state]:
+            known.changed[state] = False
+            known.seen[state] = count_seen(state, actions, rows, mark)
+            for row_ratio in laws.row_ratios:
+                weigh(state, actions, n, row_ratio, laws, rows, known, walk, sums, decay, summing)
+        for law in range(posterior.size):
+            posterior[law] += known.evidence[state, law]
+    highest = -np.inf
+    for law in range(posterior.size):
+        highest = max(highest, posterior[law])
+    total = 0.0
+    for law in range(posterior.size):
+        posterior[law] = math.exp(posterior[law] - highest)
+        total += posterior[law]
+    for law in range(posterior.size):
+        posterior[law] /= total
 
 
 @kernel
@@ -396,7 +321,7 @@ def draw_length(chance: float, k: int, N: int, k0: int, ratio: float) -> int:
 @kernel
 def draw_sizes(
     rng: np.random.Generator, posterior: Floats, actions: int, n: int, unknown: Bools, laws: Laws, rows: RowCounts,
-    memory: Memory, neighbourhood: Int64s, lengths: Int64s,
+    known: Evidence, neighbourhood: Int64s, lengths: Int64s,
 ) -> int:  # fmt: skip
     """Draw a pair of laws, the size of each neighbourhood and of each unknown row; return the sum of the lengths."""
     walk = Walk(np.empty(actions + 1), np.empty(actions))
@@ -411,11 +336,11 @@ def draw_sizes(
     entries = 0
     for state in range(neighbourhood.size):
         chance = rng.random()
-        K0 = memory.seen[state]
+        K0 = known.seen[state]
         if K0 == 0 or ratio == np.inf:
             k = draw_from_law(chance, ratio, n)
         else:
-            spread = memory.spread[state, law]
+            spread = known.spread[state, law]
             k = draw_neighbourhood(chance, state, actions, n, K0, ratio, row_ratio, spread, rows, walk)
         neighbourhood[state] = k
         for row in range(state * actions, (state + 1) * actions):

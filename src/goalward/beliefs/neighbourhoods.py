@@ -20,7 +20,7 @@ Posterior
 
 Cost
     Samples are sparse. A draw takes time and memory for what was seen and what is sampled, not for S² A numbers: what
-    the counts say about sizes is kept for each state and computed anew where they have changed. Pairs of laws whose
+    the counts say about sizes is stored for each state and computed again where they have changed. Pairs of laws whose
     samples would have more than a million transitions in the mean are left out of the prior. With 4 actions this leaves
     nothing out up to 500 states; the laws that remain still give every subset a positive probability.
 """
@@ -41,7 +41,6 @@ from goalward.beliefs.base import (
     Prior,
     Rows,
     all_rows,
-    checked_sharpness,
     register,
     unknown_pairs,
     with_known_rows,
@@ -49,11 +48,10 @@ from goalward.beliefs.base import (
 from goalward.beliefs.counts import Counts
 from goalward.beliefs.dirichlet import dirichlet_rows
 from goalward.beliefs.neighbourhood_kernels import (
+    Evidence,
     Laws,
-    Memory,
     draw_sets,
     draw_sizes,
-    observe,
     refresh,
     sort_rows,
     unreached,
@@ -94,19 +92,6 @@ class Neighbourhoods(Prior):
             )
         return NeighbourhoodsBelief(task)
 
-    def settings(self) -> dict[str, Any]:
-        """Return what distinguishes this prior from others, as plain data."""
-        return {"kind": self.kind}
-
-    def to_state(self) -> dict[str, Any]:
-        """Return all of the prior as names with plain data and arrays."""
-        return {"kind": self.kind}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Neighbourhoods:
-        """Build the prior that `to_state` described."""
-        return cls()
-
     def __repr__(self) -> str:
         return "Neighbourhoods()"
 
@@ -122,34 +107,28 @@ class NeighbourhoodsBelief(Belief):
         self.forget()
 
     def forget(self) -> None:
-        """Compute everything about sizes anew at the next draw."""
+        """Have everything about sizes computed again at the next draw."""
         shape = (self.task.states, len(self.laws.ratio))
-        self.memory = Memory(
+        self.evidence = Evidence(
             seen=np.zeros(shape[0], dtype=np.int64),
-            best=np.zeros(shape[0]),
             evidence=np.zeros(shape),
             spread=np.zeros(shape),
-            stale=np.zeros(shape, dtype=np.bool_),
             changed=np.asarray(self.counts.visits.any(axis=1)),
         )
 
     def learn(self, steps: Steps) -> None:
         """Count the steps."""
-        done, end = 0, len(steps.states)
-        while done < end:
-            done = observe(self.task.actions, steps, done, self.counts.rows, self.memory)
-            if done < end:
-                self.counts.widen()
+        self.counts.add(steps)
+        self.evidence.changed[steps.states] = True
 
     def posterior(self) -> Floats:
         """Return the probability of each pair of laws."""
         probabilities = np.empty(len(self.laws.ratio))
-        refresh(self.task.actions, self.n, self.laws, self.counts.rows, self.memory, probabilities)
+        refresh(self.task.actions, self.n, self.laws, self.counts.rows, self.evidence, probabilities)
         return probabilities
 
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw a model; sharpness multiplies the counts in the rows, and leaves sizes and subsets as they are."""
-        sharpness = checked_sharpness(sharpness)
         indptr, successors, counts = self.draw_support(rng)
         indptr.flags.writeable = False  # as in other beliefs: kernels have one specialisation
         return self.task.model(indptr, successors, dirichlet_rows(rng, indptr, sharpness * counts + 1.0))
@@ -189,7 +168,7 @@ class NeighbourhoodsBelief(Belief):
         lost = np.zeros(n - 1, dtype=np.int64)
         for _ in range(DRAWS):
             entries = draw_sizes(
-                rng, posterior, A, n, self.unknown.ravel(), self.laws, seen, self.memory, neighbourhood, lengths
+                rng, posterior, A, n, self.unknown.ravel(), self.laws, seen, self.evidence, neighbourhood, lengths
             )
             indptr, successors = np.zeros(len(lengths) + 1, dtype=np.int64), np.empty(entries, dtype=np.int32)
             draw_sets(rng, A, n, neighbourhood, lengths, seen, indptr, successors)
@@ -231,7 +210,7 @@ class NeighbourhoodsBelief(Belief):
 def laws(n: int, pairs: int) -> Laws:
     """Return the pairs of laws for n successors.
 
-    The laws of neighbourhoods are geometric with means 2 .. towards n before truncation, uniform, and n surely. Pairs
+    The laws of neighbourhoods are geometric with means 2 .. towards n before truncation, uniform, and n always. Pairs
     of laws whose samples would have more than `LARGEST` transitions in the mean are left out.
     """
     means = 2.0 * max(n / 2.0, 1.0) ** (np.arange(GEOMETRIC_LAWS) / GEOMETRIC_LAWS)
@@ -245,7 +224,7 @@ def laws(n: int, pairs: int) -> Laws:
             if pairs * mean <= max(LARGEST, 4 * pairs):
                 pairs_of_ratios.append((ratio, row_ratio))
     table = np.array(pairs_of_ratios)
-    return Laws(table[:, 0].copy(), table[:, 1].copy(), np.full(len(table), -math.log(len(table))))
+    return Laws(table[:, 0].copy(), table[:, 1].copy(), np.unique(table[:, 1]))
 
 
 def law_weights(ratio: float, m: int) -> Floats:

@@ -26,10 +26,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from annotated_types import Ge, Le
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
 from goalward.acting.contract import Steps, Task
@@ -41,7 +42,6 @@ from goalward.beliefs.base import (
     Prior,
     Rows,
     check_reachable,
-    checked_sharpness,
     excluded,
     fit_rows,
     register,
@@ -49,12 +49,12 @@ from goalward.beliefs.base import (
 from goalward.beliefs.dirichlet import log_gammas
 from goalward.errors import SettingError, ShapeError
 from goalward.seeds import generator
-from goalward.settings import checked_integer, checked_number
+from goalward.settings import Positive
 from goalward.ssp.checks import number_array
-from goalward.ssp.layout import DIRECTIONS, WALL, GridLayout, neighbours
+from goalward.ssp.layout import DIRECTIONS, GridLayout, neighbours
 from goalward.ssp.model import SSP
 
-__all__ = ["TiedBelief", "TiedDirichlet"]
+__all__ = ["TiedBelief", "TiedDirichlet", "slip_prior"]
 
 CHAINS = 2000
 MOST_SWEEPS = 10_000
@@ -87,13 +87,16 @@ class TiedDirichlet(Prior):
     python_only: ClassVar[str] = "it holds a table of outcomes; use gw.TiedDirichlet(outcomes)"
 
     def __init__(
-        self, outcomes: ArrayLike, groups: ArrayLike | None = None, concentration: float = 0.1, sweeps: int = 50
+        self,
+        outcomes: NDArray[Any] | Sequence[Any],
+        groups: NDArray[Any] | Sequence[Any] | None = None,
+        concentration: Positive = 0.1,
+        sweeps: Annotated[int, Ge(1), Le(MOST_SWEEPS)] = 50,
     ):
         self.outcomes = whole("outcomes", outcomes, 3)
         S, A, _ = self.outcomes.shape
         self.groups = np.zeros((S, A), dtype=np.int64) if groups is None else whole("groups", groups, 2)
-        self.concentration = checked_number("concentration", concentration, open=True, note=", such as 0.1")
-        self.sweeps = checked_integer("sweeps", sweeps, 1, MOST_SWEEPS)
+        self.concentration, self.sweeps = concentration, sweeps
         if self.groups.shape != (S, A) or (self.groups < 0).any():
             raise ShapeError(f"groups has shape {self.groups.shape}; it must be ({S}, {A}), with entries from 0")
         missing = self.outcomes == -1
@@ -138,21 +141,6 @@ class TiedDirichlet(Prior):
             "sweeps": self.sweeps,
         }
 
-    def to_state(self) -> dict[str, Any]:
-        """Return all of the prior as names with plain data and arrays."""
-        return {
-            "kind": self.kind,
-            "outcomes": self.outcomes,
-            "groups": self.groups,
-            "concentration": self.concentration,
-            "sweeps": self.sweeps,
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> TiedDirichlet:
-        """Build the prior that `to_state` described."""
-        return cls(state["outcomes"], state["groups"], state["concentration"], state["sweeps"])
-
     def __repr__(self) -> str:
         count = int(self.groups.max()) + 1
         pairs = int(np.count_nonzero(self.outcomes[:, :, 0] >= 0))
@@ -163,7 +151,7 @@ class TiedDirichlet(Prior):
 
 
 @register("slip")
-def slip_prior(world: SSP, concentration: float = 0.1) -> TiedDirichlet:
+def slip_prior(world: SSP, concentration: Positive = 0.1) -> TiedDirichlet:
     """One unknown distribution of slips for all cells of a grid."""
     return TiedDirichlet.slip(world, concentration)
 
@@ -195,7 +183,6 @@ class TiedBelief(CountedBelief):
 
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw a model; sharpness multiplies the counts in the last draw, not those that the chain splits."""
-        sharpness = checked_sharpness(sharpness)
         of_cell = np.empty(len(self.masks))
         for group in range(self.groups):
             cells = self.cell_groups == group
@@ -255,7 +242,7 @@ def whole(name: str, table: ArrayLike, dimensions: int) -> Int64s:
     array = number_array(name, table, integer=True)
     if array.ndim != dimensions or not array.size:
         raise ShapeError(f"{name} has shape {array.shape}; it must be integers in {dimensions} dimensions")
-    return array.copy()
+    return array.astype(np.int64)
 
 
 def sort_outcomes(outcomes: Int64s, groups: Int64s) -> tuple[Rows, Int64s, Bools]:
@@ -281,10 +268,7 @@ TURNS = {"up": "right", "right": "down", "down": "left", "left": "up"}
 
 def slips(world: SSP, layout: GridLayout, directions: Sequence[str]) -> Int64s:
     """Return the outcomes of a slippery grid: ahead, right, back, left of the action's direction, with the wind."""
-    number = np.full((layout.rows, layout.columns), WALL, dtype=np.int32)
-    number.flat[layout.cells] = np.arange(world.states)
-    number.flat[layout.goals] = world.goal
-    reached = neighbours(number, layout.cells.astype(np.intp), layout.wind)
+    reached = neighbours(layout.states_of_cells(), layout.cells.astype(np.intp), layout.wind)
     outcomes = np.empty((world.states, len(directions), 4), dtype=np.int64)
     for action, name in enumerate(directions):
         for turn in range(4):

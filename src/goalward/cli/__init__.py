@@ -21,17 +21,19 @@ from goalward.errors import GoalwardError
 from goalward.files import reason
 from goalward.formatting import visible
 from goalward.signals import check_interrupt
-from goalward.studies.thread_limits import use_one_thread
+from goalward.studies.executors import use_one_thread
 
 __all__ = ["app", "main"]
 
+BUG = 70
+"""The exit code of errors that should not happen."""
 LONGEST_MESSAGE = 1_500
 # What Python says when a thread or a library does not fit into the memory that the system grants.
 TOO_LITTLE_MEMORY = ("can't start new thread", "failed to map segment")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; a GoalwardError becomes one line on stderr and exit code 2."""
+    """Run the command line; an error becomes one line on stderr and an exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -41,33 +43,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         # --debug also works after the verb, where people add it once something has failed.
         app(args=[argument for argument in words if argument != "--debug"], prog_name="goalward")
-    except GoalwardError as error:
-        if debug:
-            raise
-        print(f"goalward: {one_line(str(error))}", file=sys.stderr)
-        sys.exit(2)
-    except MemoryError as error:
-        if debug:
-            raise
-        print(f"goalward: out of memory ({one_line(str(error))}); try a smaller problem", file=sys.stderr)
-        sys.exit(2)
     except Exception as error:
-        check_interrupt()  # A signal that comes while the compiler calls back breaks what is compiled.
+        message, code = explained(error)
+        if code == BUG:
+            check_interrupt()  # A signal that comes while the compiler calls back breaks what is compiled.
         if debug:
             raise
-        if isinstance(error, OSError) or any(text in str(error) for text in TOO_LITTLE_MEMORY):
-            place = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
-            why = reason(error) if isinstance(error, OSError) else str(error)
-            print(f"goalward: the system refused: {one_line(place + why)}; --debug shows where", file=sys.stderr)
-            sys.exit(2)
-        what = one_line(f"{type(error).__name__}: {error}")
-        print(f"goalward: a bug in goalward ({what}); please report it with the output of --debug", file=sys.stderr)
-        sys.exit(70)
+        print(f"goalward: {message}", file=sys.stderr)
+        sys.exit(code)
+
+
+def explained(error: Exception) -> tuple[str, int]:
+    """Return the line that explains an error, and the exit code."""
+    text = one_line(str(error))
+    if isinstance(error, GoalwardError):
+        return text, 2
+    if isinstance(error, MemoryError):
+        return f"out of memory ({text}); try a smaller problem", 2
+    if isinstance(error, OSError):
+        text = one_line(": ".join(filter(None, [str(error.filename or ""), reason(error)])))
+    elif not any(part in str(error) for part in TOO_LITTLE_MEMORY):
+        return f"a bug in goalward ({type(error).__name__}: {text}); please report it with the output of --debug", BUG
+    return f"the system refused: {text}; --debug shows where", 2
 
 
 def one_line(text: str) -> str:
     """Return a message as one line of bounded length, without characters that a terminal would obey."""
     line = visible(" ".join(text.split()))
-    return (
-        line if len(line) <= LONGEST_MESSAGE else f"{line[: LONGEST_MESSAGE // 2]} ... {line[-LONGEST_MESSAGE // 2 :]}"
-    )
+    half = LONGEST_MESSAGE // 2
+    return line if len(line) <= LONGEST_MESSAGE else f"{line[:half]} ... {line[-half:]}"

@@ -7,7 +7,6 @@ its arguments, makes one call and ends in `show(table, ...)`. It imports what is
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentSettings", "DaskAddress", "Folder", "Format", "GiveUpCost", "Level", "OptionalWorld", "Settings", "StudyName",
-    "TableFile", "Workers", "World", "app", "glyphs", "say", "say_choice", "show", "terminal_width",
+    "TableFile", "Workers", "World", "app", "glyphs", "say", "say_choice", "show",
 ]  # fmt: skip
 
 
@@ -114,7 +113,7 @@ def common(
 
 def say(*lines: str, format: str = "text") -> None:
     """Print some lines, to stderr if the answer is not text; a ± becomes +- where the terminal cannot show it."""
-    text = visible("\n".join(lines), kept=" \n")
+    text = visible("\n".join(lines), keep=" \n")
     stream = sys.stdout if format == "text" else sys.stderr
     try:
         text.encode(stream.encoding or "ascii")
@@ -143,11 +142,6 @@ def show(*tables: Table, format: str) -> None:
         say(text)
     else:
         sys.stdout.write(f"{text}\n")  # as it is: a CSV file holds the characters of a label, and echo would drop some
-
-
-def terminal_width() -> int:
-    """Return how many characters fit a line."""
-    return shutil.get_terminal_size(fallback=(120, 50)).columns
 
 
 def glyphs() -> Glyphs:

@@ -11,8 +11,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,11 +22,12 @@ from goalward.errors import UnknownNameError
 from goalward.table import Cell, Columns, Table
 
 if TYPE_CHECKING:
-    from goalward.registry import Registry, Setting
+    from goalward.registry import Registry
+    from goalward.settings import Setting
     from goalward.studies.store import Store
     from goalward.studies.study import Study
 
-__all__ = ["Check", "cache_state", "doctor", "installed", "list_things", "run_checks"]
+__all__ = ["cache_state", "doctor", "installed", "list_things", "run_checks"]
 
 KINDS = ("agents", "figures", "priors", "studies", "worlds")
 PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "pydantic", "matplotlib", "typer", "rich", "distributed", "gymnasium")
@@ -52,54 +51,80 @@ def list_things(
     """List the agents, figures, priors, studies or worlds by name."""
     if kind not in KINDS:
         raise UnknownNameError("list", kind, KINDS)
+    if name is not None:
+        show(details(kind, name), format=format)
+        return
+    rows = [{"name": entry, "description": about} for entry, about in descriptions(kind).items()]
+    show(Table(rows, name=kind, notes=[f"goalward list {kind} NAME shows the settings of one"]), format=format)
+
+
+def descriptions(kind: str) -> dict[str, str]:
+    """Return the first line of what is said about each thing of a kind, by name."""
+    from goalward.registry import summary
+
     if kind == "figures":
         from goalward.figures import figure_names
 
-        rows = [{"name": name, "description": about} for name, about in figure_names().items()]
-        show(Table(rows, name=kind), format=format)
-        return
+        return figure_names()
     if kind == "studies":
-        from goalward.studies.shipped import shipped_studies
+        from goalward.studies.study import shipped_studies
 
-        rows = [{"name": spec.name, "description": spec.description} for spec in shipped_studies()]
-        show(Table(rows, name=kind), format=format)
-        return
+        return {spec.name: spec.description for spec in shipped_studies()}
+    return {name: summary(entry) for name, entry in registry_of(kind)}
+
+
+def registry_of(kind: str) -> Registry[Any]:
     from goalward.agents.base import registry as agents
     from goalward.beliefs.base import registry as priors
-    from goalward.registry import summary
     from goalward.worlds.base import registry as worlds
 
     registries: dict[str, Registry[Any]] = {"agents": agents, "priors": priors, "worlds": worlds}
-    registry = registries[kind]
-    if name is not None:
-        show(settings_table(registry, name), format=format)
-        return
-    rows = [{"name": entry_name, "description": summary(entry)} for entry_name, entry in registry]
-    notes = [f"goalward list {kind} NAME shows the settings of one"]
-    show(Table(rows, name=kind, notes=notes), format=format)
+    return registries[kind]
+
+
+def details(kind: str, name: str) -> Table:
+    """Return one thing of a kind with its settings."""
+    if kind in ("agents", "priors", "worlds"):
+        return settings_table(registry_of(kind), name)
+    known = descriptions(kind)
+    if name not in known:
+        raise UnknownNameError(kind.replace("ies", "y").removesuffix("s"), name, known)
+    if kind == "studies":
+        return Table.facts(
+            {"name": name, "description": known[name], "settings": f"goalward run {name} --show"}, "study"
+        )
+    from goalward.figures import figure_settings
+
+    rows = [{"setting": setting, "default": str(default)} for setting, default in figure_settings(name).items()]
+    return Table(rows, ["setting", "default"], "settings", f"{name}: {known[name]}")
 
 
 def settings_table(registry: Registry[Any], name: str) -> Table:
-    """Return the settings of an entry of a registry and their defaults, as a command line takes them."""
+    """Return the settings of an entry of a registry, their defaults as a command line takes them, what is allowed."""
     from goalward.registry import summary
+    from goalward.settings import settings_of
 
     entry = registry.find(name)
-    schema = entry.schema()
-    rows = [{"setting": setting, "default": default_text(about)} for setting, about in schema.settings.items()]
-    notes = [f"in Python only: {schema.python_only}"] if schema.python_only else []
-    return Table(rows, ["setting", "default"], "settings", f"{name}: {summary(entry)}", notes)
+    thing = getattr(entry, "build", entry)  # a world is built by a function
+    needs = getattr(thing, "needs", ())
+    rows = [
+        {"setting": setting, "default": default_text(about, setting in needs), "allowed": about.allowed}
+        for setting, about in settings_of(thing).items()
+    ]
+    python_only = getattr(thing, "python_only", "")
+    notes = [f"in Python only: {python_only}"] if python_only else []
+    return Table(rows, ["setting", "default", "allowed"], "settings", f"{name}: {summary(entry)}", notes)
 
 
-def default_text(setting: Setting) -> str:
+def default_text(setting: Setting, from_world: bool) -> str:
     """Write the default of a setting as a command line takes it; only the first line of a longer text."""
-    from goalward.registry import MISSING
-    from goalward.settings import plain
+    from goalward.settings import MISSING, plain
 
     if setting.default is MISSING:
-        return "computed from the true world" if setting.from_world else "required"
+        return "computed from the true world" if from_world else "required"
     if setting.registry is not None:
         # An inline table of TOML, which has no word for None.
-        values = setting.plain(plain(setting.default))
+        values = plain(setting.default)
         return f"{{{', '.join(f'{name} = {value!r}' for name, value in values.items() if value is not None)}}}"
     first, _, rest = str(setting.default).partition("\n")
     return f"{first} ..." if rest else first
@@ -111,40 +136,22 @@ def doctor(
     format: Format = "text",
 ) -> None:
     """Print what is installed and whether it works."""
-    facts = Table.facts(installed(), "installed")
     checks = run_checks() if test else []
-    rows = [
-        {
-            "passed": Cell(check.passed, "ok" if check.passed else "FAILED"),
-            "seconds": Cell(check.seconds, f"{check.seconds:.1f} s"),
-            "test": check.name,
-            "reason": check.reason,
-        }
-        for check in checks
-    ]
-    columns: Columns = ["passed", "seconds", "test", *(["reason"] if any(check.reason for check in checks) else [])]
-    passed = all(check.passed for check in checks)
-    show(facts, *([Table(rows, columns, "checks")] if checks else []), format=format)
-    if checks:
-        say(
-            "", "all tests passed" if passed else "some tests failed; goalward --debug doctor shows more", format=format
-        )
+    passed = all(check["passed"].value for check in checks)
+    columns: Columns = ["passed", "seconds", "test", *(["reason"] if not passed else [])]
+    tables = [Table.facts(installed(), "installed"), Table(checks, columns, "checks")]
+    show(*tables[: 1 + test], format=format)
+    if test:
+        verdict = "all tests passed" if passed else "some tests failed; goalward --debug doctor shows more"
+        say("", verdict, format=format)
     if not passed:
         raise typer.Exit(1)
 
 
-@dataclass(frozen=True)
-class Check:
-    """One test: what was tried, whether it passed, how long it took, and what went wrong."""
-
-    name: str
-    passed: bool
-    seconds: float
-    reason: str = ""
-
-
 def installed() -> dict[str, str]:
     """Return what is installed where."""
+    from importlib.metadata import PackageNotFoundError, version
+
     from goalward.studies.executors import cores
     from goalward.studies.run_file import host
 
@@ -163,34 +170,35 @@ def installed() -> dict[str, str]:
 
 
 def cache_state() -> str:
-    """Return where compiled kernels are kept, and how many there are."""
+    """Return where compiled kernels are stored, and how many there are."""
     from goalward import jit
 
     folder = jit.cache_directory()
     if folder is None:
         return "none: no folder can be written, so every process compiles its own; set GOALWARD_CACHE_DIR"
-    kernels = len(jit.kernels())
-    kept = len(list(folder.rglob("*.nbi")))
-    state = "warm" if kept >= kernels else f"cold: {kept} of {kernels} kernels; the first run compiles the others"
-    return f"{folder} ({state})"
+    files = list(folder.rglob("*.nbc"))
+    compiled, megabytes = len(files), sum(path.stat().st_size for path in files) / 1e6
+    return f"{folder} (writable): {compiled} of {len(jit.kernels())} kernels are compiled, {megabytes:.1f} MB"
 
 
-def run_checks() -> list[Check]:
-    """Run all tests."""
+def run_checks() -> list[dict[str, Any]]:
+    """Run all tests; return a row for each, with the reason if it failed."""
     tests: list[tuple[str, Callable[[], str]]] = [
         ("kernels compile or load", check_kernels),
         ("the planner agrees with a published value", check_planner),
         ("a run is the same twice, in this process and in others", check_runs),
     ]
-    checks = []
+    rows = []
     for name, test in tests:
         start = time.perf_counter()
         try:
             reason = test()
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
-        checks.append(Check(name, not reason, time.perf_counter() - start, reason))
-    return checks
+        seconds = time.perf_counter() - start
+        passed = Cell(not reason, "FAILED" if reason else "ok")
+        rows.append({"passed": passed, "seconds": Cell(seconds, f"{seconds:.1f} s"), "test": name, "reason": reason})
+    return rows
 
 
 def check_kernels() -> str:
@@ -210,7 +218,7 @@ def check_planner() -> str:
 
 def check_runs() -> str:
     """Run a small study twice here and once in two processes, and compare the files."""
-    from goalward.studies.executors import InProcess, Processes
+    from goalward.studies.executors import Processes, ThisProcess
     from goalward.studies.runner import run_study
     from goalward.studies.store import Store
     from goalward.studies.study import Study
@@ -218,9 +226,9 @@ def check_runs() -> str:
     study = Study.from_dict(STUDY)
     with tempfile.TemporaryDirectory() as folder:
         digests = []
-        for name, pool in (("one", InProcess), ("two", InProcess), ("three", lambda: Processes(2))):
+        for name, workers in (("one", ThisProcess), ("two", ThisProcess), ("three", lambda: Processes(2))):
             store = Store.open(Path(folder) / name, create=True)
-            report = run_study(study, store, pool)
+            report = run_study(study, store, workers)
             if report.failures:
                 return report.failures[0].error
             digests.append(data_digests(study, store))

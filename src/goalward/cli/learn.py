@@ -19,12 +19,12 @@ from goalward.table import Cell, Column, Columns, Table
 
 if TYPE_CHECKING:
     from goalward.agents.base import Learner
-    from goalward.continuous.task import GoalTask
+    from goalward.continuous.task import ContinuousTask
     from goalward.learning.replay import Observer
     from goalward.learning.run import Run
     from goalward.ssp.model import SSP
 
-__all__ = ["SingleRun", "default_agent", "finite_world", "learn", "run_once", "run_tables"]
+__all__ = ["SingleRun", "default_agent", "learn", "run_once", "run_tables"]
 
 
 @app.command()
@@ -61,16 +61,13 @@ def learn(
         check_place(save)
         if is_reference(agent or ""):
             raise SettingError(f"--save works only for goalward's own agents, and {agent} is a file; leave it out")
-    recorder = None
     if png is not None:
-        from goalward.figures.drawing import picture_file, save_picture
-        from goalward.figures.grid import run_figure
-        from goalward.learning.replay import Recorder
+        from goalward import worlds
+        from goalward.figures.drawing import picture_file
 
         picture_file(png)
         if world is not None:
-            finite_world(world, settings or [])
-        recorder = Recorder()
+            worlds.load(world, settings or [])  # refuses worlds with continuous states, which are not drawn
     with stop_requests() as stopped:
         single = run_once(
             world,
@@ -83,17 +80,18 @@ def learn(
             give_up_cost=give_up_cost,
             resume=resume,
             watch=lambda done, steps: not stopped(),
-            observer=recorder,
+            keep_replay=png is not None,
         )
     # The tables are printed even if the agent cannot be saved, for example because the disk is full.
     title = f"{single.run.agent.name} in {single.world}, seed {single.run.seed}"
     show(*run_tables(single.run, single.seconds, single.world, title), format=format)
     if save is not None:
         single.save(save)
-    if png is not None and recorder is not None:
-        run = single.run
-        title = f"{run.agent.name} in {single.world}: {len(run.costs):,} episodes, seed {run.seed}"
-        save_picture(run_figure(single.model, run, recorder.replay(), title), png)
+    if png is not None:
+        from goalward.figures.drawing import save_figure
+        from goalward.figures.grid import run_figure
+
+        save_figure(run_figure(single.model, single.run, f"{title}: {len(single.run.costs):,} episodes"), [png])
         say("", f"written: {png}", format=format)
     if save is not None:
         say("", f"saved: {save}; continue with: goalward learn --resume {save}", format=format)
@@ -108,7 +106,7 @@ class SingleRun:
     run: Run
     seconds: float
     origin: Mapping[str, Any]
-    model: SSP
+    model: Any
 
     @property
     def world(self) -> str:
@@ -122,21 +120,7 @@ class SingleRun:
         saving.save(self.run.agent, path, self.origin)
 
 
-def finite_world(name: str, settings: Sequence[str] = ()) -> SSP:
-    """Return a world to be drawn; raise SettingError if its states are continuous: there are no maps of such worlds."""
-    from goalward import worlds
-    from goalward.ssp.model import SSP
-
-    world = worlds.load(name, settings)
-    if not isinstance(world, SSP):
-        raise SettingError(
-            f"{name} has continuous states, and only worlds with finitely many states are drawn; without a picture:"
-            f" goalward learn {name} --agent continuous-psrl"
-        )
-    return world
-
-
-def default_agent(world: SSP | GoalTask) -> str:
+def default_agent(world: SSP | ContinuousTask) -> str:
     """Return the name of the agent that learns in a world if none is named."""
     from goalward.ssp.model import SSP
 
@@ -147,8 +131,7 @@ def make_learner(agent: str, settings: Sequence[str], world: Any, episodes: int)
     """Build an agent of the registry or of a user's file."""
     from goalward import agents
     from goalward.settings import read_settings
-    from goalward.studies.spec_to_design import blaming
-    from goalward.studies.user_files import is_reference, load_class, read_agent_file
+    from goalward.studies.user_files import blaming, is_reference, load_class, read_agent_file
 
     if not is_reference(agent):
         return agents.find(agent).from_settings(read_settings(settings), world, episodes)
@@ -177,7 +160,7 @@ def run_once(
     Parameters
     ----------
     world, settings
-        As `goalward.worlds.load` takes them. A saved agent knows its world, so it may be None with `resume`.
+        As `goalward.worlds.load_world` takes them. A saved agent knows its world, so it may be None with `resume`.
     agent, agent_settings
         The name of an algorithm, or ``my_agent.py:Mine`` for a class in a file, which is executed; and its settings,
         such as ``delta=0.1``. A saved agent has its own. By default psrl, or continuous-psrl in a goal task with
@@ -200,7 +183,7 @@ def run_once(
     from goalward.seeds import run_seed
     from goalward.settings import checked_integer
     from goalward.ssp.model import SSP
-    from goalward.studies.factory import with_give_up
+    from goalward.studies.run_spec import with_give_up
 
     checked_integer("episodes", episodes, 1)
     origin: dict[str, Any] = {"seed": 0, "episodes": 0}
@@ -214,7 +197,7 @@ def run_once(
         origin["give_up_cost"] = give_up_cost
     if origin.get("world") is None:
         raise SettingError("no world is named; choose one of: goalward list worlds")
-    ssp = worlds.load(origin["world"], origin["settings"])
+    ssp = worlds.load_world(origin["world"], origin["settings"])
     if origin.get("give_up_cost") is not None:
         ssp = with_give_up(ssp, origin["give_up_cost"])
     if learner is None:
@@ -270,15 +253,15 @@ def run_facts(run: Run, seconds: float, world: str) -> Table:
     import numpy as np
 
     from goalward.acting.stop import Ended
-    from goalward.figures.symbols import CAUSES
+    from goalward.figures.symbols import CAUSES, cause_name
     from goalward.settings import plain
 
     reached = int(np.count_nonzero(run.reached))
     outside = [CAUSES[flag] for flag in Ended if flag & run.ended and flag is not Ended.EPISODES]
     why = f"{' and '.join(outside)} ended the run" if outside else "the environment cut the others off"
     speed = run.total_steps / seconds
-    by_cause = causes(run)
-    told = ", ".join(f"{name} = {short(value)}" for name, value in run.agent.given.items())
+    by_cause = dict(Counter(map(cause_name, run.epochs.ended.tolist())).most_common())
+    prior_knowledge = ", ".join(f"{name} = {short(value)}" for name, value in run.agent.given.items())
     facts = {
         **run.notes,
         "world": world,
@@ -291,28 +274,20 @@ def run_facts(run: Run, seconds: float, world: str) -> Table:
         "epochs": len(run.epochs),
         "epochs_ended_by": Cell(by_cause, ", ".join(f"{name} {count:,}" for name, count in by_cause.items())),
         "optimal_value": Cell(run.optimal_value, f"{number(run.optimal_value, 6)} per episode"),
-        "given": Cell({name: plain(value) for name, value in run.agent.given.items()}, told),
+        "given": Cell({name: plain(value) for name, value in run.agent.given.items()}, prior_knowledge),
         "ended": [flag.name for flag in Ended if flag & run.ended],
         "truncated": Cell(run.truncated, f"{reached:,} of {run.episodes:,} episodes reached the goal; {why}"),
         "seconds": seconds,
         "steps_per_second": speed,
     }
     columns: Columns = [
-        "steps",
-        "epochs_ended_by",
+        *("steps", "epochs_ended_by"),
         *([] if math.isnan(run.optimal_value) else [Column("optimal_value", "optimal cost")]),
-        *([Column("given", "knows in advance")] if told else []),
+        Column("given", "knows in advance"),
         *(Column(name, write=short) for name in run.notes),
         *(["truncated"] if run.truncated else []),
     ]
     return Table.facts(facts, "run", columns=columns)
-
-
-def causes(run: Run) -> dict[str, int]:
-    """Return how many epochs each cause ended; where several conditions held at once, they are one cause."""
-    from goalward.figures.symbols import cause_name
-
-    return dict(Counter(map(cause_name, run.epochs.ended.tolist())).most_common())
 
 
 def short(value: object) -> str:

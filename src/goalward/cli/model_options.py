@@ -47,14 +47,14 @@ def read_model(
     """Return a world or the model of a file; a cost that looks like a number is one."""
     from goalward import worlds
 
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "goal": goal, "start": start, "cost": cost, "normalize": normalize, "sum_duplicates": sum_duplicates,
         "prior": prior,
     }  # fmt: skip
-    options = {name: value for name, value in given.items() if value not in (None, False, [])}
+    options = {name: value for name, value in options.items() if value not in (None, False, [])}
     with suppress(ValueError, KeyError):
         options["cost"] = float(options["cost"])
-    ssp = worlds.load_model(world, settings or (), **options)
+    ssp = worlds.load(world, settings or (), **options)
     return ssp if give_up_cost is None else ssp.with_give_up(give_up_cost)
 
 
@@ -62,14 +62,14 @@ def takes_model(verb: Callable[..., None]) -> Callable[..., None]:
     """Give the options of `read_model` to a verb that takes `world` and `read`; ``read()`` returns the model."""
     reading = inspect.signature(read_model, eval_str=True).parameters
     own = inspect.signature(verb, eval_str=True).parameters
-    parameters = [*reading.values(), *(each for name, each in own.items() if name not in ("world", "read"))]
+    parameters = [*reading.values(), *(own[name] for name in own if name not in ("world", "read"))]
 
     @wraps(verb)
-    def with_model(**given: Any) -> None:
-        options = {name: given.pop(name) for name in reading}
-        verb(options["world"], partial(read_model, **options), **given)
+    def with_model(**options: Any) -> None:
+        read = {name: options.pop(name) for name in reading}
+        verb(read["world"], partial(read_model, **read), **options)
 
     # Typer reads both.
     with_model.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    with_model.__annotations__ = {each.name: each.annotation for each in parameters}
+    with_model.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return with_model

@@ -85,7 +85,7 @@ def watch(
     from goalward.ssp.model import SSP
 
     check_page_path(out)
-    model = worlds.load(world, settings or [])
+    model = worlds.load_world(world, settings or [])
     if episodes is None:
         episodes = 1000 if isinstance(model, SSP) else 20
     if not isinstance(model, SSP) and live:
@@ -145,13 +145,13 @@ def run_line(single: SingleRun) -> str:
     """Return one line about what the page shows of a run."""
     run, replay = single.run, single.run.replay
     name = run.agent.name
-    kept = 0 if replay is None else len(replay.frames) - 1
+    frames = 0 if replay is None else len(replay.frames) - 1
     if replay is None:
         shown = f"{run.total_steps:,} steps, {len(run.epochs):,} epochs"
     elif not replay.has_plans:
-        shown = f"it does not plan in epochs; the page shows {kept:,} snapshots"
-    elif kept < replay.epochs:
-        shown = f"{replay.epochs:,} epochs, {kept:,} of them on the page"
+        shown = f"it does not plan in epochs; the page shows {frames:,} snapshots"
+    elif frames < replay.epochs:
+        shown = f"{replay.epochs:,} epochs, {frames:,} of them on the page"
     else:
         shown = f"{replay.epochs:,} epoch{'s' * (replay.epochs != 1)}"
     cut = f"; cut off: {run.truncation}" if run.truncated else ""

@@ -30,10 +30,8 @@ from goalward.table import Cell, Column, Columns, Table
 
 if TYPE_CHECKING:
     from goalward.results.results import Results
-    from goalward.studies.runner import Report
-    from goalward.studies.session import Progress
-    from goalward.studies.status import Failure, Status
-    from goalward.studies.store import Store
+    from goalward.studies.runner import Progress, Report
+    from goalward.studies.store import Failure, Status, Store
 
 __all__ = ["export", "plot", "report_tables", "run", "status", "status_tables", "study_progress", "summary"]
 
@@ -70,7 +68,6 @@ def run(
     """Run a study; runs that are stored are not run again."""
     from goalward.studies.runner import read_shard, run_in_folder
     from goalward.studies.study import Study
-    from goalward.studies.study_text import full_text
 
     if again is not None:
         run_again(Path(study), again, format)
@@ -78,7 +75,7 @@ def run(
     loaded = Study.load(study, execute=not show_study)
     if show_study:
         loaded.check()
-        say(full_text(loaded))
+        say(loaded.shown_text)
         return
     folder = out or Path("results") / loaded.design.name
     part = read_shard(shard)
@@ -104,24 +101,22 @@ def study_progress() -> Iterator[Callable[[Progress], None]]:
                 making.total, making.unit = wanted, "runs"
                 stored = f", {progress.stored:,} are stored already" if progress.stored else ""
                 if terminal:
-                    agents.update(
-                        {label: phases.enter_context(phase(label, n, "runs")) for label, n in progress.wanted.items()}
-                    )
+                    for label, runs in progress.wanted.items():
+                        agents[label] = phases.enter_context(phase(label, runs, "runs"))
                 else:
                     typer.echo(f"{wanted:,} runs to make{stored}", err=True)
                 return
             if done or progress.note:
                 making.text = "making runs"
             making.advance(done)
-            # Long runs come first, which this estimate knows.
-            making.seconds_left = progress.seconds_left
+            making.seconds_left = progress.seconds_left  # an estimate that knows that long runs come first
             notes = [f"{progress.failed:,} failed"] * bool(progress.failed) + [progress.note] * bool(progress.note)
             making.parts = lambda: notes
             for label, entry in agents.items():
                 entry.advance(progress.done[label])
             if done == wanted and not terminal:
-                parts = [f"{done:,} of {wanted:,} runs", duration(progress.seconds), *notes]
-                typer.echo(", ".join(parts), err=True)
+                counts = [f"{done:,} of {wanted:,} runs", duration(progress.seconds), *notes]
+                typer.echo(", ".join(counts), err=True)
 
         yield watch
 
@@ -129,15 +124,12 @@ def study_progress() -> Iterator[Callable[[Progress], None]]:
 def run_again(folder: Path, key: str, format: str) -> None:
     """Repeat one run of a results folder; exit with code 1 if it differs from the stored one."""
     from goalward.cli.learn import run_tables
-    from goalward.studies.repeat_check import repeat
+    from goalward.studies.rerun import repeat
     from goalward.studies.store import Store
 
     repeated = repeat(Store.open(folder), key)
-    verdict = Table.facts(
-        {"key": repeated.key, "same": Cell(repeated.same, repeated.verdict)},
-        "repeated",
-        columns=[Column("same", "repeated")],
-    )
+    facts = {"key": repeated.key, "same": Cell(repeated.same, repeated.verdict)}
+    verdict = Table.facts(facts, "repeated", columns=[Column("same", "repeated")])
     tables = run_tables(repeated.run, repeated.seconds, repeated.world, f"{repeated.label}, key {repeated.key}")
     show(*tables, verdict, format=format)
     if repeated.same is False:
@@ -155,9 +147,7 @@ def status(
     format: Format = "text",
 ) -> None:
     """Check every file of a study; print which runs are stored."""
-    from goalward.studies.leftovers import find_leftovers
-    from goalward.studies.status import check_studies
-    from goalward.studies.store import Store
+    from goalward.studies.store import Store, UnusedFiles, check_studies
 
     store = Store.open(folder)
     if prune:
@@ -167,7 +157,7 @@ def status(
     notes = []
     if study is None:
         try:
-            unused = len(find_leftovers(store).runs)
+            unused = len(UnusedFiles.of(store).runs)
         except FileError as error:
             notes = [f"runs that belong to no study are not counted: {error}"]
         else:
@@ -181,22 +171,19 @@ def status(
 
 def prune_folder(store: Store, yes: bool, format: str) -> None:
     """Delete what belongs to no study, after a question unless `yes`."""
-    from goalward.studies.leftovers import find_leftovers
+    from goalward.studies.store import UnusedFiles
 
-    unused = find_leftovers(store)
+    unused = UnusedFiles.of(store)
     size = unused.size
-    counts = (len(unused.runs), "runs"), (len(unused.failures), "failures"), (len(unused.attachments), "attachments")
-    what = f"{', '.join(f'{count:,} {name}' for count, name in counts)}, {size / 1e6:,.1f} MB"
+    counts = f"{len(unused.runs):,} runs, {len(unused.failures):,} failures, {len(unused.attachments):,} attachments"
+    what = f"{counts}, {size / 1e6:,.1f} MB"
     if unused.paths and not yes and not sys.stdin.isatty():
         raise SettingError(f"{what} would be deleted; add --yes to delete them")
     removed = bool(unused.paths) and (yes or typer.confirm(f"{store.folder}: delete {what}?", err=True))
     if removed:
         unused.remove()
-    facts = {
-        "removed": Cell(removed, what if removed else "nothing"),
-        "bytes": size,
-        "files": [str(path) for path in unused.paths],
-    }
+    paths = [str(path) for path in unused.paths]
+    facts = {"removed": Cell(removed, what if removed else "nothing"), "bytes": size, "files": paths}
     show(Table.facts(facts, "pruned", columns=["removed"]), format=format)
 
 
@@ -266,13 +253,15 @@ def plot(
         str | None,
         typer.Option(help="regret, gap_regret or steps (of each episode).  [default: regret; on log axes gap_regret]"),
     ] = None,
-    axes: Annotated[str, typer.Option(help="linear or log.")] = "linear",
-    level: Level = 0.95,
+    axes: Annotated[str | None, typer.Option(help="linear or log.  [default: linear]")] = None,
+    level: Annotated[float | None, typer.Option(help="The confidence level.  [default: 0.95]")] = None,
     agent: Annotated[
         str | None, typer.Option(help="For a grid: which agent. The default is the learner with the least regret.")
     ] = None,
     world: Annotated[str | None, typer.Option(help="For a grid: which world. The default is the first grid.")] = None,
-    number: Annotated[int, typer.Option("--run", min=0, help="For causes and grids: which run.")] = 0,
+    number: Annotated[
+        int | None, typer.Option("--run", min=0, help="For causes and grids: which run.  [default: 0]")
+    ] = None,
 ) -> None:
     """Draw the results of a study."""
     from goalward.figures import checked_kind
@@ -284,14 +273,15 @@ def plot(
     checked_kind(kind)
     if measure is not None:
         checked_measure(measure, CURVES)
-    checked_level(level)
+    if level is not None:
+        checked_level(level)
     files = [] if out is None else figure_files(out)
     results = read_results(folder, study)
     if out is None:
         name = f"{results.design.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"
         files = [folder / f"{name}.{ending}" for ending in FORMATS]
-    figure = draw(results, kind, measure=measure, axes=axes, level=level, agent=agent, world=world, run=number)
-    save_figure(figure, files)
+    settings = {"measure": measure, "axes": axes, "level": level, "agent": agent, "world": world, "run": number}
+    save_figure(draw(results, kind, **{name: value for name, value in settings.items() if value is not None}), files)
     say(*(f"written: {path}" for path in files))
 
 
@@ -321,7 +311,7 @@ def export(
 
 def status_tables(studies: Sequence[Status], notes: Sequence[str] = ()) -> list[Table]:
     """Return which runs of some studies are stored, which failed and which files are damaged."""
-    from goalward.results.results import world_name
+    from goalward.studies.design import world_name
 
     cells = [
         {
@@ -339,7 +329,6 @@ def status_tables(studies: Sequence[Status], notes: Sequence[str] = ()) -> list[
         for status in studies
         for cell in status.cells
     ]
-    columns: Columns = ["world", "agent", "stored", Column("truncated", "cut off"), "failed", "missing"]
     totals = [
         {
             "study": status.design.name,
@@ -350,6 +339,7 @@ def status_tables(studies: Sequence[Status], notes: Sequence[str] = ()) -> list[
         }
         for status in studies
     ]
+    columns: Columns = ["world", "agent", "stored", Column("truncated", "cut off"), "failed", "missing"]
     failures = [failure for status in studies for failure in status.failures]
     damaged = [file for status in studies for file in status.damaged]
     return [
@@ -368,10 +358,9 @@ def next_step(status: Status) -> str:
 
 def report_tables(report: Report, folder: Path) -> list[Table]:
     """Return what became of running a study."""
+    made = "no run was made" if report.stopped or report.failures else "nothing to do"
     if report.done:
         made = f"{report.done:,} runs made in {duration(report.seconds)}"
-    else:
-        made = "no run was made" if report.stopped or report.failures else "nothing to do"
     stored = report.stored + report.done
     facts: dict[str, Any] = {
         "study": report.design.name,
@@ -383,8 +372,8 @@ def report_tables(report: Report, folder: Path) -> list[Table]:
         "complete": report.complete,
         "stopped": report.stopped,
     }
-    columns: Columns = ["made", "stored", "stopped"]
-    return [Table.facts(facts, "report", columns=columns), *problem_tables(report.failures, report.damaged)]
+    about = Table.facts(facts, "report", columns=["made", "stored", "stopped"])
+    return [about, *problem_tables(report.failures, report.damaged)]
 
 
 def problem_tables(failures: Sequence[Failure], damaged: Sequence[tuple[Path, str]]) -> list[Table]:
@@ -392,13 +381,7 @@ def problem_tables(failures: Sequence[Failure], damaged: Sequence[tuple[Path, st
     tables = []
     if failures:
         rows = [
-            {
-                "world": failure.world,
-                "agent": failure.agent,
-                "run": failure.run,
-                "error": failure.error,
-                "record": Cell(str(failure.path), failure.path.name),
-            }
+            vars(failure) | {"path": str(failure.path), "record": Cell(str(failure.path), failure.path.name)}
             for failure in failures
         ]
         count = f"{len(failures):,} run{'s' * (len(failures) != 1)} failed"

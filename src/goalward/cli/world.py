@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goalward.cli.app import Format, World, app, glyphs, say, terminal_width
+from goalward.cli.app import Format, World, app, glyphs, say
 from goalward.cli.app import show as show_tables
 from goalward.cli.model_options import Read, takes_model
 from goalward.formatting import number
@@ -90,17 +91,16 @@ def show(
         return
     solution = solve_all(ssp)
     if format == "text":
-        if (ground := terminal_grid.ground_text(ssp, terminal_width())) is not None:
+        width = shutil.get_terminal_size(fallback=(120, 50)).columns
+        if (ground := terminal_grid.ground_text(ssp, width)) is not None:
             say("", ground)
-        picture = terminal_grid.grid_text(
-            ssp, solution.values, solution.policy, width=terminal_width(), glyphs=glyphs()
-        )
+        picture = terminal_grid.grid_text(ssp, solution.values, solution.policy, width=width, glyphs=glyphs())
         say("", picture or "The grid is too large to be drawn as text; --png FILE draws it as an image.")
     if png is not None:
-        from goalward.figures.drawing import save_picture
+        from goalward.figures.drawing import save_figure
         from goalward.figures.grid import grid_figure
 
-        save_picture(grid_figure(ssp, solution.values, solution.policy, world), png)
+        save_figure(grid_figure(ssp, solution.values, solution.policy, world), [png])
         say("", f"written: {png}", format=format)
 
 
@@ -129,10 +129,14 @@ def model_facts(ssp: SSP, title: str = "") -> Table:
 def structure_facts(ssp: SSP, structure: Structure) -> Table:
     """Return the results of graph analysis: dead ends, unreachable states, zero-cost loops."""
     loops = structure.zero_cost_loops
+    reached = "yes"
+    if not structure.reaches_goal:
+        lost = ssp.initial_state in structure.never
+        reached = f"NO: no {'path leads there' if lost else 'policy reaches it almost surely'} from the start"
     some_loops = "; ".join(f"{{{some_states(ssp, loop, 4)}}}" for loop in loops[:4]) + "; ..." * (len(loops) > 4)
     dead = bool(len(structure.dead_ends))
     facts = {
-        "reaches_goal": Cell(bool(structure.reaches_goal), reached_text(ssp, structure)),
+        "reaches_goal": Cell(bool(structure.reaches_goal), reached),
         "dead_ends": counted_states(ssp, structure.dead_ends),
         "goal_maybe": counted_states(ssp, structure.maybe) if dead else None,
         "goal_never": counted_states(ssp, structure.never) if dead else None,
@@ -142,13 +146,6 @@ def structure_facts(ssp: SSP, structure: Structure) -> Table:
     headings = {"reaches_goal": "goal reached almost surely", "zero_cost_loops": "zero-cost loops"}
     columns: Columns = [Column(name, headings.get(name, "")) for name in facts]
     return Table.facts(facts, "structure", "structure", columns=columns)
-
-
-def reached_text(ssp: SSP, structure: Structure) -> str:
-    if structure.reaches_goal:
-        return "yes"
-    lost = ssp.initial_state in structure.never
-    return "NO: no path leads there from the start" if lost else "NO: no policy reaches it almost surely from the start"
 
 
 def hardness_table(hardness: Hardness) -> Table:

@@ -7,14 +7,16 @@ limit; tests compare them with Gymnasium's trajectories. Every step costs 1.
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Gt, Le, Lt
 
 from goalward.arrays import Floats
 from goalward.continuous.environment_task import ACROBOT, MOUNTAIN_CAR, PENDULUM, upright
-from goalward.continuous.task import GoalTask
+from goalward.continuous.task import ContinuousTask
 from goalward.jit import kernel
-from goalward.settings import checked_integer, checked_number
+from goalward.settings import Share
 from goalward.worlds.base import register
 
 __all__ = ["acrobot", "acrobot_step", "car_step", "mountain_car", "navigation", "pendulum", "pendulum_step"]
@@ -23,7 +25,7 @@ PI = math.pi
 
 
 @register("mountain-car-v0")
-def mountain_car() -> GoalTask:
+def mountain_car() -> ContinuousTask:
     """MountainCar: rock an underpowered car up a hill; continuous, 2 dimensions.
 
     Description
@@ -64,14 +66,14 @@ def mountain_car() -> GoalTask:
     def step(state: Floats, action: int, rng: np.random.Generator) -> tuple[float, float]:
         return car_step(state[0], state[1], action)
 
-    return GoalTask(
+    return ContinuousTask(
         MOUNTAIN_CAR.low, MOUNTAIN_CAR.high, ["left", "none", "right"], step, MOUNTAIN_CAR.goal,
         start=lambda rng: [rng.uniform(-0.6, -0.4), 0.0], coordinates=MOUNTAIN_CAR.coordinates,
     )  # fmt: skip
 
 
 @register("acrobot-v0")
-def acrobot() -> GoalTask:
+def acrobot() -> ContinuousTask:
     """Acrobot: swing a double pendulum up by a motor between its links; continuous, 4 dimensions.
 
     Description
@@ -114,14 +116,18 @@ def acrobot() -> GoalTask:
         acrobot_step(state, action - 1.0, moved)
         return moved
 
-    return GoalTask(
+    return ContinuousTask(
         ACROBOT.low, ACROBOT.high, ["left", "none", "right"], step, ACROBOT.goal,
         start=lambda rng: rng.uniform(-0.1, 0.1, size=4), periodic=ACROBOT.periodic, coordinates=ACROBOT.coordinates,
     )  # fmt: skip
 
 
 @register("pendulum-v0")
-def pendulum(torques: int = 3, angle: float = 0.2, speed: float = 1.0) -> GoalTask:
+def pendulum(
+    torques: Annotated[int, Ge(2)] = 3,
+    angle: Annotated[float, Gt(0.0), Lt(math.pi)] = 0.2,
+    speed: Annotated[float, Gt(0.0), Lt(8.0)] = 1.0,
+) -> ContinuousTask:
     """Pendulum: swing a weak pendulum up to a set around upright; continuous, 2 dimensions.
 
     Description
@@ -158,15 +164,13 @@ def pendulum(torques: int = 3, angle: float = 0.2, speed: float = 1.0) -> GoalTa
     ---------------
     v0: first version.
     """
-    choices = np.linspace(-2.0, 2.0, checked_integer("torques", torques, 2))
-    goal = upright(
-        checked_number("angle", angle, high=PI, open=True), checked_number("speed", speed, high=8.0, open=True)
-    )
+    choices = np.linspace(-2.0, 2.0, torques)
+    goal = upright(angle, speed)
 
     def step(state: Floats, action: int, rng: np.random.Generator) -> tuple[float, float]:
         return pendulum_step(state[0], state[1], choices[action])
 
-    return GoalTask(
+    return ContinuousTask(
         PENDULUM.low, PENDULUM.high, [f"{torque:+.3g}" for torque in choices], step, goal,
         start=lambda rng: [PI + rng.uniform(-0.1, 0.1), rng.uniform(-0.1, 0.1)], periodic=PENDULUM.periodic,
         coordinates=PENDULUM.coordinates,
@@ -174,7 +178,7 @@ def pendulum(torques: int = 3, angle: float = 0.2, speed: float = 1.0) -> GoalTa
 
 
 @register("navigation-v0")
-def navigation(wind: float = 0.25, gusts: float = 0.05) -> GoalTask:
+def navigation(wind: Annotated[float, Ge(0.0), Le(0.45)] = 0.25, gusts: Share = 0.05) -> ContinuousTask:
     """Navigation: cross a windy field around a wall; continuous, 2 dimensions.
 
     Description
@@ -212,14 +216,12 @@ def navigation(wind: float = 0.25, gusts: float = 0.05) -> GoalTask:
     ---------------
     v0: first version.
     """
-    strength = checked_number("wind", wind, high=0.45)
-    deviation = checked_number("gusts", gusts, high=1.0)
 
     def step(state: Floats, action: int, rng: np.random.Generator) -> tuple[float, float]:
         gust = rng.standard_normal(2)
-        return field_step(state[0], state[1], action, strength, deviation * gust[0], deviation * gust[1])
+        return field_step(state[0], state[1], action, wind, gusts * gust[0], gusts * gust[1])
 
-    return GoalTask(
+    return ContinuousTask(
         [0.0, 0.0], [10.0, 10.0], ["right", "left", "up", "down"], step,
         goal=lambda points: np.asarray((points[:, 0] - 9.0) ** 2 + (points[:, 1] - 1.0) ** 2 <= 1.0), start=[1.0, 1.0],
         coordinates=["x", "y"],

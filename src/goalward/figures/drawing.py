@@ -22,7 +22,7 @@ from goalward.formatting import mathtext
 
 __all__ = [
     "FORMATS", "add_legend", "caveat_handles", "figure_files", "finish_axes", "grouped_ticks", "new_figure",
-    "picture_file", "save_figure", "save_picture",
+    "picture_file", "save_figure",
 ]  # fmt: skip
 
 FORMATS = ("png", "pdf", "svg")
@@ -126,8 +126,3 @@ def save_figure(figure: Figure, files: Iterable[Path]) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             with replacing(path) as file:
                 figure.savefig(file, format=form, **options)
-
-
-def save_picture(figure: Figure, path: Path) -> None:
-    """Write a figure to one file."""
-    save_figure(figure, [picture_file(path)])

@@ -60,20 +60,22 @@ def regret_figure(results: Results, measure: str | None = None, axes: str = "lin
     for panel in panels[len(worlds) :]:
         panel.set_visible(False)
     caveats = results.caveats()
-    handles = [legend_line(marked(agent, caveats), style) for agent, style in styles.items()]
+    handles = [
+        Line2D([], [], label=mathtext(marked(agent, caveats)), **line_look(style)) for agent, style in styles.items()
+    ]
     if any(cell.truncated.any() for cell in results.cells):
         handles.append(Line2D([], [], color="#444444", marker="x", linestyle="none", label="first run cut off"))
     handles += caveat_handles(caveats)
-    figure.suptitle(provenance(results, level), fontsize=9, color="#444444")
+    several = any(len(cell.runs) > 1 for cell in results.cells)
+    runs = runs_text(results) + (f" with {100 * level:g} % t-intervals" if several else "")
+    figure.suptitle("; ".join(filter(None, [runs, regime_of(results)])), fontsize=9, color="#444444")
     add_legend(figure, handles)
     return figure
 
 
-def provenance(results: Results, level: float) -> str:
-    """Say what the lines and bands are: how many runs, which intervals, which regime."""
-    several = any(len(cell.runs) > 1 for cell in results.cells)
-    parts = [runs_text(results) + (f" with {100 * level:g} % t-intervals" if several else ""), regime_of(results)]
-    return "; ".join(part for part in parts if part)
+def line_look(style: LineStyle) -> dict[str, Any]:
+    look = {"color": style.colour, "linestyle": style.dashes, "marker": style.marker}
+    return look | {"linewidth": 1.8, "markersize": 5}
 
 
 def draw_panel(
@@ -86,15 +88,11 @@ def draw_panel(
             continue
         if axes == "log":
             # In the first episodes intervals reach below zero, which a logarithmic axis cannot show.
-            shown = points >= log_start(points)
+            shown = points >= min(10.0, points[-1] / 100.0)
             points, mean, reach = points[shown], mean[shown], reach[shown]
         low = np.maximum(mean - reach, 1e-3 * np.abs(mean)) if axes == "log" else mean - reach
         panel.fill_between(points, low, mean + reach, color=style.colour, alpha=0.2, linewidth=0)
-        marks = marked_points(points, number, len(cells), axes)
-        panel.plot(
-            points, mean, color=style.colour, linestyle=style.dashes, linewidth=1.8,
-            marker=style.marker, markevery=marks, markersize=5,
-        )  # fmt: skip
+        panel.plot(points, mean, markevery=marked_points(points, number, len(cells), axes), **line_look(style))
         if cell.truncated.any():
             panel.plot(points[-1:], mean[-1:], color=style.colour, marker="x", markersize=9, markeredgewidth=2)
     finish_axes(panel)
@@ -111,7 +109,12 @@ def draw_panel(
         if len(means):  # an empty logarithmic axis has no limits
             panel.set_yscale("log", nonpositive="mask")
             panel.set_ylim(bottom=0.5 * means.min())
-            say_zero(panel, [cell.cell.agent.label for cell in cells if is_zero(cell.curves[measure])])
+            # A line of zeros is not on logarithmic axes.
+            zero = [c.cell.agent.label for c in cells if len(c.runs) and not np.nan_to_num(c.curves[measure]).any()]
+            if zero:
+                note = mathtext(f"zero throughout: {', '.join(zero)}")
+                place: dict[str, Any] = {"transform": panel.transAxes, "ha": "right", "va": "bottom"}
+                panel.text(0.98, 0.02, note, fontsize=9, color="#444444", **place)
         panel.set_xlim(right=1.05 * longest)
     else:
         panel.set_xlim(0, 1.02 * longest)
@@ -124,32 +127,12 @@ def say_empty(panel: Axes, message: str) -> None:
     panel.text(0.5, 0.5, message, transform=panel.transAxes, ha="center", va="center", color="#444444")
 
 
-def is_zero(curves: Floats) -> bool:
-    """Whether all runs have a regret of zero throughout; such a line is not on logarithmic axes."""
-    return bool(len(curves)) and not np.nan_to_num(curves).any()
-
-
-def say_zero(panel: Axes, agents: list[str]) -> None:
-    if agents:
-        message = mathtext(f"zero throughout: {', '.join(agents)}")
-        panel.text(0.98, 0.02, message, transform=panel.transAxes, ha="right", va="bottom", fontsize=9, color="#444444")
-
-
-def log_start(points: Floats) -> float:
-    return float(min(10.0, points[-1] / 100.0))
-
-
 def marked_points(points: Floats, number: int, lines: int, axes: str) -> list[int]:
     """Return the points at which a line has markers; those of different lines do not coincide."""
     shares = (np.arange(5) + (number + 0.5) / lines) / 5.0
     first, last = points[0], points[-1]
     wanted = first * (last / first) ** shares if axes == "log" else last * shares
     return [int(index) for index in np.unique(np.searchsorted(points, wanted).clip(max=len(points) - 1))]
-
-
-def legend_line(label: str, style: LineStyle) -> Line2D:
-    look: dict[str, Any] = {"color": style.colour, "linestyle": style.dashes, "marker": style.marker}
-    return Line2D([], [], linewidth=1.8, markersize=5, label=mathtext(label), **look)
 
 
 @figure("growth")

@@ -18,7 +18,7 @@ __all__ = [
 ]  # fmt: skip
 
 MOST_ROWS = 100
-MAYBE, NEVER = "goal maybe, not surely", "goal never"
+MAYBE, NEVER = "goal possible, not certain", "goal never"
 Cells = list[list[str]]
 
 

@@ -6,6 +6,7 @@ longer runs of it use. `tests/test_jit.py` checks that the runs below reach ever
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Iterable, Iterator
 
@@ -13,17 +14,9 @@ import numpy as np
 
 from goalward.acting.contract import Step
 from goalward.agents.base import Learner, OnlineAgent, registry
-from goalward.beliefs.neighbourhoods import Neighbourhoods
 from goalward.learning.learn import learn
-from goalward.planning.bellman import hurry
-from goalward.planning.certificate import by_covering, by_elimination
-from goalward.planning.evaluate import evaluate
-from goalward.planning.hardness import hardness
-from goalward.planning.policy_chain import PolicyChain
-from goalward.planning.reduction import DEAD, Reduction
-from goalward.planning.simulate import simulate
 from goalward.planning.solve import DENSE_STATES, solve_all
-from goalward.ssp.graph import structure
+from goalward.settings import settings_of
 from goalward.ssp.model import SSP
 
 __all__ = ["warm_up"]
@@ -43,23 +36,23 @@ def warm_up(agents: Iterable[str] | None = None) -> None:
         agent = registry.find(name)
         (continuous_run if agent.continuous else toy_run)(agent)
     if agents is None:
+        from goalward.beliefs.neighbourhoods import Neighbourhoods
+
         toy_run(registry.find("psrl"), prior=Neighbourhoods())
         for task in ("mountain_car", "acrobot", "pendulum"):
             continuous_run(registry.find("aggregated-psrl"), task)
 
 
-def two_states() -> SSP:
+@functools.cache
+def toy() -> SSP:
     """Return a model of two states and two actions; both actions reach the goal sooner or later."""
     rows = [[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]]
     return SSP.from_dense([rows, rows], np.ones((2, 2)))
 
 
-TOY = two_states()
-
-
 def toy_run(kind: type[Learner], **settings: object) -> None:
     """Run a tabular agent for a few episodes; one that learns at every step is also called step by step."""
-    agent = learn(kind.from_world(TOY, episodes=EPISODES, **settings), TOY, EPISODES, max_steps=100).agent
+    agent = learn(kind.from_world(toy(), episodes=EPISODES, **settings), toy(), EPISODES, max_steps=100).agent
     if isinstance(agent, OnlineAgent):
         agent.act(0, lambda: 0.5)
         agent.learn(Step(0, 0, 1.0, 1, False))
@@ -68,13 +61,13 @@ def toy_run(kind: type[Learner], **settings: object) -> None:
 def continuous_run(kind: type[Learner], task: str = "navigation") -> None:
     """Run an agent for continuous states for a few steps in a built-in task."""
     world = getattr(importlib.import_module("goalward.continuous.tasks"), task)()
-    settings = {name: value for name, value in COARSE.items() if name in kind.schema().settings}
+    settings = {name: value for name, value in COARSE.items() if name in settings_of(kind)}
     learn(kind.from_settings(settings, world, 1), world, 1, max_steps=5)
 
 
 def toy_models() -> Iterator[SSP]:
     """Yield models that take different ways through the planner: small and large, cyclic and acyclic, free rows."""
-    yield TOY
+    yield toy()
     yield SSP.from_dense(  # two states that circle for nothing
         [[[0.5, 0.0, 0.5], [0.0, 1.0, 0.0]], [[0.5, 0.0, 0.5], [1.0, 0.0, 0.0]]], [[1.0, 0.0], [1.0, 0.0]]
     )
@@ -99,19 +92,29 @@ def toy_models() -> Iterator[SSP]:
 
 def plan_on_toys() -> None:
     """Solve, evaluate, analyse and simulate models of every form."""
+    from goalward.planning.evaluate import evaluate
+    from goalward.planning.hardness import hardness
+    from goalward.planning.simulate import simulate
+    from goalward.ssp.graph import structure
+
     for model in toy_models():
         solve_all(model, 1e-3, start=solve_all(model))
         structure(model)
     for policy in (np.zeros(2, dtype=np.int64), np.full((2, 2), 0.5)):
-        evaluate(TOY, policy)
-        simulate(TOY, policy, 1)
-    hardness(TOY)
+        evaluate(toy(), policy)
+        simulate(toy(), policy, 1)
+    hardness(toy())
     compile_rare_planner_kernels()
 
 
 def compile_rare_planner_kernels() -> None:
     """Call the planner's kernels that only hard or large models reach."""
-    reduction = Reduction.of(TOY, 0)
+    from goalward.planning.bellman import hurry
+    from goalward.planning.certificate import by_covering, by_elimination
+    from goalward.planning.policy_chain import PolicyChain
+    from goalward.planning.reduction import DEAD, Reduction
+
+    reduction = Reduction.of(toy(), 0)
     extended = reduction.extended()
     extended[:DEAD] = 1.0
     policy = np.zeros(reduction.states, dtype=np.int64)

@@ -162,7 +162,7 @@ def templates() -> Environment:
     environment = Environment(
         loader=PackageLoader("goalward.pages"),
         autoescape=True,
-        finalize=lambda value: visible(value, " \n") if type(value) is str else value,
+        finalize=lambda value: visible(value) if type(value) is str else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

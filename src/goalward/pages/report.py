@@ -15,7 +15,6 @@ from goalward.acting.stop import Ended
 from goalward.errors import FileError, SettingError
 from goalward.figures.styles import LineStyle, agent_styles
 from goalward.figures.symbols import CAUSES
-from goalward.files import read_text
 from goalward.pages.page import Block, Page
 from goalward.results.curves import band, regime_of, runs_text
 from goalward.results.measures import CURVES, MEASURES
@@ -228,7 +227,7 @@ def facts(results: Results) -> Iterator[dict[str, Any]]:
             "agent": cell.cell.agent.label,
             "algorithm": str(identity.get("name", "")),
             "settings": identity.get("settings", {}),
-            "told": {name: str(settings[name])[:80] for name in stored.get("given", []) if name in settings},
+            "known": {name: str(settings[name])[:80] for name in stored.get("given", []) if name in settings},
             "notes": stored.get("notes", {}),
             "causes": [(name, count, 100.0 * count / sum(causes.values())) for name, count in causes.items() if count],
             "versions": stored.get("versions", {}),
@@ -274,8 +273,7 @@ def study_text(results: Results) -> str:
     """Return the study file as it was run; empty if the folder does not have it."""
     if results.folder is None:
         return ""
-    path = results.folder / "studies" / f"{results.design.reference}.toml"
     try:
-        return read_text(path, "a study", inside=results.folder)
+        return Store.open(results.folder).study_text(results.design.reference)
     except FileError:
         return ""

@@ -177,7 +177,7 @@ def agent_document(
 ) -> dict[str, Any]:
     """Return one agent: its look, settings, frames and curves, with `room` for probabilities of its models."""
     return agent_facts(label, style, replay.agent, truncation) | {
-        "told": {name: str(plain(value)) for name, value in replay.agent.given.items() if not isinstance(value, SSP)},
+        "known": {name: str(plain(value)) for name, value in replay.agent.given.items() if not isinstance(value, SSP)},
         "hasPlans": replay.has_plans,
         "epochs": replay.epochs,
         "optimalValue": replay.optimal_value,

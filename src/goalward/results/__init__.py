@@ -1,1 +1,1 @@
-"""Stored runs: how they are kept, read, averaged and summed up."""
+"""What stored runs say: measures, curves, summaries and exports."""

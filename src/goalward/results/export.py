@@ -22,9 +22,10 @@ from typing import Any, NamedTuple
 
 from goalward.errors import FileError
 from goalward.formatting import number
-from goalward.results.measures import CURVES, MEASURES, StoredValues
+from goalward.results.measures import MEASURES, measured
 from goalward.studies.design import Cell, Design
-from goalward.studies.run_file import StoredRun, identity_of
+from goalward.studies.run_file import StoredRun
+from goalward.studies.run_spec import canonical
 from goalward.studies.store import NoRun, Store
 from goalward.table import Column, Columns, Table
 
@@ -50,9 +51,9 @@ class ListedRun(NamedTuple):
 
     design: Design
     cell: Cell
-    run: int
+    number: int
     key: str
-    found: StoredRun | NoRun
+    run_or_reason: StoredRun | NoRun
 
 
 def list_runs(store: Store, study: str | None = None) -> Iterator[ListedRun]:
@@ -66,8 +67,9 @@ def list_runs(store: Store, study: str | None = None) -> Iterator[ListedRun]:
                 # Blocks, because a stored run takes a hundred kilobytes of memory.
                 for start in range(0, len(keys), BLOCK):
                     block = keys[start : start + BLOCK]
-                    for run, (key, found) in enumerate(zip(block, threads.map(store.find, block), strict=True), start):
-                        yield ListedRun(design, cell, run, key, found)
+                    runs = zip(block, threads.map(store.find, block), strict=True)
+                    for number, (key, run_or_reason) in enumerate(runs, start):
+                        yield ListedRun(design, cell, number, key, run_or_reason)
 
 
 def export_table(store: Store, study: str | None = None, absent: bool = False) -> Table:
@@ -85,40 +87,35 @@ def export_table(store: Store, study: str | None = None, absent: bool = False) -
 
 
 def export_rows(store: Store, runs: Iterable[ListedRun], absent: bool) -> Iterator[dict[str, Any]]:
+    nothing = dict.fromkeys(measure.name for measure in MEASURES)
     for listed in runs:
-        found = listed.found
-        stored = found if isinstance(found, StoredRun) else None
+        run = listed.run_or_reason
+        stored = run if isinstance(run, StoredRun) else None
         try:
-            values = measured(stored)
+            values = nothing if stored is None else measured(stored)[1]
         except FileError as error:
-            found, stored, values = NoRun("damaged", str(error)), None, measured(None)
+            run, stored, values = NoRun("damaged", str(error)), None, nothing
         if stored is None and not absent:
             continue
-        spec = listed.design.spec(listed.cell, listed.run) if stored is None else stored.spec
-        identity = {name: value for name, (value, _) in identity_of(spec).items()}
+        spec = listed.design.spec(listed.cell, listed.number) if stored is None else stored.spec
         outcome: dict[str, Any] = {} if stored is None else stored.outcome
         facts = ("episodes_done", "truncated", "ended", "total_epochs", "optimal_value")
         yield {
             "study": listed.design.name,
             "world": listed.cell.world.label,
             "agent": listed.cell.agent.label,
-            "run": listed.run,
+            "run": listed.number,
             "episodes": listed.cell.episodes,
-            "state": found.state,
-            "algorithm": identity["agent"],
-            "world_id": identity["world"],
-            **{name: identity[name] for name in ("world_settings", "agent_settings", "give_up_cost", "max_steps")},
+            "state": run.state,
+            "algorithm": spec.agent["name"],
+            "world_id": spec.world.get("id") or spec.world.get("digest"),
+            "world_settings": canonical(spec.world.get("settings", {})),
+            "agent_settings": canonical(spec.agent["settings"]),
+            "give_up_cost": spec.world.get("give_up_cost"),
+            "max_steps": spec.max_steps,
             "seed": spec.seed,
             **{name: outcome.get(name) for name in facts},
             **values,
             "key": listed.key,
             "file": store.path(listed.key).relative_to(store.folder).as_posix(),
         }
-
-
-def measured(stored: StoredRun | None) -> dict[str, Any]:
-    if stored is None:
-        return {measure.name: None for measure in MEASURES}
-    columns = dict(zip(CURVES, stored.columns(*CURVES), strict=True))
-    run = StoredValues(stored.outcome, float(stored.document["timing"]["cpu_seconds"]), columns)
-    return {measure.name: measure.of(run) for measure in MEASURES}

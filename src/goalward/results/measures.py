@@ -17,9 +17,12 @@ from goalward.arrays import Floats
 from goalward.errors import SettingError
 from goalward.formatting import Interval, number
 from goalward.statistics import growth_along
+from goalward.studies.run_file import StoredRun
 from goalward.table import Column, written
 
-__all__ = ["CURVES", "MEASURES", "REGRETS", "Measure", "Sample", "Statistic", "StoredValues", "checked_measure"]
+__all__ = [
+    "CURVES", "MEASURES", "REGRETS", "Measure", "Sample", "Statistic", "StoredValues", "checked_measure", "measured",
+]  # fmt: skip
 
 
 class StoredValues(NamedTuple):
@@ -136,6 +139,13 @@ MEASURES = (
 CURVES = tuple(measure.curve for measure in MEASURES if measure.curve)
 """What can be drawn along the episodes: both regrets so far, and the steps of each episode."""
 REGRETS = ("regret", "gap_regret")
+
+
+def measured(stored: StoredRun) -> tuple[dict[str, Floats], dict[str, float]]:
+    """Return the curves and the measures of a run; raises FileError if its file cannot be read."""
+    columns = dict(zip(CURVES, stored.columns(*CURVES), strict=True))
+    run = StoredValues(stored.outcome, float(stored.document["timing"]["cpu_seconds"]), columns)
+    return columns, {measure.name: measure.of(run) for measure in MEASURES}
 
 
 def checked_measure(measure: str, known: tuple[str, ...] = REGRETS) -> str:

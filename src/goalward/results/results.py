@@ -7,8 +7,9 @@ curve is NaN there, and means over all episodes leave it out (`CellResults.compl
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,15 +20,18 @@ import numpy as np
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.progress import counted
-from goalward.results.measures import CURVES, MEASURES, REGRETS, StoredValues
-from goalward.studies.attachments import Attachments
-from goalward.studies.design import Cell, Design
-from goalward.studies.run_file import MOST_EPISODES, recorded
+from goalward.results.measures import CURVES, MEASURES, REGRETS, measured
+from goalward.studies import run_file
+from goalward.studies.design import Cell, Design, world_name
+from goalward.studies.run_file import recorded
 from goalward.studies.run_spec import RunSpec
+from goalward.studies.runner import Watch, run_in_folder
 from goalward.studies.store import NoRun, Store
+from goalward.studies.study import Study
+from goalward.studies.user_files import Attachments
 from goalward.table import Table
 
-__all__ = ["CellResults", "Results", "load_results", "named", "open_results", "world_name"]
+__all__ = ["CellResults", "Results", "load_results", "named", "open_results", "run", "world_name"]
 
 CURVE_POINTS = 400
 
@@ -124,7 +128,7 @@ class Results:
     def stored_spec(self, cell: Cell, run: int) -> RunSpec:
         """Return a run of a cell; raise SettingError if it is not stored: a run that failed cannot be made again."""
         spec = self.design.spec(cell, run)
-        if not any(each.cell == cell and run in each.runs for each in self.cells):
+        if not any(results.cell == cell and run in results.runs for results in self.cells):
             where = f"{cell.agent.label} in {cell.world.label}"
             raise SettingError(f"run {run} of {where} is not stored; choose another run, or see goalward status")
         return spec
@@ -133,10 +137,10 @@ class Results:
         """Return how many runs are stored, and how many the study has; a run that several cells share counts once."""
         stored: set[str] = set()
         planned: set[str] = set()
-        for each in self.cells:
-            keys = self.design.keys(each.cell)
+        for results in self.cells:
+            keys = self.design.keys(results.cell)
             planned.update(keys)
-            stored.update(keys[run] for run in each.runs)
+            stored.update(keys[run] for run in results.runs)
         return len(stored), len(planned)
 
     def _repr_html_(self) -> str:
@@ -165,17 +169,50 @@ def run_rows(results: CellResults) -> Iterator[dict[str, Any]]:
         }
 
 
-def world_name(design: Design, cell: Cell) -> str:
-    """Return the label of the world of a cell, with the number of episodes where the study has several."""
-    return f"{cell.world.label}, {cell.episodes:,} episodes" if design.several_lengths else cell.world.label
-
-
 def named(results: Results, agent: str) -> str:
     """Return the label of an agent of the study; raise UnknownNameError if it has none of this name."""
     known = results.agents()
     if agent not in known:
         raise UnknownNameError(f"agent in {results.design.name}", agent, known)
     return agent
+
+
+def run(
+    study: Study | str | Path | Mapping[str, Any],
+    folder: str | Path | None = None,
+    *,
+    workers: int | Executor | None = None,
+    dask: str | None = None,
+    shard: tuple[int, int] = (1, 1),
+    watch: Watch | None = None,
+) -> Results:
+    """Run a study and return its results; runs that the folder has are not run again.
+
+    In a script, call it below ``if __name__ == "__main__":``, because worker processes import the script.
+
+    Parameters
+    ----------
+    study
+        A `Study`, or what makes one: the name of a TOML file, the name of a shipped study, or a dict.
+    folder
+        The results folder; ``results/NAME`` if not given, as on the command line.
+    workers
+        How many processes; 1 means this one alone. All cores, if not given. Or a `concurrent.futures.Executor`, which
+        stays open.
+    dask
+        The address of a Dask scheduler, instead of processes on this machine.
+    shard
+        Which part of the study to run: ``(3, 16)`` is part 3 of 16, for a job of an array.
+    watch
+        Called with the progress whenever runs have ended.
+    """
+    if not isinstance(study, Study):
+        study = Study.from_dict(study) if isinstance(study, Mapping) else Study.load(study)
+    path = Path("results") / study.design.name if folder is None else Path(folder)
+    report = run_in_folder(study, path, workers=workers, dask=dask, shard=shard, watch=watch)
+    if report.problem:
+        warnings.warn(f"{report.problem}; see {path}", stacklevel=2)
+    return open_results(path, study.design.reference)
 
 
 def open_results(folder: str | Path, study: str | None = None) -> Results:
@@ -199,39 +236,33 @@ def load_results(store: Store, design: Design) -> Results:
 
 def load_cell(store: Store, design: Design, cell: Cell, threads: Executor) -> CellResults:
     points = curve_points(cell.episodes)
-    runs = list(threads.map(lambda key: read_run(store, key, points), design.keys(cell)))
-    stored = [(number, run) for number, run in enumerate(runs) if isinstance(run, OneRun)]
-    absent = [(number, run.state) for number, run in enumerate(runs) if isinstance(run, NoRun)]
-    curves = {
-        name: np.array([run.curves[name] for _, run in stored]).reshape(len(stored), len(points)) for name in CURVES
-    }
-    ended_by: Counter[str] = Counter()
-    for _, run in stored:
-        ended_by.update(run.ended_by)
+    runs = list(enumerate(threads.map(lambda key: read_run(store, key, points), design.keys(cell))))
+    stored = [(number, run) for number, run in runs if isinstance(run, OneRun)]
+    absent: dict[str, list[int]] = {"missing": [], "failed": [], "damaged": []}
+    for number, run in runs:
+        if isinstance(run, NoRun):
+            absent[run.state].append(number)
+    shape = len(stored), len(points)
     return CellResults(
         cell=cell,
         runs=np.array([number for number, _ in stored], dtype=np.int64),
-        truncated=np.array([run.truncated for _, run in stored], dtype=np.bool_),
-        episodes_done=np.array([run.episodes_done for _, run in stored], dtype=np.int64),
+        truncated=np.array([run.outcome["truncated"] for _, run in stored], dtype=np.bool_),
+        episodes_done=np.array([run.outcome["episodes_done"] for _, run in stored], dtype=np.int64),
         values={measure.name: np.array([run.values[measure.name] for _, run in stored]) for measure in MEASURES},
         points=points,
-        curves=curves,
-        ended_by=ended_by,
-        missing=[number for number, state in absent if state == "missing"],
-        failed=[number for number, state in absent if state == "failed"],
-        damaged=[number for number, state in absent if state == "damaged"],
+        curves={name: np.array([run.curves[name] for _, run in stored]).reshape(shape) for name in CURVES},
+        ended_by=sum((Counter(run.outcome["ended_by"]) for _, run in stored), Counter()),
         caveat=next((run.caveat for _, run in stored), ""),
+        **absent,
     )
 
 
 class OneRun(NamedTuple):
     """What results keep of one run."""
 
-    truncated: bool
-    episodes_done: int
+    outcome: dict[str, Any]
     values: dict[str, float]
     curves: dict[str, Floats]
-    ended_by: dict[str, int]
     caveat: str
 
 
@@ -240,24 +271,16 @@ def read_run(store: Store, key: str, points: Int64s) -> OneRun | NoRun:
     stored = store.find(key)
     if isinstance(stored, NoRun):
         return stored
-    outcome = stored.outcome
-    # Short runs have every episode recorded, so the column of episode numbers need not be read.
-    short = points[-1] <= MOST_EPISODES
     try:
-        columns = dict(zip(CURVES, stored.columns(*CURVES), strict=True))
-        episodes = np.arange(1, len(columns[CURVES[0]]) + 1) if short else stored.episodes
+        columns, values = measured(stored)
+        # Short runs have every episode recorded, so the column of episode numbers need not be read.
+        short = points[-1] <= run_file.MOST_EPISODES
+        episodes = np.arange(1, len(columns[CURVES[0]]) + 1) if short else stored.column("episode")
     except FileError as error:
         return NoRun("damaged", str(error))
-    run = StoredValues(outcome, float(stored.document["timing"]["cpu_seconds"]), columns)
-    finished = int(np.searchsorted(episodes, outcome["episodes_done"], side="right"))
-    return OneRun(
-        outcome["truncated"],
-        outcome["episodes_done"],
-        {measure.name: measure.of(run) for measure in MEASURES},
-        {name: at_points(points, episodes[:finished], column[:finished]) for name, column in columns.items()},
-        outcome["ended_by"],
-        stored.caveat,
-    )
+    finished = int(np.searchsorted(episodes, stored.outcome["episodes_done"], side="right"))
+    curves = {name: at_points(points, episodes[:finished], column[:finished]) for name, column in columns.items()}
+    return OneRun(stored.outcome, values, curves, stored.caveat)
 
 
 def curve_points(episodes: int) -> Int64s:

@@ -1,4 +1,4 @@
-"""Grids: where the states of a grid world lie, and where a step from each of its cells leads."""
+"""Grid geometry: where the states of a grid world lie, and where a step from each cell leads."""
 
 from __future__ import annotations
 
@@ -56,27 +56,25 @@ class GridLayout:
         ground: str | None = None,
         wind: Sequence[int] | None = None,
     ):
-        size = [rows, columns]
-        if not all(isinstance(length, int | np.integer) and length > 0 for length in size):
+        if not all(isinstance(length, int | np.integer) and length > 0 for length in (rows, columns)):
             raise ShapeError(f"a grid of {rows!r} x {columns!r} cells; rows and columns must be positive integers")
-        last = int(rows) * int(columns) - 1
+        size = int(rows) * int(columns)
         arrays = {name: number_array(name, array, integer=True) for name, array in (("cells", cells), ("goals", goals))}
         for name, array in arrays.items():
             if array.ndim != 1:
                 raise ShapeError(f"{name} has shape {array.shape}; it must be a list of cell numbers")
-            outside = array[(array < 0) | (array > last)]
-            if len(outside):
-                raise ShapeError(
-                    f"cell {outside[0]} lies outside a grid of {rows} x {columns} cells; they are numbered row by row"
-                    f" from 0 to {last}"
-                )
+        taken, times = np.unique(np.concatenate(list(arrays.values())), return_counts=True)
+        wrong = (taken < 0) | (taken >= size) | (times > 1)
+        if wrong.any():
+            cell = taken[np.argmax(wrong)]
+            raise ShapeError(
+                f"cell {cell} lies outside a grid of {rows} x {columns} cells, or is taken twice; every state and goal"
+                f" needs a cell of its own, numbered row by row from 0 to {size - 1}"
+            )
+        for name, array in arrays.items():
             arrays[name] = array.astype(np.int32)
             arrays[name].flags.writeable = False
-        taken = np.sort(np.concatenate(list(arrays.values())))
-        twice = taken[1:][taken[1:] == taken[:-1]]
-        if len(twice):
-            raise ShapeError(f"cell {twice[0]} is taken twice; every state and goal needs its own")
-        if ground is not None and not (isinstance(ground, str) and len(ground) == last + 1):
+        if ground is not None and not (isinstance(ground, str) and len(ground) == size):
             raise ShapeError(f"ground is {ground!r:.40}; it must be a text with a character for each cell")
         if wind is not None and not (len(wind) == int(columns) and all(type(force) is int for force in wind)):
             raise ShapeError(f"wind is {wind!r:.40}; it must be an integer for each column")
@@ -85,18 +83,20 @@ class GridLayout:
 
     def to_grid(self, values: NDArray[np.float64], goal: float = 0.0) -> NDArray[np.float64]:
         """Lay one number per state out on the grid; walls are NaN."""
-        array = number_array("values", values)
-        if array.shape != self.cells.shape:
-            raise ShapeError(f"values has shape {array.shape}; the grid has {len(self.cells)} states, one each")
         grid = np.full(self.rows * self.columns, np.nan)
-        grid[self.cells] = array
+        grid[self.cells] = values
         grid[self.goals] = goal
         return grid.reshape(self.rows, self.columns)
 
+    def states_of_cells(self) -> Int32s:
+        """Return the number of the state in each cell, with that of the goal in goals and `WALL` in walls."""
+        states = np.full((self.rows, self.columns), WALL, dtype=np.int32)
+        states.flat[self.cells] = np.arange(len(self.cells))
+        states.flat[self.goals] = len(self.cells)
+        return states
+
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, GridLayout):
-            return NotImplemented
-        return self.fields() == other.fields()
+        return isinstance(other, GridLayout) and self.fields() == other.fields()
 
     def __hash__(self) -> int:
         return hash((self.rows, self.columns, self.cells.tobytes(), self.goals.tobytes()))
@@ -110,14 +110,14 @@ class GridLayout:
         return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return GridLayout, tuple(getattr(self, name) for name in GridLayout.__annotations__)
+        return GridLayout, tuple(self.fields().values())
 
     def __repr__(self) -> str:
         return f"GridLayout({self.rows} x {self.columns}, states={len(self.cells)}, goals={self.goals.tolist()})"
 
 
 def state_label(ssp: SSP, state: int) -> str:
-    """Return the name of a state, or its place on the grid if it has no name, or else its number."""
+    """Return the name of a state, or its position on the grid if it has no name, or else its number."""
     if ssp.state_names is None and ssp.layout is not None and state < ssp.states:
         row, column = divmod(int(ssp.layout.cells[state]), ssp.layout.columns)
         return f"row {row}, column {column}"

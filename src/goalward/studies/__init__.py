@@ -1,1 +1,1 @@
-"""Studies: from a study file to stored runs, on this machine or a cluster."""
+"""Studies: a file that says what to run, the runs it means, the workers that carry them out, and the results folder."""

@@ -1,37 +1,58 @@
-"""Which runs a study means: every name looked up, every default filled in.
+"""From what a study says to the runs it means.
+
+`Completion` looks every name up and fills every default in: it turns a study into a complete one, with one entry for
+each combination of a sweep. `design_of` reads the cells off a complete study, and looks nothing up: so the studies of a
+results folder, which are stored complete, are read without executing anything.
 
 A cell is one agent in one world for a number of episodes. Run r of a cell has a seed made of the study's seed, the
-world and r. All agents of a study share it, so they face the same luck and can be compared pair by pair.
+world and r. All agents of a study share it, so they face the same random numbers and can be compared pair by pair.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import re
-from collections.abc import Mapping
+import itertools
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from goalward.errors import FileError, SettingError
+from goalward import agents, worlds
+from goalward.errors import GoalwardError, SettingError, UnknownNameError
 from goalward.seeds import run_seed
-from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, canonical, check_results_version
+from goalward.ssp.model import SSP
+from goalward.studies.run_spec import (
+    RESULTS_VERSION,
+    RunSpec,
+    agent_code,
+    canonical,
+    check_draw,
+    complete_agent,
+    complete_world,
+    world_code,
+)
+from goalward.studies.spec import AgentSpec, Source, StudySpec, WorldSpec
+from goalward.studies.toml_lines import Place
+from goalward.studies.user_files import Attachments, blaming, is_reference, load_class, read_agent_file
+from goalward.worlds.base import read_map
 
-__all__ = ["MOST_RUNS", "NAME", "Cell", "Design", "StudyAgent", "StudyWorld"]
+__all__ = ["Cell", "Completion", "Design", "StudyAgent", "StudyWorld", "design_of", "located", "world_name"]
 
 MOST_RUNS = 10_000_000
-"""How many runs one study may have."""
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-"""What a study may be called: its name is part of paths."""
+MOST_COMBINATIONS = 10_000
+ATTACHED = "../../attachments/"
+"""The way from a stored study to the models and agent files of its results folder."""
 
 
 @dataclass(frozen=True)
 class StudyWorld:
     """A world of a study.
 
-    `identity` is the world of a `RunSpec` but for its `content`, which changes if the world is programmed differently;
-    `draw` names the setting that each run draws anew; `swept` holds the settings in which the worlds of one entry
-    differ; `group` is the group of worlds it is summed up with.
+    `identity` is the world of a `RunSpec` but for its `code`; `draw` names the setting that is drawn for each run;
+    `swept` holds the settings in which the worlds of one entry differ; `group` is the group of worlds it belongs to.
     """
 
     label: str
@@ -39,11 +60,11 @@ class StudyWorld:
     draw: str | None = None
     swept: dict[str, Any] = field(default_factory=dict)
     group: str = ""
-    content: dict[str, Any] = field(default_factory=dict)
+    code: str = ""
 
     def drawn(self, seed: int, run: int) -> dict[str, Any]:
         """Return the world of one run."""
-        world = self.identity | self.content
+        world = self.identity | ({"code": self.code} if self.code else {})
         if self.draw is None:
             return world
         value = run_seed(seed, "world", canonical(self.identity), run)
@@ -70,7 +91,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Design:
-    """The runs of a study: `runs` of each cell."""
+    """The runs of a study: `runs` of each cell, made with version `results` of the results."""
 
     name: str
     description: str
@@ -78,6 +99,7 @@ class Design:
     runs: int
     max_steps: int | None
     cells: tuple[Cell, ...]
+    results: int = RESULTS_VERSION
 
     @property
     def size(self) -> int:
@@ -87,7 +109,7 @@ class Design:
     @cached_property
     def reference(self) -> str:
         """The name of the study and the digest of its design, ``NAME/DIGEST``; the description does not count."""
-        decisive = {name: value for name, value in self.document().items() if name != "description"}
+        decisive = {name: value for name, value in asdict(self).items() if name != "description"}
         return f"{self.name}/{hashlib.sha256(canonical(decisive).encode()).hexdigest()[:12]}"
 
     @cached_property
@@ -100,7 +122,8 @@ class Design:
         if not 0 <= run < self.runs:
             raise SettingError(f"run is {run}; the study has the runs 0 to {self.runs - 1}")
         seed = run_seed(self.seed, "run", canonical(cell.world.identity), run)
-        return RunSpec(cell.world.drawn(self.seed, run), cell.agent.identity, cell.episodes, self.max_steps, seed)
+        world = cell.world.drawn(self.seed, run)
+        return RunSpec(world, cell.agent.identity, cell.episodes, self.max_steps, seed, self.results)
 
     def specs(self, cell: Cell) -> list[RunSpec]:
         """Return all runs of a cell."""
@@ -110,40 +133,190 @@ class Design:
         """Return the key of each run of a cell."""
         return [spec.key for spec in self.specs(cell)]
 
-    def document(self) -> dict[str, Any]:
-        """Return the design as plain data."""
-        return asdict(self) | {"results": RESULTS_VERSION}
 
-    def check_types(self) -> None:
-        """Raise ValueError if a part is not of its kind: a stored design is data from a file, and its name a path."""
-        integers = [self.seed + 1, self.runs, self.max_steps or 1, *(cell.episodes for cell in self.cells)]
-        if not all(type(number) is int and number >= 1 for number in integers):
-            raise ValueError("seed, runs, max_steps and episodes must be positive integers")
-        parts = [part for cell in self.cells for part in (cell.world, cell.agent)]
-        texts = [self.name, self.description, *(part.label for part in parts)]
-        texts += [text for cell in self.cells for text in (cell.world.draw or "", cell.world.group)]
-        if not all(isinstance(text, str) for text in texts) or not NAME.fullmatch(self.name):
-            raise ValueError("the name, the description and labels must be texts, and the name must fit a file")
-        "".join(texts).encode()  # half of a surrogate pair could not be written anywhere
-        if self.size > MOST_RUNS:
-            raise ValueError(f"there are at most {MOST_RUNS:,} runs")
-        tables = [table for part in parts for table in (part.identity, part.swept)]
-        if not all(isinstance(table, dict) for table in [*tables, *(cell.world.content for cell in self.cells)]):
-            raise ValueError("the identity and the swept settings of worlds and agents must be tables")
+def world_name(design: Design, cell: Cell) -> str:
+    """Return the label of the world of a cell, with the number of episodes where the study has several."""
+    return f"{cell.world.label}, {cell.episodes:,} episodes" if design.several_lengths else cell.world.label
 
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Design:
-        """Return the design of plain data; raise FileError if it is damaged or of another version of the results."""
-        try:
-            check_results_version(document, "the study")
-            cells = tuple(
-                Cell(StudyWorld(**cell["world"]), StudyAgent(**cell["agent"]), cell["episodes"])
-                for cell in document["cells"]
-            )
-            settings = {name: document[name] for name in ("name", "description", "seed", "runs", "max_steps")}
-            design = cls(**settings, cells=cells)
-            design.check_types()
-            canonical(document)  # raises ValueError on NaN, which no key can have
-            return design
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise FileError(f"the stored design of the study is damaged ({error!r}); run the study again") from None
+
+def design_of(spec: StudySpec) -> Design:
+    """Return the runs of a complete study; raise SettingError if there are too many."""
+    numbers = [len(spec.worlds if entry.worlds is None else entry.worlds) for entry in spec.agents]
+    size = sum(numbers) * len(spec.lengths) * spec.runs
+    if size > MOST_RUNS:
+        raise SettingError(f"the study has {size:,} runs; a study can have {MOST_RUNS:,}: split it")
+    learners = [(entry, StudyAgent(entry.label or "", agent_identity(entry), entry.swept)) for entry in spec.agents]
+    cells = [
+        Cell(world, agent, episodes)
+        for world in map(world_of, spec.worlds)
+        for episodes in sorted(spec.lengths)
+        for entry, agent in learners
+        if entry.worlds is None or world.label in entry.worlds
+    ]
+    results = RESULTS_VERSION if spec.stored is None else spec.stored.results
+    return Design(spec.name, spec.description, spec.seed, spec.runs, spec.max_steps, tuple(cells), results)
+
+
+def world_of(entry: WorldSpec) -> StudyWorld:
+    identity: dict[str, Any] = {"id": entry.world, "settings": entry.settings}
+    if entry.world.startswith(ATTACHED):
+        identity = {"digest": PurePosixPath(entry.world).stem}
+    if entry.give_up_cost is not None:
+        identity["give_up_cost"] = entry.give_up_cost
+    return StudyWorld(entry.label or "", identity, entry.draw, entry.swept, entry.group, entry.code)
+
+
+def agent_identity(entry: AgentSpec) -> dict[str, Any]:
+    identity: dict[str, Any] = {"name": entry.agent}
+    if entry.agent.startswith(ATTACHED):
+        path, _, member = entry.agent.rpartition(":")
+        identity = {"name": member, "source": PurePosixPath(path).stem}
+    return identity | {"settings": entry.settings} | ({"code": entry.code} if entry.code else {})
+
+
+class Completion:
+    """Completes a study: every name looked up, every default filled in; mistakes are named with their place.
+
+    Attributes
+    ----------
+    spec
+        The complete study, as a results folder stores it.
+    attachments
+        The files that its runs need.
+    names
+        What the author calls the attached files.
+    places
+        Where the worlds stand in the author's study, by their label, and the agents, by the world's and their own.
+    execute
+        Whether to execute users' agent files. Without it, their agents have the settings that the study gives.
+    """
+
+    def __init__(self, spec: StudySpec, source: Source, execute: bool = True):
+        self.source, self.execute = source, execute
+        self.attachments = Attachments()
+        self.names: dict[str, str] = {}
+        self.places: dict[tuple[str, ...], Place] = {}
+        self.families: dict[str, list[str]] = {}
+        self.worlds = [
+            world for number, entry in enumerate(spec.worlds) for world in self.complete_worlds(number, entry)
+        ]
+        self.labels = [str(world.label) for world in self.worlds]
+        self.agents = [
+            agent for number, entry in enumerate(spec.agents) for agent in self.complete_agents(number, entry)
+        ]
+        learnt_in = {labels[0] for labels in self.places if len(labels) == 2}
+        used = [world for world in self.worlds if world.label in learnt_in]
+        self.spec = spec.model_copy(update={"worlds": used, "agents": self.agents, "stored": None})
+
+    def complete_worlds(self, number: int, entry: WorldSpec) -> Iterator[WorldSpec]:
+        """Return the worlds of an entry."""
+        source, place = self.source, ("worlds", number)
+        with located(source, (*place, "world")):
+            usual = Path(entry.world).stem if is_file(entry.world) else worlds.find(entry.world).family
+        family = entry.label or usual
+        for settings, swept in combinations(source, place, entry):
+            label = labelled(family, swept)
+            if (label,) in self.places:
+                raise source.error(place, f"two worlds are called {label!r}; give one another label")
+            self.places[label,] = (*place, "settings")
+            with located(source, (*place, "settings")):
+                name, complete = self.look_up_world(entry, settings)
+                attached = name.startswith(ATTACHED)
+                code = "" if attached else world_code(name, complete)
+            with located(source, (*place, "draw")):
+                if not attached:
+                    check_draw(name, entry.draw, settings)
+            for known_as in {family, label}:
+                self.families.setdefault(known_as, []).append(label)
+            changes = {"world": name, "label": label, "settings": complete, "swept": entry.swept | swept, "code": code}
+            yield entry.model_copy(update=changes | {"sweep": {}})
+
+    def look_up_world(self, entry: WorldSpec, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Return the id of a world with all its settings, or the attachment of a model from a file."""
+        name, folder = entry.world, self.source.folder
+        if is_file(name) and not name.endswith(".txt"):
+            if settings or entry.draw:
+                raise SettingError(f"{name} is a model in a file and has no settings to change")
+            model = SSP.load(folder / name)
+            self.attachments.models[model.digest] = model
+            attached = f"{ATTACHED}{model.digest}.npz"
+            self.names[attached] = name
+            return attached, {}
+        if is_file(name):
+            if "text" in settings:
+                raise SettingError(f"{name} is the map; text cannot be set as well")
+            name, settings = "grid-map", {"text": read_map(folder / name)} | settings
+        world, complete = complete_world(name, settings)
+        return world, {setting: value for setting, value in complete.items() if setting != entry.draw}
+
+    def complete_agents(self, number: int, entry: AgentSpec) -> Iterator[AgentSpec]:
+        """Return the agents of an entry."""
+        source, place = self.source, ("agents", number)
+        file, name = None, entry.agent
+        with located(source, (*place, "agent")):
+            if is_reference(name):
+                file = read_agent_file(name, source.folder)
+                self.attachments.files[file.digest] = file
+                kind = load_class(file) if self.execute else None
+                name = f"{ATTACHED}{file.digest}.py:{file.member}"
+                self.names[name] = entry.agent
+            else:
+                kind = agents.find(name)
+        chosen = self.chosen_worlds(place, entry)
+        usual = kind.name if kind is not None else file.member if file is not None else name
+        for settings, swept in combinations(source, place, entry):
+            with located(source, (*place, "settings")), blaming(file):
+                complete = settings if kind is None else complete_agent(kind, settings)
+                code = "" if kind is None else agent_code(kind, None if file else name, complete)
+            label = labelled(entry.label or usual, swept)
+            for world in chosen:
+                if (world, label) in self.places:
+                    raise source.error(place, f"two agents are called {label!r} in {world}; give one another label")
+                self.places[world, label] = place
+            changes = {"agent": name, "label": label, "settings": complete, "swept": entry.swept | swept, "code": code}
+            yield entry.model_copy(update=changes | {"sweep": {}, "worlds": chosen if entry.worlds else None})
+
+    def chosen_worlds(self, place: Place, entry: AgentSpec) -> list[str]:
+        """Return the labels of the worlds in which the agents of an entry learn."""
+        if entry.worlds is None:
+            return self.labels
+        with located(self.source, (*place, "worlds")):
+            for label in entry.worlds:
+                if label not in self.families:
+                    raise UnknownNameError("world of this study", label, self.families)
+        return list(dict.fromkeys(world for label in entry.worlds for world in self.families[label]))
+
+
+@contextlib.contextmanager
+def located(source: Source, place: Place) -> Iterator[None]:
+    """Give errors inside the block the place in the study that caused them."""
+    try:
+        yield
+    except GoalwardError as error:
+        raise source.error(place, str(error)) from error.__cause__
+
+
+def combinations(
+    source: Source, place: Place, entry: WorldSpec | AgentSpec
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return the settings of an entry for each combination of its sweep, and those of them that are swept."""
+    for name in entry.sweep:
+        if name in entry.settings:
+            raise source.error((*place, "sweep", name), f"{name} is both set and swept; keep one")
+    number = math.prod(len(values) for values in entry.sweep.values())
+    if number > MOST_COMBINATIONS:
+        message = f"the sweep has {number:,} combinations; a sweep can have {MOST_COMBINATIONS:,}: split it"
+        raise source.error((*place, "sweep"), message)
+    for values in itertools.product(*entry.sweep.values()):
+        swept = dict(zip(entry.sweep, values, strict=True))
+        yield {**entry.settings, **swept}, swept
+
+
+def labelled(label: str, swept: Mapping[str, Any]) -> str:
+    """Return a label with the swept settings behind it."""
+    return " ".join([label, *(f"{name}={value}" for name, value in swept.items())])
+
+
+def is_file(name: str) -> bool:
+    """Return whether the name of a world means a file."""
+    return bool(Path(name).suffix) or Path(name).name != name

@@ -1,82 +1,122 @@
-"""The pools of workers that carry out runs: this process, processes of this machine, or a Dask cluster.
+"""The workers that carry out runs: this process, processes of this machine, a Dask cluster, or any executor.
 
-Each is a thin layer over a `concurrent.futures.Executor`. Whatever decides a run travels with it, so all pools give the
-same bits.
+`Workers` is a `concurrent.futures.Executor` with its size, a way to start again after a worker died, and a health
+question. Everything that decides a run is sent with it, so all of them give the same bits. Linear algebra uses one
+thread: there are as many workers as cores, and the number of threads decides the order of additions, hence the last
+bit of a result. A number of threads that the user has set is kept.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-import logging
-import multiprocessing
 import os
 import signal
-import socket
 import sys
 import threading
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
-from multiprocessing import forkserver, resource_tracker
-from multiprocessing.connection import wait
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from typing import Any, TypeVar
 
-from goalward.errors import SettingError
-from goalward.learning.warm_up import warm_up
+from goalward.errors import SettingError, WorkerError
 from goalward.signals import undivided
-from goalward.studies import worker
-from goalward.studies.thread_limits import one_thread, use_one_thread
 
-__all__ = ["ClusterLostError", "Dask", "InProcess", "Pool", "Processes", "cores", "open_pool"]
+__all__ = [
+    "CHECK_SECONDS", "FEWER", "LOST", "Dask", "Processes", "ThisProcess", "Workers", "cores", "one_thread",
+    "open_workers", "use_one_thread",
+]  # fmt: skip
 
-DIED = "the worker processes ended"
 MOST_STARTS = 3  # how often to start workers that die before the first run
+LOST = "the scheduler cannot be reached any more"
+FEWER = "out of memory? Try fewer workers"
+CHECK_SECONDS = 1.0  # how often to ask for the health of the workers
 CONNECT_SECONDS = 10.0  # how long to try to reach a Dask scheduler, at the start and when it is lost
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+# The OpenBLAS that comes with NumPy, and that of SciPy: a module that is linked to it, and the names of its functions.
+THREAD_FUNCTIONS = (
+    ("numpy.linalg._umath_linalg", "scipy_openblas_{}_num_threads64_"),
+    ("scipy.linalg._fblas", "scipy_openblas_{}_num_threads"),
+)
+Result = TypeVar("Result")
 
 
-class ClusterLostError(Exception):
-    """The scheduler of a cluster no longer answers."""
+class Workers:
+    """An executor of the user, which is neither started again nor shut down: ``Workers(executor, size=8)``."""
 
+    warmed: frozenset[str] = frozenset()
+    """The agents whose kernels the workers have compiled."""
 
-class Pool(ABC):
-    """Workers that call functions for the session of a study."""
-
-    workers = 1
-    """How many calls go on at once."""
-    prefetch = 0
-    """How many calls may be submitted beyond those that are going on."""
-    fails_as_one = False
-    """Whether a worker that dies takes the calls of all the others with it."""
-
-    @property
-    def gone(self) -> bool:
-        """Whether no worker can be reached any more."""
-        return False
+    def __init__(self, executor: Executor, size: int | None = None):
+        self.executor = executor
+        self.size = size or getattr(executor, "_max_workers", None) or cores()
 
     @property
-    def empty(self) -> bool:
-        """Whether there is no worker at the moment."""
-        return False
+    def limit(self) -> int:
+        """How many calls may be submitted at once."""
+        return 2 * self.size
 
-    @abstractmethod
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Have a function called."""
+        """Have a function called; raise BrokenExecutor if a worker has died."""
+        return self.executor.submit(function, *arguments)
 
-    @abstractmethod
-    def warm(self, agents: Sequence[str]) -> None:
-        """Compile the kernels that these agents use before the first run."""
+    def call_all(
+        self,
+        function: Callable[..., Result],
+        tasks: Iterable[Sequence[Any]],
+        size: int = 1,
+        watch: Callable[[int, int], object] = lambda done, total: None,
+    ) -> list[Result]:
+        """Call a function with each list of arguments, and return the answers in order; lost calls are repeated.
 
-    def restart(self) -> None:  # noqa: B027 (most pools need not)
+        The calls are handed out in batches of `size`; `watch` is called with the number of finished and of all batches.
+        """
+        all_tasks = list(tasks)
+        batches = [all_tasks[start : start + size] for start in range(0, len(all_tasks), size)]
+        answers: dict[int, list[Result]] = {}
+        deaths = 0
+        while len(answers) < len(batches):
+            try:
+                missing = [index for index in range(len(batches)) if index not in answers]
+                pending = {self.submit(call_each, function, batches[index]): index for index in missing}
+                while pending:
+                    ended, _ = wait(pending, CHECK_SECONDS, FIRST_COMPLETED)
+                    for future in ended:
+                        answers[pending.pop(future)] = future.result()
+                        deaths = 0
+                    watch(len(answers), len(batches))
+                    if not ended and self.health() == "gone":
+                        raise WorkerError(LOST)
+            except BrokenExecutor:
+                deaths += 1
+                if deaths >= MOST_STARTS:
+                    raise SettingError(f"the workers died {deaths} times in a row; {FEWER}") from None
+                self.restart()
+        return [answer for index in range(len(batches)) for answer in answers[index]]
+
+    def warm_up(self, agents: Iterable[str]) -> None:
+        """Let one worker compile the kernels that some agents use; the others then read them from the cache."""
+        from goalward.learning.warm_up import warm_up
+
+        new = sorted(set(agents) - self.warmed)
+        if new:
+            self.call_all(warm_up, [(new,)])
+            self.warmed = self.warmed.union(new)
+
+    def restart(self) -> None:
         """Replace the workers after one died."""
+        raise WorkerError("a worker died, and this executor cannot be started again; open another one")
 
-    def close(self) -> None:  # noqa: B027
-        """Let the workers go when all calls are done."""
+    def health(self) -> str:
+        """Return "ok", "empty" if there is no worker at the moment, or "gone" if none can be reached any more."""
+        return "ok"
 
-    def stop(self) -> None:  # noqa: B027
-        """Let the workers go at once, whatever they are doing."""
+    def close(self, kill: bool = False) -> None:
+        """Let the workers go when all calls are done, or at once."""
+
+
+def call_each(function: Callable[..., Result], tasks: Iterable[Sequence[Any]]) -> list[Result]:
+    return [function(*arguments) for arguments in tasks]
 
 
 def cores() -> int:
@@ -84,20 +124,30 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def open_pool(workers: int | None = None, dask: str | None = None) -> Pool:
-    """Return a pool: by default one process for each core; with one worker, this process."""
+def open_workers(workers: int | Executor | None = None, dask: str | None = None) -> Workers:
+    """Return workers: by default one process for each core; with 1, this process; or those of an executor."""
     if dask is not None:
         if workers is not None:
             raise SettingError("give the number of workers or a Dask cluster, not both")
         return Dask(dask)
+    if isinstance(workers, Executor):
+        return Workers(workers)
     number = cores() if workers is None else workers
     if number < 1:
         raise SettingError(f"workers is {number}; it must be at least 1")
-    return InProcess() if number == 1 else Processes(number)
+    return ThisProcess() if number == 1 else Processes(number)
 
 
-class InProcess(Pool):
+class ThisProcess(Workers):
     """Calls functions here, as soon as they are submitted."""
+
+    def __init__(self) -> None:
+        self.size = 1
+
+    @property
+    def limit(self) -> int:
+        """One call at a time, so that its result is stored before the next begins."""
+        return 1
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Call the function now."""
@@ -110,44 +160,40 @@ class InProcess(Pool):
             future.set_exception(error)
         return future
 
-    def warm(self, agents: Sequence[str]) -> None:
-        """Compile the kernels, so that no run is measured with its compilation."""
-        warm_up(agents)
 
-
-class Processes(Pool):
+class Processes(Workers):
     """Worker processes on this machine."""
 
-    fails_as_one = True
+    def __init__(self, size: int):
+        import multiprocessing  # here, because the command line imports this module before it knows its verb
 
-    def __init__(self, workers: int):
-        self.workers = self.prefetch = workers
+        self.size = size
+        self.never_ran = 0
         # Not fork: a forked copy of a process with threads can hang. The fork server imports goalward once for all.
         kind = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
         self.context: Any = multiprocessing.get_context(kind)
-        self.begin()
-
-    def begin(self) -> None:
-        """Start an executor and its workers; again, if the fork server is killed at that moment."""
-        for _ in range(MOST_STARTS):
-            with contextlib.suppress(BrokenExecutor):
-                self.start()
-                return
-            time.sleep(0.2)  # a server that was killed takes a moment to be gone
-        raise SettingError(f"{DIED} as soon as they had started; out of memory? Try fewer workers")
+        self.start()
 
     def start(self) -> None:
-        """Start an executor and its first worker; raise BrokenExecutor if that one cannot be started."""
+        """Start an executor and its first worker; again, if the fork server is killed at that moment."""
+        from concurrent.futures import ProcessPoolExecutor
+
         use_one_thread()
-        if self.context.get_start_method() == "forkserver":
-            start_server()
-        self.executor = ProcessPoolExecutor(self.workers, mp_context=self.context, initializer=prepare_worker)
-        try:
-            with undivided():  # nobody would know a worker that is half started, and could kill it
-                self.first = self.submit(int)
-        except BaseException:
-            self.stop()
-            raise
+        for _ in range(MOST_STARTS):
+            if self.context.get_start_method() == "forkserver":
+                start_server()
+            self.executor = ProcessPoolExecutor(self.size, mp_context=self.context, initializer=prepare_worker)
+            try:
+                with undivided():  # nobody would know a worker that is half started, and could kill it
+                    self.first = self.submit(int)
+                return
+            except BrokenExecutor:
+                self.close(kill=True)
+                time.sleep(0.2)  # a server that was killed takes a moment to be gone
+            except BaseException:
+                self.close(kill=True)
+                raise
+        raise SettingError("the worker processes ended as soon as they had started; " + FEWER)
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Hand out a piece of work; raise BrokenExecutor if a worker has died, or the fork server."""
@@ -156,40 +202,22 @@ class Processes(Pool):
         except (EOFError, ConnectionError) as error:
             raise BrokenExecutor(f"the fork server does not answer: {error}") from None
 
-    def warm(self, agents: Sequence[str]) -> None:
-        """Compile the kernels in one worker; the others read them from the cache."""
-        never_ran = 0
-        for _ in range(MOST_STARTS):
-            try:
-                self.submit(warm_up, agents).result()
-                return
-            except BrokenExecutor:
-                # One that was killed is replaced. In a script without a guard, none ever gets as far as a call.
-                never_ran += self.first.exception() is not None
-                if never_ran > 1:
-                    raise SettingError(
-                        f"{DIED} as soon as they had started; in a script, call goalward.run below"
-                        ' if __name__ == "__main__":, or give workers=1'
-                    ) from None
-                self.restart()
-        raise SettingError(
-            f"{DIED} {MOST_STARTS} times while they loaded the kernels; out of memory? Try fewer workers"
-        )
-
     def restart(self) -> None:
-        """Start a fresh executor."""
-        self.stop()
-        self.begin()
+        """Start a fresh executor; raise SettingError if workers never get as far as a call, as in a bare script."""
+        self.never_ran += self.first.done() and self.first.exception() is not None
+        self.close(kill=True)
+        if self.never_ran > 1:
+            raise SettingError(
+                "the worker processes ended as soon as they had started; in a script, call goalward.run below"
+                ' if __name__ == "__main__":, or give workers=1'
+            )
+        self.start()
 
-    def close(self) -> None:
-        """Wait for the workers to leave."""
-        self.executor.shutdown()
-
-    def stop(self) -> None:
-        """Kill the workers."""
+    def close(self, kill: bool = False) -> None:
+        """Wait for the workers to leave, or kill them."""
         processes = list((getattr(self.executor, "_processes", None) or {}).values())
-        self.executor.shutdown(wait=False, cancel_futures=True)
-        for process in processes:
+        self.executor.shutdown(wait=not kill, cancel_futures=kill)
+        for process in processes if kill else ():
             process.kill()
 
 
@@ -199,6 +227,8 @@ def start_server() -> None:
     It ignores Ctrl-C by itself, but only once it has imported what workers need; before, it would print a traceback.
     What it forks inherits the mask, so a worker is safe as well until it is prepared.
     """
+    from multiprocessing import forkserver, resource_tracker
+
     forkserver.set_forkserver_preload(["goalward.studies.worker"])
     resource_tracker.ensure_running()  # unblocks SIGINT when it has to start the tracker
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
@@ -210,6 +240,8 @@ def start_server() -> None:
 
 def prepare_worker() -> None:
     """Ignore SIGINT (the parent handles it), print to standard error, and exit when the parent dies."""
+    import multiprocessing
+
     sys.stdout = sys.stderr
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
@@ -220,21 +252,25 @@ def prepare_worker() -> None:
 
 
 def follow_parent(sentinel: int) -> None:
-    wait([sentinel])
+    from multiprocessing.connection import wait as wait_for_exit
+
+    wait_for_exit([sentinel])
     os._exit(1)
 
 
-class Dask(Pool):
-    """The workers of a Dask cluster, which replaces lost ones by itself."""
+class Dask(Workers):
+    """The workers of a Dask cluster, which replaces lost ones by itself; they come and go."""
 
     def __init__(self, address: str):
+        import logging
+
         try:
             distributed: Any = importlib.import_module("distributed")
         except ImportError:
             raise SettingError("Dask is not installed; pip install 'goalward[dask]'") from None
         check_address(address)
         for name in ("distributed.client", "distributed.core", "distributed.utils", "distributed.comm", "tornado"):
-            # They would print tracebacks when the scheduler is lost, which goalward says itself in one line.
+            # They would print tracebacks when the scheduler is lost, which the runner reports in one line.
             logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
             self.client: Any = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
@@ -242,80 +278,50 @@ class Dask(Pool):
             raise SettingError(
                 f"no Dask scheduler answers at {address!r} ({error}); start it: dask scheduler"
             ) from None
-        try:
-            threads = self.client.nthreads()
-            if not threads:
-                self.client.close()
-                raise SettingError(f"the Dask cluster at {address} has no workers; start some: dask worker {address}")
-            self.workers = self.prefetch = sum(threads.values())
-            self.identity = worker.identity()
-            self.check_versions(address)
-            self.executor = self.client.get_executor(pure=False)
-        except OSError as error:
+        self.size, self.dropped = 0, False
+        if self.health() != "ok":
             self.client.close()
-            raise SettingError(f"the Dask scheduler at {address} no longer answers ({error}); start it again") from None
-
-    def check_versions(self, address: str) -> None:
-        """Raise SettingError if a worker has another goalward, which may compute something else."""
-        for name, there in self.answers(identity_or_reason).items():
-            if there != self.identity:
-                self.client.close()
-                raise SettingError(worker.other_version(f"worker {name} of {address}", there, self.identity))
+            raise SettingError(f"the Dask cluster at {address} has no workers; start some: dask worker {address}")
+        self.restart()
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Hand out a piece of work. A worker that joined later refuses it if its goalward differs."""
-        with noticing_loss():
-            future: Future[Any] = self.executor.submit(worker.call_alike, self.identity, function, *arguments)
-        return future
-
-    def warm(self, agents: Sequence[str]) -> None:
-        """Compile the kernels on every worker."""
-        with noticing_loss():
-            self.answers(warm_up, agents)
-
-    def answers(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Call a function on every worker; those that leave meanwhile have no answer."""
-        found = self.client.run(function, *arguments, on_error="return")
-        for answer in found.values():
-            if isinstance(answer, Exception) and not isinstance(answer, OSError):
-                raise answer
-        return {name: answer for name, answer in found.items() if not isinstance(answer, OSError)}
-
-    @property
-    def gone(self) -> bool:
-        """Whether the client has given up on the scheduler."""
-        return str(self.client.status) in ("closing", "closed")
-
-    @property
-    def empty(self) -> bool:
-        """Whether the scheduler answers that it has no workers."""
+        """Hand out a piece of work; raise WorkerError if the scheduler is lost."""
         try:
-            return not self.client.nthreads()
-        except (OSError, TypeError, AttributeError):  # it does not answer; `gone` tells whether it is lost
-            return False
+            return super().submit(function, *arguments)
+        except OSError:
+            raise WorkerError(LOST) from None
 
-    def close(self) -> None:
-        """Leave the cluster."""
-        self.client.close()
+    def restart(self) -> None:
+        """Take a new executor of the same client."""
+        self.executor = self.client.get_executor(pure=False)
 
-    def stop(self) -> None:
-        """Cancel what is going on and leave the cluster."""
-        if not self.gone:
+    def health(self) -> str:
+        """Ask the scheduler; raise BrokenExecutor once if the connection was lost for a moment."""
+        if str(self.client.status) in ("closing", "closed"):
+            return "gone"
+        try:
+            self.size = max(1, threads := sum(self.client.nthreads().values()))
+        except (OSError, TypeError, AttributeError):  # it does not answer at the moment
+            self.dropped = True
+            return "empty"
+        if self.dropped:
+            # What was submitted before may never come back.
+            self.dropped = False
+            raise BrokenExecutor("the connection to the scheduler was lost for a moment")
+        return "ok" if threads else "empty"
+
+    def close(self, kill: bool = False) -> None:
+        """Leave the cluster; what it still has to do is cancelled by the runner."""
+        with contextlib.suppress(Exception):  # the scheduler may be gone
             self.executor.shutdown(wait=False)
-        self.client.close()
-
-
-@contextmanager
-def noticing_loss() -> Iterator[None]:
-    """Raise ClusterLostError in place of the errors of a connection that is closed."""
-    try:
-        yield
-    except OSError as error:
-        raise ClusterLostError(str(error)) from None
+        with contextlib.suppress(Exception):
+            self.client.close()
 
 
 def check_address(address: str) -> None:
-    """Raise SettingError at once if nobody listens at an address; Dask itself would go on trying."""
+    """Raise SettingError at once if nobody listens at an address; Dask itself would keep trying."""
+    import socket
+
     kind, _, place = address.rpartition("://")
     host, _, port = place.rpartition(":")
     if kind not in ("", "tcp", "tls") or not host or not port.isdigit():
@@ -328,9 +334,30 @@ def check_address(address: str) -> None:
         ) from None
 
 
-def identity_or_reason() -> tuple[str, int, str] | str:
-    """Return the identity of a worker, or why it has none."""
+def use_one_thread() -> None:
+    """Make the libraries use one thread in this process, if they are not loaded yet, and in those it starts."""
+    for name in THREAD_VARIABLES:
+        os.environ.setdefault(name, "1")
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Make the libraries use one thread inside the block, although NumPy is loaded already.
+
+    This works with the OpenBLAS of the wheels of NumPy and SciPy; others read their variable when they are loaded.
+    """
+    import ctypes
+
+    settings = []
+    if all(os.environ.get(name, "1") == "1" for name in THREAD_VARIABLES):
+        for module, name in THREAD_FUNCTIONS:
+            with contextlib.suppress(ImportError, OSError, AttributeError):
+                library = ctypes.CDLL(importlib.import_module(module).__file__ or "")
+                settings.append((library[name.format("set")], library[name.format("get")]()))
+    for set_threads, _ in settings:
+        set_threads(1)
     try:
-        return worker.identity()
-    except Exception as error:
-        return f"no goalward ({error}) in {sys.version.split()[0]}"
+        yield
+    finally:
+        for set_threads, before in settings:
+            set_threads(before)

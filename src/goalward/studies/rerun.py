@@ -1,39 +1,45 @@
-"""Repeated runs, for what is not stored: steps, replays, and where the regret comes from.
+"""Stored runs carried out again: for what is not stored (steps, replays, regret by cause), and to check every bit.
 
 A run is a pure function of its specification, so the repeated run is the same.
 """
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from goalward import worlds
+from goalward import continuous
 from goalward.errors import SettingError
 from goalward.learning.learn import learn
 from goalward.learning.regret import optimum
 from goalward.learning.replay import Replay
 from goalward.learning.run import Run
 from goalward.ssp.model import SSP
-from goalward.studies.attachments import Attachments
-from goalward.studies.factory import make_agent, make_world
+from goalward.studies.design import Cell, Design
+from goalward.studies.run_file import StoredRun, recorded
 from goalward.studies.run_spec import RunSpec
+from goalward.studies.store import Store
+from goalward.studies.user_files import Attachments
 
-__all__ = ["kept_run", "regret_by_cause", "replay_of", "rerun"]
+__all__ = ["Repeated", "kept_run", "regret_by_cause", "repeat", "replay_of", "rerun", "same_episodes"]
+
+CHANGED = "the run came out differently when it was carried out again; record it with learn(..., keep_replay=True)"
 
 
-def rerun(spec: RunSpec, attachments: Attachments | None = None, *, keep_replay: bool = False) -> tuple[SSP, Run]:
+def rerun(
+    spec: RunSpec, attachments: Attachments | None = None, *, keep_steps: bool = True, keep_replay: bool = False
+) -> tuple[SSP, Run]:
     """Repeat a run and return its world and the run with its steps, and with its replay if `keep_replay`.
 
     The attachments of a results folder, `Store.attachments`, have what its runs need. If the agent is in a user's file,
     this executes the file.
     """
-    needed = attachments or Attachments()
-    world = make_world(spec.world, needed)
-    agent = make_agent(spec.agent, world, spec.episodes, needed)
+    world, agent = spec.build(attachments or Attachments())
     return world, learn(
-        agent, world, spec.episodes, spec.seed, max_steps=spec.max_steps, keep_steps=True, keep_replay=keep_replay
+        agent, world, spec.episodes, spec.seed, max_steps=spec.max_steps, keep_steps=keep_steps, keep_replay=keep_replay
     )
 
 
@@ -46,11 +52,9 @@ def replay_of(run: Run) -> Replay:
             "the run cannot be carried out again: its true model is not known, or it went on from an earlier run;"
             " record it with learn(..., keep_replay=True)"
         )
-    again = learn(run.agent, run.world, run.episodes, run.seed, max_steps=max(run.total_steps, 1), keep_replay=True)
-    if again.replay is None or not np.array_equal(again.costs, run.costs):
-        raise SettingError(
-            "the run came out differently when it was carried out again; record it with learn(..., keep_replay=True)"
-        )
+    again = learn_again(run, run.world)
+    if again.replay is None:
+        raise SettingError(CHANGED)
     return again.replay
 
 
@@ -64,12 +68,13 @@ def kept_run(run: Run) -> Run:
             "the run cannot be carried out again: its task is not a world of the registry; record it with"
             " learn(..., keep_replay=True)"
         )
-    world = worlds.make(task.origin["id"], **task.origin["settings"])
+    return learn_again(run, continuous.make(task.origin["id"], **task.origin["settings"]))
+
+
+def learn_again(run: Run, world: Any) -> Run:
     again = learn(run.agent, world, run.episodes, run.seed, max_steps=max(run.total_steps, 1), keep_replay=True)
     if not np.array_equal(again.costs, run.costs):
-        raise SettingError(
-            "the run came out differently when it was carried out again; record it with learn(..., keep_replay=True)"
-        )
+        raise SettingError(CHANGED)
     return again
 
 
@@ -80,6 +85,67 @@ def regret_by_cause(world: SSP, run: Run) -> dict[int, float]:
     epochs = run.epochs
     paid = np.add.reduceat(gaps, epochs.start_step) if len(gaps) else np.zeros(len(epochs))
     causes: dict[int, float] = {}
-    for ended, part in zip(epochs.ended.tolist(), paid.tolist(), strict=True):
-        causes[ended] = causes.get(ended, 0.0) + part
+    for ended, regret in zip(epochs.ended.tolist(), paid.tolist(), strict=True):
+        causes[ended] = causes.get(ended, 0.0) + regret
     return causes
+
+
+@dataclass(frozen=True, eq=False)
+class Repeated:
+    """A run that was carried out again.
+
+    `same` says whether the stored run has the same episodes bit for bit; None if none is stored.
+    """
+
+    key: str
+    label: str
+    world: str
+    run: Run
+    seconds: float
+    same: bool | None
+
+    @property
+    def verdict(self) -> str:
+        """The result of the comparison in words."""
+        if self.same is None:
+            return "no such run is stored; goalward run stores it"
+        return "same as the stored run" if self.same else "mismatch with the stored run: versions or machines differ"
+
+
+def repeat(store: Store, key: str) -> Repeated:
+    """Carry out the run whose key begins like this; if its agent is in a user's file, this executes the file."""
+    design, cell, number, spec = find_run(store, key)
+    began = time.perf_counter()
+    _, run = rerun(spec, store.attachments, keep_steps=False)
+    seconds = time.perf_counter() - began
+    label = f"{cell.agent.label} in {cell.world.label}, run {number} of {design.name}"
+    stored = store.find(spec.key)
+    same = same_episodes(stored, run) if isinstance(stored, StoredRun) else None
+    return Repeated(spec.key, label, cell.world.label, run, seconds, same)
+
+
+def find_run(store: Store, key: str) -> tuple[Design, Cell, int, RunSpec]:
+    """Return the run whose key begins like this, and where it stands in a study of the folder."""
+    wanted = key.strip().lower()
+    matching = {
+        spec.key: (design, cell, number, spec)
+        for design in store.all_designs()
+        for cell in design.cells
+        for number, spec in enumerate(design.specs(cell))
+        if wanted and spec.key.startswith(wanted)
+    }
+    if not matching:
+        raise SettingError(
+            f"no run of {store.folder} has a key that begins with {key!r}; goalward export --all lists them"
+        )
+    if len(matching) > 1:
+        raise SettingError(f"{len(matching)} runs have keys that begin with {key}; give more digits")
+    return next(iter(matching.values()))
+
+
+def same_episodes(stored: StoredRun, run: Run) -> bool:
+    """Return whether a stored run has the same episodes, bit for bit."""
+    kept = recorded(len(run.costs))
+    repeated = (run.costs[kept], run.steps[kept], run.gaps.cumsum()[kept])
+    columns = stored.columns("cost", "steps", "gap_regret")
+    return all(np.array_equal(was, now, equal_nan=True) for was, now in zip(columns, repeated, strict=True))

@@ -1,32 +1,25 @@
-"""One run as one Parquet file.
+"""One run as one Parquet file: one row for each episode, facts about the run in the footer.
 
-The file has one row. Its plain columns say what was run and how it ended::
+The columns::
 
-    key, seed, episodes, max_steps                what decides the run, with the next four; see `studies.run_spec`
-    world, world_settings                         its id, or the digest of a model; its settings as JSON
-    agent, agent_settings                         the name of the algorithm; its settings as JSON
-    give_up_cost                                  what giving up costs, null if agents cannot
-    world_label, agent_label, run                 what the study that made the file calls them, and which run it was
-    episodes_done, truncated, ended               how many episodes reached the goal; was it cut off; what ended it
-    total_steps, total_epochs, optimal_value      over the whole run; V*(start) of the world
-    final_regret, final_gap_regret                after the last episode
+    episode             the number of the episode, counted from 1
+    cost, steps         what it cost, and how many steps it took
+    regret, gap_regret  both regrets after it; NaN where V* is not known
+    epochs              how many epochs had begun by its end
 
-and its list columns hold the run::
+Of more than 20,000 episodes about 2,000 are kept, half of them evenly spread on a linear scale and half on a
+logarithmic one. The footer's key-value metadata has a JSON document under ``goalward``::
 
-    episode, cost, steps, regret, gap_regret      one entry for each episode: its number, what it cost, how long it was,
-                                                  and both regrets after it, NaN where V* is not known
-    epoch, epoch_start_step, epoch_start_episode, epoch_steps, epoch_goals, epoch_ended
-                                                  one entry for each epoch, as in `goalward.learning.run.Epochs`
+    key, content        the key of the run, and what decides it; see `studies.run_spec`
+    labels              what the study that made the file calls the world and the agent, and which run it was
+    outcome             episodes, episodes_done (how many reached the goal), truncated (was it cut off), ended (by
+                        what), total_steps, total_epochs, ended_by (epochs by what ended them), optimal_value (V* of the
+                        start), final_regret, final_gap_regret
+    agent_settings, given, notes    all settings, those read off the true world, and what the agent recorded
+    timing, versions, host          when, how long, with what and where
+    data_sha256         of the bytes before the footer, which are the same wherever a run is made
 
-Of more than 20,000 episodes or epochs about 2,000 are kept, half of them evenly spread on a linear scale and half on a
-logarithmic one; `total_epochs` and the document count all. Any tool that reads Parquet reads a folder of runs as a
-table of runs.
-
-But for the labels and the number of the run, the columns hold only what the spec of the run decides. Versions, the
-machine and times are in the key-value metadata, as a JSON document under ``goalward``. So two files of one run of one
-study have the same data bytes; the document has their SHA-256. Where studies share a run under different labels, the
-file has those of the study that made it; `results.export` has the labels of each. The entry ``goalward.checksum`` is
-the SHA-256 of the whole file, computed with zeros in its own place.
+The entry ``goalward.checksum`` is the SHA-256 of the whole file, computed with zeros in its own place.
 """
 
 from __future__ import annotations
@@ -49,22 +42,31 @@ from numpy.typing import NDArray
 
 from goalward.acting.stop import Ended
 from goalward.agents.base import CAVEAT
-from goalward.arrays import Floats, Int64s
+from goalward.arrays import Int64s
 from goalward.errors import FileError
 from goalward.formatting import finite
-from goalward.learning.run import Epochs, Run
-from goalward.studies.run_spec import RunSpec, canonical, key_of
+from goalward.learning.run import Run
+from goalward.studies.run_spec import RunSpec, key_of
 
 __all__ = [
-    "FORMAT_VERSION", "GRID_POINTS", "MOST_EPISODES", "RunLabels", "StoredRun", "decode", "encode", "host",
-    "identity_of", "recorded", "verify",
+    "FORMAT_VERSION", "GRID_POINTS", "MOST_EPISODES", "RunLabels", "StoredRun", "decode", "encode", "host", "recorded",
+    "verify",
 ]  # fmt: skip
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MOST_EPISODES = 20_000
 GRID_POINTS = 2_000
-EPISODE_COLUMNS = ("episode", "cost", "steps", "regret", "gap_regret")
-EPOCH_COLUMNS = ("epoch", "epoch_start_step", "epoch_start_episode", "epoch_steps", "epoch_goals", "epoch_ended")
+COLUMNS = {
+    "episode": "INT64",
+    "cost": "DOUBLE",
+    "steps": "INT64",
+    "regret": "DOUBLE",
+    "gap_regret": "DOUBLE",
+    "epochs": "INT64",
+}
+SCHEMA = pa.schema(
+    [pa.field(name, pa.int64() if kind == "INT64" else pa.float64(), nullable=False) for name, kind in COLUMNS.items()]
+)
 # What every document has; decoding checks it.
 FIELDS = {
     "key": str,
@@ -84,7 +86,7 @@ BLANK = MARK + b"0" * 64
 
 
 def recorded(count: int) -> Int64s:
-    """Return which of so many episodes a record keeps, counted from 0.
+    """Return which of `count` episodes a file keeps, counted from 0.
 
     >>> len(recorded(20_000)), len(recorded(20_001)) <= 2_000, recorded(10**6)[[0, -1]].tolist()
     (20000, True, [0, 999999])
@@ -106,38 +108,35 @@ class RunLabels(NamedTuple):
 
 def encode(run: Run, spec: RunSpec, timing: dict[str, Any], labels: RunLabels | None = None) -> bytes:
     """Return a run as a Parquet file."""
-    outcome = outcome_of(run)
-    world_label, agent_label, number = labels or (None, None, None)
-    table = pa.table(
-        {
-            "key": [spec.key],
-            **{name: pa.array([value], kind) for name, (value, kind) in identity_of(spec).items()},
-            "world_label": pa.array([world_label], pa.string()),
-            "agent_label": pa.array([agent_label], pa.string()),
-            "run": pa.array([number], pa.int64()),
-            "seed": pa.array([run.seed], pa.int64()),
-            **{name: [value] for name, value in outcome.items() if name != "ended_by"},
-            **{name: as_list(values) for name, values in columns_of(run).items()},
-        }
+    kept = recorded(len(run.costs))
+    unknown = np.full(len(kept), math.nan) if math.isnan(run.optimal_value) else None
+    columns = (
+        kept + 1,
+        run.costs[kept],
+        run.steps[kept],
+        run.regret[kept] if unknown is None else unknown,
+        run.gap_regret[kept] if unknown is None else unknown,
+        np.searchsorted(run.epochs.start_episode, kept, side="right"),
     )
     sink = io.BytesIO()
     # Statistics and a stored Arrow schema would only make small files larger.
     writer = pq.ParquetWriter(
-        sink, table.schema, compression="zstd", use_dictionary=False, write_statistics=False, store_schema=False
+        sink, SCHEMA, compression="zstd", use_dictionary=False, write_statistics=False, store_schema=False
     )
-    writer.write_table(table)
+    writer.write_table(pa.Table.from_arrays([pa.array(values) for values in columns], schema=SCHEMA))
     facts = {
         "format": FORMAT_VERSION,
         "key": spec.key,
         "content": spec.document(),
-        "timing": timing,
+        "labels": None if labels is None else labels._asdict(),
+        "outcome": outcome_of(run),
         "agent_settings": run.agent.settings(),
         "given": sorted(run.agent.given),
         "notes": run.notes,
-        "outcome": outcome,
-        "data_sha256": hashlib.sha256(sink.getbuffer()).hexdigest(),
+        "timing": timing,
         "versions": versions(),
         "host": host(),
+        "data_sha256": hashlib.sha256(sink.getbuffer()).hexdigest(),
     }
     writer.add_key_value_metadata(
         {"goalward": json.dumps(finite(facts), allow_nan=False), "goalward.checksum": BLANK.decode()}
@@ -145,18 +144,6 @@ def encode(run: Run, spec: RunSpec, timing: dict[str, Any], labels: RunLabels | 
     writer.close()
     content = sink.getvalue()
     return content.replace(BLANK, MARK + hashlib.sha256(content).hexdigest().encode(), 1)
-
-
-def identity_of(spec: RunSpec) -> dict[str, tuple[Any, pa.DataType]]:
-    """Return what was run, as values of columns with their types."""
-    return {
-        "world": (spec.world.get("id") or spec.world.get("digest"), pa.string()),
-        "world_settings": (canonical(spec.world.get("settings", {})), pa.string()),
-        "give_up_cost": (spec.world.get("give_up_cost"), pa.float64()),
-        "agent": (spec.agent["name"], pa.string()),
-        "agent_settings": (canonical(spec.agent["settings"]), pa.string()),
-        "max_steps": (spec.max_steps, pa.int64()),
-    }
 
 
 def outcome_of(run: Run) -> dict[str, Any]:
@@ -176,31 +163,6 @@ def outcome_of(run: Run) -> dict[str, Any]:
     }
 
 
-def columns_of(run: Run) -> dict[str, NDArray[Any]]:
-    kept = recorded(len(run.costs))
-    unknown = np.full(len(kept), math.nan) if math.isnan(run.optimal_value) else None
-    epochs = run.epochs
-    kept_epochs = recorded(len(epochs))
-    return {
-        "episode": kept + 1,
-        "cost": run.costs[kept],
-        "steps": run.steps[kept],
-        "regret": run.regret[kept] if unknown is None else unknown,
-        "gap_regret": run.gap_regret[kept] if unknown is None else unknown,
-        "epoch": kept_epochs,
-        "epoch_start_step": epochs.start_step[kept_epochs],
-        "epoch_start_episode": epochs.start_episode[kept_epochs],
-        "epoch_steps": epochs.steps[kept_epochs],
-        "epoch_goals": epochs.goals[kept_epochs],
-        "epoch_ended": epochs.ended[kept_epochs],
-    }
-
-
-def as_list(values: NDArray[Any]) -> Any:
-    """Return an array as a column of one row."""
-    return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), pa.array(values))
-
-
 @dataclass(frozen=True, eq=False)
 class StoredRun:
     """A run read back: its document, and its columns on demand."""
@@ -215,7 +177,7 @@ class StoredRun:
 
     @property
     def spec(self) -> RunSpec:
-        """What decided the run; raises FileError if it is of another version of the results."""
+        """What decided the run."""
         return RunSpec.from_document(self.document["content"])
 
     @property
@@ -236,41 +198,28 @@ class StoredRun:
         return str(notes.get(CAVEAT, "")) if isinstance(notes, dict) else ""
 
     def columns(self, *names: str) -> list[NDArray[Any]]:
-        """Return some list columns; raises FileError with the reason if they cannot be read."""
+        """Return some columns; raises FileError with the reason if they cannot be read."""
         try:
-            table = self.file.read(columns=[f"{name}.list.element" for name in names], use_threads=False)
+            table = self.file.read(columns=list(names), use_threads=False)
         except (pa.ArrowException, OSError) as error:
             raise FileError(f"its columns cannot be read ({error})") from None
-        return [np.asarray(table.column(name).chunk(0).values) for name in names]
+        return [table.column(name).to_numpy() for name in names]
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return a list column."""
+        """Return a column."""
         return self.columns(name)[0]
-
-    @property
-    def episodes(self) -> Int64s:
-        """The numbers of the recorded episodes, counted from 1."""
-        return self.column("episode")
-
-    def regret(self, measure: str = "regret") -> Floats:
-        """Return a regret, ``regret`` or ``gap_regret``, after each recorded episode."""
-        return self.column(measure)
-
-    def epochs(self) -> Epochs:
-        """Return the recorded epochs."""
-        return Epochs(*self.columns(*EPOCH_COLUMNS[1:]))
 
 
 def verify(content: bytes) -> None:
     """Raise FileError with the reason if a file has changed since it was written."""
-    place = content.rfind(MARK)
-    end = place + len(BLANK)
-    if place < 0:
-        raise FileError("it has no checksum: cut short, or not a run of goalward's")
-    digest = hashlib.sha256(memoryview(content)[:place])
+    start = content.rfind(MARK)
+    end = start + len(BLANK)
+    if start < 0:
+        raise FileError("it has no checksum: cut short, or not a run")
+    digest = hashlib.sha256(memoryview(content)[:start])
     digest.update(BLANK)
     digest.update(memoryview(content)[end:])
-    if digest.hexdigest().encode() != content[place + len(MARK) : end]:
+    if digest.hexdigest().encode() != content[start + len(MARK) : end]:
         raise FileError("its content does not match its checksum")
 
 
@@ -282,11 +231,14 @@ def decode(content: bytes) -> StoredRun:
         document = json.loads(file.metadata.metadata[b"goalward"])
         version = document["format"]
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise FileError(f"it is not a run of goalward's ({error})") from None
+        raise FileError(f"it is not a run ({error})") from None
     if version != FORMAT_VERSION:
         raise FileError(f"it has format {version!r}; this goalward reads format {FORMAT_VERSION}")
     check_document(document)
-    check_columns(file.metadata, document["outcome"]["episodes"])
+    columns = [file.schema.column(index) for index in range(len(file.schema))]
+    types = {column.name: column.physical_type for column in columns if column.max_definition_level == 0}
+    if types != COLUMNS or file.metadata.num_rows > max(document["outcome"]["episodes"], 1):
+        raise FileError(f"its columns do not fit a run of {document['outcome']['episodes']} episodes")
     return StoredRun(document, file)
 
 
@@ -306,27 +258,15 @@ def check_document(document: dict[str, Any]) -> None:
         raise FileError("its key is not that of its content: it was changed after it was written")
 
 
-def check_columns(metadata: Any, episodes: int) -> None:
-    """Raise FileError if list columns are missing or do not have the same length."""
-    if metadata.num_rows != 1 or metadata.num_row_groups != 1:
-        raise FileError(f"it has {metadata.num_rows} rows; a run has one")
-    columns = [metadata.row_group(0).column(place) for place in range(metadata.num_columns)]
-    lengths = {column.path_in_schema: column.num_values for column in columns}
-    for names, most in ((EPISODE_COLUMNS, episodes), (EPOCH_COLUMNS, math.inf)):
-        found = {lengths.get(f"{name}.list.element", -1) for name in names}
-        if len(found) > 1 or not 0 <= max(found) <= max(most, 1):
-            raise FileError(f"its columns {', '.join(names)} do not fit a run of {episodes} episodes")
-
-
 @functools.cache
 def versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     for name in ("goalward", "numpy", "scipy", "numba", "llvmlite", "pyarrow"):
         try:
-            found[name] = version(name)
+            installed[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
+            installed[name] = "unknown"
+    return installed
 
 
 @functools.cache

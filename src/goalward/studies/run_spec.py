@@ -1,8 +1,10 @@
-"""What decides a run, and the key made of it.
+"""What decides a run, the key made of it, and the world and agent built from it.
 
 A run is decided by the world, the agent, the number of episodes, the step limit, the seed, and `RESULTS_VERSION`, which
-moves with every change of the package that moves results. Its key is a SHA-256 of these. Labels, the study, the other
-agents, the machine and the number of workers are not part of it, so they change no result.
+changes with every change of the package that changes results. Its key is a SHA-256 of these. Labels, the study, the
+other agents, the machine and the number of workers are not part of it, so they change no result.
+
+The functions below `RunSpec` are the only place where studies use the registries of worlds, agents and priors.
 """
 
 from __future__ import annotations
@@ -14,12 +16,25 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from goalward.errors import FileError
+from goalward import agents, worlds
+from goalward.agents.base import Learner
+from goalward.agents.base import registry as known_agents
+from goalward.continuous.task import ContinuousTask
+from goalward.errors import FileError, SettingError
+from goalward.settings import check_names, settings_of
+from goalward.ssp.model import SSP
+from goalward.studies.spec import PLAIN
+from goalward.studies.user_files import Attachments, load_class
+from goalward.worlds.base import build
+from goalward.worlds.base import registry as known_worlds
 
-__all__ = ["RESULTS_VERSION", "RunSpec", "canonical", "check_results_version", "key_of"]
+__all__ = [
+    "RESULTS_VERSION", "RunSpec", "agent_code", "canonical", "check_draw", "complete_agent", "complete_world", "key_of",
+    "make_agent", "make_world", "with_give_up", "world_code",
+]  # fmt: skip
 
-RESULTS_VERSION = 3
-"""Raise it whenever any result may move, with a line under "Results" in CHANGELOG.md."""
+RESULTS_VERSION = 4
+"""Raise it whenever any result may change, with a line under "Results" in CHANGELOG.md."""
 
 
 def canonical(value: object) -> str:
@@ -40,15 +55,14 @@ class RunSpec:
     ----------
     world
         ``{"id", "settings"}`` for a world of the registry, ``{"digest"}`` for a model from a file; with
-        ``"give_up_cost"`` if agents may give up. A world of the registry also has the ``"digest"`` of its model, where
-        it is one (if every run draws its own, of the one with the default settings), and ``"code"``, the SHA-256 of the
-        file that defines it, unless it comes with goalward.
+        ``"give_up_cost"`` if agents may give up, and with ``"code"`` if the world does not come with goalward.
     agent
         ``{"name", "settings"}``, and ``"source"``, the SHA-256 of its text, if the class is in a user's file. With
-        ``"code"``, the SHA-256 of the files that define the agent and its priors, for those that are registered and do
-        not come with goalward.
+        ``"code"`` if the agent or one of its priors is registered and does not come with goalward.
     episodes, max_steps, seed
         The arguments of `goalward.learn`.
+    results
+        The version of the results.
     """
 
     world: dict[str, Any]
@@ -56,6 +70,7 @@ class RunSpec:
     episodes: int
     max_steps: int | None
     seed: int
+    results: int = RESULTS_VERSION
 
     @cached_property
     def key(self) -> str:
@@ -65,7 +80,7 @@ class RunSpec:
     @property
     def model_digest(self) -> str | None:
         """The digest of the world, if it is a model from a file."""
-        return None if "id" in self.world else self.world.get("digest")
+        return self.world.get("digest")
 
     @property
     def agent_source(self) -> str | None:
@@ -73,34 +88,145 @@ class RunSpec:
         return self.agent.get("source")
 
     def document(self) -> dict[str, Any]:
-        """Return what decides the run as plain data: the key is made of it, and files keep it."""
-        return {
-            "results": RESULTS_VERSION,
-            "world": self.world,
-            "agent": self.agent,
-            "episodes": self.episodes,
-            "max_steps": self.max_steps,
-            "seed": self.seed,
-        }
+        """Return what decides the run as plain data without None: the key is made of it, and files keep it."""
+        return {name: value for name, value in vars(self).items() if value is not None and name != "key"}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> RunSpec:
-        """Return the run of a document; raise FileError if it is damaged or of another version of the results."""
+        """Return the run of a document; raise FileError if something is missing."""
+        names = ("world", "agent", "episodes", "seed", "results")
         try:
-            check_results_version(document, "the run")
-            return cls(**{name: document[name] for name in ("world", "agent", "episodes", "max_steps", "seed")})
+            return cls(max_steps=document.get("max_steps"), **{name: document[name] for name in names})
         except KeyError as error:
             raise FileError(f"the run does not say its {error.args[0]}; run the study again") from None
+
+    def build(self, attachments: Attachments) -> tuple[Any, Learner]:
+        """Return the world and the agent; raise FileError if this goalward would compute another result."""
+        if self.results != RESULTS_VERSION:
+            raise FileError(
+                f"the run was made with results version {self.results}, this goalward makes version {RESULTS_VERSION};"
+                " run the study again, or use the goalward that made it"
+            )
+        world = make_world(self.world, attachments)
+        return world, make_agent(self.agent, world, self.episodes, attachments)
 
     def __hash__(self) -> int:
         return hash(self.key)
 
 
-def check_results_version(document: Mapping[str, Any], what: str) -> None:
-    """Raise FileError if a study or a run was made with another version of the results."""
-    version = document["results"]
-    if version != RESULTS_VERSION:
-        raise FileError(
-            f"{what} was made with results version {version}, this goalward makes version {RESULTS_VERSION};"
-            " run the study again, or use the goalward that made it"
-        )
+# Settings
+
+
+def complete_world(name: str, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the id of a world with its version, and all its settings as plain data."""
+    world = worlds.find(name)
+    return world.id, without_none(world.complete(settings))
+
+
+def complete_agent(kind: type[Learner], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all settings of an agent as plain data, without those that are read off the true world."""
+    return without_none(kind.complete(settings))
+
+
+def without_none(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return plain settings without None, which TOML cannot express.
+
+    Only defaults contain None, so leaving them out does not change them: inside a prior its own setting, elsewhere the
+    whole setting. Raises SettingError if a default cannot be part of a key.
+    """
+    complete: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict) and "kind" in value:
+            value = {inner: setting for inner, setting in value.items() if setting is not None}
+        if not contains_none(value):
+            try:
+                complete[name] = json.loads(canonical(value))
+            except (TypeError, ValueError, OverflowError, RecursionError):
+                raise SettingError(f"{name} is {value!r}; it must {PLAIN}") from None
+    return complete
+
+
+def contains_none(value: object) -> bool:
+    entries = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return value is None or any(map(contains_none, entries))
+
+
+def check_draw(name: str, draw: str | None, settings: Mapping[str, Any]) -> None:
+    """Raise SettingError if the setting that is drawn for each run is not a free integer setting of the world."""
+    if draw is None:
+        return
+    world = worlds.find(name)
+    declared = settings_of(world.build)
+    check_names(world.id, [draw], declared)
+    if draw in settings or type(declared[draw].default) is not int:
+        raise SettingError(f"draw is {draw!r}; it must be an integer setting of {world.id} that is not set")
+
+
+# Code that does not come with goalward, whose edits `RESULTS_VERSION` cannot know
+
+
+def world_code(world_id: str, settings: Mapping[str, Any]) -> str:
+    """Return the digests of a world's file and of its model; empty if the world comes with goalward.
+
+    A file that the world imports can change the model too. If every run draws its own, the model is the default one.
+    """
+    code = known_worlds.code(world_id)
+    if code is None:
+        return ""
+    model = build(world_id, settings)
+    return f"{code} {model.digest}" if isinstance(model, SSP) else code
+
+
+def agent_code(kind: type[Learner], name: str | None, settings: Mapping[str, Any]) -> str:
+    """Return a digest of the code of an agent and its priors; empty if all of them come with goalward.
+
+    `name` is None if the agent is in a user's file, whose own digest is part of the key.
+    """
+    codes = {} if name is None else {f"agent {name}": known_agents.code(name)}
+    for setting_name, setting in settings_of(kind).items():
+        if setting.registry is not None and setting_name in settings:
+            used, _ = setting.registry.split(settings[setting_name])
+            codes[f"{setting.registry.kind} {used}"] = setting.registry.code(used)
+    foreign = {part: code for part, code in codes.items() if code is not None}
+    return hashlib.sha256(canonical(foreign).encode()).hexdigest() if foreign else ""
+
+
+# The world and the agent
+
+
+def make_world(identity: Mapping[str, Any], attachments: Attachments) -> Any:
+    """Return the world of a run, given as in `RunSpec.world`: an `SSP`, or a `ContinuousTask`."""
+    if "id" not in identity:
+        world: SSP | ContinuousTask = attachments.model(identity["digest"])
+    else:
+        if (known_worlds.code(identity["id"]) or "") != identity.get("code", "").partition(" ")[0]:
+            raise changed(identity["id"])
+        world = build(identity["id"], identity["settings"])
+    return with_give_up(world, identity["give_up_cost"]) if "give_up_cost" in identity else world
+
+
+def with_give_up(world: SSP | ContinuousTask, cost: float) -> SSP:
+    """Return a model in which the agent may give up; raises SettingError if the world is not a model."""
+    if isinstance(world, ContinuousTask):
+        raise SettingError(f"give_up_cost is for models; leave it out for {world}")
+    return world.with_give_up(cost)
+
+
+def make_agent(
+    identity: Mapping[str, Any], world: SSP | ContinuousTask, episodes: int, attachments: Attachments
+) -> Learner:
+    """Return the agent of a run, given as in `RunSpec.agent`; settings it lacks are read off the true world."""
+    registered = None if "source" in identity else identity["name"]
+    if registered is None:
+        # One file may hold several agents.
+        kind = load_class(attachments.agent_file(identity["source"])._replace(member=identity["name"]))
+    else:
+        kind = agents.find(registered)
+    if agent_code(kind, registered, identity["settings"]) != identity.get("code", ""):
+        raise changed(identity["name"])
+    kind.check_world(world)
+    return kind.from_settings(identity["settings"], world, episodes)
+
+
+def changed(name: str) -> SettingError:
+    return SettingError(f"the code of {name} has changed since the study was read; run the study again")

@@ -16,12 +16,13 @@ A study is a TOML file::
     [[agents]]
     agent = "my_agent.py:MyAgent"    # or a class in a file beside the study
 
-Paths are relative to the study's file. An error names the file and the line, what was found and what is allowed.
+Paths are relative to the study's file. An error names the file and the line, the value and what is allowed.
 """
 
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,22 +33,38 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from goalward.errors import FileError, GoalwardError, SettingError
 from goalward.files import parse_toml, read_text
-from goalward.studies.design import NAME
 from goalward.studies.toml_lines import Place, line_of
 
-__all__ = ["AgentSpec", "Source", "StudySpec", "WorldSpec", "load_spec", "parse_spec", "validated"]
+__all__ = ["PLAIN", "AgentSpec", "Source", "Stored", "StudySpec", "WorldSpec", "load_spec", "parse_spec", "validated"]
 
-Name = Annotated[str, Field(pattern=f"^{NAME.pattern}$")]
+PLAIN = "be a finite number, a text, true or false, a list or a table"
+
+
+def check_lengths(episodes: object) -> object:
+    lengths = episodes if isinstance(episodes, list) else [episodes]
+    positive = all(type(length) is int and length >= 1 for length in lengths)
+    if not lengths or not positive or len({*lengths}) < len(lengths):
+        raise PydanticCustomError("lengths", "not a number of episodes")
+    return episodes
+
+
+def check_plain(value: object) -> object:
+    """Refuse what cannot be part of a key; TOML also has dates, times, infinity and NaN."""
+    entries = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for entry in entries:
+        check_plain(entry)
+    finite = isinstance(value, str | bool | int | dict | list) or (isinstance(value, float) and math.isfinite(value))
+    if not finite:
+        raise PydanticCustomError("plain", "not plain data")
+    return value
+
+
+# A name is part of paths.
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 Label = Annotated[str, Field(min_length=1)]
 Positive = Annotated[int, Field(ge=1)]
-Sweep = dict[str, Annotated[list[Any], Field(min_length=1)]]
-
-
-def check_lengths(given: object) -> object:
-    values = given if isinstance(given, list) else [given]
-    if not values or any(type(value) is not int or value < 1 for value in values) or len({*values}) < len(values):
-        raise PydanticCustomError("lengths", "not a number of episodes")
-    return given
+Plain = Annotated[Any, PlainValidator(check_plain)]
+Sweep = dict[str, Annotated[list[Plain], Field(min_length=1)]]
 
 
 class Section(BaseModel):
@@ -63,16 +80,20 @@ class WorldSpec(Section):
     """An id of the registry, a model file or a map."""
     label: Label | None = None
     """Its name in tables and figures; by default its id without the version."""
-    settings: dict[str, Any] = {}
+    settings: dict[str, Plain] = {}
     """Settings that differ from the world's defaults."""
     sweep: Sweep = {}
     """Settings with several values: one world for each combination."""
     draw: str | None = None
-    """The seed setting that every run draws anew, so that each run has a world of its own."""
+    """A seed setting that is drawn for every run, so that each run has a world of its own."""
     group: str = ""
-    """The group of worlds it belongs to, in tables that sum up over worlds."""
+    """The group of worlds it belongs to, in tables over several worlds."""
     give_up_cost: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None = None
     """Let agents give up and start again at this cost; worlds with dead ends need it."""
+    swept: dict[str, Plain] = {}
+    """In stored studies: the settings of a sweep that led to this world."""
+    code: str = ""
+    """In stored studies: the digest of a world that is registered outside goalward."""
 
 
 class AgentSpec(Section):
@@ -82,12 +103,25 @@ class AgentSpec(Section):
     """A name of the registry, or ``file.py:Class``."""
     label: Label | None = None
     """Its name in tables and figures; by default the name of the algorithm."""
-    settings: dict[str, Any] = {}
+    settings: dict[str, Plain] = {}
     """Settings that differ from the algorithm's defaults. Quantities that it must know are read off the true world."""
     sweep: Sweep = {}
     """Settings with several values: one agent for each combination."""
     worlds: Annotated[list[str], Field(min_length=1)] | None = None
     """The labels of the worlds in which it learns; by default all."""
+    swept: dict[str, Plain] = {}
+    """In stored studies: the settings of a sweep that led to this agent."""
+    code: str = ""
+    """In stored studies: the digest of an agent and priors that are registered outside goalward."""
+
+
+class Stored(Section):
+    """What a results folder adds to a study."""
+
+    results: int
+    """The version of the results."""
+    last_run: str
+    """When the study was run last."""
 
 
 class StudySpec(Section):
@@ -109,6 +143,8 @@ class StudySpec(Section):
     """The worlds."""
     agents: Annotated[list[AgentSpec], Field(min_length=1)]
     """The agents."""
+    stored: Stored | None = None
+    """In stored studies: the version of the results and the time of the last run; otherwise ignored."""
 
     @property
     def lengths(self) -> list[int]:
@@ -172,6 +208,7 @@ REQUIREMENTS = {
     "too_short": "have at least {min_length} item",
     "string_too_short": "have at least {min_length} character",
     "string_pattern_mismatch": "be made of letters, digits, '.', '_' and '-', for it names a folder",
+    "plain": PLAIN,
     "lengths": "be an integer of at least 1, or a list of such, each once",
 }
 

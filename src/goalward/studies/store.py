@@ -4,45 +4,44 @@
 
     results/
       goalward-results.json         the version of this layout
-      studies/NAME/DIGEST.json      each design of a study that was run here, and when it was run last
-      studies/NAME/DIGEST.toml      the study with every setting: goalward run takes it
-      runs/ab/ab12...parquet        one file for each run, named by its key (see `record` and `studies.run_spec`)
+      studies/NAME/DIGEST.toml      each study that was run here, complete: goalward run takes it
+      runs/ab/ab12...parquet        one file for each run, named by its key (see `run_file` and `run_spec`)
       attachments/                  models and agent files that runs need, named by their SHA-256
       failed/ab12...json            what went wrong in runs that failed
       damaged/                      files that cannot be used as the run of their name, set aside
 
 Every file is written under another name and renamed into place, so a file that is there is whole, even after a kill.
-Two processes that write the same run write the same data; the last file stays.
+Two processes that write the same run write the same data; the last file stays. Reading executes nothing.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from goalward import files
-from goalward.errors import FileError, UnknownNameError
+from goalward.errors import FileError, GoalwardError, UnknownNameError
 from goalward.progress import counted
-from goalward.studies.attachments import Attachments
-from goalward.studies.design import Design
+from goalward.studies.design import Cell, Design, design_of, world_name
 from goalward.studies.run_file import StoredRun, decode
+from goalward.studies.spec import parse_spec
+from goalward.studies.user_files import Attachments
 
-__all__ = ["LAYOUT_VERSION", "NoRun", "Store"]
+__all__ = ["LAYOUT_VERSION", "CellStatus", "Failure", "NoRun", "Status", "Store", "UnusedFiles", "check_studies"]
 
-LAYOUT_VERSION = 2
+LAYOUT_VERSION = 3
 MARKER = "goalward-results.json"
 SUBFOLDERS = ("studies", "runs", "attachments", "failed", "damaged")
-LAST_RUN = "last_run"
+LAST_RUN = re.compile(r'^last_run = "(.*)"$', re.MULTILINE)
 MOST_NAMED = 5
-# No process still writes a temporary file as old as this.
-STALE_SECONDS = 3600.0
+STALE_SECONDS = 3600.0  # no process still writes a temporary file as old as this
 
 
 class NoRun(NamedTuple):
@@ -84,8 +83,8 @@ class Store:
     def begin(self, create: bool) -> None:
         """Create the folder; raise FileError if it must not be created or holds other files."""
         if not create:
-            state = "holds no results of goalward's" if os.path.isdir(self.folder) else "No such folder"
-            raise FileError(f"{self.folder}: {state}; goalward run makes some")
+            state = "not a results folder" if os.path.isdir(self.folder) else "No such folder"
+            raise FileError(f"{self.folder}: {state}; create one with goalward run")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             strangers = [entry.name for entry in self.folder.iterdir() if not entry.name.endswith(files.TEMPORARY)]
@@ -109,17 +108,14 @@ class Store:
         """Return the plain data in a file of this folder; raises FileError with the reason."""
         return files.parse_json(path, files.read_bytes(path, inside=self.folder))
 
-    def check_room(self, needed: int) -> None:
-        """Raise FileError if the folder cannot be written or has no room for so many bytes."""
-        probe = self.folder / f"probe-{os.getpid()}{files.TEMPORARY}"
-        self.write(probe, b"\0" * 65536)
-        probe.unlink(missing_ok=True)
-        free = shutil.disk_usage(self.folder).free
-        if free < needed:
-            raise FileError(
-                f"{self.folder}: the runs need about {needed / 1e6:,.0f} MB and {free / 1e6:,.0f} MB are free;"
-                " make room, or choose a folder on another disk"
-            )
+    def sweep(self) -> None:
+        """Remove the temporary files of processes that were killed."""
+        for path in self.folder.rglob(f"*{files.TEMPORARY}"):
+            try:
+                if time.time() - path.stat().st_mtime > STALE_SECONDS:
+                    path.unlink(missing_ok=True)
+            except OSError:
+                continue
 
     # Runs
 
@@ -154,10 +150,24 @@ class Store:
 
     def read(self, key: str) -> StoredRun:
         """Return a stored run; raises FileError with the reason if there is none, or if its file is damaged."""
-        found = self.find(key)
-        if isinstance(found, NoRun):
-            raise FileError(f"{self.path(key)}: {found.reason or 'no such run'}; goalward run makes it again")
-        return found
+        run = self.find(key)
+        if isinstance(run, NoRun):
+            raise FileError(f"{self.path(key)}: {run.reason or 'no such run'}; goalward run makes it again")
+        return run
+
+    def states(self, keys: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """Check the files of some runs: return the state of each (`StoredRun.state`, `NoRun.state`) and the reason.
+
+        Only these are kept in memory: a stored run takes a hundred kilobytes.
+        """
+
+        def state(key: str) -> tuple[str, str]:
+            run = self.find(key)
+            return run.state, run.reason if isinstance(run, NoRun) else ""
+
+        # Threads help, because hashing and decompression release the interpreter.
+        with ThreadPoolExecutor() as threads:
+            yield from counted("checking files", "runs", threads.map(state, keys), len(keys))
 
     def set_damaged_aside(self, keys: Iterable[str]) -> list[tuple[Path, str]]:
         """Check some runs and move damaged files to ``damaged/``; these runs are missing from then on.
@@ -171,37 +181,14 @@ class Store:
                 aside = self.folder / "damaged" / f"{key}-{time.time_ns()}.parquet"
                 try:
                     aside.parent.mkdir(exist_ok=True)
-                    for place in (self.path(key), aside):
-                        files.check_inside(place, self.folder)
+                    for path in (self.path(key), aside):
+                        files.check_inside(path, self.folder)
                     os.replace(self.path(key), aside)
                 except (OSError, FileError) as error:
                     why = error if isinstance(error, FileError) else files.reason(error)
                     aside, reason = self.path(key), f"{reason}; cannot be set aside: {why}"
                 damaged.append((aside, reason))
         return damaged
-
-    def states(self, keys: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """Check the files of some runs: return the state of each (`StoredRun.state`, `NoRun.state`) and the reason.
-
-        Only these are kept in memory: a stored run takes a hundred kilobytes.
-        """
-
-        def state(key: str) -> tuple[str, str]:
-            found = self.find(key)
-            return found.state, found.reason if isinstance(found, NoRun) else ""
-
-        # Threads help, because hashing and decompression release the interpreter.
-        with ThreadPoolExecutor() as threads:
-            yield from counted("checking files", "runs", threads.map(state, keys), len(keys))
-
-    def sweep(self) -> None:
-        """Remove the temporary files of processes that were killed."""
-        for path in self.folder.rglob(f"*{files.TEMPORARY}"):
-            try:
-                if time.time() - path.stat().st_mtime > STALE_SECONDS:
-                    path.unlink(missing_ok=True)
-            except OSError:
-                continue
 
     # Failures
 
@@ -231,34 +218,39 @@ class Store:
         """The models and agent files that the runs here need, read and verified when they are asked for."""
         return Attachments(folder=self.folder / "attachments")
 
-    def save_study(self, design: Design, text: str, attachments: Attachments) -> None:
-        """Store the design of a study, its text, and the files that its runs need; other designs of it stay."""
-        for name, content in attachments.files_beyond(self.attachments):
+    def save_study(self, reference: str, text: str, attachments: Attachments) -> None:
+        """Store a study and the files that its runs need; other designs of the same name stay."""
+        for name, content in attachments.missing_in(self.attachments):
             self.write(self.folder / "attachments" / name, content)
-        document = design.document() | {LAST_RUN: datetime.now(UTC).isoformat()}
-        path = self.design_path(design.reference)
-        self.write(path.with_suffix(".toml"), text.encode())
-        self.write(path, json.dumps(document, indent=1).encode())
+        self.write(self.study_path(reference), text.encode())
 
-    def design_path(self, reference: str) -> Path:
-        """Return where a design is stored; `reference` is ``NAME/DIGEST``."""
-        return self.folder / "studies" / f"{reference}.json"
+    def study_path(self, reference: str) -> Path:
+        """Return where a study is stored; `reference` is ``NAME/DIGEST``."""
+        return self.folder / "studies" / f"{reference}.toml"
+
+    def study_text(self, reference: str) -> str:
+        """Return a stored study; raises FileError if it cannot be read."""
+        return files.read_text(self.study_path(reference), "a study is written in TOML", inside=self.folder)
 
     def studies(self) -> Iterator[str]:
         """Return the names of the studies that were run here."""
-        yield from sorted({path.parent.name for path in self.folder.glob("studies/*/*.json")})
+        yield from sorted({path.parent.name for path in self.folder.glob("studies/*/*.toml")})
 
     def designs(self, name: str) -> list[str]:
         """Return the designs of a study as ``NAME/DIGEST``, the one that was run last at the end."""
-        found = []
-        for path in (self.folder / "studies" / name).glob("*.json"):
+        references = []
+        for path in (self.folder / "studies" / name).glob("*.toml"):
+            reference = f"{name}/{path.stem}"
             try:
-                document = self.read_json(path)
+                last_run = LAST_RUN.search(self.study_text(reference))
             except FileError:
-                document = None
-            last_run = document.get(LAST_RUN) if isinstance(document, dict) else None
-            found.append((str(last_run or ""), f"{name}/{path.stem}"))
-        return [reference for _, reference in sorted(found)]
+                last_run = None
+            references.append((last_run[1] if last_run else "", reference))
+        return [reference for _, reference in sorted(references)]
+
+    def all_designs(self) -> list[Design]:
+        """Return every design of the folder; raises FileError if one cannot be read."""
+        return [self.read_design(reference) for name in self.studies() for reference in self.designs(name)]
 
     def design(self, study: str | None = None) -> Design:
         """Return a design: the one of ``NAME/DIGEST`` (the beginning of a digest will do), or the last run of ``NAME``.
@@ -282,11 +274,11 @@ class Store:
 
     def read_design(self, reference: str) -> Design:
         """Return the design that is stored as ``NAME/DIGEST``; raises FileError if it cannot be used."""
-        path = self.design_path(reference)
+        path = self.study_path(reference)
         try:
-            design = Design.from_document(self.read_json(path))
-        except FileError as error:
-            raise FileError(f"{path}: {error}") from None
+            design = design_of(parse_spec(self.study_text(reference), path)[0])
+        except GoalwardError as error:
+            raise FileError(f"the stored study is damaged ({error}); run the study again") from None
         if design.reference != reference:
             raise FileError(f"{path}: holds {design.reference} under another name; run the study again")
         return design
@@ -299,3 +291,127 @@ class Store:
             return ""
         before = ", ".join(f"--study {reference}" for reference in others[: -MOST_NAMED - 1 : -1])
         return f"{name} was run with {len(others) + 1} designs; this is the last one, {last}. Others: {before}"
+
+
+# Status: which runs are stored, which failed, and which files are damaged. Looking changes nothing.
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that failed, and the file that records how."""
+
+    world: str
+    agent: str
+    run: int
+    error: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class CellStatus:
+    """The progress of a cell: how many runs are stored, how many of them cut off, and the numbers of the other runs."""
+
+    cell: Cell
+    stored: int
+    truncated: int
+    failed: list[int]
+    missing: list[int]
+
+
+@dataclass(frozen=True, eq=False)
+class Status:
+    """The progress of a study. A run that several cells share counts once in `stored` and `planned`.
+
+    `damaged` lists the files that cannot be used as the run of their name, with reasons.
+    """
+
+    design: Design
+    cells: list[CellStatus]
+    stored: int
+    planned: int
+    failures: list[Failure]
+    damaged: list[tuple[Path, str]]
+
+    @property
+    def sound(self) -> bool:
+        """Whether no run failed and no file was damaged; runs may still be missing."""
+        return not self.failures and not self.damaged
+
+
+def check_studies(store: Store, name: str | None = None) -> list[Status]:
+    """Check every file of a study, or of all studies of a folder."""
+    # Asking for the only study of a folder that has none raises an error that says so.
+    names: list[str | None] = [name] if name is not None else [*store.studies()] or [None]
+    return [check_study(store, store.design(study)) for study in names]
+
+
+def check_study(store: Store, design: Design) -> Status:
+    """Check every file of a study."""
+    keys = [design.keys(cell) for cell in design.cells]
+    different = list(dict.fromkeys(key for cell_keys in keys for key in cell_keys))
+    states = dict(zip(different, store.states(different), strict=True))
+    cells, failures = [], []
+    for cell, cell_keys in zip(design.cells, keys, strict=True):
+        runs = [(number, key, *states[key]) for number, key in enumerate(cell_keys)]
+        failed = [(number, key, reason) for number, key, state, reason in runs if state == "failed"]
+        missing = [number for number, _, state, _ in runs if state in ("missing", "damaged")]
+        truncated = sum(state == "cut off" for _, _, state, _ in runs)
+        stored = len(runs) - len(failed) - len(missing)
+        cells.append(CellStatus(cell, stored, truncated, [number for number, _, _ in failed], missing))
+        failures += [
+            Failure(world_name(design, cell), cell.agent.label, number, reason, store.failure_path(key))
+            for number, key, reason in failed
+        ]
+    total = sum(state in ("stored", "cut off") for state, _ in states.values())
+    damaged = [(store.path(key), reason) for key, (state, reason) in states.items() if state == "damaged"]
+    return Status(design, cells, total, len(states), failures, damaged)
+
+
+@dataclass(frozen=True)
+class UnusedFiles:
+    """Files that no stored design names: of runs, of failures, and attachments."""
+
+    runs: list[Path]
+    failures: list[Path]
+    attachments: list[Path]
+
+    @classmethod
+    def of(cls, store: Store) -> UnusedFiles:
+        """Look for them; raises FileError if a design cannot be read, because it might name any of the runs.
+
+        Symbolic links that lead out of the folder are not followed.
+        """
+        keys: set[str] = set()
+        needed: set[str] = set()
+        for design in store.all_designs():
+            for cell in design.cells:
+                specs = design.specs(cell)
+                keys.update(spec.key for spec in specs)
+                needed |= {f"{specs[0].model_digest}.npz", f"{specs[0].agent_source}.py"}
+        runs, failures, attachments = (
+            sorted(path for path in store.folder.glob(pattern) if files.is_inside(path, store.folder))
+            for pattern in ("runs/*/*.parquet", "failed/*.json", "attachments/*.*")
+        )
+        return cls(
+            [path for path in runs if path.stem not in keys or path != store.path(path.stem)],
+            [path for path in failures if path.stem not in keys],
+            [path for path in attachments if path.suffix in (".npz", ".py") and path.name not in needed],
+        )
+
+    @property
+    def paths(self) -> list[Path]:
+        """All of them."""
+        return [*self.runs, *self.failures, *self.attachments]
+
+    @property
+    def size(self) -> int:
+        """How many bytes the files take."""
+        return sum(path.lstat().st_size for path in self.paths)
+
+    def remove(self) -> None:
+        """Remove the files; raises FileError if one cannot be removed."""
+        for path in self.paths:
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise FileError(f"{path}: cannot be removed ({error.strerror or error})") from None

@@ -1,35 +1,35 @@
-"""A study that can be run, from a file or from a dict."""
+"""A study that can be run, from a file, from a dict, or one that comes with goalward."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tomli_w
 
 from goalward.acting.contract import Task
 from goalward.agents.base import Learner
-from goalward.continuous.task import GoalTask
-from goalward.errors import GoalwardError, SettingError
+from goalward.continuous.task import ContinuousTask
+from goalward.errors import FileError, GoalwardError, SettingError, UnknownNameError
 from goalward.learning.termination import check_end
 from goalward.ssp.model import SSP
-from goalward.studies.attachments import Attachments
-from goalward.studies.design import Design
-from goalward.studies.factory import make_agent, make_world
-from goalward.studies.run_spec import RunSpec
-from goalward.studies.shipped import find_study
+from goalward.studies.design import Cell, Completion, Design, design_of, located
+from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, make_agent, make_world
 from goalward.studies.spec import Source, StudySpec, load_spec, validated
-from goalward.studies.spec_to_design import Designer, blaming, located
-from goalward.studies.study_text import full_text
 from goalward.studies.toml_lines import Place
+from goalward.studies.user_files import Attachments, blaming
 from goalward.table import Table
 
-__all__ = ["Study"]
+__all__ = ["Study", "find_study", "shipped_folder", "shipped_studies"]
+
+UNSEEN = "# Agent files are not executed here; of their agents, only the settings that the study gives are shown.\n"
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,18 +44,22 @@ class Study:
         What the study says.
     source
         Where it was read from.
+    complete
+        The study with every default filled in and one entry for each combination of a sweep.
     design
-        The runs it means, with every default filled in.
-    attachments
-        The models and agent files that its runs need.
+        The runs it means.
+    attachments, names
+        The models and agent files that its runs need, and what the author calls them.
     places
         Where the worlds stand in the study, by their label, and the agents, by the world's and their own.
     """
 
     spec: StudySpec
     source: Source
+    complete: StudySpec
     design: Design
     attachments: Attachments
+    names: dict[str, str]
     places: dict[tuple[str, ...], Place]
     executable: bool = True
     """Whether agent files were executed to look up their settings."""
@@ -79,8 +83,11 @@ class Study:
     @classmethod
     def from_spec(cls, spec: StudySpec, source: Source, *, execute: bool = True) -> Study:
         """Return the study of a specification; see `load` for `execute`."""
-        designer = Designer(spec, source, execute)
-        return cls(spec, source, designer.design, designer.attachments, designer.places, execute)
+        completion = Completion(spec, source, execute)
+        with located(source, ("runs",)):
+            design = design_of(completion.spec)
+        names, places = completion.names, completion.places
+        return cls(spec, source, completion.spec, design, completion.attachments, names, places, execute)
 
     def replace(self, **changes: Any) -> Study:
         """Return the study with other values at its top: ``study.replace(runs=3, episodes=100)``."""
@@ -90,48 +97,54 @@ class Study:
 
     @property
     def text(self) -> str:
-        """The study as a results folder stores it: TOML with every setting, which can be run there as it stands."""
-        return full_text(self, "../../attachments")
+        """The study as a results folder stores it: complete TOML, which can be run there as it stands."""
+        stored = {"results": RESULTS_VERSION, "last_run": datetime.now(UTC).isoformat()}
+        return written(self.complete, stored=stored)
+
+    @property
+    def shown_text(self) -> str:
+        """The complete study with the file names of its author."""
+        design = self.design
+        head = f"# {len(design.cells):,} cells of {design.runs:,} runs\n"
+        limit = "# no max_steps\n" if self.spec.max_steps is None else ""
+        unseen = "" if self.executable or not self.attachments.files else UNSEEN
+        return f"{head}{limit}{unseen}{written(self.complete, self.names)}".rstrip()
 
     def check(self) -> None:
         """Build every world, and every agent up to its first plan, so that wrong values are found before any run."""
         for cell in self.design.cells:
-            run = self.design.spec(cell, 0)
-            if run.agent_source is not None and not self.executable:
-                continue
-            with located(self.source, self.places[cell.world.label,]):
-                world = make_world(run.world, self.attachments)
-            with located(self.source, self.places[cell.world.label, cell.agent.label]):
-                agent = self.begun(run, world)
-            if not isinstance(world, GoalTask):
+            if self.executable or "source" not in cell.agent.identity:
+                run, world = self.first_run(cell)
+                with located(self.source, self.places[cell.world.label, cell.agent.label]):
+                    agent = self.begun(run, world)
                 with located(self.source, self.places[cell.world.label,]):
-                    check_end(world, agent, limited=run.max_steps is not None)
+                    check_ends(run, world, agent)
 
     def refusals(self) -> dict[tuple[str, str], str]:
         """Return why agents refuse worlds, by the labels of the world and the agent."""
         refused: dict[tuple[str, str], str] = {}
         for cell in self.design.cells:
-            run = self.design.spec(cell, 0)
-            with located(self.source, self.places[cell.world.label,]):
-                world = make_world(run.world, self.attachments)
+            run, world = self.first_run(cell)
             try:
-                agent = self.begun(run, world)
-                if not isinstance(world, GoalTask):
-                    check_end(world, agent, limited=run.max_steps is not None)
+                check_ends(run, world, self.begun(run, world))
             except GoalwardError as error:
                 refused[cell.world.label, cell.agent.label] = str(error)
         return refused
 
-    def begun(self, run: RunSpec, world: SSP | GoalTask) -> Learner:
+    def first_run(self, cell: Cell) -> tuple[RunSpec, Any]:
+        """Return the first run of a cell and its world."""
+        run = self.design.spec(cell, 0)
+        with located(self.source, self.places[cell.world.label,]):
+            return run, make_world(run.world, self.attachments)
+
+    def begun(self, run: RunSpec, world: SSP | ContinuousTask) -> Learner:
         """Return the agent of a run, ready for its first plan."""
         # What an agent prints must not get between the lines of a document on standard output.
         file = self.attachments.files.get(run.agent_source or "")
         with blaming(file), contextlib.redirect_stdout(sys.stderr):
             agent = make_agent(run.agent, world, run.episodes, self.attachments)
-            if isinstance(world, GoalTask):
-                agent.begin(world.task(run.episodes), np.random.default_rng(0))
-            else:
-                agent.begin(Task.of(world, run.episodes), np.random.default_rng(0))
+            task = world.task(run.episodes) if isinstance(world, ContinuousTask) else Task.of(world, run.episodes)
+            agent.begin(task, np.random.default_rng(0))
         return agent
 
     def _repr_html_(self) -> str:
@@ -146,3 +159,50 @@ class Study:
     def __repr__(self) -> str:
         design = self.design
         return f"Study({design.name!r}: {len(design.cells):,} cells of {design.runs:,} runs)"
+
+
+def check_ends(run: RunSpec, world: SSP | ContinuousTask, agent: Learner) -> None:
+    if isinstance(world, SSP):
+        check_end(world, agent, limited=run.max_steps is not None)
+
+
+def written(spec: StudySpec, names: Mapping[str, str] | None = None, **more: Any) -> str:
+    """Write a complete study as TOML; `names` replaces the names of attached files."""
+    document = spec.model_dump(exclude={"stored"}, exclude_none=True) | more
+    for entry in (*document["worlds"], *document["agents"]):
+        kind = "world" if "world" in entry else "agent"
+        entry[kind] = (names or {}).get(entry[kind], entry[kind])
+        for name in ("sweep", "swept", "code", "group"):
+            if not entry.get(name, True):
+                del entry[name]
+    return tomli_w.dumps(document)
+
+
+# The studies that come with goalward
+
+
+def shipped_folder() -> Path:
+    """Return their folder: ``studies/`` in the repository, ``shipped/`` here in an installed package."""
+    here = Path(__file__).parent
+    for folder in (here / "shipped", here.parents[2] / "studies"):
+        if folder.is_dir():
+            return folder
+    raise FileError("the studies of goalward are not installed; give the path of a study instead of a name")
+
+
+def shipped_studies() -> Iterator[StudySpec]:
+    """Return the studies that come with goalward."""
+    for path in sorted(shipped_folder().glob("*.toml")):
+        yield load_spec(path)[0]
+
+
+def find_study(name: str) -> Path:
+    """Return the file of a study, given as a path or as the name of a shipped one."""
+    path = Path(name)
+    if path.suffix == ".toml" or path.name != name:
+        return path
+    shipped = shipped_folder() / f"{name}.toml"
+    if not shipped.exists():
+        known = [path.stem for path in shipped_folder().glob("*.toml")]
+        raise UnknownNameError("study", name, known)
+    return shipped

@@ -1,25 +1,35 @@
-"""Agents in the user's own files: ``my_agent.py:MyAgent``.
+"""What runs need beside their specification: agents in the user's own Python files, and models from files.
 
-Such a Python file is the only user file that goalward executes. Its text is sent to the workers, which need not see
-the file. Its SHA-256 is part of the key of each run, so an edited file makes new runs beside the old ones. It may
-import what is installed, but not files beside it: the SHA-256 would not change with them.
+``my_agent.py:MyAgent`` names a class in a file, the only user file that goalward executes. Its SHA-256 is part of the
+key of each run, so an edited file makes new runs beside the old ones. It may import what is installed, but not files
+beside it: the SHA-256 would not change with them.
+
+Models and agent files are sent to the workers, which need not see the files, and a results folder keeps them under
+``attachments/``, named by their SHA-256 (`SSP.digest` for a model). So every stored run can be repeated from the folder
+alone. What is read from there must have the SHA-256 of its name. Reading an agent file does not execute it.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 import hashlib
 import linecache
+import re
 import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
 from goalward.agents.base import Agent, Learner
-from goalward.errors import FileError, SettingError, UnknownNameError
+from goalward.errors import FileError, GoalwardError, SettingError, UnknownNameError
 from goalward.files import read_text
+from goalward.ssp.model import SSP
 
-__all__ = ["AgentFile", "is_reference", "load_class", "read_agent_file"]
+__all__ = ["AgentFile", "Attachments", "blaming", "is_reference", "load_class", "read_agent_file"]
 
 
 class AgentFile(NamedTuple):
@@ -76,16 +86,109 @@ def load_class(file: AgentFile) -> type[Learner]:
 
 
 def checked_class(file: AgentFile, module: ModuleType) -> type[Learner]:
-    found = vars(module).get(file.member)
-    if found is None:
+    agent = vars(module).get(file.member)
+    if agent is None:
         classes = [name for name, value in vars(module).items() if isinstance(value, type)]
         raise UnknownNameError(f"class in {file.path}", file.member, classes)
-    if not (isinstance(found, type) and issubclass(found, Agent)):
+    if not (isinstance(agent, type) and issubclass(agent, Agent)):
         what = f"{file.member} in {file.path} is not an agent"
         raise SettingError(f"{what}; derive it from goalward.agents.Agent or OnlineAgent")
-    if "__dataclass_fields__" not in vars(found):
-        # The settings of an agent are the fields of a dataclass; a class without settings need not say so.
-        found = dataclasses.dataclass(eq=False)(found)
-    if "name" not in vars(found):
-        found.name = file.member
-    return found
+    if "name" not in vars(agent):
+        agent.name = file.member
+    return agent
+
+
+@contextlib.contextmanager
+def blaming(file: AgentFile | None) -> Iterator[None]:
+    """Raise SettingError where an agent fails on its settings; in a user's file, for any exception."""
+    try:
+        yield
+    except GoalwardError:
+        raise
+    except (Exception, SystemExit) as error:
+        what = f"{type(error).__name__}: {error}"
+        if file is not None:
+            lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file.path]
+            where = f"{file.path}, line {lines[-1]}" if lines else file.path
+            raise SettingError(f"the agent cannot be made ({where}: {what})") from error
+        if not isinstance(error, TypeError | ValueError | OverflowError):
+            raise
+        raise SettingError(f"the agent cannot be made ({what})") from error
+
+
+@dataclass(frozen=True)
+class Attachments:
+    """Models and agent files by their SHA-256. Those that are not in memory are read from the folder, if there is one.
+
+    >>> Attachments().model("ab" * 32)
+    Traceback (most recent call last):
+    ...
+    goalward.errors.FileError: the model abababababab... is not attached; run the study once more to attach it
+    """
+
+    models: dict[str, SSP] = field(default_factory=dict)
+    files: dict[str, AgentFile] = field(default_factory=dict)
+    folder: Path | None = None
+
+    def model(self, digest: str) -> SSP:
+        """Return a model; raises FileError if it is missing or is another one than its name says."""
+        if digest not in self.models:
+            path = self.path(digest, "model", ".npz")
+            try:
+                model = SSP.load(path)
+            except GoalwardError as error:
+                raise FileError(f"{error}; run the study once more to attach it again") from None
+            if model.digest != digest:
+                raise changed(path)
+            self.models[digest] = model
+        return self.models[digest]
+
+    def agent_file(self, digest: str) -> AgentFile:
+        """Return an agent file; raises FileError if it is missing or is another one than its name says."""
+        if digest not in self.files:
+            path = self.path(digest, "agent file", ".py")
+            file = AgentFile(str(path), "", read_text(path, "it should be a Python file", self.folder))
+            if file.digest != digest:
+                raise changed(path)
+            self.files[digest] = file
+        return self.files[digest]
+
+    def path(self, digest: str, what: str, ending: str) -> Path:
+        """Return the file of an attachment; raises FileError if there is none."""
+        # A digest may come from a stranger's file, so it must not lead out of the folder.
+        if self.folder is not None and re.fullmatch("[0-9a-f]{64}", digest):
+            path = self.folder / f"{digest}{ending}"
+            if path.is_file() and not path.is_symlink():
+                return path
+        raise FileError(f"the {what} {digest[:12]}... is not attached; run the study once more to attach it")
+
+    def only(self, models: Iterable[str | None], files: Iterable[str | None]) -> Attachments:
+        """Return some of the attachments, in memory."""
+        return Attachments(
+            {digest: self.model(digest) for digest in set(models) if digest},
+            {digest: self.agent_file(digest) for digest in set(files) if digest},
+        )
+
+    def missing_in(self, stored: Attachments) -> Iterator[tuple[str, bytes]]:
+        """Return the names and contents of the files that a folder lacks."""
+        for digest, file in self.files.items():
+            if not can_read(stored.agent_file, digest):
+                yield f"{digest}.py", file.text.encode()
+        for digest, model in self.models.items():
+            if not can_read(stored.model, digest):
+                with tempfile.TemporaryDirectory() as folder:
+                    path = Path(folder) / "model.npz"
+                    model.save(path)
+                    yield f"{digest}.npz", path.read_bytes()
+
+
+def can_read(read: Callable[[str], object], digest: str) -> bool:
+    try:
+        read(digest)
+    except FileError:
+        return False
+    return True
+
+
+def changed(path: Path) -> FileError:
+    return FileError(f"{path}: its content is not the one it is named after; run the study once more to attach it")

@@ -1,7 +1,8 @@
 """What a worker does: carry out runs and return their files.
 
 A worker gets plain data and returns bytes. So it needs no access to the results folder, and the same function serves
-this process, other processes and other machines. A run that fails returns its traceback instead of a file.
+this process, other processes and other machines. A run that fails returns its traceback instead of a file. Whatever
+else is raised is not the fault of a run.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import platform
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -21,22 +22,17 @@ from goalward import jit as _jit
 from goalward.agents.base import Learner
 from goalward.errors import WorkerError
 from goalward.learning.learn import learn
-from goalward.ssp.model import SSP
-from goalward.studies.attachments import Attachments
-from goalward.studies.factory import make_agent, make_world
 from goalward.studies.run_file import RunLabels, encode
 from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, canonical
+from goalward.studies.user_files import Attachments
 
-__all__ = [
-    "Identity", "Job", "Outcome", "build", "call_alike", "carry_out", "failure_of", "identity",
-    "other_version",
-]  # fmt: skip
+__all__ = ["Identity", "Job", "Outcome", "carry_out", "failure_of", "identity"]
 
 Identity = tuple[str, int, str]
 
 # The worlds and agents of the last cells. Runs of one cell come one after the other, building a large world takes
 # longer than learning in it, and learning changes neither.
-_built: dict[str, tuple[SSP, Learner]] = {}
+_built: dict[str, tuple[Any, Learner]] = {}
 _lock = threading.Lock()  # a worker of a cluster may carry out several runs at once, in threads
 MOST_BUILT = 4
 
@@ -67,8 +63,13 @@ class Outcome:
     failure: dict[str, Any] | None = None
 
 
-def carry_out(jobs: Sequence[Job], attachments: Attachments) -> list[Outcome]:
-    """Carry out runs, one after the other."""
+def carry_out(expected: Identity, jobs: Sequence[Job], attachments: Attachments) -> list[Outcome]:
+    """Carry out runs, one after the other; raise WorkerError if this goalward is not the expected one."""
+    if identity() != expected:
+        raise WorkerError(
+            f"a worker on {platform.node()} has {identity()}, this process {expected} (version, results, kernels);"
+            " install the same goalward everywhere"
+        )
     outcomes = []
     for job in jobs:
         start = time.perf_counter()
@@ -97,18 +98,17 @@ def carry_out_one(job: Job, attachments: Attachments) -> bytes:
     return encode(run, spec, timing, RunLabels(job.world_label, job.agent_label, job.run))
 
 
-def build(spec: RunSpec, attachments: Attachments) -> tuple[SSP, Learner]:
+def build(spec: RunSpec, attachments: Attachments) -> tuple[Any, Learner]:
     """Return the world and the agent of a run, those of an earlier run if they are the same."""
     name = canonical([spec.world, spec.agent, spec.episodes])
-    found = _built.get(name)
-    if found is None:
-        world = make_world(spec.world, attachments)
-        found = world, make_agent(spec.agent, world, spec.episodes, attachments)
+    built = _built.get(name)
+    if built is None:
+        built = spec.build(attachments)
         with _lock:
             while len(_built) >= MOST_BUILT:
                 _built.pop(next(iter(_built)))
-            _built[name] = found
-    return found
+            _built[name] = built
+    return built
 
 
 def failure_of(job: Job, error: BaseException, trace: str) -> dict[str, Any]:
@@ -127,15 +127,3 @@ def failure_of(job: Job, error: BaseException, trace: str) -> dict[str, Any]:
 def identity() -> Identity:
     """Return what all workers must have in common: the versions, and the hash of the kernels."""
     return __version__, RESULTS_VERSION, _jit.source_hash()
-
-
-def call_alike(expected: Identity, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function in a worker of a cluster; raise WorkerError if its goalward differs from the client's."""
-    if identity() != expected:
-        raise WorkerError(other_version(f"a worker on {platform.node()} that joined later", identity(), expected))
-    return function(*arguments)
-
-
-def other_version(who: str, there: object, here: Identity) -> str:
-    """Return the message about a worker whose goalward differs, and so may compute other results."""
-    return f"{who} has {there}, this process {here} (version, results, kernels); install the same goalward everywhere"

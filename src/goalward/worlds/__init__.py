@@ -1,38 +1,44 @@
-"""The built-in problems, each knowing its own optimal value, found by their names.
+"""The built-in problems, each with its optimal value in its documentation, found by their names.
 
 >>> import goalward as gw
 >>> gw.worlds.make("grid-world", rows=2, columns=3)
 SSP(states=5, actions=4, transitions=68, costs=1, initial_state=0)
 
-A new world is one new function in this package below ``@register``, and one line in the list for type checkers here.
+A new world is one new function in this package below ``@register``, and one line in the list here.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from goalward.worlds.base import World, find, known, load, load_model, make, register, registry
-from goalward.worlds.grid import grid_map, grid_world
-from goalward.worlds.random_models import random_mdp
-
-__all__ = [
-    "World", "cheap_loop_chain", "clusters", "combination_lock", "find", "four_rooms", "free_corner", "grid_map",
-    "grid_world", "known", "layers", "load", "load_model", "make", "maze", "needle", "racetrack", "random_mdp",
-    "register", "registry", "river_swim", "sand_grid", "sand_pit", "self_loop", "sparse_mdp", "traps",
-    "triangle_tireworld", "windy_grid",
-]  # fmt: skip
+from goalward.lazy import lazy
 
 if TYPE_CHECKING:
-    from goalward.worlds.chains import cheap_loop_chain, combination_lock, river_swim
-    from goalward.worlds.hard_choices import needle, traps
-    from goalward.worlds.racetracks import racetrack
-    from goalward.worlds.random_models import clusters, layers, sparse_mdp
-    from goalward.worlds.special_grids import four_rooms, free_corner, maze, sand_grid, sand_pit, self_loop, windy_grid
-    from goalward.worlds.tireworld import triangle_tireworld
+    from goalward.worlds.base import World as World
+    from goalward.worlds.base import find as find
+    from goalward.worlds.base import known as known
+    from goalward.worlds.base import load as load
+    from goalward.worlds.base import load_world as load_world
+    from goalward.worlds.base import make as make
+    from goalward.worlds.base import register as register
+    from goalward.worlds.base import registry as registry
+    from goalward.worlds.chains import cheap_loop_chain as cheap_loop_chain
+    from goalward.worlds.chains import combination_lock as combination_lock
+    from goalward.worlds.chains import river_swim as river_swim
+    from goalward.worlds.grid import grid_map as grid_map
+    from goalward.worlds.grid import grid_world as grid_world
+    from goalward.worlds.hard_choices import needle as needle
+    from goalward.worlds.hard_choices import traps as traps
+    from goalward.worlds.racetracks import racetrack as racetrack
+    from goalward.worlds.random_models import clusters as clusters
+    from goalward.worlds.random_models import layers as layers
+    from goalward.worlds.random_models import random_mdp as random_mdp
+    from goalward.worlds.random_models import sparse_mdp as sparse_mdp
+    from goalward.worlds.special_grids import four_rooms as four_rooms
+    from goalward.worlds.special_grids import free_corner as free_corner
+    from goalward.worlds.special_grids import maze as maze
+    from goalward.worlds.special_grids import sand_grid as sand_grid
+    from goalward.worlds.special_grids import sand_pit as sand_pit
+    from goalward.worlds.special_grids import self_loop as self_loop
+    from goalward.worlds.special_grids import windy_grid as windy_grid
+    from goalward.worlds.tireworld import triangle_tireworld as triangle_tireworld
 else:
-
-    def __getattr__(name: str) -> Any:
-        return registry.attribute(name)
-
-
-def __dir__() -> list[str]:
-    registry.search()
-    return sorted({*__all__, *registry.members})
+    __getattr__, __dir__, __all__ = lazy(__name__, __file__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from goalward.settings import checked_integer, checked_number
+from goalward.settings import Count, Share, Size, checked_number
 from goalward.ssp.model import SSP
 from goalward.worlds.base import empty_kernel, register
 
@@ -12,7 +12,7 @@ __all__ = ["cheap_loop_chain", "combination_lock", "river_swim"]
 
 
 @register("river-swim-v0")
-def river_swim(states: int = 6, forward: float = 0.35, back: float = 0.05, drift_cost: float = 0.2) -> SSP:
+def river_swim(states: Size = 6, forward: Share = 0.35, back: Share = 0.05, drift_cost: Share = 0.2) -> SSP:
     """RiverSwim: upstream against the current, while drifting back is cheap and sure.
 
     Description
@@ -46,11 +46,11 @@ def river_swim(states: int = 6, forward: float = 0.35, back: float = 0.05, drift
     Always swimming is optimal. It takes t(0) = 1/f steps from the mouth to the next place and t(i) = (1 + b t(i-1))/f
     from place i; V*(start) is their sum, 19.4444 with the default settings.
     """
-    return line(("drift", "swim"), states, forward, back, checked_number("drift_cost", drift_cost, 0.0, 1.0))
+    return line(("drift", "swim"), states, forward, checked_number("back", back, 0.0, 1.0 - forward), drift_cost)
 
 
 @register("cheap-loop-chain-v0")
-def cheap_loop_chain(states: int = 10, forward: float = 0.6, loop_cost: float = 0.1) -> SSP:
+def cheap_loop_chain(states: Size = 10, forward: Share = 0.6, loop_cost: Share = 0.1) -> SSP:
     """CheapLoopChain: a chain on which the way back costs next to nothing.
 
     Description
@@ -83,26 +83,22 @@ def cheap_loop_chain(states: int = 10, forward: float = 0.6, loop_cost: float = 
     ------------
     Always right is optimal, with V*(start) as in RiverSwim for b = 1 - f: 40.1734 with the default settings.
     """
-    share = checked_number("forward", forward, 0.0, 1.0)
-    return line(("left", "right"), states, share, 1.0 - share, checked_number("loop_cost", loop_cost, 0.0, 1.0))
+    return line(("left", "right"), states, forward, 1.0 - forward, loop_cost)
 
 
 def line(actions: tuple[str, str], states: int, forward: float, back: float, cost: float) -> SSP:
     """Return a line of places: the first action always goes back, the second may advance at cost 1."""
-    S = checked_integer("states", states, 1)
-    f = checked_number("forward", forward, 0.0, 1.0)
-    b = checked_number("back", back, 0.0, 1.0 - f)
-    P = empty_kernel(S, 2)
-    for state in range(S):
+    P = empty_kernel(states, 2)
+    for state in range(states):
         before = max(state - 1, 0)
         P[state, 0, before] = 1.0
-        for successor, share in ((before, b), (state, 1.0 - f - b), (state + 1, f)):
+        for successor, share in ((before, back), (state, 1.0 - forward - back), (state + 1, forward)):
             P[state, 1, successor] += share
-    return SSP.from_dense(P, np.tile([cost, 1.0], (S, 1)), action_names=actions)
+    return SSP.from_dense(P, np.tile([cost, 1.0], (states, 1)), action_names=actions)
 
 
 @register("combination-lock-v0")
-def combination_lock(length: int = 8, actions: int = 4, success: float = 0.9, seed: int = 0) -> SSP:
+def combination_lock(length: Size = 8, actions: Size = 4, success: Share = 0.9, seed: Count = 0) -> SSP:
     """CombinationLock: one action goes on, all others go back to the start.
 
     Description
@@ -134,13 +130,12 @@ def combination_lock(length: int = 8, actions: int = 4, success: float = 0.9, se
     ------------
     V*(start) = length / success, 8.8889 with the default settings.
     """
-    S, A = checked_integer("length", length, 1), checked_integer("actions", actions, 1)
-    share = checked_number("success", success, 0.0, 1.0)
-    right = np.random.default_rng(checked_integer("seed", seed, 0)).integers(0, A, S)
+    S, A = length, actions
+    right = np.random.default_rng(seed).integers(0, A, S)
     P = empty_kernel(S, A)
     P[:, :, 0] = 1.0
     for state in range(S):
         P[state, right[state]] = 0.0
-        P[state, right[state], state] = 1.0 - share
-        P[state, right[state], state + 1] = share
+        P[state, right[state], state] = 1.0 - success
+        P[state, right[state], state + 1] = success
     return SSP.from_dense(P, np.ones((S, A)))

@@ -12,7 +12,7 @@ import numpy as np
 
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.errors import SettingError
-from goalward.settings import check_memory, checked_integer, checked_number
+from goalward.settings import Share, Size, check_memory
 from goalward.ssp.checks import check_least, pair_name
 from goalward.ssp.layout import DIRECTIONS, WALL, GridLayout, neighbours
 from goalward.ssp.model import SSP, keep_rows
@@ -34,7 +34,7 @@ S..#....
 
 
 @register("grid-world-v0")
-def grid_world(rows: int = 3, columns: int = 4, success: float = 0.85) -> SSP:
+def grid_world(rows: Size = 3, columns: Size = 4, success: Share = 0.85) -> SSP:
     """GridWorld: from the top left to the bottom right of a slippery grid.
 
     Description
@@ -69,18 +69,16 @@ def grid_world(rows: int = 3, columns: int = 4, success: float = 0.85) -> SSP:
     Default settings: V*(start) = B* = T* = 6.0365; from the start the uniformly random policy costs 42.087, always
     right 60.317, always down 120.29, always up 1544.4. With ``success=0.95``: V*(start) = 5.3014.
     """
-    rows = checked_integer("rows", rows, 1)
-    columns = checked_integer("columns", columns, 1)
     check_size(rows, columns)
     if rows * columns < 2:
         raise SettingError("rows and columns are 1; a grid needs two cells, one of them the goal")
     # The goal is the last cell, so the number of every cell is that of its state.
     number = np.arange(rows * columns, dtype=np.int32)
-    return grid_ssp(number.reshape(rows, columns), 0, checked_number("success", success, 0.0, 1.0))
+    return grid_ssp(number.reshape(rows, columns), 0, success)
 
 
 @register("grid-map-v0")
-def grid_map(text: str = TWO_ROOMS, success: float = 0.85) -> SSP:
+def grid_map(text: str = TWO_ROOMS, success: Share = 0.85) -> SSP:
     r"""GridMap: a slippery grid with walls, drawn in characters.
 
     Description
@@ -142,7 +140,7 @@ def grid_map(text: str = TWO_ROOMS, success: float = 0.85) -> SSP:
     number[drawn.free] = np.arange(S)
     number[drawn.cells == GOAL] = S
     start = int(number[drawn.cells == START][0])
-    ssp = grid_ssp(number, start, checked_number("success", success, 0.0, 1.0), drawn.wind)
+    ssp = grid_ssp(number, start, success, drawn.wind)
     return ssp if drawn.plain else on_ground(ssp, drawn)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Annotated
 
-from goalward.settings import checked_integer, checked_number
+import numpy as np
+from annotated_types import Ge, Le
+
+from goalward.settings import Count, NotNegative, Share, Size, checked_number
 from goalward.ssp.model import SSP
 from goalward.worlds.base import empty_kernel, register
 
@@ -13,7 +16,7 @@ __all__ = ["needle", "traps"]
 
 @register("traps-v0")
 def traps(
-    length: int = 9, detour: int = 12, stride: int = 3, good: float = 0.03, bad: float = 0.35, seed: int = 0
+    length: Size = 9, detour: Size = 12, stride: Size = 3, good: Share = 0.03, bad: Share = 0.35, seed: Count = 0
 ) -> SSP:
     """Traps: leaps along a corridor, some of which often end in a pit with a long way round.
 
@@ -48,14 +51,11 @@ def traps(
     ------------
     Default settings: V*(start) = 6.3902.
     """
-    n, d = checked_integer("length", length, 1), checked_integer("detour", detour, 1)
-    leap = checked_integer("stride", stride, 1)
-    shares = checked_number("good", good, 0.0, 1.0), checked_number("bad", bad, 0.0, 1.0)
-    risk = np.random.default_rng(checked_integer("seed", seed, 0)).choice(shares, n)
-    S = n + d
+    n, S = length, length + detour
+    risk = np.random.default_rng(seed).choice((good, bad), n)
     P = empty_kernel(S, 2)
     for state in range(n):
-        on, far = (state + step if state + step < n else S for step in (1, leap))
+        on, far = (state + step if state + step < n else S for step in (1, stride))
         P[state, 0, state], P[state, 0, on] = 0.1, 0.9
         P[state, 1, n], P[state, 1, far] = risk[state], 1.0 - risk[state]
     for state in range(n, S):
@@ -64,7 +64,13 @@ def traps(
 
 
 @register("needle-v0")
-def needle(states: int = 6, actions: int = 4, steps: float = 10.0, advantage: float = 0.5, seed: int = 0) -> SSP:
+def needle(
+    states: Size = 6,
+    actions: Size = 4,
+    steps: Annotated[float, Ge(1.0), Le(1e9)] = 10.0,
+    advantage: NotNegative = 0.5,
+    seed: Count = 0,
+) -> SSP:
     """Needle: in every state one action reaches the goal a little more often than the others.
 
     Description
@@ -98,10 +104,9 @@ def needle(states: int = 6, actions: int = 4, steps: float = 10.0, advantage: fl
     ------------
     V*(start) = 1 + steps / (1 + advantage), 7.6667 with the default settings.
     """
-    S, A = checked_integer("states", states, 1), checked_integer("actions", actions, 1)
-    base = 1.0 / checked_number("steps", steps, 1.0, 1e9)
+    S, A, base = states, actions, 1.0 / steps
     best = base * (1.0 + checked_number("advantage", advantage, 0.0, 1.0 / base - 1.0))
-    chosen = np.random.default_rng(checked_integer("seed", seed, 0)).integers(0, A, S)
+    chosen = np.random.default_rng(seed).integers(0, A, S)
     P = empty_kernel(S + 1, A)
     P[0, :, 1 : S + 1] = 1.0 / S
     for state in range(1, S + 1):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Annotated
 
-from goalward.settings import checked_integer, checked_number
+from annotated_types import Ge, Le
+
+from goalward.settings import Share
 from goalward.ssp.model import SSP
 from goalward.worlds.base import register
 from goalward.worlds.map_text import GOAL, START, read_drawing
@@ -26,7 +29,7 @@ Drive = tuple[int, int, int, int]
 
 
 @register("racetrack-v0")
-def racetrack(track: str = BEND, slip: float = 0.1, fastest: int = 3) -> SSP:
+def racetrack(track: str = BEND, slip: Share = 0.1, fastest: Annotated[int, Ge(1), Le(20)] = 3) -> SSP:
     """Racetrack: a car with inertia goes round a bend as fast as it dares.
 
     Description
@@ -64,8 +67,6 @@ def racetrack(track: str = BEND, slip: float = 0.1, fastest: int = 3) -> SSP:
     marks = {(row, column): str(cells[row, column]) for row, column in product(*map(range, cells.shape))}
     row, column = next(cell for cell, mark in marks.items() if mark == START)
     start: Drive = (row, column, 0, 0)
-    miss = checked_number("slip", slip, 0.0, 1.0)
-    limit = checked_integer("fastest", fastest, 1, 20)
 
     def passed(drive: Drive) -> Drive | str:
         """Return where the car is after moving by its speed."""
@@ -83,9 +84,9 @@ def racetrack(track: str = BEND, slip: float = 0.1, fastest: int = 3) -> SSP:
 
     def successors(drive: Drive, action: tuple[int, int]) -> list[tuple[Drive | str, float, float]]:
         row, column, down, right = drive
-        faster = (row, column, bounded(down + action[0], limit), bounded(right + action[1], limit))
+        faster = (row, column, bounded(down + action[0], fastest), bounded(right + action[1], fastest))
         reached: dict[Drive | str, float] = {}
-        for moved, share in ((faster, 1.0 - miss), (drive, miss)):
+        for moved, share in ((faster, 1.0 - slip), (drive, slip)):
             if share > 0.0:
                 there = passed(moved)
                 reached[there] = reached.get(there, 0.0) + share

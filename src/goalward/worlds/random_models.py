@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import numpy as np
+from annotated_types import Ge, Le
 
 from goalward.arrays import Floats
-from goalward.settings import check_memory, checked_choice, checked_integer, checked_number
+from goalward.settings import Count, Share, Size, check_memory
 from goalward.ssp.model import SSP
 from goalward.worlds.base import check_dense, empty_kernel, register
 
@@ -14,7 +17,11 @@ __all__ = ["clusters", "draw_rows_and_costs", "layers", "random_mdp", "sparse_md
 
 @register("random-mdp-v1")
 def random_mdp(
-    states: int = 7, actions: int = 2, seed: int = 26_959, rows: str = "dirichlet", cost_min: float = 0.0
+    states: Size = 7,
+    actions: Size = 2,
+    seed: Count = 26_959,
+    rows: Literal["dirichlet", "uniform"] = "dirichlet",
+    cost_min: Share = 0.0,
 ) -> SSP:
     """RandomMDP: a dense model whose kernel and costs are drawn uniformly at random.
 
@@ -56,20 +63,18 @@ def random_mdp(
 
 def draw_rows_and_costs(states: int, actions: int, seed: int, rows: str, cost_min: float) -> tuple[Floats, Floats]:
     """Return the kernel ``P[S, A, S + 1]`` and the costs ``[S, A]`` of one seed."""
-    S = checked_integer("states", states, 1)
-    A = checked_integer("actions", actions, 1)
-    floor = checked_number("cost_min", cost_min, 0.0, 1.0)
-    rng = np.random.default_rng(checked_integer("seed", seed, 0))
-    checked_choice("rows", rows, ("uniform", "dirichlet"))
+    S, A, rng = states, actions, np.random.default_rng(seed)
     check_dense(S, A)
     P = rng.random((S, A, S + 1)) if rows == "uniform" else rng.standard_exponential((S, A, S + 1))
     P /= P.sum(axis=2, keepdims=True)
-    costs = floor + (1.0 - floor) * rng.random((S, A))
+    costs = cost_min + (1.0 - cost_min) * rng.random((S, A))
     return P, costs
 
 
 @register("sparse-mdp-v0")
-def sparse_mdp(states: int = 100, actions: int = 4, successors: int = 3, seed: int = 0, cost_min: float = 0.0) -> SSP:
+def sparse_mdp(
+    states: Size = 100, actions: Size = 4, successors: Size = 3, seed: Count = 0, cost_min: Share = 0.0
+) -> SSP:
     """SparseMDP: a random model in which every pair has few successors, of any size.
 
     Description
@@ -103,17 +108,15 @@ def sparse_mdp(states: int = 100, actions: int = 4, successors: int = 3, seed: i
     ------------
     Default settings: V*(start) = 1.9331.
     """
-    S, A = checked_integer("states", states, 1), checked_integer("actions", actions, 1)
-    b = checked_integer("successors", successors, 1)
-    least = checked_number("cost_min", cost_min, 0.0, 1.0)
+    S, A, b = states, actions, successors
     check_memory(f"a model of {S} states, {A} actions and {b} successors each", 100.0 * S * A * b)
-    rng = np.random.default_rng(checked_integer("seed", seed, 0))
+    rng = np.random.default_rng(seed)
     order = rng.permutation(S)
     earlier = np.append(S, order)
     targets = rng.integers(0, S + 1, (S, A, b))
     targets[order, 0, 0] = earlier[(rng.random(S) * np.arange(1, S + 1)).astype(np.int64)]
     weights = rng.standard_exponential((S, A, b))
-    costs = least + (1.0 - least) * rng.random((S, A))
+    costs = cost_min + (1.0 - cost_min) * rng.random((S, A))
     targets, weights = targets.reshape(S * A, b), (weights / weights.sum(axis=2, keepdims=True)).reshape(S * A, b)
     keys = (np.arange(S * A)[:, np.newaxis] * (S + 1) + targets).ravel()
     unique, inverse = np.unique(keys, return_inverse=True)
@@ -123,7 +126,13 @@ def sparse_mdp(states: int = 100, actions: int = 4, successors: int = 3, seed: i
 
 
 @register("layers-v0")
-def layers(depth: int = 6, width: int = 5, actions: int = 3, slip: float = 0.1, seed: int = 0) -> SSP:
+def layers(
+    depth: Size = 6,
+    width: Size = 5,
+    actions: Size = 3,
+    slip: Annotated[float, Ge(0.0), Le(0.99)] = 0.1,
+    seed: Count = 0,
+) -> SSP:
     """Layers: a random walk from layer to layer, now and then back to the start.
 
     Description
@@ -156,21 +165,25 @@ def layers(depth: int = 6, width: int = 5, actions: int = 3, slip: float = 0.1, 
     ------------
     Default settings: V*(start) = 2.6308.
     """
-    L, W = checked_integer("depth", depth, 1), checked_integer("width", width, 1)
-    A, back = checked_integer("actions", actions, 1), checked_number("slip", slip, 0.0, 0.99)
-    rng = np.random.default_rng(checked_integer("seed", seed, 0))
-    S = L * W
+    W, A, S = width, actions, depth * width
+    rng = np.random.default_rng(seed)
     P = empty_kernel(S, A)
     for state in range(S):
         for action in range(A):
             following = np.minimum((state // W + 1) * W + rng.integers(0, W, 2), S)
-            np.add.at(P[state, action], following, (1.0 - back) * shares(rng, 2))
-            P[state, action, 0] += back
+            np.add.at(P[state, action], following, (1.0 - slip) * shares(rng, 2))
+            P[state, action, 0] += slip
     return SSP.from_dense(P, 0.1 + 0.9 * rng.random((S, A)))
 
 
 @register("clusters-v0")
-def clusters(blocks: int = 4, size: int = 8, actions: int = 3, bridge: float = 0.1, seed: int = 0) -> SSP:
+def clusters(
+    blocks: Size = 4,
+    size: Size = 8,
+    actions: Size = 3,
+    bridge: Annotated[float, Ge(1e-9), Le(0.5)] = 0.1,
+    seed: Count = 0,
+) -> SSP:
     """Clusters: groups of states that lead to each other, and rare ways from one group to the next.
 
     Description
@@ -204,16 +217,14 @@ def clusters(blocks: int = 4, size: int = 8, actions: int = 3, bridge: float = 0
     ------------
     Default settings: V*(start) = 28.9078.
     """
-    B, n = checked_integer("blocks", blocks, 1), checked_integer("size", size, 1)
-    A, share = checked_integer("actions", actions, 1), checked_number("bridge", bridge, 1e-9, 0.5)
-    rng = np.random.default_rng(checked_integer("seed", seed, 0))
-    S = B * n
+    n, A, S = size, actions, blocks * size
+    rng = np.random.default_rng(seed)
     P = empty_kernel(S, A)
     for state in range(S):
         block = state // n
         for action in range(A):
             P[state, action, block * n : (block + 1) * n] = shares(rng, n)
-            crosses, chance, there = rng.random() < 0.25, 2.0 * share * rng.random(), int(rng.integers(n))
+            crosses, chance, there = rng.random() < 0.25, 2.0 * bridge * rng.random(), int(rng.integers(n))
             if crosses or (state % n == 0 and action == 0):
                 P[state, action] *= 1.0 - chance
                 P[state, action, min((block + 1) * n + there, S)] += chance

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Annotated
 
-from goalward.settings import checked_integer, checked_number
+import numpy as np
+from annotated_types import Ge, Le
+
+from goalward.settings import Count, NotNegative, Share, Size, checked_integer
 from goalward.ssp.layout import DIRECTIONS, GridLayout, neighbours
 from goalward.ssp.model import SSP
 from goalward.worlds.base import register
@@ -16,7 +19,7 @@ WIND = (0, 0, 0, 1, 1, 1, 2, 2, 1, 0)
 
 
 @register("four-rooms-v0")
-def four_rooms(side: int = 4, success: float = 0.85) -> SSP:
+def four_rooms(side: Size = 4, success: Share = 0.85) -> SSP:
     """FourRooms: a square of four rooms joined by four doors.
 
     Description
@@ -44,7 +47,7 @@ def four_rooms(side: int = 4, success: float = 0.85) -> SSP:
     ------------
     Default settings: V*(start) = 20.1865.
     """
-    n = checked_integer("side", side, 1)
+    n = side
     check_size(2 * n + 1, 2 * n + 1)
     cells = np.full((2 * n + 1, 2 * n + 1), ".")
     cells[n, :] = cells[:, n] = "#"
@@ -55,7 +58,9 @@ def four_rooms(side: int = 4, success: float = 0.85) -> SSP:
 
 
 @register("maze-v0")
-def maze(rows: int = 4, columns: int = 4, openings: int = 0, success: float = 0.85, seed: int = 0) -> SSP:
+def maze(
+    rows: Size = 4, columns: Annotated[int, Ge(2)] = 4, openings: Count = 0, success: Share = 0.85, seed: Count = 0
+) -> SSP:
     """Maze: narrow passages, with one way between any two cells unless walls are opened.
 
     Description
@@ -85,8 +90,7 @@ def maze(rows: int = 4, columns: int = 4, openings: int = 0, success: float = 0.
     ------------
     Default settings: V*(start) = 14.9219.
     """
-    R, C = checked_integer("rows", rows, 1), checked_integer("columns", columns, 2)
-    rng = np.random.default_rng(checked_integer("seed", seed, 0))
+    R, C, rng = rows, columns, np.random.default_rng(seed)
     check_size(2 * R - 1, 2 * C - 1)
     cells = np.full((2 * R - 1, 2 * C - 1), "#")
     cells[0, 0] = "."
@@ -109,7 +113,13 @@ def maze(rows: int = 4, columns: int = 4, openings: int = 0, success: float = 0.
 
 
 @register("sand-grid-v0")
-def sand_grid(rows: int = 6, columns: int = 6, success: float = 0.85, cost_min: float = 0.01, seed: int = 0) -> SSP:
+def sand_grid(
+    rows: Size = 6,
+    columns: Size = 6,
+    success: Share = 0.85,
+    cost_min: Annotated[float, Ge(1e-12), Le(1.0)] = 0.01,
+    seed: Count = 0,
+) -> SSP:
     """SandGrid: a slippery grid on ground that is dear to cross in some cells and cheap in others.
 
     Description
@@ -131,13 +141,12 @@ def sand_grid(rows: int = 6, columns: int = 6, success: float = 0.85, cost_min: 
     Default settings: V*(start) = 0.9111.
     """
     grid = grid_world(rows, columns, success)
-    least = checked_number("cost_min", cost_min, 1e-12, 1.0)
-    exponents = np.random.default_rng(checked_integer("seed", seed, 0)).random(grid.states)
-    return grid.with_costs(np.repeat(least**exponents, 4).reshape(-1, 4))
+    exponents = np.random.default_rng(seed).random(grid.states)
+    return grid.with_costs(np.repeat(cost_min**exponents, 4).reshape(-1, 4))
 
 
 @register("windy-grid-v0")
-def windy_grid(gusts: float = 0.0) -> SSP:
+def windy_grid(gusts: Annotated[float, Ge(0.0), Le(0.5)] = 0.0) -> SSP:
     """WindyGrid: a wind across the middle of a grid carries the walker upwards.
 
     Description
@@ -166,24 +175,19 @@ def windy_grid(gusts: float = 0.0) -> SSP:
     ------------
     Without gusts V*(start) = 15.0000, the 15 steps that the book prints.
     """
-    share = checked_number("gusts", gusts, 0.0, 0.5)
     goal = 3 * 10 + 7
     cells = np.delete(np.arange(70), goal)
-    number = np.zeros(70, dtype=np.int32)
-    number[cells] = np.arange(69)
-    number[goal] = 69
+    layout = GridLayout(7, 10, cells, [goal], wind=WIND)
     P = np.zeros((69, 4, 70))
     pairs = np.ogrid[:69, :4]
-    for change, chance in ((0, 1.0 - 2.0 * share), (-1, share), (1, share)):
+    for change, chance in ((0, 1.0 - 2.0 * gusts), (-1, gusts), (1, gusts)):
         wind = [force + change if force else 0 for force in WIND]
-        np.add.at(P, (*pairs, neighbours(number.reshape(7, 10), cells, wind)), chance)
-    layout = GridLayout(7, 10, cells, [goal], wind=WIND)
-    start = int(number[3 * 10])
-    return SSP.from_dense(P, np.ones((69, 4)), start, action_names=DIRECTIONS, layout=layout)
+        np.add.at(P, (*pairs, neighbours(layout.states_of_cells(), cells, wind)), chance)
+    return SSP.from_dense(P, np.ones((69, 4)), 3 * 10, action_names=DIRECTIONS, layout=layout)
 
 
 @register("sand-pit-v0")
-def sand_pit(cost: float = 0.1, success: float = 0.95) -> SSP:
+def sand_pit(cost: Share = 0.1, success: Share = 0.95) -> SSP:
     """SandPit: a small slippery grid on which one cell costs more than all others.
 
     Description
@@ -205,12 +209,11 @@ def sand_pit(cost: float = 0.1, success: float = 0.95) -> SSP:
     V*(start) = 0.5470 with the default settings. The paper prints 2.66, 0.55, 0.07 and 0.02 for a cost of 0.5, 0.1,
     0.01 and 0.001.
     """
-    least = checked_number("cost", cost, 0.0, 1.0)
-    return grid_map(f". = {least!r}\nS = {least!r}\n~ = 1\nS...\n.~..\n...G", success)
+    return grid_map(f". = {cost!r}\nS = {cost!r}\n~ = 1\nS...\n.~..\n...G", success)
 
 
 @register("free-corner-v0")
-def free_corner(cost: float = 0.4, success: float = 0.95) -> SSP:
+def free_corner(cost: Share = 0.4, success: Share = 0.95) -> SSP:
     """FreeCorner: a small slippery grid on which the first four cells cost nothing.
 
     Description
@@ -231,12 +234,11 @@ def free_corner(cost: float = 0.4, success: float = 0.95) -> SSP:
     ------------
     V*(start) = 0.8642 with the default settings.
     """
-    price = checked_number("cost", cost, 0.0, 1.0)
-    return grid_map(f". = {price!r}\nS = 0\n, = 0\nS,..\n,,..\n...G", success)
+    return grid_map(f". = {cost!r}\nS = 0\n, = 0\nS,..\n,,..\n...G", success)
 
 
 @register("self-loop-v0")
-def self_loop(stay_cost: float = 0.1, exit_cost: float = 1.0) -> SSP:
+def self_loop(stay_cost: NotNegative = 0.1, exit_cost: NotNegative = 1.0) -> SSP:
     """SelfLoop: stay where you are for little, or pay once and be done.
 
     Description
@@ -268,5 +270,5 @@ def self_loop(stay_cost: float = 0.1, exit_cost: float = 1.0) -> SSP:
     ------------
     V*(start) = exit_cost, 1.0000 with the default settings.
     """
-    costs = [checked_number("stay_cost", stay_cost), checked_number("exit_cost", exit_cost)]
-    return SSP.from_dense(np.array([[[1.0, 0.0], [0.0, 1.0]]]), [costs], action_names=("stay", "exit"))
+    transitions, costs = np.array([[[1.0, 0.0], [0.0, 1.0]]]), [[stay_cost, exit_cost]]
+    return SSP.from_dense(transitions, costs, action_names=("stay", "exit"))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from goalward.settings import checked_integer, checked_number
+from annotated_types import Ge, Le
+
+from goalward.settings import Share
 from goalward.ssp.model import SSP
 from goalward.worlds.base import register
 
@@ -29,7 +31,7 @@ class Car(NamedTuple):
 
 
 @register("triangle-tireworld-v0")
-def triangle_tireworld(size: int = 2, flat: float = 0.5) -> SSP:
+def triangle_tireworld(size: Annotated[int, Ge(1), Le(100)] = 2, flat: Share = 0.5) -> SSP:
     """TriangleTireworld: the short way to the goal may strand the car, the longest one never does.
 
     Description
@@ -67,9 +69,7 @@ def triangle_tireworld(size: int = 2, flat: float = 0.5) -> SSP:
     V*(start) = 11.8594 with the default settings. With ``size=1`` it is 6.25, by hand: with all tyres good at 2-1 one
     loads the spare and takes the direct road (3.5 from there), otherwise one goes over the top (7).
     """
-    n = checked_integer("size", size, 1, 100)
-    chance = checked_number("flat", flat, 0.0, 1.0)
-    last = 2 * n + 1
+    last = 2 * size + 1
 
     def spare(row: int, column: int) -> bool:
         return row % 2 == 0 or (row > 1 and column in (1, last + 1 - row))
@@ -101,7 +101,7 @@ def triangle_tireworld(size: int = 2, flat: float = 0.5) -> SSP:
             return [("goal", 1.0, 1.0)]
         return [
             (Car(row, column, burst, car.loaded, spare(row, column)), share, 1.0)
-            for burst, share in ((True, chance), (False, 1.0 - chance))
+            for burst, share in ((True, flat), (False, 1.0 - flat))
             if share > 0.0
         ]
 

@@ -13,7 +13,7 @@ from goalward.arrays import Floats, Int64s
 from goalward.paper.claims.runs import RunSource
 from goalward.results.results import CellResults, Results
 from goalward.studies.design import Cell, Design, StudyAgent, StudyWorld
-from goalward.studies.executors import InProcess
+from goalward.studies.executors import ThisProcess
 from goalward.studies.store import Store
 
 
@@ -21,7 +21,7 @@ class SmallSource(RunSource):
     """Makes real runs, this many of this length."""
 
     def __init__(self, folder: Path, runs: int, episodes: int):
-        super().__init__(Store.open(folder, create=True), InProcess(), quick=True)
+        super().__init__(Store.open(folder, create=True), ThisProcess(), quick=True)
         self.runs, self.episodes = runs, episodes
 
     def choose(self, quick: int, full: int) -> int:
@@ -33,14 +33,14 @@ class SmallSource(RunSource):
         (name,) = self.store.studies()
         design = self.store.design(name)
         (cell,) = [each for each in design.cells if (each.world.label, each.agent.label) == (world, agent)]
-        return np.array([self.store.read(key).regret("gap_regret") for key in design.keys(cell)])
+        return np.array([self.store.read(key).column("gap_regret") for key in design.keys(cell)])
 
 
 class GivenSource(RunSource):
     """Has the results that a test gives it, and calls functions at once."""
 
     def __init__(self, *cells: CellResults, quick: bool = False):
-        self.given, self.quick, self.pool = made_up(*cells), quick, InProcess()
+        self.given, self.quick, self.workers = made_up(*cells), quick, ThisProcess()
 
     def results(self, name: str, *, runs: int, episodes: int) -> Results:
         return self.given

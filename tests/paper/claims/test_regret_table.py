@@ -13,7 +13,7 @@ from goalward.errors import TheoryError
 from goalward.paper.claims.runs import RunSource
 from goalward.paper.claims.theorems import RegretRow, regret_rows, regret_table, stored_regret_rows
 from goalward.statistics import Interval
-from goalward.studies.executors import InProcess
+from goalward.studies.executors import ThisProcess
 from goalward.studies.store import Store
 from goalward.theory.regret_bounds import theorem_1
 
@@ -32,7 +32,7 @@ agent = "psrl"
 
 def test_rows_hold_regret_and_both_terms(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(STUDY)
-    source = RunSource(Store.open(tmp_path / "results", create=True), InProcess(), quick=True)
+    source = RunSource(Store.open(tmp_path / "results", create=True), ThisProcess(), quick=True)
     results = source.results(str(tmp_path / "small.toml"), runs=3, episodes=60)
     rows = regret_rows(results, [20, 60, 600])
     assert [(row.S, row.A, row.K) for row in rows] == [(2, 2, 20), (2, 2, 60), (6, 2, 20), (6, 2, 60)]
@@ -55,7 +55,7 @@ def test_the_longest_runs_of_a_folder(tmp_path: Path) -> None:
     store = Store.open(tmp_path / "results", create=True)
     with pytest.raises(TheoryError, match="no runs of Theorem 1; goalward claims --only theorem-1 makes them"):
         stored_regret_rows(store)
-    source = RunSource(store, InProcess(), quick=True)
+    source = RunSource(store, ThisProcess(), quick=True)
     for episodes in (20, 60):
         (tmp_path / "small.toml").write_text(STUDY.replace("small", "claims-theorem"))
         results = source.results(str(tmp_path / "small.toml"), runs=2, episodes=episodes)
@@ -64,7 +64,7 @@ def test_the_longest_runs_of_a_folder(tmp_path: Path) -> None:
 
 def test_k_is_the_episode_at_which_the_regret_is_read(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(STUDY.replace("[2, 6]", "[2]"))
-    source = RunSource(Store.open(tmp_path / "results", create=True), InProcess(), quick=True)
+    source = RunSource(Store.open(tmp_path / "results", create=True), ThisProcess(), quick=True)
     results = source.results(str(tmp_path / "small.toml"), runs=2, episodes=60)
     (cell,) = results.cells
     regrets = cell.curves["gap_regret"].copy()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import signal
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from sources import SmallSource, made_up
 
 from goalward.errors import TheoryError
 from goalward.paper.claims.runs import RunSource, cell_of, drawn_worlds
-from goalward.studies.executors import InProcess
+from goalward.studies.executors import Processes, ThisProcess
 from goalward.studies.store import Store
 from goalward.worlds import random_mdp
 from study_fixtures import STUDY
@@ -43,33 +45,47 @@ def test_runs_that_fail_leave_no_verdict(tmp_path: Path) -> None:
         "settings = { value_limit = 1e-9, max_rejections = 1 }\n"
     )
     with pytest.raises(
-        TheoryError, match=r"2 runs of .*broken.toml failed, so there is no verdict: psrl in grid-world"
+        TheoryError, match=r"there is no verdict from .*broken.toml: 2 of 2 runs are missing: psrl in grid-world"
     ):
         SmallSource(tmp_path / "results", 0, 0).results(str(broken), runs=2, episodes=3)
 
 
-def test_answers_come_in_order_and_the_pool_stays_open(tmp_path: Path) -> None:
-    class Counting(InProcess):
-        warmed = closed = jobs = 0
+def test_answers_come_in_order_and_the_workers_stay_open(tmp_path: Path) -> None:
+    class Counting(ThisProcess):
+        closed = calls = 0
 
         def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-            self.jobs += 1
+            self.calls += 1
             return super().submit(function, *arguments)
 
-        def warm(self, agents: Sequence[str]) -> None:
-            self.warmed += 1
-
-        def close(self) -> None:
+        def close(self, kill: bool = False) -> None:
             self.closed += 1
 
-    pool = Counting()
-    source = RunSource(Store.open(tmp_path, create=True), pool, quick=False)
+    workers = Counting()
+    source = RunSource(Store.open(tmp_path, create=True), workers, quick=False)
     assert source.map(divmod, [(n, 3) for n in range(7)], size=2) == [divmod(n, 3) for n in range(7)]
-    source.pool.close()
     assert source.map(pow, [(2, 5)]) == [32]
-    assert (pool.warmed, pool.closed, pool.jobs) == (1, 0, 5)
+    assert (workers.warmed, workers.closed, workers.calls) == ({"psrl"}, 0, 1 + 5)
+
+
+def kill_once(path: str, number: int) -> int:
+    """End the worker process, the first time."""
+    if number == 3 and not Path(path).exists():
+        Path(path).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_killed_worker_costs_no_answer(tmp_path: Path) -> None:
+    workers = Processes(2)
+    try:
+        tasks = [(str(tmp_path / "killed"), number) for number in range(8)]
+        assert workers.call_all(kill_once, tasks) == list(range(8))
+        assert (tmp_path / "killed").exists()
+    finally:
+        workers.close()
 
 
 def test_sizes(tmp_path: Path) -> None:
     store = Store.open(tmp_path, create=True)
-    assert [RunSource(store, InProcess(), quick=quick).choose(3, 9) for quick in (True, False)] == [3, 9]
+    assert [RunSource(store, ThisProcess(), quick=quick).choose(3, 9) for quick in (True, False)] == [3, 9]

@@ -18,6 +18,7 @@ from goalward.formatting import with_range
 from goalward.paper.claims import theorems
 from goalward.paper.claims.findings import Verdict
 from goalward.paper.claims.runs import drawn_worlds
+from goalward.studies.rerun import rerun
 from goalward.theory.epochs import count_epochs
 from goalward.theory.regret_bounds import theorem_1, theorem_2
 
@@ -50,12 +51,13 @@ class TestEpochs:
         number, _, conjecture = theorems.epoch_findings(source)
         assert number.verdict is HOLDS
         assert "all runs within the lemma's bound" in number.figure
-        # The curve of a run counts its epochs: at the last episode all of them have begun.
+        # The repeated run has the epochs of the stored one.
         results = source.results("claims-epochs", runs=3, episodes=100)
         found = results.cells[0]
-        curves = theorems.epoch_curves(source, results, found)
-        keys = results.design.keys(found.cell)
-        assert curves[:, -1].tolist() == [len(source.store.read(key).epochs()) for key in keys]
+        for spec in results.design.specs(found.cell):
+            count, starts = theorems.epochs_of(spec, 11, 4)
+            stored = source.store.read(spec.key)
+            assert count.L == len(starts) == stored.outcome["total_epochs"] == stored.column("epochs")[-1]
         assert f"exponent in K: GridWorld {with_range(theorems.exponent(found))}" in conjecture.figure
 
     def test_runs_beyond_the_lemma_are_counted(self, tmp_path: Path) -> None:
@@ -67,9 +69,9 @@ class TestEpochs:
         found = theorems.epoch_number_finding(source, results, "")
         assert found.verdict is FAILS
         kept = [
-            count_epochs(source.store.read(key).epochs(), *drawn_worlds(results, each)[0].costs.shape).holds
+            count_epochs(rerun(spec)[1].epochs, *drawn_worlds(results, each)[0].costs.shape).holds
             for each in results.cells
-            for key in results.design.keys(each.cell)
+            for spec in results.design.specs(each.cell)
         ]
         assert 0 < kept.count(False) <= 6
         assert f"; {kept.count(False)} of 6 runs not within the lemma's bound" in found.figure

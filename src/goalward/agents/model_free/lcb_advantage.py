@@ -32,22 +32,21 @@ How it maps
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
+from annotated_types import Ge
 
 from goalward.acting.contract import Step, Task
 from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
-from goalward.agents.optimistic.common import OnlineOptimist, check_fact
+from goalward.agents.optimistic.common import Fact, OnlineOptimist
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import LARGEST_NUMBER
 from goalward.errors import CostError
 from goalward.jit import kernel
-from goalward.settings import checked_number
 
 __all__ = ["FACTOR", "LCBAdvantage", "iota", "stage_horizon"]
 
@@ -76,23 +75,16 @@ class Memory(NamedTuple):
 
 
 @register("lcb-advantage")
-@dataclass(eq=False, kw_only=True)
-class LCBAdvantage(OnlineOptimist):
+class LCBAdvantage(OnlineOptimist, kw_only=True):
     """Model-free optimism in stages; memory S A."""
 
-    B_star: float
+    B_star: Fact
     """B*, or a bound on it: for the length of the stages alone."""
 
-    horizon: float | None = None
+    horizon: Annotated[float, Ge(1.0)] | None = None
     """H, which decides the length of the stages; None for that of the theory."""
 
     needs: ClassVar[tuple[str, ...]] = ("B_star",)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_fact(self.name, "B_star", self.B_star)
-        if self.horizon is not None:
-            checked_number("horizon", self.horizon, 1.0, note=" or None")
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""

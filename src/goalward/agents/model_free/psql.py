@@ -22,141 +22,106 @@ How it maps
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from goalward.acting.contract import Step, Task
 from goalward.acting.rollout import STATE, Dynamics, Walk, has_room, take_step
+from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.model_free.horizon import ModelFree, horizon, note_step
 from goalward.arrays import Floats, Int64s
 from goalward.jit import kernel
-from goalward.settings import checked_number
+from goalward.settings import Positive
 
 __all__ = ["PSQL"]
 
 
-class Memory(NamedTuple):
-    """What the kernels read and change; `sampled` are the samples of the state in `where`, which is -1 for none."""
-
-    costs: Floats
-    Q: Floats
-    visits: Int64s
-    clock: Floats
-    sampled: Floats
-    where: Int64s
-    noise: Floats
-    used: Int64s
-    width: float
-    horizon: float
-
-
 @register("psql")
-@dataclass(eq=False, kw_only=True)
-class PSQL(ModelFree):
+class PSQL(ModelFree, kw_only=True):
     """Q-learning that acts on samples of Gaussian posteriors; memory S A, no planning, no theorem."""
 
-    scale: float = 1.0
+    scale: Positive = 1.0
     """The width of the posterior before the first visit, in units of the largest cost."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked_number("scale", self.scale, open=True)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
         super().begin(task, rng)
         self._width = self.scale * float(task.costs[task.available].max(initial=0.0))
-        self._sampled = np.zeros(task.actions)
-        self._where = np.full(1, -1)
+        # x(s', .) of line 5, and at the end s', or the goal if nothing is sampled.
+        self._samples = np.full(task.actions + 1, float(task.goal))
 
     def restart(self) -> None:
         """Start an episode: samples of the state that was left are of no use."""
         super().restart()
-        self._where[0] = -1
-
-    def need(self) -> int:
-        """One number for each action, here and in the next state."""
-        return 2 * self.task.actions
-
-    def draw(self, block: Floats) -> None:
-        """Fill a block with normal numbers."""
-        self.rng.standard_normal(out=block[0])
+        self._samples[-1] = self.task.goal
 
     def act(self, state: int, draw: Callable[[], float]) -> int:
         """Lines 3 and 4; no number is drawn for ties, samples do not tie."""
-        self.refill()
-        return int(choose(state, self.memory()))
+        return int(choose(self.rng, state, self.Q, self.visits, self._samples, self._width))
 
     def learn(self, step: Step[int]) -> int:
         """Lines 5 to 7."""
-        # After `act` there are always enough numbers to sample one more state.
-        if self._used[0] + self.task.actions > self._noise.shape[1]:
-            self.refill()
-        update(step.state, step.action, step.next_state, self.memory())
+        update(self.rng, step.state, step.action, step.next_state, *self.memory())
         return 0
 
-    def roll_out(self, model: Dynamics, walk: Walk, need: int) -> None:
+    def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
         """Act and learn in one kernel."""
-        roll_out(model, walk, need, self.memory())
+        roll_out(self.rng, model, walk, *self.memory())
 
-    def memory(self) -> Memory:
+    def memory(self) -> tuple[Any, ...]:
         """Return what the kernels read and change."""
-        return Memory(
-            self._costs, self.Q, self.visits, self.clock, self._sampled, self._where, self._noise, self._used,
-            self._width, self._horizon,
-        )  # fmt: skip
+        return self._costs, self.Q, self.visits, self.clock, self._samples, self._width, self._horizon
 
 
 @kernel
-def sample(state: int, memory: Memory) -> float:
-    """Line 3: sample the actions of a state; return the smallest sample."""
-    place = memory.used[0]
-    smallest = np.inf
-    for action in range(memory.sampled.size):
-        sigma = memory.width / np.sqrt(memory.visits[state, action] + 1.0)
-        sampled = memory.Q[state, action] + sigma * memory.noise[0, place + action]
-        memory.sampled[action] = sampled
-        smallest = min(smallest, sampled)
-    memory.used[0] = place + memory.sampled.size
-    memory.where[0] = state
-    return smallest
+def choose(rng: np.random.Generator, state: int, Q: Floats, visits: Int64s, samples: Floats, width: float) -> int:
+    """Line 4, and line 3 unless `update` has sampled the state already."""
+    A = Q.shape[1]
+    if samples[A] != state:
+        for action in range(A):
+            sigma = width / np.sqrt(visits[state, action] + 1.0)
+            samples[action] = Q[state, action] + sigma * rng.standard_normal()
+    chosen = 0
+    for action in range(A):
+        if samples[action] < samples[chosen]:
+            chosen = action
+    return chosen
 
 
 @kernel
-def choose(state: int, memory: Memory) -> int:
-    """Lines 3 and 4."""
-    if memory.where[0] != state:
-        sample(state, memory)
-    best = 0
-    for action in range(memory.sampled.size):
-        if memory.sampled[action] < memory.sampled[best]:
-            best = action
-    return best
-
-
-@kernel
-def update(state: int, action: int, successor: int, memory: Memory) -> None:
+def update(
+    rng: np.random.Generator, state: int, action: int, successor: int,
+    costs: Floats, Q: Floats, visits: Int64s, clock: Floats, samples: Floats, width: float, fixed: float,
+) -> None:  # fmt: skip
     """Lines 5 to 7."""
-    H = horizon(memory.clock, memory.horizon)
-    goal = successor == len(memory.Q)
-    target = memory.costs[state, action]
-    if goal:
-        memory.where[0] = -1
-    else:
-        target += max(0.0, sample(successor, memory))
-    note_step(memory.clock, goal)
-    memory.visits[state, action] += 1
-    alpha = (H + 1.0) / (H + memory.visits[state, action])
-    memory.Q[state, action] += alpha * (target - memory.Q[state, action])
+    S, A = Q.shape
+    H = horizon(clock, fixed)
+    target = costs[state, action]
+    samples[A] = successor
+    if successor < S:
+        smallest = np.inf
+        for other in range(A):
+            sigma = width / np.sqrt(visits[successor, other] + 1.0)
+            samples[other] = Q[successor, other] + sigma * rng.standard_normal()
+            smallest = min(smallest, samples[other])
+        target += max(0.0, smallest)
+    note_step(clock, successor == S)
+    visits[state, action] += 1
+    alpha = (H + 1.0) / (H + visits[state, action])
+    Q[state, action] += alpha * (target - Q[state, action])
 
 
 @kernel
-def roll_out(model: Dynamics, walk: Walk, need: int, memory: Memory) -> None:
-    """Act and learn while there is room and the random numbers last for another step."""
-    while has_room(walk.cursor) and memory.used[0] + need <= memory.noise.shape[1]:
-        state = walk.cursor[STATE]
-        action = choose(state, memory)
-        update(state, action, take_step(model, walk, action), memory)
+def roll_out(
+    rng: np.random.Generator, model: Dynamics, walk: Walk,
+    costs: Floats, Q: Floats, visits: Int64s, clock: Floats, samples: Floats, width: float, fixed: float,
+) -> None:  # fmt: skip
+    """Act and learn while there is room."""
+    cursor = walk.cursor
+    while has_room(cursor):
+        state = cursor[STATE]
+        action = choose(rng, state, Q, visits, samples, width)
+        successor = take_step(model, walk, action)
+        update(rng, state, action, successor, costs, Q, visits, clock, samples, width, fixed)

@@ -19,92 +19,59 @@ How it maps
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from goalward.acting.contract import Step, Task
+from goalward.acting.contract import Step
 from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
 from goalward.acting.stop import TableStop
-from goalward.agents.base import OnlineAgent, register
-from goalward.agents.ties import checked_order, pick
+from goalward.agents.base import register
+from goalward.agents.model_free.horizon import QTable
+from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int64s
 from goalward.jit import kernel
-from goalward.settings import checked_number
+from goalward.settings import Share
 
 __all__ = ["QLearning"]
 
 
-class Memory(NamedTuple):
-    """What the kernels read and change."""
-
-    costs: Floats
-    Q: Floats
-    visits: Int64s
-    order: Int64s
-    epsilon: float
-    rate: float
-
-
 @register("q-learning")
-@dataclass(eq=False, kw_only=True)
-class QLearning(OnlineAgent):
+class QLearning(QTable, kw_only=True):
     """Q-learning with epsilon-greedy actions, from optimistic values of zero."""
 
-    epsilon: float = 0.1
+    epsilon: Share = 0.1
     """The probability of a uniformly random action."""
 
-    rate: float = 0.7
+    rate: Share = 0.7
     """How fast the learning rate falls with the visits of a pair: n^(-rate)."""
-
-    def __post_init__(self) -> None:
-        checked_number("epsilon", self.epsilon, 0.0, 1.0)
-        checked_number("rate", self.rate, 0.0, 1.0)
-
-    def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Line 1."""
-        super().begin(task, rng)
-        self.Q = np.where(task.available, 0.0, np.inf)
-        self.visits: Int64s = np.zeros(task.costs.shape, dtype=np.int64)
-        self._costs = np.array(task.costs)
-        self._order = checked_order(None, task.actions)
 
     def act(self, state: int, draw: Callable[[], float]) -> int:
         """Line 3."""
-        return int(choose(state, draw(), self.memory()))
+        return int(choose(state, draw(), self.Q, self._order, self.epsilon))
 
     def learn(self, step: Step[int]) -> int:
         """Lines 4 and 5."""
-        update(step.state, step.action, step.next_state, self.memory())
+        update(step.state, step.action, step.next_state, self._costs, self.Q, self.visits, self.rate)
         return 0
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
         """Act and learn in one kernel."""
-        roll_out(model, walk, self.memory())
-
-    def values(self) -> Floats:
-        """Return the smallest estimate in each state."""
-        return np.asarray(self.Q.min(axis=1))
-
-    def memory(self) -> Memory:
-        """Return what the kernels read and change."""
-        return Memory(self._costs, self.Q, self.visits, self._order, float(self.epsilon), float(self.rate))
+        roll_out(model, walk, self._costs, self.Q, self.visits, self._order, self.epsilon, self.rate)
 
 
 @kernel
-def choose(state: int, chance: float, memory: Memory) -> int:
+def choose(state: int, chance: float, Q: Floats, order: Int64s, epsilon: float) -> int:
     """Line 3: the first part of the unit interval is for random actions, the rest breaks ties."""
-    if chance >= memory.epsilon:
-        return pick(memory.Q, state, memory.order, (chance - memory.epsilon) / (1.0 - memory.epsilon))
+    if chance >= epsilon:
+        return pick(Q, state, order, (chance - epsilon) / (1.0 - epsilon))
     available = 0
-    for action in range(memory.Q.shape[1]):
-        if memory.Q[state, action] < np.inf:
+    for action in range(Q.shape[1]):
+        if Q[state, action] < np.inf:
             available += 1
-    left = int(chance / memory.epsilon * available)
+    left = int(chance / epsilon * available)
     chosen = -1
-    for action in range(memory.Q.shape[1]):
-        if memory.Q[state, action] < np.inf:
+    for action in range(Q.shape[1]):
+        if Q[state, action] < np.inf:
             if left >= 0:
                 chosen = action
             left -= 1
@@ -112,25 +79,29 @@ def choose(state: int, chance: float, memory: Memory) -> int:
 
 
 @kernel
-def update(state: int, action: int, successor: int, memory: Memory) -> None:
+def update(
+    state: int, action: int, successor: int, costs: Floats, Q: Floats, visits: Int64s, rate: float
+) -> None:  # fmt: skip
     """Lines 4 and 5."""
-    memory.visits[state, action] += 1
-    target = memory.costs[state, action]
-    if successor < len(memory.Q):
+    visits[state, action] += 1
+    target = costs[state, action]
+    if successor < len(Q):
         best = np.inf
-        for other in range(memory.Q.shape[1]):
-            best = min(best, memory.Q[successor, other])
+        for other in range(Q.shape[1]):
+            best = min(best, Q[successor, other])
         target += best
-    alpha = float(memory.visits[state, action]) ** -memory.rate
-    memory.Q[state, action] += alpha * (target - memory.Q[state, action])
+    alpha = float(visits[state, action]) ** -rate
+    Q[state, action] += alpha * (target - Q[state, action])
 
 
 @kernel
-def roll_out(model: Dynamics, walk: Walk, memory: Memory) -> None:
+def roll_out(
+    model: Dynamics, walk: Walk, costs: Floats, Q: Floats, visits: Int64s, order: Int64s, epsilon: float, rate: float
+) -> None:
     """Act and learn while there is room."""
-    cursor = walk.cursor
+    cursor, choices = walk.cursor, walk.choices
     while has_room(cursor):
         state = cursor[STATE]
-        action = choose(state, walk.choices[cursor[CHOSEN]], memory)
+        action = choose(state, choices[cursor[CHOSEN]], Q, order, epsilon)
         cursor[CHOSEN] += 1
-        update(state, action, take_step(model, walk, action), memory)
+        update(state, action, take_step(model, walk, action), costs, Q, visits, rate)

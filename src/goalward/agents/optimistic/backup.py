@@ -1,119 +1,148 @@
-"""Upper and lower confident values over a finite horizon, with their bonuses: the optimism of ULCVI.
+"""The optimistic backup that EB-SSP, MVP+, ULCVI, VI-SSP and SVI-SSP share.
 
-Going back from the terminal cost c_f at step H + 1, with L, n⁺ and p^ of `ulcvi.py`::
+With p^ the estimate of a row and V the values of the states, each of them lowers a backup by a bonus b::
 
-    b <- sqrt(2 Var(p^, J_lo) L/n⁺) + 62 H³ S' L/(B n⁺) + B/(16 H²) p^ (J_up - J_lo)
-    Q_lo <- max { c - b + p^ J_lo, 0 }; Q_up <- min { c + b + p^ J_up, H + 8 B* }
-    J_lo(s), J_up(s) <- Q_lo, Q_up of the actions that minimise Q_lo
+    b <- max { sqrt(spread Var(p^, V)), floor } + extra + blend p^ (U - V)
+    Q <- max { c + p^ V - scale b, 0 }
 
-The stopping rule is exact: once a step changes nothing, no earlier step changes anything.
+U are upper values, which only ULCVI has: Q_up <- min { c + p^ U + scale b, cap }. An algorithm is a choice of the
+coefficients (`Bonus`) and of where its backups lead: to a fixed point (EB-SSP), back from the end of a horizon (MVP+,
+ULCVI), or to one pair after the other (VI-SSP and SVI-SSP, which compute b themselves from `moments`).
 """
 
 from __future__ import annotations
 
-import math
+from typing import NamedTuple
 
 import numpy as np
 
-from goalward.agents.ties import least
-from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.beliefs.counts import variance
+from goalward.agents.ties import TIE
+from goalward.arrays import Floats, Int32s, Int64s
 from goalward.jit import kernel
 
-__all__ = [
-    "blend", "constant_factor", "horizon", "log_term", "terminal_cost", "upper_lower", "value_bound", "write_factors",
-]  # fmt: skip
+__all__ = ["Bonus", "Estimates", "back_up", "back_up_horizon", "fixed_point", "moments"]
 
 
-def horizon(T_star: float, episodes: int) -> int:
-    """Return H = ceil(8 T* ln(8 K)); the form is checked, the two eights are recalled."""
-    return math.ceil(8.0 * T_star * math.log(8.0 * episodes))
+class Estimates(NamedTuple):
+    """The rows p^, as `Counts.estimates` returns them; `rest` is the probability that is left for the goal."""
+
+    size: Int64s
+    successors: Int32s
+    mass: Floats
+    rest: Floats
 
 
-def terminal_cost(B_star: float) -> float:
-    """Return c_f = 8 B*, charged inside the plan where it ends away from the goal; the eight is recalled."""
-    return 8.0 * B_star
+class Bonus(NamedTuple):
+    """The coefficients of b, the first three for each row."""
 
-
-def value_bound(B_star: float) -> float:
-    """Return B = 9 B*, the bound on values that the bonuses use; the nine is recalled."""
-    return 9.0 * B_star
-
-
-@kernel
-def log_term(S: int, A: int, H: int, m: int, delta: float) -> float:
-    """Return L = 3 log(3 S' A H m / delta) in interval m; recalled."""
-    return 3.0 * math.log(3.0 * (S + 1) * A * H * m / delta)
+    spread: Floats
+    floor: Floats
+    extra: Floats
+    scale: float
+    blend: float = 0.0
+    cap: float = np.inf
 
 
 @kernel
-def write_factors(visits: Int64s, L: float, B: float, fixed: float, spread: Floats, constant: Floats) -> None:
-    """Write 2 L / n⁺, the factor of the variance, and 62 H³ S' L / (B n⁺), for each row.
+def back_up(
+    rows: Estimates, costs: Floats, bonus: Bonus, V: Floats, U: Floats,
+    Q: Floats, Q_up: Floats, V_new: Floats, U_new: Floats,
+) -> float:  # fmt: skip
+    """Write Q at the values V, which end with the goal, and V_new, its smallest value in each state.
 
-    `fixed` is 62 H³ S'. The forms are recalled, the 62 with less confidence.
+    Returns the largest change of a value. Q_up and U_new are written only if there is a blend. Where several actions
+    tie, U_new is the largest of theirs, which holds however ties are broken.
     """
-    for row in range(visits.size):
-        n = float(max(visits[row], 1))
-        spread[row] = 2.0 * L / n
-        constant[row] = fixed * L / (B * n)
-
-
-def constant_factor(S: int, H: int) -> float:
-    """Return 62 H³ S', the part of the constant that never changes."""
-    return 62.0 * float(H) ** 3 * (S + 1)
-
-
-def blend(H: int, B: float) -> float:
-    """Return B / (16 H²), the factor of the distance between the upper and the lower values; recalled."""
-    return B / (16.0 * H * H)
-
-
-@kernel
-def upper_lower(
-    size: Int64s, successors: Int32s, mass: Floats, rest: Floats, costs: Floats,
-    spread: Floats, constant: Floats, blend: float, scale: float, cap: float,
-    lower: Floats, upper: Floats, next_lower: Floats, next_upper: Floats, Q: Floats, tied: Bools,
-) -> tuple[int, bool]:  # fmt: skip
-    """Go back from the terminal values in `next_lower` and `next_upper` until nothing changes.
-
-    Returns the number of steps this took and whether actions tie anywhere. ``tied[h, s, a]`` is filled from the last
-    step on: whether a minimises Q_lo at step h. All steps before the last one filled are equal to it. Where several
-    actions tie, J_up is the largest of theirs, which holds however ties are broken. `lower` and `upper` are left as
-    those of the first step. The goal is at the end of all four.
-    """
-    H, S, A = tied.shape
-    several = False
-    for depth in range(H):
-        h = H - 1 - depth
-        still = True
-        for state in range(S):
-            for action in range(A):
-                row = state * A + action
-                m = 0.0
-                above = 0.0
+    size, successors, mass, rest = rows.size, rows.successors, rows.mass, rows.rest
+    spread, floor, extra, scale, blend, cap = bonus
+    S, A = costs.shape
+    change = 0.0
+    for state in range(S):
+        best = np.inf
+        for action in range(A):
+            row = state * A + action
+            m = 0.0
+            for entry in range(size[row]):
+                m += mass[row, entry] * V[successors[row, entry]]
+            v = rest[row] * m * m
+            for entry in range(size[row]):
+                away = V[successors[row, entry]] - m
+                v += mass[row, entry] * away * away
+            b = max(np.sqrt(spread[row] * v), floor[row]) + extra[row]
+            if blend > 0.0:
+                m_up = 0.0
                 for entry in range(size[row]):
-                    m += mass[row, entry] * next_lower[successors[row, entry]]
-                    above += mass[row, entry] * next_upper[successors[row, entry]]
-                v = variance(row, size, successors, mass, rest[row], next_lower, m)
-                bonus = np.sqrt(spread[row] * v) + constant[row] + blend * (above - m)
-                Q[0, state, action] = max(costs[state, action] + m - scale * bonus, 0.0)
-                Q[1, state, action] = min(costs[state, action] + above + scale * bonus, cap)
-            margin = least(Q[0], state)
-            lower[state] = np.inf
-            upper[state] = 0.0
-            best = 0
+                    m_up += mass[row, entry] * U[successors[row, entry]]
+                b += blend * (m_up - m)
+                Q_up[state, action] = min(costs[state, action] + m_up + scale * b, cap)
+            Q[state, action] = max(costs[state, action] + m - scale * b, 0.0)
+            best = min(best, Q[state, action])
+        V_new[state] = best
+        change = max(change, abs(best - V[state]))
+        if blend > 0.0:
+            largest = 0.0
             for action in range(A):
-                tied[h, state, action] = Q[0, state, action] <= margin and costs[state, action] < np.inf
-                if tied[h, state, action]:
-                    best += 1
-                    lower[state] = min(lower[state], Q[0, state, action])
-                    upper[state] = max(upper[state], Q[1, state, action])
-            several = several or best > 1
-            if lower[state] != next_lower[state] or upper[state] != next_upper[state]:
-                still = False
-        if still:
-            return depth + 1, several
-        for state in range(S):
-            next_lower[state] = lower[state]
-            next_upper[state] = upper[state]
-    return H, several
+                if Q[state, action] <= best + TIE * abs(best):
+                    largest = max(largest, Q_up[state, action])
+            U_new[state] = largest
+            change = max(change, abs(largest - U[state]))
+    return change
+
+
+@kernel
+def fixed_point(
+    rows: Estimates, costs: Floats, bonus: Bonus, accuracy: float, max_sweeps: int, limit: float,
+    V: Floats, V_new: Floats, Q: Floats,
+) -> tuple[int, float]:  # fmt: skip
+    """Sweep from zero until no value changes by more than `accuracy`, or one exceeds `limit`.
+
+    Returns the number of sweeps and the last change. V and V_new are left as the last two iterates, Q as the backup at
+    V.
+    """
+    for state in range(V.size):
+        V_new[state] = 0.0
+    change = np.inf
+    largest = 0.0
+    sweeps = 0
+    while change > accuracy and largest <= limit and sweeps < max_sweeps:
+        sweeps += 1
+        for state in range(V.size):
+            V[state] = V_new[state]
+        change = back_up(rows, costs, bonus, V, V, Q, Q, V_new, V_new)
+        for state in range(V.size):
+            largest = max(largest, V_new[state])
+    return sweeps, change
+
+
+@kernel
+def back_up_horizon(
+    rows: Estimates, costs: Floats, bonus: Bonus, V: Floats, U: Floats,
+    Q: Floats, Q_up: Floats, V_new: Floats, U_new: Floats,
+) -> int:  # fmt: skip
+    """Go back from the terminal values V and U until a step changes nothing.
+
+    Returns the number n of steps that this took: ``Q[h, s, a]`` is written for the last n of the H steps. All steps
+    share the rows, so every earlier step has the same Q as the first one written. V_new and U_new are left as the
+    values of the first step.
+    """
+    H = len(Q)
+    for n in range(1, H + 1):
+        if back_up(rows, costs, bonus, V, U, Q[H - n], Q_up, V_new, U_new) == 0.0:
+            return n
+        for state in range(V.size - 1):
+            V[state] = V_new[state]
+            U[state] = U_new[state]
+    return H
+
+
+@kernel
+def moments(row: int, size: Int64s, successors: Int32s, counts: Int64s, n: float, V: Floats) -> tuple[float, float]:
+    """Return the mean and the variance of V(s') under p^ = counts / n of one row."""
+    m = 0.0
+    for entry in range(size[row]):
+        m += counts[row, entry] / n * V[successors[row, entry]]
+    v = 0.0
+    for entry in range(size[row]):
+        away = V[successors[row, entry]] - m
+        v += counts[row, entry] / n * away * away
+    return m, v

@@ -29,12 +29,10 @@ P~(y) >= P^(y) - w(y), for every V >= 0 at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from goalward.agents.base import Plan, Task, register
-from goalward.agents.optimistic.common import Optimist, at_least_one, check_fact
+from goalward.agents.optimistic.common import Fact, Optimist, at_least_one
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import PrecisionError
 from goalward.jit import kernel
@@ -49,17 +47,11 @@ TOLERANCE = 1e-10
 
 
 @register("bernstein-ssp")
-@dataclass(eq=False, kw_only=True)
-class BernsteinSSP(Optimist):
+class BernsteinSSP(Optimist, kw_only=True):
     """Optimism by Bernstein intervals; it needs neither B* nor T* and, without zero costs, not K."""
 
-    B_star: float | None = None
+    B_star: Fact | None = None
     """B*, if known: used in worlds with zero costs only, where it sharpens the cost floor."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.B_star is not None:
-            check_fact(self.name, "B_star", self.B_star, " or None")
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Lines 1 and 3."""

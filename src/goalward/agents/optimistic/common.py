@@ -1,49 +1,58 @@
-"""What the agents have in common that face uncertainty with optimism: settings, counts, checks, ties.
+"""What optimistic agents have in common: settings, counts, checks, ties, and attempts with a horizon.
 
-They are defined for costs in [0, 1] that are known. With `rescale` they divide the costs of any other world by the
-largest one and plan in that unit; what a run pays and its regret are in true costs all the same. Their confidence
-widths hold with probability 1 - delta; `scale` multiplies the widths, with 1 for those of the theory and less for the
-tuned regime of the paper's second experiments.
+They are defined for known costs in [0, 1]. With `rescale` they divide the costs of any other world by the largest one
+and plan in that unit; the costs and the regret of a run are in true costs all the same. Their confidence widths hold
+with probability 1 - delta; `scale` multiplies the widths, with 1 for those of the theory and less for the tuned regime
+of the paper's second experiments.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from annotated_types import Gt
 
 from goalward.acting.contract import Steps, Task
-from goalward.agents.base import Agent, OnlineAgent
-from goalward.agents.ties import RULES, checked_order, pick, pick_all, shares
-from goalward.arrays import Floats, Int64s
-from goalward.beliefs.counts import Counts
+from goalward.acting.stop import CUT, GOALS, STEPS
+from goalward.agents.base import Agent, OnlineAgent, Step
+from goalward.agents.ties import break_ties, checked_order, pick, shares
+from goalward.arrays import Floats, Int32s, Int64s
+from goalward.beliefs.counts import Counts, enter
 from goalward.errors import ConvergenceError, CostError, SettingError, StateError
-from goalward.settings import checked_choice, checked_integer, checked_number
+from goalward.jit import kernel
+from goalward.settings import Confidence, Size
 
-__all__ = ["HorizonOptimist", "OnlineOptimist", "Optimist", "at_least_one", "check_fact"]
+__all__ = [
+    "HORIZON", "IN_PROGRESS", "MISSED", "ROW_FULL", "TAKEN", "Attempts", "Fact", "HorizonOptimist", "OnlineOptimist",
+    "Optimist", "at_least_one", "count_step", "next_power",
+]  # fmt: skip
 
-LARGEST_PLAN = 1 << 31
+LARGEST_PLAN = 1 << 28
+Fact = Annotated[float, Gt(0.0), ": see gw.hardness(world)"]
+Scale = Annotated[float, Gt(0.0), ", 1 for the theory's widths"]
+ROW_FULL = -1  # what a kernel returns if it cannot count a step
+# Positions in an attempt: its steps so far, its horizon, whether it is in progress, whether the last one failed.
+TAKEN, HORIZON, IN_PROGRESS, MISSED = range(4)
 
 
-@dataclass(eq=False, kw_only=True)
-class Optimist(Agent):
+class Optimist(Agent, kw_only=True):
     """An agent that plans in the most favourable model among those that it cannot rule out."""
 
-    delta: float = 0.1
+    delta: Confidence = 0.1
     """The confidence: all intervals hold at once with probability 1 - delta."""
 
-    scale: float = 1.0
+    scale: Scale = 1.0
     """Multiplies the width of the intervals, or the bonus; 1 is the theory's."""
 
-    ties: str = "random"
+    ties: Literal["random", "first"] = "random"
     """What to play where actions look equally good: "random", or "first" in the order of `action_order`."""
 
     action_order: Sequence[int] | None = None
     """The actions in the order in which "first" prefers them; by their numbers if not given."""
 
-    max_sweeps: int = 1_000_000
+    max_sweeps: Size = 1_000_000
     """Sweeps after which an optimistic plan that has not settled is an error."""
 
     rescale: bool = False
@@ -51,13 +60,6 @@ class Optimist(Agent):
 
     scales: ClassVar[tuple[float, ...]] = tuple(10.0 ** (-step / 4) for step in range(17))
     """The scales that `goalward.tune` tries: from the theory's down by four powers of ten, four steps each."""
-
-    def __post_init__(self) -> None:
-        checked_number("delta", self.delta, high=1.0, open=True)
-        checked_number("scale", self.scale, open=True, note=", 1 for the theory's widths")
-        checked_choice("ties", self.ties, RULES)
-        checked_integer("max_sweeps", self.max_sweeps, 1)
-        checked_choice("rescale", self.rescale, (True, False))
 
     @property
     def leaves_free_loops(self) -> bool:
@@ -74,23 +76,23 @@ class Optimist(Agent):
         self.counts = Counts(task)
         self.epoch = 0
         self.Q = np.where(task.available, 0.0, np.inf)
-        self._policy: Int64s = np.zeros(task.states, dtype=np.int64)
 
-    def observe(self, steps: Steps[Int64s]) -> None:
+    def observe(self, steps: Steps) -> None:
         """Count what happened."""
         self.counts.add(steps)
 
     def greedy(self, Q: Floats) -> Int64s:
         """Return a policy of smallest value, ties broken once for the whole plan."""
-        chances = self.rng.random(len(Q)) if self.ties == "random" else np.zeros(len(Q))
-        pick_all(Q, self._order, chances, self._policy)
-        return self._policy.copy()
+        return break_ties(Q, self._order, self.rng.random(len(Q)) if self.ties == "random" else None)
 
     def mixture(self, Q: Floats) -> Floats | Int64s:
-        """Return a policy of smallest value, ties broken anew at every step."""
-        if self.ties == "random":
-            return shares(Q)
-        return self.greedy(Q)
+        """Return a policy of smallest value, ties broken independently at every step."""
+        return shares(Q) if self.ties == "random" else self.greedy(Q)
+
+    @property
+    def chance_factor(self) -> float:
+        """The factor of the uniform numbers that break ties: with 0 the first of the best actions is picked."""
+        return 1.0 if self.ties == "random" else 0.0
 
     def check_settled(self, residual: float, accuracy: float, sweeps: int) -> None:
         """Refuse a plan that has not settled."""
@@ -116,11 +118,6 @@ class OnlineOptimist(OnlineAgent, Optimist):
         """Return the argmin of Q."""
         return int(pick(self.Q, state, self._order, draw() * self.chance_factor))
 
-    @property
-    def chance_factor(self) -> float:
-        """What the uniform numbers of choices are multiplied by: with 0 the first of the best actions is picked."""
-        return 1.0 if self.ties == "random" else 0.0
-
     def values(self) -> Floats:
         """Return V."""
         return self._unit * self.V[:-1]
@@ -130,22 +127,36 @@ class OnlineOptimist(OnlineAgent, Optimist):
         return super().notes() | {"B": self._unit * float(self.B[0])}
 
 
-@dataclass(eq=False, kw_only=True)
-class HorizonOptimist(Optimist):
+class Attempts(OnlineAgent, Optimist):
+    """An optimist that plans for one attempt to reach the goal, which ends after `HORIZON` steps at the latest."""
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        """Start from scratch on a task."""
+        super().begin(task, rng)
+        self._attempt: Int64s = np.zeros(4, dtype=np.int64)
+
+    def learn(self, step: Step[int]) -> int:
+        """Count a step; a truncated episode ends the attempt."""
+        row, goal = step.state * self.task.actions + step.action, self.task.goal
+        while (ended := count_step(row, step.next_state, goal, *self.counts.rows, self._attempt)) == ROW_FULL:
+            self.counts.widen()
+        return ended + CUT if step.truncated else ended
+
+    def restart(self) -> None:
+        """Start an episode, with an attempt of its own."""
+        self._attempt[IN_PROGRESS] = self._attempt[MISSED] = 0
+
+
+class HorizonOptimist(Optimist, kw_only=True):
     """An optimist with plans of finitely many steps; it must be told B* and T*."""
 
-    B_star: float
+    B_star: Fact
     """B*, the largest optimal value."""
 
-    T_star: float
+    T_star: Fact
     """T*, the largest expected number of steps of the optimal policy."""
 
     needs: ClassVar[tuple[str, ...]] = ("B_star", "T_star")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_fact(self.name, "B_star", self.B_star)
-        check_fact(self.name, "T_star", self.T_star)
 
     def check_horizon(self, formula: str, horizon: int) -> None:
         """Raise SettingError if plans of so many steps do not fit into memory; `formula` is for the message."""
@@ -177,11 +188,32 @@ def cost_unit(name: str, task: Task, rescale: bool) -> float:
     return 1.0
 
 
-def check_fact(agent: str, fact: str, value: object, also: str = "") -> None:
-    """Raise SettingError if a fact about the true model is not a positive number."""
-    checked_number(fact, value, open=True, note=f"{also} for {agent}: see gw.hardness(world)")
+@kernel
+def count_step(
+    row: int, successor: int, goal: int,
+    size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s, attempt: Int64s,
+) -> int:  # fmt: skip
+    """Count a step of an attempt; return flags if it ends the attempt, or ROW_FULL with nothing changed."""
+    if not enter(row, successor, size, successors, counts):
+        return ROW_FULL
+    visits[row] += 1
+    attempt[TAKEN] += 1
+    ended = 0
+    if successor == goal:
+        ended += GOALS
+    if attempt[TAKEN] == attempt[HORIZON]:
+        ended += STEPS
+    if ended > 0:
+        attempt[IN_PROGRESS] = 0
+        attempt[MISSED] = successor != goal
+    return ended
 
 
 def at_least_one(visits: Int64s) -> Floats:
     """Return n⁺ = max(n, 1) for each row."""
     return np.maximum(visits.reshape(-1), 1).astype(np.float64)
+
+
+def next_power(n: Int64s) -> Int64s:
+    """Return the next visits at which an estimate is refreshed: 1, 2, 4, 8, ..."""
+    return np.maximum(2 * n, 1)

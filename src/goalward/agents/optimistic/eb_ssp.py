@@ -28,26 +28,24 @@ Pseudo-code
 
 How it maps
     `plan` is lines 7 to 10 and VISGO, `observe` the counting of lines 5 and 6. A plan ends right after a pair has
-    reached its next power of two: ``stop_after_visits``. Ties of line 5 are broken anew at every step: the policy of a
-    plan is a mixture. The costs are known here, so c^ = c and the term of c_3 is dropped, unless ``known_costs=False``.
+    reached its next power of two: ``stop_after_visits``. Ties of line 5 are broken at every step: the policy of a plan
+    is a mixture. The costs are known here, so c^ = c and the term of c_3 is dropped, unless ``known_costs=False``.
     Line 16 cuts off at exactly 0, so that actions tie exactly where the bonus exceeds all that is known.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from goalward.agents.base import Plan, Steps, Task, register
-from goalward.agents.optimistic.common import Optimist, at_least_one, check_fact
-from goalward.arrays import Floats, Int32s, Int64s
-from goalward.beliefs.counts import Counts, mean, variance
-from goalward.jit import kernel
-from goalward.settings import checked_choice
+from goalward.agents.optimistic.backup import Bonus, Estimates, fixed_point
+from goalward.agents.optimistic.common import Fact, Optimist, at_least_one, next_power
+from goalward.arrays import Floats, Int64s
+from goalward.beliefs.counts import Counts
 
-__all__ = ["C1", "C2", "C3", "C4", "EBSSP", "Bonus", "bonus", "cost_floor", "iota", "least_bound", "visgo"]
+__all__ = ["C1", "C2", "C3", "C4", "EBSSP", "bonus", "cost_floor", "iota", "least_bound"]
 
 C1, C2, C3 = 6.0, 36.0, 2.0 * np.sqrt(2.0)
 """The constants of line 15, recalled; c_2 = c_1² is what makes line 16 monotone in V."""
@@ -58,21 +56,15 @@ C4 = 2.0 * np.sqrt(2.0)
 FINEST = 1e-10
 """The least accuracy asked of VISGO: 2^(-j) underflows after a thousand triggers."""
 
-DOUBLING = "doubling"
-"""In place of B*: a study cannot write None."""
-
-Bonus = tuple[Floats, Floats, Floats]
-
 
 @register("eb-ssp")
-@dataclass(eq=False, kw_only=True)
-class EBSSP(Optimist):
+class EBSSP(Optimist, kw_only=True):
     """Optimism by bonuses, with B >= B* given or found by doubling."""
 
-    B_star: float | str | None
-    """B*, or a bound on it; "doubling", or None, finds one by doubling."""
+    B_star: Fact | Literal["doubling"] | None
+    """B*, or a bound on it; "doubling", or None, which a study cannot write, finds one by doubling."""
 
-    T_star: float | None = None
+    T_star: Fact | None = None
     """T*, if known: used in worlds with zero costs only, for the cost floor eta = 1 / (T* K)."""
 
     known_costs: bool = True
@@ -80,18 +72,10 @@ class EBSSP(Optimist):
 
     needs: ClassVar[tuple[str, ...]] = ("B_star",)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.doubling:
-            check_fact(self.name, "B_star", self.B_star, f' or "{DOUBLING}"')
-        if self.T_star is not None:
-            check_fact(self.name, "T_star", self.T_star, " or None")
-        checked_choice("known_costs", self.known_costs, (True, False))
-
     @property
     def doubling(self) -> bool:
         """Whether B is found by doubling."""
-        return self.B_star is None or self.B_star == DOUBLING
+        return self.B_star is None or self.B_star == "doubling"
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
@@ -132,14 +116,13 @@ class EBSSP(Optimist):
         """Lines 12 to 16; without a B that was given, doubling it while an iterate exceeds it."""
         if self.doubling:
             self.B = max(self.B, least_bound(self.k, self.task))
-        work = (self._before, self.V, self.Q)
-        costs = self.c_hat
-        rows = self.refreshed.estimates(1.0)  # line 12
+        rows = Estimates(*self.refreshed.estimates(1.0))  # line 12
+        costs = None if self.known_costs else self.c_hat
         while True:
-            spread, floor, extra = bonus(self.refreshed.visits, self.delta, self.B, None if self.known_costs else costs)
             limit = self.B if self.doubling else np.inf
-            settings = (self.scale, eps, self.max_sweeps, limit)
-            sweeps, change = visgo(*rows, costs, spread, floor, extra, *settings, *work)
+            b = bonus(self.refreshed.visits, self.delta, self.B, costs, self.scale)
+            work = (self._before, self.V, self.Q)
+            sweeps, change = fixed_point(rows, self.c_hat, b, eps, self.max_sweeps, limit, *work)
             if not self.V.max() > limit:
                 self.check_settled(change, eps, sweeps)
                 return
@@ -159,11 +142,6 @@ class EBSSP(Optimist):
         return super().notes() | {"B": self._unit * self.B, "cost_floor": self._unit * self.eta}
 
 
-def next_power(n: Int64s) -> Int64s:
-    """Return the next visit count that triggers line 7: 1, 2, 4, 8, ..."""
-    return np.maximum(2 * n, 1)
-
-
 def iota(visits: Int64s, delta: float) -> Floats:
     """Return ln(12 S A S' n⁺² / delta) for each row of ``visits[s, a]``; recalled."""
     S, A = visits.shape
@@ -171,14 +149,14 @@ def iota(visits: Int64s, delta: float) -> Floats:
     return np.asarray(np.log(12.0 * S * A * (S + 1) * n * n / delta))
 
 
-def bonus(visits: Int64s, delta: float, B: float, costs: Floats | None) -> Bonus:
-    """Return the parts of line 15 for each row: max { sqrt(spread Var), floor } + extra; without costs, no c_3."""
+def bonus(visits: Int64s, delta: float, B: float, costs: Floats | None, scale: float) -> Bonus:
+    """Return the coefficients of line 15; without costs, no c_3."""
     n = at_least_one(visits)
     log_term = iota(visits, delta)
     extra = C4 * B * np.sqrt((visits.shape[0] + 1) * log_term) / n
     if costs is not None:
         extra += C3 * np.sqrt(np.where(np.isfinite(costs), costs, 0.0).reshape(-1) * log_term / n)
-    return C1 * C1 * log_term / n, C2 * B * log_term / n, extra
+    return Bonus(C1 * C1 * log_term / n, C2 * B * log_term / n, extra, scale)
 
 
 def least_bound(k: int, task: Task) -> float:
@@ -189,40 +167,3 @@ def least_bound(k: int, task: Task) -> float:
 def cost_floor(task: Task, T_star: float | None) -> float:
     """Return eta, which costs are raised to if one is zero: 1 / (T* K), or 1 / K² without T*; recalled."""
     return 1.0 / (task.episodes * (task.episodes if T_star is None else T_star))
-
-
-@kernel
-def visgo(
-    size: Int64s, successors: Int32s, mass: Floats, rest: Floats, costs: Floats,
-    spread: Floats, floor: Floats, extra: Floats, scale: float, accuracy: float, max_sweeps: int, limit: float,
-    values: Floats, following: Floats, Q: Floats,
-) -> tuple[int, float]:  # fmt: skip
-    """Iterate from zero until nothing moves or a value exceeds `limit`; return the sweeps and the last change.
-
-    `values` and `following`, the last two iterates, have the goal at the end; ``Q[s, a]`` is that of the last.
-    """
-    S, A = costs.shape
-    for state in range(S + 1):
-        following[state] = 0.0
-    change = np.inf
-    largest = 0.0
-    sweeps = 0
-    while change > accuracy and largest <= limit and sweeps < max_sweeps:
-        sweeps += 1
-        for state in range(S):
-            values[state] = following[state]
-        values[S] = 0.0
-        change = 0.0
-        for state in range(S):
-            best = np.inf
-            for action in range(A):
-                row = state * A + action
-                m = mean(row, size, successors, mass, values)
-                v = variance(row, size, successors, mass, rest[row], values, m)
-                bonus = max(np.sqrt(spread[row] * v), floor[row]) + extra[row]
-                Q[state, action] = max(costs[state, action] + m - scale * bonus, 0.0)
-                best = min(best, Q[state, action])
-            following[state] = best
-            change = max(change, abs(best - values[state]))
-            largest = max(largest, best)
-    return sweeps, change

@@ -27,8 +27,7 @@ How it maps
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,7 +36,8 @@ from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, tak
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.model_free.lcb_advantage import stage_horizon
-from goalward.agents.optimistic.common import OnlineOptimist, check_fact
+from goalward.agents.optimistic.backup import moments
+from goalward.agents.optimistic.common import ROW_FULL, Fact, OnlineOptimist
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import enter
@@ -49,37 +49,14 @@ C1, C2, C3 = 7.0, 49.0, 20.0
 """The constants of lines 5 and 6."""
 
 
-class Memory(NamedTuple):
-    """What the kernels read and change; ``stage[s, a]`` is f, ``stage_end[s, a]`` the visits at which e ends."""
-
-    costs: Floats
-    size: Int64s
-    successors: Int32s
-    counts: Int64s
-    visits: Int64s
-    Q: Floats
-    V: Floats
-    B: Floats
-    stage: Floats
-    stage_end: Int64s
-    horizon: float
-    logarithm: float
-    scale: float
-
-
 @register("svi-ssp")
-@dataclass(eq=False, kw_only=True)
-class SVISSP(OnlineOptimist):
+class SVISSP(OnlineOptimist, kw_only=True):
     """Optimism by bonuses with sparse updates; it is told B*, for the length of the stages alone."""
 
-    B_star: float
+    B_star: Fact
     """B*, or a bound on it."""
 
     needs: ClassVar[tuple[str, ...]] = ("B_star",)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_fact(self.name, "B_star", self.B_star)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
@@ -90,19 +67,22 @@ class SVISSP(OnlineOptimist):
 
     def learn(self, step: Step[int]) -> int:
         """Lines 3 to 8."""
-        while not update(step.state, step.action, step.next_state, self.memory()):
+        state, action = step.state, step.action
+        while (ended := count_step(state, action, step.next_state, *self.counts.rows, self.stage_end)) == ROW_FULL:
             self.counts.widen()
+        if ended:
+            end_stage(state, action, *self.memory())
         return 0
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
         """Act and learn, compiled; Python only makes room where a row of the counts is full."""
-        while not roll_out(model, walk, self.chance_factor, self._order, self.memory()):
+        while not roll_out(model, walk, self.chance_factor, self._order, *self.memory()):
             self.counts.widen()
 
-    def memory(self) -> Memory:
+    def memory(self) -> tuple[Any, ...]:
         """Return what the kernels read and change."""
         logarithm = math.log(2.0 * self.task.costs.size / self.delta)
-        return Memory(
+        return (
             self._costs, *self.counts.rows, self.Q, self.V, self.B, self.stage, self.stage_end, self._horizon,
             logarithm, self.scale,
         )  # fmt: skip
@@ -119,47 +99,60 @@ def iota(logarithm: float, n: float) -> float:
 
 
 @kernel
-def update(state: int, action: int, successor: int, memory: Memory) -> bool:
-    """Lines 3 to 8; False, with nothing changed, if the row of the pair has no room for the successor."""
-    row = state * memory.costs.shape[1] + action
-    if not enter(row, successor, memory.size, memory.successors, memory.counts):
-        return False
-    memory.visits[row] += 1
-    if memory.visits[row] < memory.stage_end[state, action]:
-        return True
-    n = float(memory.visits[row])
-    mean = 0.0
-    for entry in range(memory.size[row]):
-        mean += memory.counts[row, entry] / n * memory.V[memory.successors[row, entry]]
-    variance = 0.0
-    for entry in range(memory.size[row]):
-        away = memory.V[memory.successors[row, entry]] - mean
-        variance += memory.counts[row, entry] / n * away * away
-    log_term = iota(memory.logarithm, n)
-    bonus = max(C1 * np.sqrt(variance * log_term / n), C2 * memory.B[0] * log_term / n)
-    backup = memory.costs[state, action] + mean - memory.scale * bonus
-    memory.Q[state, action] = max(backup, memory.Q[state, action])
-    memory.V[state] = np.inf
-    for other in range(memory.Q.shape[1]):
-        memory.V[state] = min(memory.V[state], memory.Q[state, other])
-    if memory.V[state] > memory.B[0]:
-        memory.B[0] *= 2.0
-    memory.stage[state, action] += np.floor(memory.stage[state, action]) / memory.horizon
-    memory.stage_end[state, action] += int(memory.stage[state, action])
-    return True
+def count_step(
+    state: int, action: int, successor: int,
+    size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s, stage_end: Int64s,
+) -> int:  # fmt: skip
+    """Line 3; return whether the stage of the pair ends, or ROW_FULL with nothing changed."""
+    row = state * stage_end.shape[1] + action
+    if not enter(row, successor, size, successors, counts):
+        return ROW_FULL
+    visits[row] += 1
+    return int(visits[row] >= stage_end[state, action])
 
 
 @kernel
-def roll_out(model: Dynamics, walk: Walk, chance_factor: float, order: Int64s, memory: Memory) -> bool:
+def end_stage(
+    state: int, action: int,
+    costs: Floats, size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s, Q: Floats, V: Floats, B: Floats,
+    stage: Floats, stage_end: Int64s, horizon: float, logarithm: float, scale: float,
+) -> None:  # fmt: skip
+    """Lines 5 to 8; ``stage[s, a]`` is f, ``stage_end[s, a]`` the visits at which e ends."""
+    row = state * Q.shape[1] + action
+    n = float(visits[row])
+    m, v = moments(row, size, successors, counts, n, V)
+    log_term = iota(logarithm, n)
+    bonus = max(C1 * np.sqrt(v * log_term / n), C2 * B[0] * log_term / n)
+    Q[state, action] = max(costs[state, action] + m - scale * bonus, Q[state, action])
+    V[state] = np.inf
+    for other in range(Q.shape[1]):
+        V[state] = min(V[state], Q[state, other])
+    if V[state] > B[0]:
+        B[0] *= 2.0
+    stage[state, action] += np.floor(stage[state, action]) / horizon
+    stage_end[state, action] += int(stage[state, action])
+
+
+@kernel
+def roll_out(
+    model: Dynamics, walk: Walk, chance_factor: float, order: Int64s,
+    costs: Floats, size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s, Q: Floats, V: Floats, B: Floats,
+    stage: Floats, stage_end: Int64s, horizon: float, logarithm: float, scale: float,
+) -> bool:  # fmt: skip
     """Act and learn while there is room; False before a step whose row is full."""
-    S, A = memory.Q.shape
-    cursor = walk.cursor
+    S, A = Q.shape
+    width = counts.shape[1]
+    cursor, choices = walk.cursor, walk.choices
     while has_room(cursor):
         state = cursor[STATE]
-        action = pick(memory.Q, state, order, chance_factor * walk.choices[cursor[CHOSEN]])
-        size = memory.size[state * A + action]
-        if size == memory.counts.shape[1] and size <= S:
+        action = pick(Q, state, order, chance_factor * choices[cursor[CHOSEN]])
+        if size[state * A + action] == width and width <= S:
             return False
         cursor[CHOSEN] += 1
-        update(state, action, take_step(model, walk, action), memory)
+        successor = take_step(model, walk, action)
+        if count_step(state, action, successor, size, successors, counts, visits, stage_end) > 0:
+            end_stage(
+                state, action, costs, size, successors, counts, visits, Q, V, B, stage, stage_end, horizon, logarithm,
+                scale,
+            )  # fmt: skip
     return True

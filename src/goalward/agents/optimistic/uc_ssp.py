@@ -25,149 +25,138 @@ Pseudo-code
 
 How it maps
     An online policy: `act` carries out lines 5, 6 and 10 to 15 when no attempt is in progress (`plan_attempt`), `learn`
-    lines 8 and 9 (`count_step`), and `rollout` both in one kernel, because nearly every episode has a plan of its own.
-    With a cost of zero somewhere, phase 1 plans with c + k^(-1/3) and eps = c_max / t_0. The optimistic operators of
-    lines 12 to 15 are in `l1_balls.py`.
+    lines 8 and 9, and `rollout` both in one kernel, because nearly every episode has a plan of its own. With a cost of
+    zero somewhere, phase 1 plans with c + k^(-1/3) and eps = c_max / t_0.
+
+Extended value iteration
+    Line 13 needs min { sum_y p~(y) v(y) : |p~ - p^|_1 <= beta }. V(goal) = 0 is the smallest value, so this gives
+    beta/2 more to the goal and takes as much from the successors of largest value (Jaksch, Ortner and Auer 2010,
+    section 3.1.2, for costs instead of rewards). A row never visited has beta >= 2 and goes to the goal at once; where
+    a small `scale` takes beta below 2, its empirical row is empty, which also stands for the goal. From v_0 = 0 all
+    iterates lie below the fixed point. For line 15, |Q~^(n-1)|_inf is the largest entry of Q~^(n-1) applied to the
+    vector of ones: one product for each n.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from annotated_types import Ge
 
-from goalward.acting.contract import Plan, Step, Task
+from goalward.acting.contract import Plan, Task
 from goalward.acting.rollout import STATE, Dynamics, Walk, end_epoch, has_room, take_step
-from goalward.acting.stop import CUT, GOALS, STEPS, TableStop
-from goalward.agents.base import OnlineAgent, register
-from goalward.agents.optimistic.common import Optimist
-from goalward.agents.optimistic.l1_balls import Ball, empirical, extended_value_iteration, pivot_horizon, write_radii
+from goalward.acting.stop import TableStop
+from goalward.agents.base import register
+from goalward.agents.optimistic.common import (
+    HORIZON,
+    IN_PROGRESS,
+    MISSED,
+    ROW_FULL,
+    TAKEN,
+    Attempts,
+    count_step,
+)
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
-from goalward.beliefs.counts import RowCounts, enter
+from goalward.beliefs.counts import RowCounts
 from goalward.jit import kernel
-from goalward.settings import checked_integer
 
-__all__ = ["UCSSP"]
+__all__ = ["UCSSP", "Balls", "extended_value_iteration", "minimise", "pivot_horizon", "radius", "write_balls"]
 
-DONE, ROW_FULL, TIES_USED_UP, UNSETTLED = range(4)  # why the rollout returns to Python
-PLANS = 1024  # for how many plans the numbers that break ties are drawn at once
-# Places in the progress: t, k, G, whether the last attempt missed the goal, the number of plans, the largest horizon,
-# how many horizons were capped.
-TIME, EPISODE, FAILED, MISSED, PLANNED, LARGEST, CAPPED = range(7)
-# Places in the attempt: the steps taken, its horizon, whether it is in progress, the numbers used to break ties.
-TAKEN, HORIZON, IN_PROGRESS, TIES_USED = range(4)
+DONE, UNSETTLED = range(2)  # why the rollout returns to Python, beside ROW_FULL
+# Positions in the progress: k, G, the largest horizon, how many horizons were capped.
+EPISODE, FAILED, LARGEST, CAPPED = range(4)
+
+
+class Balls(NamedTuple):
+    """Of each row: beta, and the empirical row without the goal, largest value first; `size` entries are in use."""
+
+    beta: Floats
+    size: Int64s
+    successors: Int32s
+    mass: Floats
+
+    @classmethod
+    def empty(cls, rows: int, width: int) -> Balls:
+        """Return room for rows with at most `width` successors."""
+        size = np.zeros(rows, dtype=np.int64)
+        return cls(np.zeros(rows), size, np.zeros((rows, width), dtype=np.int32), np.zeros((rows, width)))
 
 
 class Memory(NamedTuple):
     """What the kernels read and change; `outcome` is the last change, the accuracy and the sweeps of line 13."""
 
     counts: RowCounts
+    balls: Balls
     costs: Floats
     unit_costs: Floats
-    kept: Int64s
-    near: Int32s
-    mass: Floats
-    beta: Floats
-    planned: Floats
     values: Floats
     following: Floats
     weight: Floats
     Q: Floats
     policy: Int64s
     order: Int64s
-    ties: Floats
     progress: Int64s
     attempt: Int64s
     outcome: Floats
-    lowest: float
-    highest: float
+    accuracy: float
+    zero_costs: bool
     delta: float
     scale: float
     max_sweeps: int
     max_horizon: int
+    drawn: bool
 
 
 @register("uc-ssp")
-@dataclass(eq=False, kw_only=True)
-class UCSSP(OnlineAgent, Optimist):
+class UCSSP(Attempts, kw_only=True):
     """Optimism in L1 balls; it knows the costs and needs neither B*, T* nor K."""
 
-    max_horizon: int = 10_000_000
+    max_horizon: Annotated[int, Ge(2)] = 10_000_000
     """Where the search for the pivot horizon of line 15 ends; how often it did is in the notes of the run."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked_integer("max_horizon", self.max_horizon, 2)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
         super().begin(task, rng)
-        self.progress: Int64s = np.array([1, 0, 0, 0, 0, 0, 0])
-        self._attempt: Int64s = np.zeros(4, dtype=np.int64)
-        self._ties, self._ties_from = np.empty(0), rng
-        self._lowest, self._highest = float(self._costs.min()), float(self._costs[task.available].max())
+        self.progress: Int64s = np.zeros(4, dtype=np.int64)
+        # t_0 eps in phase 1; with zero costs that of UC-SSP-L_eta.
+        self._zero_costs = not self._costs.min() > 0.0
+        self._accuracy = float(self._costs[task.available].max() if self._zero_costs else 0.5 * self._costs.min())
         self._unit_costs = np.where(task.available, 1.0, np.inf)
-        self._values, self._following, self._weight = (np.zeros(task.states) for _ in range(3))
-        self._ball = Ball(task.costs.size, self.counts.width)
-        self._beta, self._planned, self._outcome = np.empty(task.costs.size), np.empty(task.costs.shape), np.zeros(3)
+        self._policy: Int64s = np.zeros(task.states, dtype=np.int64)
+        self._values, self._following, self._weight = np.zeros((3, task.states))
+        self._balls = Balls.empty(task.costs.size, self.counts.width)
+        self._outcome = np.zeros(3)
 
     def act(self, state: int, draw: Callable[[], float]) -> int:
         """Lines 5 and 6 if no attempt is in progress, then line 7."""
-        if self._attempt[IN_PROGRESS] == 0:
-            self.draw_ties()
-            if not plan_attempt(self.memory()):
-                self.refuse()
+        if self._attempt[IN_PROGRESS] == 0 and not plan_attempt(self.rng, self.memory()):
+            self.refuse()
         return self._policy.item(state)
 
-    def learn(self, step: Step[int]) -> int:
-        """Lines 8 and 9; a truncated episode ends the attempt."""
-        while (ended := count_step(step.state, step.action, step.next_state, self.memory())) < 0:
-            self.counts.widen()
-        return ended + CUT if step.truncated else ended
-
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
-        """Act and learn, compiled; Python makes room in the counts and draws what breaks ties."""
-        while (reason := roll_out(model, walk, self.memory())) != DONE:
-            if reason == ROW_FULL:
-                self.counts.widen()
-            elif reason == TIES_USED_UP:
-                self.draw_ties()
-            else:
+        """Act and learn, compiled; Python only makes room where a row of the counts is full."""
+        while (reason := roll_out(self.rng, model, walk, self.memory())) != DONE:
+            if reason == UNSETTLED:
                 self.refuse()
-
-    def restart(self) -> None:
-        """Line 3: an episode starts in phase 1."""
-        self.progress[MISSED] = self._attempt[IN_PROGRESS] = 0
-        if self._ties_from is not self.rng:
-            self._ties = np.empty(0)
-
-    def draw_ties(self) -> None:
-        """Draw the numbers that break ties, for many plans at once."""
-        S = self.task.states
-        if self._attempt[TIES_USED] + S > len(self._ties):
-            self._ties = self.rng.random(PLANS * S) if self.ties == "random" else np.zeros(PLANS * S)
-            self._ties_from = self.rng
-            self._attempt[TIES_USED] = 0
+            self.counts.widen()
 
     def refuse(self) -> None:
         """Raise ConvergenceError: extended value iteration did not settle."""
-        self.epoch = int(self.progress[PLANNED])
+        self.epoch = int(self.progress[EPISODE] + self.progress[FAILED])
         self.check_settled(*self._outcome)
 
     def memory(self) -> Memory:
         """Return what the kernels read and change."""
-        counts, costs = self.counts, self._costs
-        if self._ball.width < counts.width:
-            self._ball = Ball(counts.visits.size, counts.width)
-        ball = self._ball
+        if self._balls.mass.shape != self.counts.counts.shape:
+            self._balls = Balls.empty(*self.counts.counts.shape)
         return Memory(
-            counts.rows, costs, self._unit_costs, ball.kept, ball.near, ball.mass, self._beta, self._planned,
-            self._values, self._following, self._weight, self.Q, self._policy, self._order, self._ties, self.progress,
-            self._attempt, self._outcome, self._lowest, self._highest, self.delta, self.scale, self.max_sweeps,
-            self.max_horizon,
+            self.counts.rows, self._balls, self._costs, self._unit_costs, self._values, self._following, self._weight,
+            self.Q, self._policy, self._order, self.progress, self._attempt, self._outcome, self._accuracy,
+            self._zero_costs, self.delta, self.scale, self.max_sweeps, self.max_horizon, self.ties == "random",
         )  # fmt: skip
 
     def values(self) -> Floats:
@@ -182,97 +171,184 @@ class UCSSP(OnlineAgent, Optimist):
 
     def notes(self) -> dict[str, int | float | str]:
         """Return what was cut off, beside the scale and the rule for ties."""
-        _, _, G, _, _, largest, capped = self.progress.tolist()
+        _, G, largest, capped = self.progress.tolist()
         return super().notes() | {"phase_2_attempts": G, "largest_horizon": largest, "capped_horizons": capped}
 
 
 @kernel
-def plan_attempt(memory: Memory) -> bool:
-    """Carry out lines 5, 6 and 10 to 15; False if extended value iteration did not settle."""
-    S, A = memory.costs.shape
-    progress, attempt, rows, Q = memory.progress, memory.attempt, memory.counts, memory.Q
-    beta, kept, near, mass = memory.beta, memory.kept, memory.near, memory.mass
-    progress[PLANNED] += 1
-    t = progress[TIME]
+def plan_attempt(rng: np.random.Generator, memory: Memory) -> bool:
+    """Lines 5, 6 and 10 to 15; False if extended value iteration did not settle."""
+    progress, attempt, balls, Q = memory.progress, memory.attempt, memory.balls, memory.Q
+    t = 1
+    for row in range(memory.counts.visits.size):
+        t += memory.counts.visits[row]
+    costs = memory.costs
     offset = 0.0  # UC-SSP-L_eta: added to all costs in phase 1 where some cost is zero
-    if progress[MISSED] == 0:
+    if attempt[MISSED] == 0:
         progress[EPISODE] += 1
-        gamma = 1.0 / np.sqrt(progress[EPISODE])
-        eps = memory.lowest / (2.0 * t)
-        if memory.lowest <= 0.0:
-            eps = memory.highest / t
+        gamma, eps = 1.0 / np.sqrt(progress[EPISODE]), memory.accuracy / t
+        if memory.zero_costs:
             offset = float(progress[EPISODE]) ** (-1.0 / 3.0)
     else:
         progress[FAILED] += 1
-        gamma = 1.0 / np.sqrt(progress[FAILED])
-        eps = 1.0 / (2.0 * t)
-    for state in range(S):
-        for action in range(A):
-            if progress[MISSED] == 0:
-                memory.planned[state, action] = memory.costs[state, action] + offset
-            else:
-                memory.planned[state, action] = memory.unit_costs[state, action]
-    empirical(S, rows.size, rows.successors, rows.counts, rows.visits, kept, near, mass)
-    write_radii(rows.visits, S, A, memory.delta, memory.scale, beta)
+        gamma, eps = 1.0 / np.sqrt(progress[FAILED]), 0.5 / t
+        costs = memory.unit_costs
+    S, A = costs.shape
+    write_balls(memory.counts, S, A, memory.delta, memory.scale, balls)
     sweeps, change = extended_value_iteration(
-        beta, kept, near, mass, memory.planned, eps, memory.max_sweeps, memory.values, memory.following, Q
+        balls, costs, offset, eps, memory.max_sweeps, memory.values, memory.following, Q
     )
     memory.outcome[0], memory.outcome[1], memory.outcome[2] = change, eps, sweeps
     if not change <= eps:
         return False
     for state in range(S):
-        memory.policy[state] = pick(Q, state, memory.order, memory.ties[attempt[TIES_USED] + state])
-    attempt[TIES_USED] += S
-    H = pivot_horizon(
-        memory.policy, A, beta, kept, near, mass, gamma, memory.max_horizon, memory.following, memory.weight
-    )
+        memory.policy[state] = pick(Q, state, memory.order, rng.random() if memory.drawn else 0.0)
+    H = pivot_horizon(memory.policy, A, balls, gamma, memory.max_horizon, memory.following, memory.weight)
     progress[LARGEST] = max(progress[LARGEST], H)
     progress[CAPPED] += memory.max_horizon == H
     attempt[TAKEN], attempt[HORIZON], attempt[IN_PROGRESS] = 0, H, 1
-    # Until it reaches the goal, the attempt has missed it.
-    progress[MISSED] = 1
     return True
 
 
 @kernel
-def count_step(state: int, action: int, successor: int, memory: Memory) -> int:
-    """Carry out lines 8 and 9; return flags if the attempt is over, -1 if the row of the pair is full."""
-    S, A = memory.costs.shape
-    progress, attempt, rows = memory.progress, memory.attempt, memory.counts
-    row = state * A + action
-    if not enter(row, successor, rows.size, rows.successors, rows.counts):
-        return -1
-    rows.visits[row] += 1
-    progress[TIME] += 1
-    attempt[TAKEN] += 1
-    ended = 0
-    if successor == S:
-        ended += GOALS
-        progress[MISSED] = 0
-    if attempt[TAKEN] == attempt[HORIZON]:
-        ended += STEPS
-    if ended > 0:
-        attempt[IN_PROGRESS] = 0
-    return ended
-
-
-@kernel
-def roll_out(model: Dynamics, walk: Walk, memory: Memory) -> int:
+def roll_out(rng: np.random.Generator, model: Dynamics, walk: Walk, memory: Memory) -> int:
     """Plan, act and count while there is room; return why Python is needed."""
     S, A = memory.costs.shape
-    rows, attempt = memory.counts, memory.attempt
-    width = rows.counts.shape[1]
-    while has_room(walk.cursor):
-        if attempt[IN_PROGRESS] == 0:
-            if attempt[TIES_USED] + S > memory.ties.size:
-                return TIES_USED_UP
-            if not plan_attempt(memory):
-                return UNSETTLED
-        state = walk.cursor[STATE]
-        action = memory.policy[state]
-        if rows.size[state * A + action] == width and width <= S:
+    size, successors, counts, visits = memory.counts
+    policy, attempt, cursor = memory.policy, memory.attempt, walk.cursor
+    width = counts.shape[1]
+    while has_room(cursor):
+        if attempt[IN_PROGRESS] == 0 and not plan_attempt(rng, memory):
+            return UNSETTLED
+        action = policy[cursor[STATE]]
+        row = cursor[STATE] * A + action
+        if size[row] == width and width <= S:
             return ROW_FULL
-        ended = count_step(state, action, take_step(model, walk, action), memory)
+        ended = count_step(row, take_step(model, walk, action), S, size, successors, counts, visits, attempt)
         if ended > 0:
             end_epoch(walk, ended)
     return DONE
+
+
+@kernel
+def radius(n: int, S: int, A: int, delta: float) -> float:
+    """Return beta of line 12 after n visits; checked against the paper."""
+    N = float(max(n, 1))
+    return math.sqrt(8.0 * S * math.log(2.0 * A * N / delta) / N)
+
+
+@kernel
+def write_balls(rows: RowCounts, S: int, A: int, delta: float, scale: float, balls: Balls) -> None:
+    """Write beta and the empirical row without the goal, for each row."""
+    seen, successors, counts, visits = rows
+    beta, size, near, mass = balls
+    for row in range(S * A):
+        beta[row] = scale * radius(visits[row], S, A, delta)
+        end = 0
+        for entry in range(seen[row]):
+            if successors[row, entry] != S:
+                near[row, end] = successors[row, entry]
+                mass[row, end] = counts[row, entry] / visits[row]
+                end += 1
+        size[row] = end
+
+
+@kernel
+def sort_row(row: int, end: int, successors: Int32s, mass: Floats, values: Floats) -> None:
+    """Put a row in falling order of value, by insertion: quick on rows that are nearly sorted, as between sweeps."""
+    for entry in range(1, end):
+        state = successors[row, entry]
+        share = mass[row, entry]
+        position = entry
+        while position > 0 and values[successors[row, position - 1]] < values[state]:
+            successors[row, position] = successors[row, position - 1]
+            mass[row, position] = mass[row, position - 1]
+            position -= 1
+        successors[row, position] = state
+        mass[row, position] = share
+
+
+@kernel
+def minimise(row: int, beta: float, size: Int64s, successors: Int32s, mass: Floats, values: Floats) -> float:
+    """Return the least Σ p̃ V over the ball of a row; the row is left in falling order of value."""
+    if beta >= 2.0:
+        return 0.0
+    end = size[row]
+    sort_row(row, end, successors, mass, values)
+    excess = 0.5 * beta
+    total = 0.0
+    for entry in range(end):
+        share = mass[row, entry]
+        if excess >= share:
+            excess -= share
+        else:
+            total += (share - excess) * values[successors[row, entry]]
+            excess = 0.0
+    return total
+
+
+@kernel
+def extended_value_iteration(
+    balls: Balls, costs: Floats, offset: float, accuracy: float, max_sweeps: int,
+    values: Floats, following: Floats, Q: Floats,
+) -> tuple[int, float]:  # fmt: skip
+    """Iterate from zero with the costs c + offset; return the sweeps and the last change.
+
+    `values` is left as v_m, `following` as v_{m+1} and ``Q[s, a]`` as the extended operator at v_m; the rows are left
+    in the order of v_m, which is what `pivot_horizon` needs.
+    """
+    S, A = costs.shape
+    beta, size, successors, mass = balls
+    for state in range(S):
+        following[state] = 0.0
+    change = np.inf
+    sweeps = 0
+    while change > accuracy and sweeps < max_sweeps:
+        sweeps += 1
+        for state in range(S):
+            values[state] = following[state]
+        change = 0.0
+        for state in range(S):
+            best = np.inf
+            for action in range(A):
+                row = state * A + action
+                least = minimise(row, beta[row], size, successors, mass, values)
+                Q[state, action] = costs[state, action] + offset + least
+                best = min(best, Q[state, action])
+            following[state] = best
+            change = max(change, abs(best - values[state]))
+    return sweeps, change
+
+
+@kernel
+def pivot_horizon(
+    policy: Int64s, A: int, balls: Balls, target: float, limit: int, weight: Floats, following: Floats
+) -> int:
+    """Return the first n > 1 with |Q̃^{n-1}|_inf <= target, or `limit`; call it after `extended_value_iteration`.
+
+    The rows of the policy are replaced by the minimising ones.
+    """
+    beta, size, successors, mass = balls
+    for state in range(policy.size):
+        weight[state] = 1.0
+        row = state * A + policy[state]
+        excess = 0.5 * beta[row] if beta[row] < 2.0 else np.inf
+        for entry in range(size[row]):
+            taken = min(excess, mass[row, entry])
+            mass[row, entry] -= taken
+            excess -= taken
+    horizon = 1
+    largest = np.inf
+    while largest > target and horizon < limit:
+        horizon += 1
+        largest = 0.0
+        for state in range(policy.size):
+            row = state * A + policy[state]
+            total = 0.0
+            for entry in range(size[row]):
+                total += mass[row, entry] * weight[successors[row, entry]]
+            following[state] = total
+            largest = max(largest, total)
+        for state in range(policy.size):
+            weight[state] = following[state]
+    return horizon

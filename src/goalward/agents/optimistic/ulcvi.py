@@ -24,90 +24,66 @@ Pseudo-code
 
 How it maps
     An online policy: `act` carries out lines 5, 6 and 8 to 13 when no interval is in progress (`plan_interval`), then
-    line 7; `learn` counts (`count_step`); `rollout` does both in one kernel, because nearly every episode has a plan of
-    its own. Counts are shared by all steps, so once J_lo and J_up do not change from one step to the one before, no
-    earlier step changes either, and the induction of line 10 stops there: exact, and hundreds of steps shorter. The
-    costs are known, so there is no bonus for them. Each step of a plan is played at most once, so ties drawn for every
-    step and state are ties broken anew at every step. Where the best actions are the same at all steps, as they mostly
-    are, they are drawn while acting (`decide_alike`), otherwise when the plan is made (`decide`).
+    line 7; `learn` counts; `rollout` does both in one kernel, because nearly every episode has a plan of its own. The
+    backups of lines 10 to 13 are in `backup.py`. Counts are shared by all steps, so once J_lo and J_up do not change
+    from one step to the one before, no earlier step changes either, and the induction of line 10 stops there: exact,
+    and hundreds of steps shorter. The costs are known, so there is no bonus for them. Ties are broken at every step.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from goalward.acting.contract import Plan, Step, Task
-from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, draw_action, end_epoch, has_room, take_step
-from goalward.acting.stop import CUT, GOALS, STEPS, TableStop
-from goalward.agents.base import OnlineAgent, register
-from goalward.agents.optimistic.backup import (
-    blend,
-    constant_factor,
-    horizon,
-    log_term,
-    terminal_cost,
-    upper_lower,
-    value_bound,
-    write_factors,
+from goalward.acting.contract import Plan, Task
+from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, end_epoch, has_room, take_step
+from goalward.acting.stop import TableStop
+from goalward.agents.base import register
+from goalward.agents.optimistic.backup import Bonus, Estimates, back_up_horizon
+from goalward.agents.optimistic.common import (
+    HORIZON,
+    IN_PROGRESS,
+    TAKEN,
+    Attempts,
+    HorizonOptimist,
+    count_step,
 )
-from goalward.agents.optimistic.common import HorizonOptimist
-from goalward.agents.ties import break_ties
-from goalward.arrays import Bools, Floats, Int64s
-from goalward.beliefs.counts import RowCounts, enter, estimate
+from goalward.agents.ties import pick
+from goalward.arrays import Floats, Int64s
+from goalward.beliefs.counts import RowCounts, estimate
 from goalward.jit import kernel
 
-__all__ = ["ULCVI"]
+__all__ = ["ULCVI", "horizon", "log_term"]
 
-DONE, ROW_FULL, UNDECIDED = range(3)  # why the rollout returns to Python; UNDECIDED: ties differ between steps
-# Places in the interval: m, the steps taken, whether it is in progress, how it is played, what `upper_lower` returned.
-NUMBER, TAKEN, IN_PROGRESS, PLAYED, DISTINCT, SEVERAL = range(6)
-ACTIONS, ACTIONS_BY_STEP, CHANCES = range(3)
-
-
-class Facts(NamedTuple):
-    """The numbers of line 1 and of the bonuses, and whether ties are broken at random."""
-
-    H: int
-    c_f: float
-    B: float
-    delta: float
-    scale: float
-    constant: float
-    blend: float
-    drawn: bool
+# Positions in the progress: m, and the number of last steps whose Q differ.
+NUMBER, DISTINCT = range(2)
 
 
 class Memory(NamedTuple):
-    """What the kernels read and change; see `upper_lower`."""
+    """What the kernels read and change; `constant` is 62 H³ S', `values` are J_lo and J_up of two steps."""
 
-    facts: Facts
     counts: RowCounts
+    rows: Estimates
+    bonus: Bonus
     costs: Floats
-    order: Int64s
-    interval: Int64s
-    mass: Floats
-    rest: Floats
-    spread: Floats
-    constant: Floats
-    lower: Floats
-    upper: Floats
-    next_lower: Floats
-    next_upper: Floats
+    values: Floats
     Q: Floats
-    tied: Bools
-    actions: Int64s
-    by_step: Int64s
-    chances: Floats
+    Q_up: Floats
+    order: Int64s
+    attempt: Int64s
+    progress: Int64s
+    terminal_cost: float
+    constant: float
+    B: float
+    delta: float
+    chance_factor: float
 
 
 @register("ulcvi")
-@dataclass(eq=False, kw_only=True)
-class ULCVI(OnlineAgent, HorizonOptimist):
+class ULCVI(Attempts, HorizonOptimist):
     """Optimism by bonuses over a finite horizon; it needs B* and T*."""
 
     # The term with H³ is above 1e10 where the others are of the size of the values.
@@ -117,15 +93,13 @@ class ULCVI(OnlineAgent, HorizonOptimist):
         """Line 1."""
         super().begin(task, rng)
         self.check_horizon("8 T* ln(8 K)", self.H)
-        B_star = self.B_star / self._unit
-        B, fixed = value_bound(B_star), constant_factor(task.states, self.H)
-        numbers = (self.H, terminal_cost(B_star), B, self.delta / 4.0, self.scale, fixed, blend(self.H, B))
-        self._facts = Facts(*numbers, self.ties == "random")
-        self._interval = np.zeros(6, dtype=np.int64)
-        self._mass, self._rows = np.empty(self.counts.counts.shape), np.empty((3, task.costs.size))
-        self._ends, self._Q = np.zeros((4, task.states + 1)), np.zeros((2, *task.costs.shape))
-        self._tied = np.zeros((self.H, *task.costs.shape), dtype=np.bool_)
-        self._by_step, self._chances = np.zeros((0, task.states), dtype=np.int64), np.zeros(task.costs.shape)
+        self.progress: Int64s = np.zeros(2, dtype=np.int64)
+        self._c_f, self._B = 8.0 * self.B_star / self._unit, 9.0 * self.B_star / self._unit
+        spread, floor, extra = np.zeros((3, task.costs.size))
+        self._bonus = Bonus(spread, floor, extra, self.scale, self._B / (16.0 * self.H**2), self.H + self._c_f)
+        self._mass, self._rest = np.empty(self.counts.counts.shape), np.empty(task.costs.size)
+        self._Q, self._Q_up = np.zeros((self.H, *task.costs.shape)), np.zeros(task.costs.shape)
+        self._values = np.zeros((4, task.states + 1))
 
     @property
     def H(self) -> int:
@@ -134,83 +108,35 @@ class ULCVI(OnlineAgent, HorizonOptimist):
 
     def act(self, state: int, draw: Callable[[], float]) -> int:
         """Lines 5 and 6 if no interval is in progress, then line 7."""
-        interval = self._interval
-        if interval[IN_PROGRESS] == 0:
-            interval[NUMBER] = self.epoch
-            memory = self.memory()
-            plan_interval(memory)
-            if not decide_alike(memory):
-                self.decide_by_step()
-            self.epoch = int(interval[NUMBER])
-        if interval[PLAYED] == CHANCES:
-            return int(draw_action(self._chances, state, draw()))
-        return self._policy.item(state) if interval[PLAYED] == ACTIONS else self._by_step.item(interval[TAKEN], state)
-
-    def learn(self, step: Step[int]) -> int:
-        """Count a step; a truncated episode ends the interval."""
-        while (ended := count_step(step.state, step.action, step.next_state, *self.counted())) < 0:
-            self.counts.widen()
-        return ended + CUT if step.truncated else ended
+        if self._attempt[IN_PROGRESS] == 0:
+            plan_interval(self.memory())
+        h = max(self._attempt[TAKEN], len(self._Q) - self.progress[DISTINCT])
+        return int(pick(self._Q[h], state, self._order, draw() * self.chance_factor))
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
-        """Act and learn, compiled; Python makes room in the counts and decides where ties differ between steps."""
-        self._interval[NUMBER] = self.epoch
-        while (reason := roll_out(model, walk, self.memory())) != DONE:
-            if reason == ROW_FULL:
-                self.counts.widen()
-            else:
-                self.decide_by_step()
-        self.epoch = int(self._interval[NUMBER])
-
-    def restart(self) -> None:
-        """Line 3: an episode starts with a plan of its own."""
-        self._interval[IN_PROGRESS] = 0
-
-    def decide_by_step(self) -> None:
-        """Break the ties of an interval in which they differ between steps."""
-        self._by_step = self.decide(self._tied[-self._interval[DISTINCT] :], bool(self._interval[SEVERAL]))
-        self._interval[PLAYED] = ACTIONS_BY_STEP
-
-    def decide(self, tied: Bools, several: bool) -> Int64s:
-        """Break the ties of the last steps, the first of which stands for all before it; return actions by step."""
-        early = tied[0]
-        drawn = several and self.ties == "random"
-        before = self.H - len(tied)
-        policy = np.empty((self.H, len(early)), dtype=np.int64)
-        policy[before:] = break_ties(tied, self._order, self.rng.random(tied.shape[:2]) if drawn else None)
-        policy[:before] = policy[before]
-        again = np.flatnonzero(early.sum(axis=1) > 1) if drawn else ()
-        if len(again):
-            policy[:before, again] = break_ties(early[again], self._order, self.rng.random((before, len(again))))
-        return policy
-
-    def counted(self) -> tuple[RowCounts, Int64s, int, int]:
-        """Return what `count_step` needs."""
-        return self.counts.rows, self._interval, self.task.actions, self.H
+        """Act and learn, compiled; Python only makes room where a row of the counts is full."""
+        while not roll_out(model, walk, self.memory()):
+            self.counts.widen()
 
     def memory(self) -> Memory:
         """Return what the kernels read and change."""
-        if self._mass.shape != self.counts.counts.shape:
-            self._mass = np.empty(self.counts.counts.shape)
-        rest, spread, constant = self._rows
-        lower, upper, next_lower, next_upper = self._ends
+        counts = self.counts.rows
+        if self._mass.shape != counts.counts.shape:
+            self._mass = np.empty(counts.counts.shape)
         return Memory(
-            self._facts, self.counts.rows, self._costs, self._order, self._interval, self._mass, rest, spread, constant,
-            lower, upper, next_lower, next_upper, self._Q, self._tied, self._policy, self._by_step, self._chances,
+            counts, Estimates(counts.size, counts.successors, self._mass, self._rest), self._bonus, self._costs,
+            self._values, self._Q, self._Q_up, self._order, self._attempt, self.progress,
+            self._c_f, 62.0 * float(self.H) ** 3 * (self.task.states + 1), self._B, self.delta / 4.0,
+            self.chance_factor,
         )  # fmt: skip
 
     def values(self) -> Floats:
         """Return J_lo of the last plan."""
-        return np.asarray(self._unit * self._ends[0, :-1])
+        return np.asarray(self._unit * self._values[2, :-1])
 
     def current_plan(self) -> Plan:
-        """Return the last plan, to look at."""
-        early = self._tied[-self._interval[DISTINCT]]
-        policies = {
-            ACTIONS: self._policy.copy(), ACTIONS_BY_STEP: self._by_step,
-            CHANCES: early / np.maximum(early.sum(axis=1, keepdims=True), 1),
-        }  # fmt: skip
-        policy: NDArray[Any] = policies[int(self._interval[PLAYED])]
+        """Return the last plan, to look at; its policy is that of the first steps."""
+        policy = self.mixture(self._Q[-self.progress[DISTINCT]])
         return Plan(policy, stop_after_goals=1, stop_after_steps=self.H, stop_when_cut=True, values=self.values())
 
     def notes(self) -> dict[str, int | float | str]:
@@ -218,100 +144,61 @@ class ULCVI(OnlineAgent, HorizonOptimist):
         return super().notes() | {"horizon": self.H}
 
 
+def horizon(T_star: float, episodes: int) -> int:
+    """Return H = ceil(8 T* ln(8 K)); the form is checked, the two eights are recalled."""
+    return math.ceil(8.0 * T_star * math.log(8.0 * episodes))
+
+
+@kernel
+def log_term(S: int, A: int, H: int, m: int, delta: float) -> float:
+    """Return L of line 8; recalled."""
+    return 3.0 * math.log(3.0 * (S + 1) * A * H * m / delta)
+
+
 @kernel
 def plan_interval(memory: Memory) -> None:
-    """Carry out lines 5 and 8 to 13; what `upper_lower` returns goes to the interval."""
-    facts, counts, interval = memory.facts, memory.counts, memory.interval
-    S, A = memory.costs.shape
-    interval[NUMBER] += 1
-    interval[TAKEN], interval[IN_PROGRESS] = 0, 1
-    L = log_term(S, A, facts.H, interval[NUMBER], facts.delta)
-    write_factors(counts.visits, L, facts.B, facts.constant, memory.spread, memory.constant)
+    """Lines 5 and 8 to 13."""
+    counts, rows, bonus, attempt, progress = memory.counts, memory.rows, memory.bonus, memory.attempt, memory.progress
+    H, S, A = memory.Q.shape
+    progress[NUMBER] += 1
+    estimate(0.0, counts.size, counts.counts, counts.visits, rows.mass, rows.rest)
+    L = log_term(S, A, H, progress[NUMBER], memory.delta)
+    for row in range(S * A):
+        n = float(max(counts.visits[row], 1))
+        bonus.spread[row] = 2.0 * L / n
+        bonus.extra[row] = memory.constant * L / (memory.B * n)
+    values = memory.values
     for state in range(S):
-        memory.next_lower[state] = memory.next_upper[state] = facts.c_f
-    estimate(0.0, counts.size, counts.counts, counts.visits, memory.mass, memory.rest)
-    distinct, several = upper_lower(
-        counts.size, counts.successors, memory.mass, memory.rest, memory.costs, memory.spread, memory.constant,
-        facts.blend, facts.scale, facts.H + facts.c_f, memory.lower, memory.upper, memory.next_lower, memory.next_upper,
-        memory.Q, memory.tied,
-    )  # fmt: skip
-    interval[DISTINCT] = distinct
-    interval[SEVERAL] = several
+        values[0, state] = values[1, state] = memory.terminal_cost
+    progress[DISTINCT] = back_up_horizon(
+        rows, memory.costs, bonus, values[0], values[1], memory.Q, memory.Q_up, values[2], values[3]
+    )
+    attempt[TAKEN], attempt[HORIZON], attempt[IN_PROGRESS] = 0, H, 1
 
 
 @kernel
-def decide_alike(memory: Memory) -> bool:
-    """Break ties where the best actions are the same at all steps; False where they are not."""
-    H, S, A = memory.tied.shape
-    interval, tied, order = memory.interval, memory.tied, memory.order
-    first = H - interval[DISTINCT]
-    for h in range(first + 1, H):
-        for state in range(S):
-            for action in range(A):
-                if tied[h, state, action] != tied[first, state, action]:
-                    return False
-    if memory.facts.drawn and interval[SEVERAL] > 0:
-        interval[PLAYED] = CHANCES
-        for state in range(S):
-            number = 0
-            for action in range(A):
-                number += tied[first, state, action]
-            total = 0.0
-            for action in range(A):
-                total += tied[first, state, action] / number
-                memory.chances[state, action] = total
-    else:
-        interval[PLAYED] = ACTIONS
-        for state in range(S):
-            for place in range(A - 1, -1, -1):
-                if tied[first, state, order[place]]:
-                    memory.actions[state] = order[place]
-    return True
-
-
-@kernel
-def count_step(state: int, action: int, successor: int, rows: RowCounts, interval: Int64s, A: int, H: int) -> int:
-    """Count a step; return flags if the interval is over, -1 if the row of the pair is full."""
-    row = state * A + action
-    if not enter(row, successor, rows.size, rows.successors, rows.counts):
-        return -1
-    rows.visits[row] += 1
-    interval[TAKEN] += 1
-    ended = 0
-    if successor == rows.size.size // A:
-        ended += GOALS
-    if interval[TAKEN] == H:
-        ended += STEPS
-    if ended > 0:
-        interval[IN_PROGRESS] = 0
-    return ended
-
-
-@kernel
-def roll_out(model: Dynamics, walk: Walk, memory: Memory) -> int:
-    """Plan, act and count while there is room; return why Python is needed."""
-    S, A = memory.costs.shape
+def roll_out(model: Dynamics, walk: Walk, memory: Memory) -> bool:
+    """Plan, act and count while there is room; False before a step whose row is full."""
     # Local variables: reading them from the memory at every step takes as long as the rest.
-    rows, interval, cursor, H = memory.counts, memory.interval, walk.cursor, memory.facts.H
-    actions, by_step, chances, choices = memory.actions, memory.by_step, memory.chances, walk.choices
-    width = rows.counts.shape[1]
+    size, successors, counts, visits = memory.counts
+    attempt, progress, Q, order, chance_factor = (
+        memory.attempt, memory.progress, memory.Q, memory.order, memory.chance_factor,
+    )  # fmt: skip
+    cursor, choices = walk.cursor, walk.choices
+    H, S, A = Q.shape
+    width = counts.shape[1]
     while has_room(cursor):
-        if interval[IN_PROGRESS] == 0:
+        if attempt[IN_PROGRESS] == 0:
             plan_interval(memory)
-            if not decide_alike(memory):
-                return UNDECIDED
         state = cursor[STATE]
-        played = interval[PLAYED]
-        if played == CHANCES:
-            action = draw_action(chances, state, choices[cursor[CHOSEN]])
-        elif played == ACTIONS:
-            action = actions[state]
-        else:
-            action = by_step[interval[TAKEN], state]
-        if rows.size[state * A + action] == width and width <= S:
-            return ROW_FULL
-        cursor[CHOSEN] += played == CHANCES
-        ended = count_step(state, action, take_step(model, walk, action), rows, interval, A, H)
+        h = max(attempt[TAKEN], H - progress[DISTINCT])
+        action = pick(Q[h], state, order, chance_factor * choices[cursor[CHOSEN]])
+        row = state * A + action
+        if size[row] == width and width <= S:
+            return False
+        cursor[CHOSEN] += 1
+        successor = take_step(model, walk, action)
+        ended = count_step(row, successor, S, size, successors, counts, visits, attempt)
         if ended > 0:
             end_epoch(walk, ended)
-    return DONE
+    return True

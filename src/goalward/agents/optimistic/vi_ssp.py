@@ -22,19 +22,19 @@ How it maps
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
-from goalward.acting.contract import Step, Task
+from goalward.acting.contract import Step
 from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
+from goalward.agents.optimistic.backup import moments
 from goalward.agents.optimistic.common import OnlineOptimist
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
-from goalward.beliefs.counts import enter, mean, variance
+from goalward.beliefs.counts import enter
 from goalward.jit import kernel
 
 __all__ = ["C1", "C2", "VISSP", "iota"]
@@ -43,24 +43,7 @@ C1, C2 = 6.0, 72.0
 """The constants of line 6, chosen: the paper only asks for 2 c_1² <= c_2 and both large enough."""
 
 
-class Memory(NamedTuple):
-    """What the kernels read and change."""
-
-    costs: Floats
-    size: Int64s
-    successors: Int32s
-    counts: Int64s
-    visits: Int64s
-    mass: Floats
-    Q: Floats
-    V: Floats
-    B: Floats
-    logarithm: float
-    scale: float
-
-
 @register("vi-ssp")
-@dataclass(eq=False, kw_only=True)
 class VISSP(OnlineOptimist):
     """Optimism by bonuses, updated at every step; it needs no parameter but delta."""
 
@@ -69,37 +52,21 @@ class VISSP(OnlineOptimist):
         """False: where staying is free, line 7 never raises Q above 0."""
         return False
 
-    def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Line 1."""
-        super().begin(task, rng)
-        self._mass = np.zeros(self.counts.counts.shape)
-
     def learn(self, step: Step[int]) -> int:
         """Lines 3 to 9."""
-        self.make_room(step.state * self.task.actions + step.action)
-        update(step.state, step.action, step.next_state, self.memory())
+        while not update(step.state, step.action, step.next_state, *self.memory()):
+            self.counts.widen()
         return 0
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
         """Act and learn, compiled; Python only makes room where a row of the counts is full."""
-        while (full := roll_out(model, walk, self.chance_factor, self._order, self.memory())) >= 0:
-            self.make_room(full)
+        while not roll_out(model, walk, self.chance_factor, self._order, *self.memory()):
+            self.counts.widen()
 
-    def make_room(self, row: int) -> None:
-        """See to it that a row can take one more successor."""
-        counts = self.counts
-        if counts.size[row] == counts.width <= counts.goal:
-            counts.widen()
-
-    def memory(self) -> Memory:
+    def memory(self) -> tuple[Any, ...]:
         """Return what the kernels read and change."""
-        # Rows grow here, and where counts are read from a file.
-        if self._mass.shape != self.counts.counts.shape:
-            self._mass = np.zeros(self.counts.counts.shape)
         logarithm = math.log(self.task.costs.size / self.delta)
-        return Memory(
-            self._costs, *self.counts.rows, self._mass, self.Q, self.V, self.B, logarithm, self.scale
-        )  # fmt: skip
+        return self._costs, *self.counts.rows, self.Q, self.V, self.B, logarithm, self.scale
 
 
 @kernel
@@ -109,42 +76,48 @@ def iota(logarithm: float, B: float, n: float) -> float:
 
 
 @kernel
-def update(state: int, action: int, successor: int, memory: Memory) -> None:
-    """Lines 3 to 9, for a step for which its row has room."""
-    Q, V, B = memory.Q, memory.V, memory.B
-    A = Q.shape[1]
-    row = state * A + action
-    enter(row, successor, memory.size, memory.successors, memory.counts)
-    memory.visits[row] += 1
-    n = float(memory.visits[row])
-    for entry in range(memory.size[row]):
-        memory.mass[row, entry] = memory.counts[row, entry] / n
-    m = mean(row, memory.size, memory.successors, memory.mass, V)
-    v = variance(row, memory.size, memory.successors, memory.mass, 0.0, V, m)
+def update(
+    state: int, action: int, successor: int,
+    costs: Floats, size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s, Q: Floats, V: Floats, B: Floats,
+    logarithm: float, scale: float,
+) -> bool:  # fmt: skip
+    """Lines 3 to 9; False, with nothing changed, if the row of the pair has no room for the successor."""
+    row = state * Q.shape[1] + action
+    if not enter(row, successor, size, successors, counts):
+        return False
+    visits[row] += 1
+    n = float(visits[row])
+    m, v = moments(row, size, successors, counts, n, V)
     while True:
-        log_term = iota(memory.logarithm, B[0], n)
+        log_term = iota(logarithm, B[0], n)
         bonus = max(C1 * np.sqrt(v * log_term / n), C2 * B[0] * log_term / n)
-        q = max(memory.costs[state, action] + m - memory.scale * bonus, Q[state, action])
+        q = max(costs[state, action] + m - scale * bonus, Q[state, action])
         if q <= B[0]:
             break
         B[0] *= 2.0
     Q[state, action] = q
     V[state] = np.inf
-    for other in range(A):
+    for other in range(Q.shape[1]):
         V[state] = min(V[state], Q[state, other])
+    return True
 
 
 @kernel
-def roll_out(model: Dynamics, walk: Walk, chance_factor: float, order: Int64s, memory: Memory) -> int:
-    """Act and learn while there is room; return a row that is full, -1 at the end."""
-    S, A = memory.Q.shape
-    cursor = walk.cursor
+def roll_out(
+    model: Dynamics, walk: Walk, chance_factor: float, order: Int64s,
+    costs: Floats, size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s, Q: Floats, V: Floats, B: Floats,
+    logarithm: float, scale: float,
+) -> bool:  # fmt: skip
+    """Act and learn while there is room; False before a step whose row is full."""
+    S, A = Q.shape
+    width = counts.shape[1]
+    cursor, choices = walk.cursor, walk.choices
     while has_room(cursor):
         state = cursor[STATE]
-        action = pick(memory.Q, state, order, chance_factor * walk.choices[cursor[CHOSEN]])
-        row = state * A + action
-        if memory.size[row] == memory.counts.shape[1] and memory.size[row] <= S:
-            return int(row)
+        action = pick(Q, state, order, chance_factor * choices[cursor[CHOSEN]])
+        if size[state * A + action] == width and width <= S:
+            return False
         cursor[CHOSEN] += 1
-        update(state, action, take_step(model, walk, action), memory)
-    return -1
+        successor = take_step(model, walk, action)
+        update(state, action, successor, costs, size, successors, counts, visits, Q, V, B, logarithm, scale)
+    return True

@@ -29,9 +29,10 @@ How it maps
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from goalward.agents.base import Agent, Plan, Steps, Task, register
 from goalward.agents.ties import shares
@@ -39,7 +40,7 @@ from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import Counts
 from goalward.errors import ConvergenceError
 from goalward.jit import kernel
-from goalward.settings import checked_integer, checked_number
+from goalward.settings import Confidence, Positive
 
 __all__ = ["BayesUCBVI", "iterate"]
 
@@ -49,23 +50,17 @@ GUIDED_SWEEPS, INNER_SWEEPS = 200, 100
 
 
 @register("bayes-ucbvi")
-@dataclass(eq=False, kw_only=True)
-class BayesUCBVI(Agent):
+class BayesUCBVI(Agent, kw_only=True):
     """Optimism by a quantile of posterior samples; nothing to be told, no theorem."""
 
-    quantile: float = 0.35
+    quantile: Confidence = 0.35
     """Which quantile of the sampled means counts; 0.5 is the median, small ones are optimistic."""
 
-    samples: int = 64
+    samples: Annotated[int, Ge(1), Le(10_000)] = 64
     """How many samples of each row there are."""
 
-    goal_visits: float = 1.0
+    goal_visits: Positive = 1.0
     """n_0, the imagined visits of every pair that reached the goal."""
-
-    def __post_init__(self) -> None:
-        checked_number("quantile", self.quantile, high=1.0, open=True)
-        checked_integer("samples", self.samples, 1, 10_000)
-        checked_number("goal_visits", self.goal_visits, open=True)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""

@@ -31,20 +31,18 @@ the regret.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from goalward.agents.base import CAVEAT, Agent, Plan, Steps, Task, register
-from goalward.agents.posterior.psrl import count
+from goalward.agents.posterior.psrl import count_visits
 from goalward.arrays import Floats, Int32s, Int64s
-from goalward.beliefs.base import Prior, checked_sharpness
+from goalward.beliefs.base import Prior, Sharpness
 from goalward.beliefs.neighbourhoods import Neighbourhoods
-from goalward.errors import SettingError
 from goalward.jit import kernel
 from goalward.planning.replan import Planned, Replanner
-from goalward.settings import checked_integer
 from goalward.ssp.model import SSP
 
 __all__ = ["Expectile", "Samples", "join_samples", "lower_expectiles"]
@@ -53,18 +51,10 @@ TOLERANCE = 1e-6
 
 
 class Samples(NamedTuple):
-    """Rows of several models on the union of their supports.
+    """Rows of several models on the union of their supports; `indptr` and `successors` as in `SSP`.
 
-    Attributes
-    ----------
-    indptr, successors
-        The rows of the union, as in `SSP`.
-    start
-        ``start[i, row]``: where the entries of a row of model i begin; one number more than rows for each model.
-    place
-        For each entry of each model: its place in `successors`.
-    probability
-        For each entry of each model: its probability.
+    ``start[i, row]`` is where the entries of a row of model i begin, with one number more than rows for each model.
+    Each entry has a `place` among the successors and a `probability`.
     """
 
     indptr: Int64s
@@ -75,24 +65,17 @@ class Samples(NamedTuple):
 
 
 @register("expectile")
-@dataclass(eq=False)
 class Expectile(Agent):
     """Optimism by expectiles of the posterior: try a pair again while a trial pays. No theorem covers it."""
 
-    prior: Prior = field(default_factory=Neighbourhoods)
+    prior: Prior = Neighbourhoods()
     """What is believed about the kernel before anything is seen."""
 
-    samples: int = 8
+    samples: Annotated[int, Ge(1), Le(1_000)] = 8
     """M, how many models are drawn for each plan."""
 
-    sharpness: float = 2.0
+    sharpness: Sharpness = 2.0
     """How many times counts count when probabilities are drawn; 1 draws from the posterior."""
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.prior, Prior):
-            raise SettingError(f"prior is {self.prior!r}; it must be a prior, such as Neighbourhoods()")
-        checked_integer("samples", self.samples, 1, 1_000)
-        checked_sharpness(self.sharpness)
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Start from scratch on a task."""
@@ -105,22 +88,18 @@ class Expectile(Agent):
 
     def plan(self, state: int) -> Plan:
         """Draw models and find the fixed point of the operator."""
-        model, planned = self.optimistic()
-        return Plan(
-            planned.policy,
-            stop_after_visits=np.maximum(self.visits, 1),
-            stop_after_goals=1 + self.k // 2,
-            model=model,
-            values=planned.values,
+        return self.optimistic()._replace(
+            stop_after_visits=np.maximum(self.visits, 1), stop_after_goals=1 + self.k // 2
         )
 
     def observe(self, steps: Steps) -> None:
         """Learn, and count visits and episodes."""
         self.belief.update(steps)
-        self.k += count(steps.states, steps.actions, steps.next_states, self.visits)
+        count_visits(steps, self.visits)
+        self.k += int(np.count_nonzero(steps.reached))
 
-    def optimistic(self) -> tuple[SSP, Planned]:
-        """Return the model of the rows that attain the minimum, and its solution."""
+    def optimistic(self) -> Plan:
+        """Return the optimal policy of the rows that attain the minimum."""
         samples = join_samples([self.belief.sample(self.rng, self.sharpness) for _ in range(self.samples)])
         r: Floats = (self.k + 1.0) / (self.visits.reshape(-1) + np.float64(1.0))
         model, planned = self.solve_mixture(samples, r, self._values)
@@ -132,7 +111,7 @@ class Expectile(Agent):
             falls = before[finite] - planned.values[finite]
             if not falls.max(initial=0.0) > TOLERANCE * before[finite].max(initial=0.0):
                 self._values = planned.values
-                return model, planned
+                return Plan(planned.policy, model=model, values=planned.values)
 
     def solve_mixture(self, samples: Samples, r: Floats, values: Floats) -> tuple[SSP, Planned]:
         """Return the model of the rows that attain the minimum at some values, and its solution."""

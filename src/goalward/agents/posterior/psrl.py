@@ -39,55 +39,42 @@ practically unreachable, the best policy found is played: the second part of lin
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from goalward.agents.base import CAVEAT, Agent, Plan, Steps, Task, register
-from goalward.arrays import Floats, Int64s
-from goalward.beliefs.base import Prior, checked_sharpness
+from goalward.arrays import Int64s
+from goalward.beliefs.base import Prior, Sharpness
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.errors import SettingError
-from goalward.jit import kernel
 from goalward.planning.replan import TOLERANCE, Planned, Replanner
 from goalward.planning.solve import DENSE_STATES
-from goalward.settings import checked_integer, checked_number
+from goalward.settings import Count, NotNegative, Positive
 from goalward.ssp.model import SSP
 
-__all__ = ["PSRL", "cost_floor", "count"]
+__all__ = ["PSRL", "cost_floor", "count_visits"]
 
 LOOSE = 0.01  # the tolerance of planning in the first episode of a large world
 
 
 @register("psrl")
-@dataclass(eq=False)
 class PSRL(Agent):
     """Posterior sampling with the epochs of the paper. It needs the prior and nothing else."""
 
-    prior: Prior = field(default_factory=Dirichlet)
+    prior: Prior = Dirichlet()
     """mu_1, what is believed about the kernel before anything is seen."""
 
-    perturb_costs: bool | float = False
+    perturb_costs: bool | NotNegative = False
     """Plan with max(c, x), for worlds with zero costs: x itself, or True for the epsilon of Theorem 2."""
 
-    value_limit: float | None = None
+    value_limit: Positive | None = None
     """Draw again while the sampled model has a state of optimal value above this: a prior supported on max V <= B."""
 
-    max_rejections: int = 10_000
+    max_rejections: Count = 10_000
     """How many samples in a row may be rejected for `value_limit`."""
 
-    sharpness: float = 1.0
+    sharpness: Sharpness = 1.0
     """The factor of counts when probabilities are drawn; above 1 the draws are not samples of the posterior."""
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.prior, Prior):
-            raise SettingError(f"prior is {self.prior!r}; it must be a prior, such as Dirichlet(0.1)")
-        if not isinstance(self.perturb_costs, bool):
-            checked_number("perturb_costs", self.perturb_costs, note=", True or False")
-        if self.value_limit is not None:
-            checked_number("value_limit", self.value_limit, open=True, note=" or None")
-        checked_integer("max_rejections", self.max_rejections, 0)
-        checked_sharpness(self.sharpness)
 
     @property
     def leaves_free_loops(self) -> bool:
@@ -101,8 +88,9 @@ class PSRL(Agent):
         self.visits: Int64s = np.zeros(task.costs.shape, dtype=np.int64)  # n_t(s, a)
         self.k = 1  # the current episode
         self.k_start = 0  # k_{t_l}, the episode in which the current epoch began
-        self._cost_floor = cost_floor(task) if self.perturb_costs is True else float(self.perturb_costs)
-        self._planning_costs = raised_costs(task, self._cost_floor)
+        floor = cost_floor(task) if self.perturb_costs is True else float(self.perturb_costs)
+        self._cost_floor = floor
+        self._planning_costs = np.maximum(task.costs, floor) if (task.costs < floor).any() else None
         self._planner = Replanner()
         self.rejections = 0
 
@@ -110,27 +98,21 @@ class PSRL(Agent):
         """Lines 7 to 9."""
         K_previous = self.k - self.k_start
         self.k_start = self.k
-        theta, planned = self.draw()
-        return Plan(
-            planned.policy,
-            stop_after_visits=self.visits + 1,
-            stop_after_goals=K_previous + 1,
-            model=theta,
-            values=planned.values,
-        )
+        return self.draw()._replace(stop_after_visits=self.visits + 1, stop_after_goals=K_previous + 1)
 
     def observe(self, steps: Steps) -> None:
         """Line 11, and n_t and k as far as they have come."""
         self.belief.update(steps)
-        self.k += count(steps.states, steps.actions, steps.next_states, self.visits)
+        count_visits(steps, self.visits)
+        self.k += int(np.count_nonzero(steps.reached))
 
-    def draw(self) -> tuple[SSP, Planned]:
-        """Line 9: draw a model from the posterior and solve it, again if it is outside the prior's support."""
+    def draw(self) -> Plan:
+        """Line 9: draw theta from the posterior and solve it, again if it is outside the prior's support."""
         for _ in range(self.max_rejections + 1):
             theta = self.belief.sample(self.rng, self.sharpness)
             planned = self.solve(theta)
             if self.value_limit is None or planned.values.max() <= self.value_limit:
-                return theta, planned
+                return Plan(planned.policy, model=theta, values=planned.values)
             self.rejections += 1
         raise SettingError(
             f"{self.max_rejections + 1} samples in a row had a value above value_limit={self.value_limit:g};"
@@ -173,19 +155,7 @@ def cost_floor(task: Task) -> float:
     return float((task.states**2 * task.actions / task.episodes) ** (2.0 / 3.0))
 
 
-def raised_costs(task: Task, floor: float) -> Floats | None:
-    """Return max(c, floor), or None where that is c."""
-    if not floor or (task.costs >= floor).all():
-        return None
-    return np.maximum(task.costs, floor)
-
-
-@kernel
-def count(states: Int64s, actions: Int64s, next_states: Int64s, visits: Int64s) -> int:
-    """Count the visits of each pair; return how often the goal was reached."""
-    goals = 0
-    for i in range(len(states)):
-        visits[states[i], actions[i]] += 1
-        if next_states[i] == len(visits):
-            goals += 1
-    return goals
+def count_visits(steps: Steps, visits: Int64s) -> None:
+    """Add the steps to n_t(s, a)."""
+    pairs = steps.states * visits.shape[1] + steps.actions
+    visits += np.bincount(pairs, minlength=visits.size).reshape(visits.shape)

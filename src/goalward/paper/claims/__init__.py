@@ -14,7 +14,7 @@ from goalward.paper.claims import experiments, lemmas, theorems
 from goalward.paper.claims.findings import Finding, Verdict
 from goalward.paper.claims.runs import RunSource
 from goalward.progress import phase
-from goalward.studies.executors import open_pool
+from goalward.studies.executors import open_workers
 from goalward.studies.store import Store
 
 __all__ = ["TESTS", "check_claims"]
@@ -68,8 +68,8 @@ def check_claims(
         if name not in TESTS:
             raise UnknownNameError("test of claims", name, TESTS)
     store = Store.open(folder, create=True)
-    pool = open_pool(workers)
-    source = RunSource(store, pool, quick=quick)
+    opened = open_workers(workers)
+    source = RunSource(store, opened, quick=quick)
     try:
         findings: list[Finding] = []
         for number, name in enumerate(names, start=1):
@@ -81,9 +81,9 @@ def check_claims(
             new = [tested] if isinstance(tested, Finding) else tested
             findings += [undecided(finding) if quick else finding for finding in new]
     except BaseException:
-        pool.stop()
+        opened.close(kill=True)
         raise
-    pool.close()
+    opened.close()
     return findings
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from goalward.acting.contract import Task
 from goalward.agents.posterior.psrl import PSRL, cost_floor
-from goalward.arrays import Floats
+from goalward.arrays import Floats, Int64s
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.errors import TheoryError
 from goalward.formatting import number, with_range
@@ -36,9 +36,11 @@ from goalward.planning.hardness import hardness
 from goalward.results.results import CellResults, Results, load_results
 from goalward.seeds import generator, run_seed
 from goalward.statistics import Interval, compare_pairs, growth_along, mean_interval
+from goalward.studies.rerun import rerun
+from goalward.studies.run_spec import RunSpec
 from goalward.studies.store import Store
 from goalward.table import Cell, Column, Table
-from goalward.theory.epochs import all_there, count_epochs
+from goalward.theory.epochs import EpochCount, count_epochs
 from goalward.theory.posterior_lemma import draw_world
 from goalward.theory.regret_bounds import theorem_1, theorem_2
 
@@ -64,11 +66,10 @@ def exponent(cell: CellResults) -> Interval:
     return growth_along(cell.points.astype(np.float64), cell.curves["gap_regret"][cell.complete])
 
 
-def epoch_curves(source: RunSource, results: Results, cell: CellResults) -> Floats:
-    """Return, for each run, how many epochs had begun at each point of the cell's curves."""
-    keys = results.design.keys(cell.cell)
-    starts = (all_there(source.store.read(keys[run]).epochs()).start_episode for run in cell.runs)
-    return np.array([np.searchsorted(np.sort(start), cell.points, side="left") for start in starts], dtype=np.float64)
+def epochs_of(spec: RunSpec, S: int, A: int) -> tuple[EpochCount, Int64s]:
+    """Repeat a run, and return the number of its epochs beside the bounds, and the episodes in which they began."""
+    epochs = rerun(spec, keep_steps=False)[1].epochs
+    return count_epochs(epochs, S, A), epochs.start_episode
 
 
 def epoch_findings(source: RunSource) -> list[Finding]:
@@ -80,18 +81,21 @@ def epoch_findings(source: RunSource) -> list[Finding]:
 
 
 def epoch_number_finding(source: RunSource, results: Results, ran: str) -> Finding:
-    """Test that epochs grow like sqrt(K) at most, and that every stored run stays within the bound of the lemma."""
-    parts, verdicts, kept = [], [], []
+    """Test that epochs grow like sqrt(K) at most, and that every run stays within the bound of the lemma."""
+    parts, verdicts = [], []
+    within_bound: list[bool] = []
     for world in EPOCH_WORLDS:
         cell = cell_of(results, world, OURS)
-        growth = growth_along(cell.points.astype(np.float64), epoch_curves(source, results, cell))
-        verdicts.append(at_most(growth, 0.5))
         shape = drawn_worlds(results, cell)[0].costs.shape
-        for key in results.design.keys(cell.cell):
-            kept.append(count_epochs(source.store.read(key).epochs(), *shape).holds)
+        repeated = source.map(epochs_of, [(spec, *shape) for spec in results.design.specs(cell.cell)])
+        begun = [np.searchsorted(starts, cell.points, side="left") for _, starts in repeated]
+        growth = growth_along(cell.points.astype(np.float64), np.array(begun, dtype=np.float64))
+        verdicts.append(at_most(growth, 0.5))
+        within_bound += [count.holds for count, _ in repeated]
         parts.append(f"{world} {with_range(growth)}")
-    verdicts.append(certain(all(kept)))
-    lemma = "all runs within" if all(kept) else f"{kept.count(False)} of {len(kept)} runs not within"
+    verdicts.append(certain(all(within_bound)))
+    outside = within_bound.count(False)
+    lemma = f"{outside} of {len(within_bound)} runs not within" if outside else "all runs within"
     figure = f"exponent of L in K: {'; '.join(parts)}; {lemma} the lemma's bound"
     return Finding("sqrt-epochs", "The number of epochs is O(sqrt K)", f"PSRL-SSP; {ran}", figure, all_of(*verdicts))
 
@@ -321,19 +325,19 @@ class RegretRow:
         return self.regret.value / (self.main + self.lower_order)
 
 
-def theorem_studies(store: Store) -> list[str]:
-    """Return the names of the studies of a results folder that test Theorem 1."""
-    return [name for name in store.studies() if "claims-theorem" in name]
+def is_theorem_study(name: str) -> bool:
+    """Return whether a study tests Theorem 1."""
+    return "claims-theorem" in name
 
 
 def has_theorem_runs(folder: Path) -> bool:
     """Return whether a test of Theorem 1 left runs in a folder, which need not exist."""
-    return folder.is_dir() and any(folder.iterdir()) and bool(theorem_studies(Store.open(folder)))
+    return folder.is_dir() and any(folder.iterdir()) and any(map(is_theorem_study, Store.open(folder).studies()))
 
 
 def stored_regret_rows(store: Store) -> list[RegretRow]:
     """Return the rows of the longest runs that a test of Theorem 1 left in a results folder."""
-    designs = [store.read_design(reference) for name in theorem_studies(store) for reference in store.designs(name)]
+    designs = [design for design in store.all_designs() if is_theorem_study(design.name)]
     if not designs:
         raise TheoryError(f"{store.folder}: no runs of Theorem 1; goalward claims --only theorem-1 makes them")
     design = max(designs, key=lambda stored: (stored.cells[0].episodes, stored.runs))

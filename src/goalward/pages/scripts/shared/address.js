@@ -1,4 +1,4 @@
-// The view stands in the address, so that a link shows what its sender saw.
+// The URL stores the current view, so that a link shows what its sender saw.
 
 export class Address {
   constructor(defaults) {

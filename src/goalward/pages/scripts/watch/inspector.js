@@ -122,7 +122,7 @@ function shortened(text, most) {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
-// What if? The reader walls states off or changes their costs, and each agent's model is planned anew.
+// What if? The reader walls states off or changes their costs, and each agent's model is replanned.
 const MODELS = [
   ["plan", "the model of the plan", "the model that each agent planned with in this epoch"], ["mean", "the expected model", "the mean of the posterior"],
   ["truth", "the true world"],
@@ -140,7 +140,7 @@ export class WhatIf {
       this.replan();
       page.paint();
     });
-    this.planButton = el("button", { type: "button", class: "strong", onclick: () => this.showPlans() }, "plan anew");
+    this.planButton = el("button", { type: "button", class: "strong", onclick: () => this.showPlans() }, "replan");
     this.undoButton = el("button", { type: "button", onclick: () => this.edit(new Set(), new Map()) }, "undo all changes");
     this.text = el("p", { class: "small what-if-text", "aria-live": "polite" });
     this.host = el("div", { class: "what-if", hidden: !page.world.canPlan },
@@ -195,7 +195,7 @@ export class WhatIf {
     this.page.setLayer("replanned");
   }
 
-  // Plans anew for each agent in the model that was chosen; null where there is none.
+  // Replans for each agent in the model that was chosen; null where there is none.
   replan() {
     const { world, replays, view } = this.page;
     if (!world.canPlan) return;
@@ -221,7 +221,7 @@ export class WhatIf {
   noteOf(replay) {
     const { model } = this.page.view;
     if (model === "truth" || (model === "plan" ? replay.plannedModel() : replay.belief)) return "";
-    if (!replay.belief) return `Not planned anew: the page has no ${model === "plan" ? "model of this epoch" : "posterior of this agent"}.`;
-    return "Planned anew with the expected model: the page does not have the model of this epoch.";
+    if (!replay.belief) return `Not replanned: the page has no ${model === "plan" ? "model of this epoch" : "posterior of this agent"}.`;
+    return "Replanned with the expected model: the page does not have the model of this epoch.";
   }
 }

@@ -12,7 +12,7 @@ export const LAYERS = {
   replanned: ["re-planned", "optimal values and actions in the model below, with your changes"],
 };
 
-// The number of a state in a layer, for one agent; `plan` is the one made anew, if there is one.
+// The number of a state in a layer, for one agent; `plan` is the one replanned, if there is one.
 export function amountIn(layer, world, replay, plan, state) {
   const { truth, actions } = world;
   switch (layer) {

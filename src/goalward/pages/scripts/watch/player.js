@@ -32,10 +32,10 @@ export class AgentsPage extends Page {
 
   footer(before = "") {
     const settings = (agent) => {
-      const told = Object.entries(agent.told ?? {}).map(([name, value]) => [`${name} (told)`, value]);
+      const known = Object.entries(agent.known ?? {}).map(([name, value]) => [`${name} (known in advance)`, value]);
       const notes = Object.entries(agent.notes).filter(([name]) => !(name in agent.settings));
       return el("div", {}, el("h3", {}, swatch(agent.style), agent.label),
-        el("dl", { class: "settings" }, [["algorithm", agent.name], ...Object.entries(agent.settings), ...told, ...notes]
+        el("dl", { class: "settings" }, [["algorithm", agent.name], ...Object.entries(agent.settings), ...known, ...notes]
           .map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])));
     };
     return el("footer", {},

@@ -74,7 +74,7 @@ class WatchPage extends AgentsPage {
 
   notesOf(replay) {
     const notes = [];
-    if (!replay.hasPlans) notes.push(`${replay.label} follows no plans: it chooses anew at every step. It is shown at ${whole(replay.count)} moments of the run.`);
+    if (!replay.hasPlans) notes.push(`${replay.label} does not plan in epochs: it chooses an action at every step. The page shows ${whole(replay.count)} snapshots.`);
     else if (replay.count - 1 < replay.epochs) notes.push(`${replay.label} had ${whole(replay.epochs)} epochs; ${whole(replay.count - 1)} of them are on this page: the first ones, then evenly spaced ones. Counts and curves are complete.`);
     if (!replay.frames.values) notes.push(`${replay.label} estimates no costs, so its maps have no values.`);
     if (replay.models?.every > 1) notes.push(`The models that ${replay.label} planned with are on this page for every ${ordinal(replay.models.every)} epoch.`);
@@ -140,7 +140,7 @@ class WatchPage extends AgentsPage {
     });
     this.cellTitle = el("h2");
     this.closeCell = el("button", { type: "button", class: "quiet", onclick: () => this.pick(null) }, "close");
-    this.cellHint = el("p", { class: "hint" }, "Click a state for its actions, the belief about them and its visits; change its cost or wall it off, and plan anew.");
+    this.cellHint = el("p", { class: "hint" }, "Click a state for its actions, the belief about them and its visits; change its cost or wall it off, and replan.");
     this.whatIf = new WhatIf(this);
     this.cellBody = el("div", {}, this.cellView.host, this.whatIf.host);
     return el("section", { class: "card cell-card", id: "cell" }, el("div", { class: "card-head" }, this.cellTitle, this.closeCell), this.cellHint, this.cellBody);
@@ -222,7 +222,7 @@ class WatchPage extends AgentsPage {
     }
     this.slider.value = lead.frame;
     const atEnd = lead.frame === lead.last;
-    this.label.textContent = atEnd ? `${this.unfinished ? "now" : "end"} · ${whole(lead.epochs)} ${lead.hasPlans ? "epochs" : "looks"}` : `${lead.hasPlans ? "epoch" : "look"} ${whole(epoch[lead.frame] + 1)} of ${whole(lead.epochs)}`;
+    this.label.textContent = atEnd ? `${this.unfinished ? "now" : "end"} · ${whole(lead.epochs)} ${lead.hasPlans ? "epochs" : "snapshots"}` : `${lead.hasPlans ? "epoch" : "snapshot"} ${whole(epoch[lead.frame] + 1)} of ${whole(lead.epochs)}`;
     this.slider.setAttribute("aria-valuetext", this.label.textContent);
     this.address.set({ epoch: atEnd ? "end" : epoch[lead.frame] + 1 });
     if (this.whatIf.plans) this.whatIf.replan();
@@ -334,7 +334,7 @@ class WatchPage extends AgentsPage {
 
   caption(replay, { now, why }) {
     const { frames, frame } = replay;
-    const name = replay.hasPlans ? "epoch" : "look";
+    const name = replay.hasPlans ? "epoch" : "snapshot";
     if (frame === replay.last) {
       now.textContent = `${this.unfinished ? "so far" : "end of the run"}: ${whole(frames.start_episode[frame])} episodes, ${whole(frames.start_step[frame])} steps`;
       why.textContent = replay.hasPlans ? `The plan shown is the ${this.unfinished ? "current" : "last"} one.` : "";

@@ -1,0 +1,49 @@
+"""Public names that are loaded when they are first used, so that ``import goalward`` costs nothing.
+
+A package lists its names once, as imports for type checkers and editors, one to a line::
+
+    if TYPE_CHECKING:
+        from goalward.agents.posterior.psrl import PSRL as PSRL
+    else:
+        __getattr__, __dir__, __all__ = lazy(__name__, __file__)
+
+`lazy_names` reads this list back from the source, so there is no second one that could fall behind.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+__all__ = ["lazy", "lazy_names"]
+
+IMPORT = re.compile(r"^    from (\S+) import (\w+) as \2$", re.MULTILINE)
+
+
+@cache
+def lazy_names(path: str) -> dict[str, str]:
+    """Return the names in the list of a package, given the path of its ``__init__.py``, each with its module."""
+    with open(path, encoding="utf-8") as file:
+        return {name: module for module, name in IMPORT.findall(file.read())}
+
+
+def lazy(
+    package: str, path: str, others: Iterable[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package; `others` are names that it defines itself."""
+    homes = lazy_names(path)
+    public = sorted({*homes, *others})
+
+    def load(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home = homes[name]
+        value = import_module(f"{package}.{name}") if home == package else getattr(import_module(home), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return load, lambda: public, public
