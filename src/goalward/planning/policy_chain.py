@@ -15,7 +15,6 @@ from goalward.ssp.graph import ALL_ENTRIES, Predecessors, list_predecessors
 
 __all__ = ["MOST_DIRECT_WORK", "POLICY_SWEEPS", "REPEATS", "PolicyChain"]
 
-MOST_WORK = 10**8  # multiplications of one call of a kernel: a fraction of a second, after which Ctrl-C is answered
 # Groups of a correction. Their matrix is dense: with 512, chains take twice as long. With 64, a model of 200 components
 # (parts1e5) takes 5.6 times as long. Corrections in every round, also where sweeps settle, lost on chains (0.21 of the
 # time without them), tireworld (0.55) and queues (0.7): a correction took longer there than the sweeps that it saved.
@@ -69,19 +68,9 @@ class PolicyChain:
         """Sweep once over all rows of the problem, and choose the best; return the largest relative change."""
         return bellman.optimal_sweep(self.problem, values, policy, self.rows)
 
-    def sweep(self, values: Floats) -> float:
-        """Sweep once over the chain; return the largest relative change."""
-        return bellman.policy_sweep(self.rows, values)
-
     def sweep_until(self, values: Floats, enough: float, most: int) -> tuple[int, float]:
         """Sweep until a sweep changes the values by little enough; return the number of sweeps and the last change."""
-        if self.entries * most < MOST_WORK:
-            return bellman.policy_sweeps(self.rows, values, enough, most)
-        sweeps, change = 1, self.sweep(values)
-        while sweeps < most and not change <= enough:
-            change = self.sweep(values)
-            sweeps += 1
-        return sweeps, change
+        return bellman.policy_sweeps(self.rows, values, enough, most)
 
     def correct(self, values: Floats) -> bool:
         """Add the best correction that is constant on each group; return False if a value would become negative."""

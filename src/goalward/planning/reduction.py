@@ -98,14 +98,15 @@ class Reduction(NamedTuple):
         place = np.full(ssp.states + 1, DEAD, dtype=np.int32)
         place[ssp.goal] = GOAL
         loop, loops, loop_rows, free_actions = None, 0, None, None
-        component, cyclic = None, ssp.states
-        if len(order) > small:  # of all states if that may serve zero-cost loops, too
-            positive = ssp.costs.min() > 0.0
-            component, cyclic = strong_components_of(ssp, int(NEARLY_ACYCLIC * ssp.states) if positive else None)
-        if not ssp.costs.min() > 0.0:
+        component, acyclic, has_free_rows = None, False, not ssp.costs.min() > 0.0
+        if len(order) > small:
+            most = int(NEARLY_ACYCLIC * ssp.states)
+            component, cyclic = strong_components_of(ssp, None if has_free_rows else most)  # all for zero-cost loops
+        if has_free_rows:
             loop, loops, loop_rows, free_actions = free_states(ssp, usable, component, place)
         if component is not None:
-            order = order_states(ssp, usable, component, cyclic, distance, order)
+            order = order_states(ssp, usable, component if cyclic <= most else None, distance, order)
+            acyclic = cyclic == 0 <= most
         if loop is None:
             states, members = len(order), order
             place[order] = np.arange(states, dtype=np.int32)
@@ -115,7 +116,7 @@ class Reduction(NamedTuple):
             members = members[:used]
         problem = Problem.empty(states, len(usable), len(ssp.successors))
         longest = write_problem(ssp.arrays, usable, place, members, problem)
-        return cls(problem, longest, place, members, usable, cyclic == 0, loop_rows, free_actions)
+        return cls(problem, longest, place, members, usable, acyclic, loop_rows, free_actions)
 
     def rewrite(self, ssp: SSP) -> None:
         """Write the numbers of another model with the same graph; its costs and those of this one must be positive."""

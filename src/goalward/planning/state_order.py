@@ -37,13 +37,13 @@ DEEP = 32  # with fewer distances than that, ties say little about the order
 SAMPLE = 256  # states that are examined to learn whether there are ties
 
 
-def order_states(ssp: SSP, usable: Bools, component: Int32s, cyclic: int, distance: Int32s, order: Int32s) -> Int32s:
+def order_states(ssp: SSP, usable: Bools, component: Int32s | None, distance: Int32s, order: Int32s) -> Int32s:
     """Return the states that reach the goal in the order of sweeps.
 
     `distance` and `order` are those of a search along all usable rows; `distance` becomes that along likely steps.
-    `component` has the strong components, if the number of states on cycles is small.
+    `component` has the strong components of a nearly acyclic model.
     """
-    if cyclic <= NEARLY_ACYCLIC * ssp.states:
+    if component is not None:
         return sort_by_component(order, component)
     likely_distances(ssp, usable, distance, order)
     sort_ties(ssp.arrays, distance, order)
@@ -68,85 +68,48 @@ def sort_by_component(order: Int32s, component: Int32s) -> Int32s:
 
 def likely_distances(ssp: SSP, usable: Bools, distance: Int32s, order: Int32s) -> None:
     """Change distances, and the order by them, from plain ones to those along likely steps."""
-    model = ssp.arrays
-    if model.probabilities.min(initial=1.0) >= LIKELY or has_likely_order(model, usable, distance):
-        return
-    if distance[order[-1]] == 1 and not sees_goal(model, usable):
+    if ssp.probabilities.min(initial=1.0) >= LIKELY:
         return
     likely = np.zeros(len(ssp.successors), dtype=np.bool_)
-    mark_likely(model, usable, likely)
+    mark_likely(ssp.arrays, usable, likely)
+    if has_likely_order(ssp.arrays, likely, distance):
+        return
+    if distance[order[-1]] == 1 and not likely[ssp.successors == ssp.goal].any():
+        return  # no likely step leads to the goal, so all states would be at distance one again
     along_likely = list_predecessors(ssp.indptr, ssp.successors, usable, ssp.states, likely)
     along_all = list_predecessors(ssp.indptr, ssp.successors, usable, ssp.states, ALL_ENTRIES)
     search_back(along_likely, along_all, distance, order)
 
 
 @kernel
-def likely_limit(model: ModelArrays, row: int) -> float:
-    """Return the probability from which a transition of a row counts as likely."""
-    state = row // model.costs.shape[1]
-    largest = 0.0
-    for entry in range(model.indptr[row], model.indptr[row + 1]):
-        if model.successors[entry] != state:
-            largest = max(largest, model.probabilities[entry])
-    return LIKELY * largest
-
-
-@kernel
-def has_likely_step(model: ModelArrays, usable: Bools, distance: Int32s, state: int) -> bool:
-    """Return whether a likely transition leads one step nearer to the goal."""
-    states, actions = model.costs.shape
-    nearer = distance[state] - 1
-    # A transition with a tenth of all probability is likely whatever else its row holds.
-    for row in range(state * actions, (state + 1) * actions):
-        if usable[row]:
-            for entry in range(model.indptr[row], model.indptr[row + 1]):
-                if model.probabilities[entry] >= LIKELY:
-                    target = model.successors[entry]
-                    if (0 if target == states else distance[target]) == nearer:
-                        return True
-    for row in range(state * actions, (state + 1) * actions):
-        if usable[row]:
-            limit = -1.0
-            for entry in range(model.indptr[row], model.indptr[row + 1]):
-                target = model.successors[entry]
-                if (0 if target == states else distance[target]) == nearer:
-                    if limit < 0.0:
-                        limit = likely_limit(model, row)
-                    if model.probabilities[entry] >= limit:
-                        return True
-    return False
-
-
-@kernel
-def sees_goal(model: ModelArrays, usable: Bools) -> bool:
-    """Return whether a likely transition leads to the goal from anywhere."""
-    states = model.costs.shape[0]
-    for row in range(usable.size):
-        last = model.indptr[row + 1] - 1
-        if not usable[row] or model.successors[last] != states:  # the goal has the highest number
-            continue
-        if model.probabilities[last] >= likely_limit(model, row):
-            return True
-    return False
-
-
-@kernel
-def has_likely_order(model: ModelArrays, usable: Bools, distance: Int32s) -> bool:
-    """Return whether plain distances are likely ones."""
-    for state in range(distance.size):
-        if distance[state] > 0 and not has_likely_step(model, usable, distance, state):
-            return False
-    return True
-
-
-@kernel
 def mark_likely(model: ModelArrays, usable: Bools, likely: Bools) -> None:
     """Mark the likely transitions of the usable rows."""
+    indptr, successors, probabilities, costs = model
+    actions = costs.shape[1]
     for row in range(usable.size):
         if usable[row]:
-            limit = likely_limit(model, row)
-            for entry in range(model.indptr[row], model.indptr[row + 1]):
-                likely[entry] = model.probabilities[entry] >= limit
+            largest = 0.0
+            for entry in range(indptr[row], indptr[row + 1]):
+                if probabilities[entry] > largest and successors[entry] != row // actions:
+                    largest = probabilities[entry]
+            for entry in range(indptr[row], indptr[row + 1]):
+                likely[entry] = probabilities[entry] >= LIKELY * largest
+
+
+@kernel
+def has_likely_order(model: ModelArrays, likely: Bools, distance: Int32s) -> bool:
+    """Return whether plain distances are likely ones: each state has a likely transition one step nearer."""
+    states, actions = model.costs.shape
+    for state in range(states):
+        if distance[state] > 0:
+            leads_nearer = False
+            for entry in range(model.indptr[state * actions], model.indptr[(state + 1) * actions]):
+                if likely[entry]:
+                    target = model.successors[entry]
+                    leads_nearer |= (0 if target == states else distance[target]) == distance[state] - 1
+            if not leads_nearer:
+                return False
+    return True
 
 
 @kernel
