@@ -218,7 +218,7 @@ with np.errstate(all="ignore"):
             for part in (*vars(solution).values(), *vars(again).values()):
                 if part is not solution.ssp and part is not again.ssp:
                     content.update(np.asarray(part).tobytes())
-print(type(solving.bellman.improve).__name__, content.hexdigest())
+print(type(solving.policy_iteration).__name__, content.hexdigest())
 """
 
 

@@ -24,7 +24,7 @@ NOISE = (0.0, 1e-16, 1e-12, 1e-7, 1e-3, 0.5, 10.0)
 
 def check_bounds(ssp: SSP, bounds: Bounds, policy: np.ndarray) -> None:
     """Check the bounds of a policy given as actions, in rational arithmetic."""
-    place = Reduction.of(ssp, small=0).place
+    place = Reduction.of(ssp, small=0).reduced
     values, _ = Exact.of(ssp).best()
     played = exact_policy_values(ssp, policy.tolist())
     for state, (best, cost) in enumerate(zip(values, played, strict=True)):
@@ -56,8 +56,8 @@ def test_no_proof_of_anything_false(ssp: SSP, noise: float, proof: str, exact: b
     values, _ = Exact.of(ssp).best()
     extended = reduction.extended()
     for state, value in enumerate(values):
-        if value is not None and reduction.place[state] >= 0:
-            extended[reduction.place[state]] = float(value)
+        if value is not None and reduction.reduced[state] >= 0:
+            extended[reduction.reduced[state]] = float(value)
     extended[:DEAD] *= np.maximum(1.0 + noise * rng.uniform(-1.0, 1.0, reduction.states), 0.0)
     first = reduction.problem.first
     policy = rng.integers(first[:-1], first[1:], dtype=np.int64)

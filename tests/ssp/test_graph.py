@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Hashable
 from contextlib import suppress
 
@@ -16,7 +14,7 @@ from scipy.sparse import csgraph
 import goalward as gw
 from goalward import SSP
 from goalward.errors import PrecisionError
-from goalward.ssp.graph import number_components, strong_components, zero_cost_components
+from goalward.ssp.graph import number_components, zero_cost_components
 from oracles import Exact
 from strategies import models
 
@@ -87,28 +85,6 @@ def test_a_structure_does_not_change() -> None:
 def test_structure_and_hardness_mean_the_same_by_proper(ssp: SSP) -> None:
     with suppress(PrecisionError):
         assert gw.structure(ssp).proper == gw.hardness(ssp).proper
-
-
-def test_strong_components() -> None:
-    """Two states are in one component if paths of up to 40 steps lead from each to the other."""
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        sources, targets = rng.integers(0, 40, (2, 50 + 3 * seed))
-        steps = np.eye(40, dtype=np.int64)
-        steps[sources, targets] = 1
-        reach = np.linalg.matrix_power(steps.astype(np.float64), 40) > 0.0
-        label = strong_components(sources, targets, 40)
-        assert np.array_equal(label[:, None] == label[None, :], reach & reach.T)
-
-
-def test_strong_components_of_a_graph_with_equal_edges() -> None:
-    """SciPy never returns on duplicate entries, and nothing but the end of its process stops it."""
-    code = (
-        "import numpy as np; from goalward.ssp.graph import strong_components;"
-        "print(strong_components(np.array([0, 0, 1, 1, 2, 2]), np.array([1, 1, 2, 2, 0, 0]), 3).tolist())"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout.strip() == "[0, 0, 0]"
 
 
 def test_a_free_walk_that_leaks_at_one_end() -> None:

@@ -1,12 +1,4 @@
-"""The kernels of Bellman's equation, on the arrays of a reduced problem: sweeps and policy iteration.
-
-Row r of state s has cost c_r, weights w_r(t) on other states t and a goal probability g_r that sum to one. With
-
-    residual_r(V) = c_r + Σ_t w_r(t) (V(t) - V(s)) - g_r V(s),
-
-V solves Bellman's equation if and only if the smallest residual among the rows of each state is zero. In this form the
-rounding error is relative to the differences of values, not to the values, so that values of 1e12 steps can be proved
-in double precision.
+"""The kernels of Bellman's equation on the arrays of a reduced problem: policies to start from, and sweeps.
 
 A policy names a row for each state. Its chain is a problem with one row per state, copied so that sweeps over it read
 memory in order.
@@ -18,12 +10,10 @@ import numpy as np
 
 from goalward.arrays import Floats, Int64s
 from goalward.jit import kernel
-from goalward.planning.elimination import Equation, aggregate, eliminate
 from goalward.planning.reduction import Problem
 
 __all__ = [
-    "HUGE", "TINY", "UNIT", "adopt_policy", "copy_policy", "dominates", "hurry", "improve", "initial_policy",
-    "optimal_sweep", "policy_iteration", "policy_sweeps",
+    "HUGE", "TINY", "UNIT", "adopt_policy", "copy_policy", "hurry", "initial_policy", "optimal_sweep", "policy_sweeps",
 ]  # fmt: skip
 
 UNIT = 2.0**-52
@@ -40,7 +30,7 @@ def initial_policy(problem: Problem, values: Floats, policy: Int64s) -> None:
     for state in range(policy.size):
         best = np.inf
         choice = first[state]
-        found = False
+        leads_on = False
         for row in range(first[state], first[state + 1]):
             total = cost[row]
             leave = to_goal[row]
@@ -48,10 +38,10 @@ def initial_policy(problem: Problem, values: Floats, policy: Int64s) -> None:
                 if target[entry] < state:
                     total += weight[entry] * values[target[entry]]
                     leave += weight[entry]
-            if leave > 0.0 and (not found or total / leave < best):
+            if leave > 0.0 and (not leads_on or total / leave < best):
                 best = total / leave
                 choice = row
-                found = True
+                leads_on = True
         values[state] = best
         policy[state] = choice
 
@@ -134,7 +124,7 @@ def optimal_sweep(problem: Problem, values: Floats, policy: Int64s, chain: Probl
 
 @kernel
 def policy_sweeps(chain: Problem, values: Floats, enough: float, most: int) -> tuple[int, float]:
-    """Sweep over a chain, at most so many times, until a sweep changes it by little enough.
+    """Sweep over a chain, at most `most` times, until a sweep changes it by little enough.
 
     Returns the number of sweeps and the largest change of the last one, relative to the cost of the row.
     """
@@ -153,75 +143,3 @@ def policy_sweeps(chain: Problem, values: Floats, enough: float, most: int) -> t
             values[state] = total
         sweeps += 1
     return sweeps, change
-
-
-@kernel
-def residual(problem: Problem, values: Floats, state: int, row: int) -> tuple[float, float]:
-    """Return the residual of a row of the state, and the sum of the values in it, to which their error is relative."""
-    _, start, target, weight, to_goal, cost, _ = problem
-    here = values[state]
-    gain = cost[row] - to_goal[row] * here
-    size = cost[row] + here
-    for entry in range(start[row], start[row + 1]):
-        gain += weight[entry] * (values[target[entry]] - here)
-        size += weight[entry] * values[target[entry]]
-    return gain, size
-
-
-@kernel
-def improve(problem: Problem, values: Floats, policy: Int64s) -> bool:
-    """Switch states to their row of smallest residual where it beats the present row by more than the rounding of V."""
-    changed = False
-    for state in range(values.size):
-        present = policy[state]
-        best, _ = residual(problem, values, state, present)
-        for row in range(problem.first[state], problem.first[state + 1]):
-            if row != present:
-                gain, size = residual(problem, values, state, row)
-                if gain < best - (4.0 * UNIT) * size:
-                    best = gain
-                    policy[state] = row
-                    changed = True
-    return changed
-
-
-@kernel
-def policy_iteration(
-    problem: Problem, equation: Equation, values: Floats, before: Floats, policy: Int64s, proper: Int64s
-) -> int:
-    """Iterate policies with exact evaluation; each state is its own group in `equation`.
-
-    Returns the number of evaluations, 0 if the first policy is not proper. Stops when no row is better or no value fell
-    by more than rounding, so ties cannot make it cycle. Rounding may make an improved policy improper; then the one
-    before is kept. `before` and `proper` are working memory.
-    """
-    evaluations = 0
-    while True:
-        for state in range(values.size):
-            before[state] = values[state] if evaluations > 0 else np.inf
-            values[state] = 0.0
-        aggregate(problem, policy, values, equation)
-        if not eliminate(equation, values):
-            for state in range(values.size):
-                values[state] = before[state]
-                policy[state] = proper[state]
-            return evaluations
-        evaluations += 1
-        fell = False
-        for state in range(values.size):
-            proper[state] = policy[state]
-            if values[state] < before[state] * (1.0 - values.size * UNIT):
-                fell = True
-        if not fell or not improve(problem, values, policy):
-            return evaluations
-
-
-@kernel
-def dominates(problem: Problem, values: Floats, policy: Int64s, error: float) -> bool:
-    """Return whether no row can beat that of the policy, given that its values have at most this relative error."""
-    for state in range(values.size):
-        for row in range(problem.first[state], problem.first[state + 1]):
-            gain, size = residual(problem, values, state, row)
-            if row != policy[state] and not gain > error * size:
-                return False
-    return True

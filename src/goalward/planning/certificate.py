@@ -28,15 +28,16 @@ By propagation
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from goalward.arrays import Floats, Int64s
 from goalward.jit import kernel
-from goalward.planning.bellman import HUGE, TINY, UNIT, dominates
-from goalward.planning.elimination import aggregate, eliminate
+from goalward.planning.bellman import HUGE, TINY, UNIT
 from goalward.planning.policy_chain import REPEATS, PolicyChain
+from goalward.planning.policy_iteration import aggregate, dominates, eliminate
 from goalward.planning.reduction import DEAD, GOAL, LEAST_NORMAL, Problem
 
 __all__ = [
@@ -63,7 +64,8 @@ def prove(chain: PolicyChain, extended: Floats, policy: Int64s, tolerance: float
     the goal, which takes as long as many sweeps.
     """
     bounds = by_ratio(chain, extended, policy)
-    proofs = [by_covering] if chain.reduction.has_free_rows else []
+    proofs: list[Callable[[PolicyChain, Floats, Int64s, float], Bounds]] = []
+    proofs += [by_covering] if chain.reduction.has_free_rows else []
     proofs += [by_elimination] if chain.exact else []
     proofs += [by_propagation] if patient else []
     for proof in proofs:

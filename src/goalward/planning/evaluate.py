@@ -26,7 +26,7 @@ __all__ = ["Evaluation", "action_values", "evaluate", "markov_chain", "policy_we
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Expected cost and number of steps to the goal from each state; infinite where it is not reached surely."""
+    """Expected cost and number of steps to the goal from each state; infinite where it is not reached almost surely."""
 
     costs: Floats
     steps: Floats
@@ -35,7 +35,7 @@ class Evaluation:
 
     def __repr__(self) -> str:
         infinite = np.count_nonzero(np.isinf(self.steps))
-        cost, steps = (each[np.isfinite(each)].max(initial=0.0) for each in (self.costs, self.steps))
+        cost, steps = (numbers[np.isfinite(numbers)].max(initial=0.0) for numbers in (self.costs, self.steps))
         lost = f"{'never_sure' if self.goal_probability is None else 'lost'}={infinite}"
         return f"Evaluation(states={len(self.steps)}, largest_cost={cost:.6g}, largest_steps={steps:.6g}, {lost})"
 
@@ -98,14 +98,14 @@ def markov_chain(ssp: SSP, policy: ArrayLike) -> SSP:
 
 def policy_weights(ssp: SSP, policy: ArrayLike) -> Floats:
     """Return the probability of each action in each state; raises PolicyError if the policy does not fit the model."""
-    given = np.asarray(policy)
-    if given.shape == (ssp.states,) and given.dtype.kind in "iu":
-        weights = one_hot(ssp, given)
-    elif given.shape == (ssp.states, ssp.actions) and given.dtype.kind == "f":
-        weights = given
+    table = np.asarray(policy)
+    if table.shape == (ssp.states,) and table.dtype.kind in "iu":
+        weights = one_hot(ssp, table)
+    elif table.shape == (ssp.states, ssp.actions) and table.dtype.kind == "f":
+        weights = table
     else:
         raise PolicyError(
-            f"the policy has shape {given.shape} and dtype {given.dtype}; it must be integers of shape ({ssp.states},)"
+            f"the policy has shape {table.shape} and dtype {table.dtype}; it must be integers of shape ({ssp.states},)"
             f" or floats of shape ({ssp.states}, {ssp.actions})"
         )
     check_probabilities(ssp, weights)

@@ -1,17 +1,17 @@
-"""Where the goal cannot be reached surely: first the largest probability of reaching it, then the smallest cost.
+"""Where the goal cannot be reached almost surely: first the largest probability of reaching it, then the smallest cost.
 
 Definitions
     p*(s) is the largest probability, over all policies, of ever reaching the goal from s. A state is lost if p* is zero
     there, which the graph decides: no path leads from it to the goal (*never* in `goalward.structure`). An episode is
     decided once it is at the goal or in a lost state. Goal-first policies are those that reach the goal with
-    probability p*(s) from every s and decide every episode surely. The cost of a policy is what it pays, in
+    probability p*(s) from every s and decide every episode almost surely. The cost of a policy is what it pays, in
     expectation, until the episode is decided, whether well or badly; in lost states nothing is counted. Its minimum
-    over the goal-first policies is C*(s). Where the goal is reached surely everywhere, C* is V*.
+    over the goal-first policies is C*(s). Where the goal is reached almost surely from everywhere, C* is V*.
 
 Method
     Until an episode is decided, each step adds its probability of winning, of getting to a state from which the goal
-    is reached surely, and its probability of losing. So the loss 1 - p* is the value of an SSP on the states in between
-    with the second as its cost, and the probability of a policy is the value of its chain with the first as its cost.
+    is reached almost surely, and its probability of losing. So the loss 1 - p* is the value of an SSP on the states in
+    between with the second as its cost, and the probability of a policy is that of its chain with the first as cost.
     `solve_all` proves bounds of both, in which it treats loops that decide nothing exactly: they are free there. C* is
     the value of a third SSP: lost states and the goal are one goal, and only rows that keep p* are available. In sure
     states these are the rows that lead to sure states alone, which the graph decides. Elsewhere a row is kept if it
@@ -116,13 +116,13 @@ def with_probability(
     ssp: SSP, alive: Bools, sure: Bools, rows: Bools, largest: Floats, tolerance: float
 ) -> GoalFirstSolution:
     """Return the cheapest policy of some rows, with its probability of reaching the goal."""
-    found = solve_all(part(ssp, alive, rows, ssp.costs), tolerance)
+    solution = solve_all(part(ssp, alive, rows, ssp.costs), tolerance)
     policy = np.full(ssp.states, -1)
-    policy[alive] = found.policy
+    policy[alive] = solution.policy
     own, own_lower = win_probability(ssp, sure, alive & ~sure, policy, tolerance)
     return GoalFirstSolution(
-        spread(alive, found.values), policy, spread(alive, found.lower), spread(alive, found.upper),
-        found.method, found.iterations, found.width, ssp,
+        spread(alive, solution.values), policy, spread(alive, solution.lower), spread(alive, solution.upper),
+        solution.method, solution.iterations, solution.width, ssp,
         goal_probability=own, probability_lower=own_lower, probability_upper=np.maximum(largest, own),
     )  # fmt: skip
 
@@ -130,7 +130,7 @@ def with_probability(
 def best_policy(ssp: SSP, sure: Bools, maybe: Bools, first: Int64s) -> tuple[Floats, Int64s]:
     """Return the largest probability of reaching the goal and a policy that has it.
 
-    The loss tells probabilities to so many digits of 1. Where they are tiny, their own digits count: the policy of
+    The loss gives probabilities to an absolute precision. Where they are tiny, their own digits count: the policy of
     smallest loss is improved on these. What only rounding makes look better may be a loop that decides nothing.
     """
     policy = np.full(ssp.states, -1)
@@ -169,10 +169,10 @@ def win_probability(ssp: SSP, sure: Bools, maybe: Bools, policy: Int64s, toleran
     value, lower = np.where(sure, 1.0, 0.0), np.where(sure, 1.0, 0.0)
     if maybe.any():
         played = np.arange(ssp.actions) == policy[:, np.newaxis]
-        found = solve_all(part(ssp, maybe, played, step_mass(ssp, sure, goal=True)), 0.1 * tolerance)
-        decided = np.isfinite(found.values)
-        value[maybe] = np.where(decided, np.minimum(found.values, 1.0), 0.0)
-        lower[maybe] = np.where(decided, np.minimum((1.0 - rounding(ssp)) * found.lower, 1.0), 0.0)
+        solution = solve_all(part(ssp, maybe, played, step_mass(ssp, sure, goal=True)), 0.1 * tolerance)
+        decided = np.isfinite(solution.values)
+        value[maybe] = np.where(decided, np.minimum(solution.values, 1.0), 0.0)
+        lower[maybe] = np.where(decided, np.minimum((1.0 - rounding(ssp)) * solution.lower, 1.0), 0.0)
     return value, lower
 
 

@@ -8,7 +8,7 @@
     c_min = min c(s, a)                                over available actions
     gap(s, a) = c(s, a) + Σ p V* - V*(s)               the loss of one deviation
 
-Maxima are taken over the sure states, from which some policy reaches the goal surely; in a proper model these are all.
+Maxima are taken over the sure states, from which some policy reaches the goal almost surely: all, in a proper model.
 Where there are none, B*, T* and D are infinite.
 """
 
@@ -43,9 +43,9 @@ class Hardness:
         ``gaps[s, a]``; zero for ties, infinity for unavailable actions, for those that may lead into a dead end, and
         in dead ends.
     proper
-        Whether some policy reaches the goal surely from every state.
+        Whether some policy reaches the goal almost surely from every state.
     states, sure_states
-        How many states there are, and how many of them all this is about: those that reach the goal surely.
+        How many states there are, and from how many of them the goal is reached almost surely.
     """
 
     B_star: float

@@ -9,7 +9,7 @@ import numpy as np
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.jit import kernel
 from goalward.planning import bellman
-from goalward.planning.elimination import Equation, add_correction, aggregate, eliminate
+from goalward.planning.policy_iteration import Equation, add_correction, aggregate, eliminate
 from goalward.planning.reduction import Problem, Reduction
 from goalward.ssp.graph import ALL_ENTRIES, Predecessors, list_predecessors
 

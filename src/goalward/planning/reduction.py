@@ -23,7 +23,7 @@ from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.jit import kernel
 from goalward.planning.state_order import DEAD, GOAL, NEARLY_ACYCLIC, number_states, order_states
 from goalward.ssp.checks import ModelArrays
-from goalward.ssp.graph import strong_components_of, sure_states, zero_cost_components
+from goalward.ssp.graph import strong_components, sure_states, zero_cost_components
 from goalward.ssp.model import SSP
 
 __all__ = ["DEAD", "GOAL", "LEAST_NORMAL", "Problem", "Reduction", "write_problem"]
@@ -71,7 +71,7 @@ class Reduction(NamedTuple):
         The rows. A policy of the problem names a row for each state.
     longest
         The number of entries of the longest usable row of the model.
-    place
+    reduced
         The reduced number of each state of the model, or GOAL, or DEAD; GOAL for the goal itself, which comes last.
     members, usable
         The states of the model in the order of their reduced numbers, and the rows that are left of each.
@@ -84,7 +84,7 @@ class Reduction(NamedTuple):
 
     problem: Problem
     longest: int
-    place: Int32s
+    reduced: Int32s
     members: Int32s
     usable: Bools
     acyclic: bool
@@ -95,32 +95,32 @@ class Reduction(NamedTuple):
     def of(cls, ssp: SSP, small: int) -> Reduction:
         """Reduce a model; up to `small` states, where nothing is swept, the order by plain distances will do."""
         distance, order, usable = sure_states(ssp, ssp.available)
-        place = np.full(ssp.states + 1, DEAD, dtype=np.int32)
-        place[ssp.goal] = GOAL
+        reduced = np.full(ssp.states + 1, DEAD, dtype=np.int32)
+        reduced[ssp.goal] = GOAL
         loop, loops, loop_rows, free_actions = None, 0, None, None
         component, acyclic, has_free_rows = None, False, not ssp.costs.min() > 0.0
         if len(order) > small:
             most = int(NEARLY_ACYCLIC * ssp.states)
-            component, cyclic = strong_components_of(ssp, None if has_free_rows else most)  # all for zero-cost loops
+            component, cyclic = strong_components(ssp, None if has_free_rows else most)  # all for zero-cost loops
         if has_free_rows:
-            loop, loops, loop_rows, free_actions = free_states(ssp, usable, component, place)
+            loop, loops, loop_rows, free_actions = free_states(ssp, usable, component, reduced)
         if component is not None:
             order = order_states(ssp, usable, component if cyclic <= most else None, distance, order)
             acyclic = cyclic == 0 <= most
         if loop is None:
             states, members = len(order), order
-            place[order] = np.arange(states, dtype=np.int32)
+            reduced[order] = np.arange(states, dtype=np.int32)
         else:
             members = np.empty_like(order)
-            states, used = number_states(order, loop, loops, place, members)
+            states, used = number_states(order, loop, loops, reduced, members)
             members = members[:used]
         problem = Problem.empty(states, len(usable), len(ssp.successors))
-        longest = write_problem(ssp.arrays, usable, place, members, problem)
-        return cls(problem, longest, place, members, usable, acyclic, loop_rows, free_actions)
+        longest = write_problem(ssp.arrays, usable, reduced, members, problem)
+        return cls(problem, longest, reduced, members, usable, acyclic, loop_rows, free_actions)
 
     def rewrite(self, ssp: SSP) -> None:
         """Write the numbers of another model with the same graph; its costs and those of this one must be positive."""
-        write_problem(ssp.arrays, self.usable, self.place, self.members, self.problem)
+        write_problem(ssp.arrays, self.usable, self.reduced, self.members, self.problem)
 
     @property
     def states(self) -> int:
@@ -141,7 +141,7 @@ class Reduction(NamedTuple):
 
     def expand(self, extended: Floats) -> Floats:
         """Return the numbers of the model's states for those of reduced states, as `extended` allocates them."""
-        return extended.take(self.place[:-1])
+        return extended.take(self.reduced[:-1])
 
     def expand_policy(self, ssp: SSP, rows: Int64s) -> Int64s:
         """Return the action of each state of the model for a row per reduced state; -1 at dead ends."""
@@ -149,7 +149,7 @@ class Reduction(NamedTuple):
         actions = np.empty(self.states + 2, dtype=np.int64)
         actions[:DEAD] = chosen % ssp.actions
         actions[DEAD:] = -1
-        policy = actions.take(self.place[:-1])
+        policy = actions.take(self.reduced[:-1])
         if self.free_actions is not None:
             np.copyto(policy, self.free_actions, where=self.free_actions >= 0)
         if self.loop_rows is not None:
@@ -159,20 +159,20 @@ class Reduction(NamedTuple):
 
 
 def free_states(
-    ssp: SSP, usable: Bools, component: Int32s | None, place: Int32s
+    ssp: SSP, usable: Bools, component: Int32s | None, reduced: Int32s
 ) -> tuple[Int32s, int, Bools | None, Int64s | None]:
-    """Find what costs nothing; states of value zero get the place of the goal.
+    """Find what costs nothing; states of value zero become one with the goal.
 
     Returns the zero-cost loop of each state (-1 for none), the number of loops, the rows inside them, and the actions
-    of states of value zero; None for what there is none of.
+    of states of value zero; the last two are None if there are no such rows or states.
     """
     costless = usable & (ssp.costs.reshape(-1) == 0.0)
     free_actions = None
     others = costless
     if reach_goal(ssp.indptr, ssp.successors, ssp.goal, costless):
-        distance, free, kept = sure_states(ssp, costless)
-        free_actions = actions_nearer(ssp.indptr, ssp.successors, kept, distance)
-        place[free] = GOAL
+        distance, free, free_rows = sure_states(ssp, costless)
+        free_actions = actions_nearer(ssp.indptr, ssp.successors, free_rows, distance)
+        reduced[free] = GOAL
         others = costless & np.repeat(distance < 0, ssp.actions)
     loop, loops, inside = zero_cost_components(ssp, others, component)
     return loop, loops, inside if loops else None, free_actions
@@ -219,7 +219,7 @@ def actions_nearer(indptr: Int64s, successors: Int32s, rows: Bools, distance: In
 
 
 @kernel
-def write_problem(model: ModelArrays, usable: Bools, place: Int32s, members: Int32s, problem: Problem) -> int:
+def write_problem(model: ModelArrays, usable: Bools, reduced: Int32s, members: Int32s, problem: Problem) -> int:
     """Write the usable rows of the members in order, without self-loops; return the length of the longest row."""
     indptr, successors, probabilities, costs = model
     first, start, target, weight, to_goal, cost, origin = problem
@@ -231,7 +231,7 @@ def write_problem(model: ModelArrays, usable: Bools, place: Int32s, members: Int
     start[0] = 0
     for position in range(members.size):
         member = members[position]
-        here = place[member]
+        here = reduced[member]
         for action in range(actions):
             row = member * actions + action
             if not usable[row]:
@@ -242,7 +242,7 @@ def write_problem(model: ModelArrays, usable: Bools, place: Int32s, members: Int
             goal = 0.0
             leave = 0.0
             for entry in range(indptr[row], indptr[row + 1]):
-                there = place[successors[entry]]
+                there = reduced[successors[entry]]
                 probability = probabilities[entry]
                 target[end] = there  # overwritten by the next entry unless `end` moves on
                 weight[end] = probability

@@ -19,9 +19,9 @@ import numpy as np
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import PrecisionError, UnreachableGoalError
 from goalward.jit import kernel
-from goalward.planning.bellman import adopt_policy, initial_policy, policy_iteration
+from goalward.planning.bellman import adopt_policy, initial_policy
 from goalward.planning.certificate import certify, relative_width
-from goalward.planning.elimination import Equation
+from goalward.planning.policy_iteration import Equation, policy_iteration
 from goalward.planning.reduction import Problem, Reduction, write_problem
 from goalward.planning.solve import DENSE_STATES, Solution, solve
 from goalward.planning.sweeps import run_sweeps
@@ -79,8 +79,10 @@ class Replanner:
         """Solve a small model by policy iteration from the last policy; None without a proof."""
         if self.reduction.states < model.states:
             return None
-        kept, values, policy = self.reduction, np.empty(model.states), self.policy.copy()
-        width = replan(model.arrays, kept.usable, kept.place, kept.members, kept.problem, values, policy)
+        reduction, values, policy = self.reduction, np.empty(model.states), self.policy.copy()
+        width = replan(
+            model.arrays, reduction.usable, reduction.reduced, reduction.members, reduction.problem, values, policy
+        )
         self.policy = policy
         return Planned(values, policy) if width <= TOLERANCE else None
 
@@ -89,7 +91,7 @@ class Replanner:
         """Solve a large model by sweeps; None without a proof."""
         reduction = self.reduction
         extended, rows = reduction.extended(), np.empty(reduction.states, dtype=np.int64)
-        if reduction.states == 0 or reduction.place[model.initial_state] < 0:
+        if reduction.states == 0 or reduction.reduced[model.initial_state] < 0:
             return None
         bounds, _ = run_sweeps(reduction, extended, rows, tolerance, self.values)
         self.values = reduction.expand(extended) if bounds.width <= tolerance else None
@@ -120,7 +122,13 @@ def playable(model: SSP, policy: Int64s) -> Int64s:
 
 @kernel
 def replan(
-    model: ModelArrays, usable: Bools, place: Int32s, members: Int32s, problem: Problem, values: Floats, policy: Int64s
+    model: ModelArrays,
+    usable: Bools,
+    reduced: Int32s,
+    members: Int32s,
+    problem: Problem,
+    values: Floats,
+    policy: Int64s,
 ) -> float:
     """Write the numbers of a model and iterate policies; return the relative width of the bounds around the values.
 
@@ -128,7 +136,7 @@ def replan(
     make a proper policy, and gets the best ones.
     """
     states, actions = model.costs.shape
-    longest = write_problem(model, usable, place, members, problem)
+    longest = write_problem(model, usable, reduced, members, problem)
     equation = Equation(np.empty(states, np.int32), np.empty((states, states)), np.empty(states), np.empty(states))
     for state in range(states):
         equation.group[state] = state

@@ -88,7 +88,7 @@ def simulate(
             f"the policy does not reach the goal surely from the start, state {ssp.state_name(ssp.initial_state)};"
             " pass max_steps to cut episodes off"
         )
-    plays = weights.any(axis=1)
+    plays = np.asarray(weights.any(axis=1))
     if (weights > 0.0).sum(axis=1).max(initial=0) <= 1:
         table = np.where(plays, weights.argmax(axis=1), -1)
     else:

@@ -29,6 +29,7 @@ from goalward.formatting import number
 from goalward.planning import bellman
 from goalward.planning.certificate import Bounds, prove
 from goalward.planning.policy_chain import MOST_DIRECT_WORK, PolicyChain
+from goalward.planning.policy_iteration import policy_iteration
 from goalward.planning.reduction import DEAD, Reduction
 from goalward.planning.sweeps import run_sweeps
 from goalward.progress import phase
@@ -41,9 +42,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DENSE_STATES", "Solution", "proved", "remedy", "solve", "solve_all"]
 
-DENSE_STATES = 128
+DENSE_STATES = 128  # up to here policy iteration is faster than sweeps
 MOST_ROWS = 12  # of the table that a notebook shows
-ELIMINATED_STATES = 1000  # for so many, elimination takes less than a second, and its own error is below 1e-6
+ELIMINATED_STATES = 1000  # up to here elimination takes less than a second, and its own error is below 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +162,7 @@ def solve(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None, *, g
     Raises
     ------
     UnreachableGoalError
-        If no policy reaches the goal surely from the initial state; with `goal_first`, if no path leads there.
+        If no policy reaches the goal almost surely from the initial state; with `goal_first`, if no path leads there.
     PrecisionError
         If the promise cannot be proved in double precision; its `solution` holds the best bounds.
 
@@ -280,7 +281,7 @@ def iterate_policies(
     values, before = extended[:DEAD], np.empty(reduction.states)
     bellman.initial_policy(problem, values, policy)
     proper = policy.copy()
-    iterate = bellman.policy_iteration
+    iterate = policy_iteration
     if reduction.states > DENSE_STATES:  # from Python, so that Ctrl-C is answered between two evaluations
         iterate = getattr(iterate, "py_func", iterate)
     iterations = 0

@@ -199,8 +199,8 @@ def sort_ties(model: ModelArrays, distance: Int32s, order: Int32s) -> None:
 
 
 @kernel
-def number_states(order: Int32s, loop: Int32s, loops: int, place: Int32s, members: Int32s) -> tuple[int, int]:
-    """Give numbers to the states whose place is DEAD, in order, one for each loop.
+def number_states(order: Int32s, loop: Int32s, loops: int, reduced: Int32s, members: Int32s) -> tuple[int, int]:
+    """Give numbers to the states that are DEAD, in order, one for each loop.
 
     `members` gets the states of the model in the order of their numbers, those of a loop by their own numbers. Returns
     how many numbers and how many members there are.
@@ -222,15 +222,15 @@ def number_states(order: Int32s, loop: Int32s, loops: int, place: Int32s, member
     count = 0
     for position in range(order.size):
         state = order[position]
-        if place[state] != DEAD:
+        if reduced[state] != DEAD:
             continue
         if loop[state] < 0:
-            place[state] = number
+            reduced[state] = number
             members[count] = state
             count += 1
         else:
             for index in range(start[loop[state] - 1] if loop[state] > 0 else 0, start[loop[state]]):
-                place[inside[index]] = number
+                reduced[inside[index]] = number
                 members[count] = inside[index]
                 count += 1
         number += 1

@@ -47,9 +47,9 @@ def run_rounds(
     values = extended[:DEAD]
     initial_policy(problem, values, policy)
     if start is not None:
-        place = reduction.place[:-1]
-        known = (place >= 0) & np.isfinite(start) & (start > 0.0)
-        values[place[known]] = start[known]
+        reduced = reduction.reduced[:-1]
+        known = (reduced >= 0) & np.isfinite(start) & (start > 0.0)
+        values[reduced[known]] = start[known]
         chain.optimal_sweep(values, policy)
     else:
         if reduction.acyclic:  # the first pass has found the values

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALL_ENTRIES", "INTERRUPTED", "Predecessors", "Structure", "can_reach_goal", "list_predecessors",
-    "number_components", "reached_from", "state_graph", "strong_components", "strong_components_of", "structure",
+    "number_components", "reached_from", "state_graph", "strong_components", "structure",
     "sure_states", "zero_cost_components",
 ]  # fmt: skip
 
@@ -133,33 +133,33 @@ def zero_cost_components(ssp: SSP, rows: Bools, component: Int32s | None = None)
     inside = rows.reshape(-1) & (ssp.costs.reshape(-1) == 0.0)
     if not inside.any():
         return end_component, 0, inside
-    component = strong_components_of(ssp)[0] if component is None else component
+    component = strong_components(ssp)[0] if component is None else component
     drop_leaving_rows(ssp.indptr, ssp.successors, component, inside)
     if not inside.any():
         return end_component, 0, inside
     predecessors = list_predecessors(ssp.indptr, ssp.successors, inside, S, ALL_ENTRIES)
-    queue = np.empty(S, dtype=np.int32)
+    queue, lengths = np.empty(S, dtype=np.int32), np.diff(ssp.indptr)
     while True:
         alive = inside.reshape(S, A).any(axis=1)
         lost = np.flatnonzero(~alive)
         queue[: len(lost)] = lost
         if drop_rows_into(ssp.indptr, ssp.successors, A, inside, predecessors, alive, queue, len(lost)) < 0:
             continue
-        lengths = np.diff(ssp.indptr)
-        entries = np.flatnonzero(np.repeat(inside, lengths))
-        entry_rows = np.repeat(np.flatnonzero(inside), lengths[inside])
-        sources, targets = entry_rows // A, ssp.successors[entries]
-        label = strong_components(sources, targets, S)
-        leaving = label[sources] != label[targets]
-        if not leaving.any():
+        indptr = np.append(0, np.cumsum(np.where(inside, lengths, 0)))
+        successors = ssp.successors[np.repeat(inside, lengths)]
+        indptr.flags.writeable = successors.flags.writeable = False  # one type for the kernel, that of a model's arrays
+        component, before = np.empty(S, dtype=np.int32), np.count_nonzero(inside)
+        if number_components(indptr, successors, A, S, component) == INTERRUPTED:
+            continue
+        drop_leaving_rows(ssp.indptr, ssp.successors, component, inside)
+        if np.count_nonzero(inside) == before:
             break
-        inside[entry_rows[leaving]] = False
-    number, first = by_appearance(label[alive], S)
-    end_component[alive] = number[label[alive]]
+    number, first = by_appearance(component[alive], S)
+    end_component[alive] = number[component[alive]]
     return end_component, len(first), inside
 
 
-def strong_components_of(ssp: SSP, most: int | None = None) -> tuple[Int32s, int]:
+def strong_components(ssp: SSP, most: int | None = None) -> tuple[Int32s, int]:
     """Return the strong component of each state, and how many states lie on cycles; see `number_components`."""
     component, cyclic = np.empty(ssp.states, dtype=np.int32), INTERRUPTED
     while cyclic == INTERRUPTED:
@@ -179,17 +179,6 @@ def drop_leaving_rows(indptr: Int64s, successors: Int32s, component: Int32s, row
             for entry in range(indptr[row], indptr[row + 1]):
                 if successors[entry] == states or component[successors[entry]] != own:
                     rows[row] = False
-
-
-def strong_components(sources: Int64s, targets: Int32s, states: int) -> Int64s:
-    """Return the number of each state's strong component in the graph of the given edges."""
-    from scipy import sparse
-    from scipy.sparse import csgraph
-
-    edges = sparse.coo_array((np.ones(len(sources)), (sources, targets)), shape=(states, states))
-    # Conversion adds up equal edges. SciPy's search never returns on a graph with duplicate entries (1.17.1).
-    _, label = csgraph.connected_components(edges.tocsr(), directed=True, connection="strong")
-    return np.asarray(label, dtype=np.int64)
 
 
 def unreachable_states(ssp: SSP) -> Int64s:

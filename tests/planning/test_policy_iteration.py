@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from goalward.planning.elimination import Equation, eliminate
+from goalward.planning.policy_iteration import Equation, eliminate
 
 
 def equation(P: np.ndarray, rest: np.ndarray) -> Equation:

@@ -1,0 +1,174 @@
+"""Policy iteration with exact evaluation: linear equations solved without subtraction, and improvement by residuals.
+
+Row r of state s has cost c_r, weights w_r(t) on other states t and a goal probability g_r that sum to one. With
+
+    residual_r(V) = c_r + Σ_t w_r(t) (V(t) - V(s)) - g_r V(s),
+
+V solves Bellman's equation if and only if the smallest residual among the rows of each state is zero. In this form the
+rounding error is relative to the differences of values, not to the values, so that values of 1e12 steps can be proved
+in double precision.
+
+An equation has one unknown per group of states. Where each state is its own group, it gives the values of a policy.
+With larger groups it gives the correction of the values that is constant on each group.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from goalward.arrays import Floats, Int32s, Int64s
+from goalward.jit import kernel
+from goalward.planning.bellman import UNIT
+from goalward.planning.reduction import Problem
+
+__all__ = ["Equation", "add_correction", "aggregate", "dominates", "eliminate", "improve", "policy_iteration"]
+
+
+class Equation(NamedTuple):
+    """The equation x_i (goal_i + Σ_j≠i matrix_ij) = right_i + Σ_j≠i matrix_ij x_j; state s is in ``group[s]``."""
+
+    group: Int32s
+    matrix: Floats
+    goal: Floats
+    right: Floats
+
+
+@kernel
+def aggregate(problem: Problem, policy: Int64s, values: Floats, equation: Equation) -> None:
+    """Sum the rows of a policy over the groups: the equation for the correction of its values."""
+    _, start, target, weight, to_goal, cost, _ = problem
+    group, matrix, goal, right = equation
+    for i in range(goal.size):
+        goal[i] = 0.0
+        right[i] = 0.0
+        for j in range(goal.size):
+            matrix[i, j] = 0.0
+    for state in range(values.size):
+        own = group[state]
+        row = policy[state]
+        here = values[state]
+        gain = cost[row] - to_goal[row] * here
+        for entry in range(start[row], start[row + 1]):
+            gain += weight[entry] * (values[target[entry]] - here)
+            matrix[own, group[target[entry]]] += weight[entry]
+        goal[own] += to_goal[row]
+        right[own] += gain
+
+
+@kernel
+def eliminate(equation: Equation, solution: Floats) -> bool:
+    """Solve an equation, which is overwritten; return False if some group never leads to the goal.
+
+    Groups are eliminated from the last to the first. The mass that leaves a group is always added up from what is left
+    of its row (Grassmann, Taksar and Heyman 1985). So there is no subtraction, and for right >= 0 the relative error of
+    each component is a few units in the last place times the number of groups.
+    """
+    _, matrix, goal, right = equation
+    for k in range(goal.size - 1, 0, -1):
+        leave = goal[k]
+        for j in range(k):
+            leave += matrix[k, j]
+        if not leave > 0.0:
+            return False
+        matrix[k, k] = leave
+        for i in range(k):
+            if matrix[i, k] != 0.0:
+                share = matrix[i, k] / leave
+                for j in range(k):
+                    matrix[i, j] += share * matrix[k, j]
+                goal[i] += share * goal[k]
+                right[i] += share * right[k]
+    if not goal[0] > 0.0:
+        return False
+    matrix[0, 0] = goal[0]
+    for k in range(goal.size):
+        total = right[k]
+        for j in range(k):
+            total += matrix[k, j] * solution[j]
+        solution[k] = total / matrix[k, k]
+    return True
+
+
+@kernel
+def add_correction(group: Int32s, correction: Floats, values: Floats) -> bool:
+    """Add to each value the correction of its group; return False and do nothing if one would become negative."""
+    for state in range(values.size):
+        if not values[state] + correction[group[state]] >= 0.0:
+            return False
+    for state in range(values.size):
+        values[state] += correction[group[state]]
+    return True
+
+
+@kernel
+def residual(problem: Problem, values: Floats, state: int, row: int) -> tuple[float, float]:
+    """Return the residual of a row of the state, and the sum of the values in it, to which their error is relative."""
+    _, start, target, weight, to_goal, cost, _ = problem
+    here = values[state]
+    gain = cost[row] - to_goal[row] * here
+    size = cost[row] + here
+    for entry in range(start[row], start[row + 1]):
+        gain += weight[entry] * (values[target[entry]] - here)
+        size += weight[entry] * values[target[entry]]
+    return gain, size
+
+
+@kernel
+def improve(problem: Problem, values: Floats, policy: Int64s) -> bool:
+    """Switch states to their row of smallest residual where it beats the present row by more than the rounding of V."""
+    changed = False
+    for state in range(values.size):
+        present = policy[state]
+        best, _ = residual(problem, values, state, present)
+        for row in range(problem.first[state], problem.first[state + 1]):
+            if row != present:
+                gain, size = residual(problem, values, state, row)
+                if gain < best - (4.0 * UNIT) * size:
+                    best = gain
+                    policy[state] = row
+                    changed = True
+    return changed
+
+
+@kernel
+def policy_iteration(
+    problem: Problem, equation: Equation, values: Floats, before: Floats, policy: Int64s, proper: Int64s
+) -> int:
+    """Iterate policies with exact evaluation; each state is its own group in `equation`.
+
+    Returns the number of evaluations, 0 if the first policy is not proper. Stops when no row is better or no value fell
+    by more than rounding, so ties cannot make it cycle. Rounding may make an improved policy improper; then the one
+    before is kept. `before` and `proper` are working memory.
+    """
+    evaluations = 0
+    while True:
+        for state in range(values.size):
+            before[state] = values[state] if evaluations > 0 else np.inf
+            values[state] = 0.0
+        aggregate(problem, policy, values, equation)
+        if not eliminate(equation, values):
+            for state in range(values.size):
+                values[state] = before[state]
+                policy[state] = proper[state]
+            return evaluations
+        evaluations += 1
+        fell = False
+        for state in range(values.size):
+            proper[state] = policy[state]
+            if values[state] < before[state] * (1.0 - values.size * UNIT):
+                fell = True
+        if not fell or not improve(problem, values, policy):
+            return evaluations
+
+
+@kernel
+def dominates(problem: Problem, values: Floats, policy: Int64s, error: float) -> bool:
+    """Return whether no row can beat that of the policy, given that its values have at most this relative error."""
+    for state in range(values.size):
+        for row in range(problem.first[state], problem.first[state + 1]):
+            gain, size = residual(problem, values, state, row)
+            if row != policy[state] and not gain > error * size:
+                return False
+    return True
