@@ -1,7 +1,7 @@
 """What each mechanism of the planner buys: `make bench-ablation`.
 
 One mechanism at a time is replaced by nothing, by patching the planner from outside, and everything is planned again:
-all models of `families.py` and posterior samples as agents plan on them. The table shows CPU time without the mechanism
+models of all families of `families.py` and posterior samples as agents plan on them. The table shows CPU time without the mechanism
 over CPU time with it, so 1.3 means that it makes planning 1.3 times faster. The smallest of several repetitions counts;
 differences below 10 % are noise. A case is ended after 15 CPU seconds, and "unproved" says that the
 planner gave up. The tables go to the terminal and, when no cases were named, to
@@ -37,8 +37,13 @@ from processes import CutShortError, duration, machine, one_core, records, say, 
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "ablation.md"
-LARGE = {"g1000", "tire1e6", "race9e5", "layers1e6"}
-ENOUGH, REPETITIONS = 0.5, 7  # CPU seconds after which a case is not repeated, and how often at most
+HUGE = {"g1000", "tire1e6", "race9e5", "layers1e6"}
+# Larger models of families that have a smaller one; measured with --large.
+LARGE = {
+    "g300", "g300s", "r1e5", "r1e5h", "ill1e5", "rescue1e4-4", "rescue1e4-12", "rescue1e5-6", "drunk1e5", "box1e5",
+    "rooms1e5", "maze1e5", "range1e5", "race7e4", "power1e5", "clusters2e4", "queue1e5", "layers1e5", "free1e5",
+}  # fmt: skip
+ENOUGH, REPETITIONS = 0.2, 7  # CPU seconds after which a case is not repeated, and how often at most
 LIMIT = 15.0  # CPU seconds after which a case is ended
 SAMPLES = 30  # plans on posterior samples in a row
 ALL = "nothing"
@@ -83,7 +88,8 @@ LEARNING: dict[str, tuple[Callable[[], gw.SSP], Callable[[gw.SSP], gw.beliefs.Pr
     "neighbourhoods, 50": (partial(gw.worlds.grid_world, 7, 7), lambda world: gw.Neighbourhoods()),
     "neighbourhoods, 200": (partial(gw.worlds.grid_world, 14, 14), lambda world: gw.Neighbourhoods()),
 }
-CASES = [name for makers in FAMILIES.values() for name in makers if name not in LARGE] + list(LEARNING)
+MODELS = [name for makers in FAMILIES.values() for name in makers if name not in HUGE]
+CASES = [*MODELS, *LEARNING]
 
 
 def plan_once(case: str) -> Callable[[], tuple[float, bool]]:
@@ -158,13 +164,14 @@ def cell(without: dict[str, Any], with_all: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--without", choices=MECHANISMS, help=argparse.SUPPRESS)
+    parser.add_argument("--large", action="store_true", help="measure the larger models of each family, too")
     parser.add_argument("cases", nargs="*", metavar="CASE", help="of " + ", ".join(CASES))
     arguments = parser.parse_args()
     one_core()
     if arguments.without:
         measure_here(arguments.cases, arguments.without)
         return
-    cases = arguments.cases or CASES
+    cases = arguments.cases or [case for case in CASES if arguments.large or case not in LARGE]
     results = {mechanism: measure(cases, mechanism) for mechanism in MECHANISMS}
     switched_off = [mechanism for mechanism in MECHANISMS if mechanism != ALL]
     rows = [

@@ -124,14 +124,14 @@ def optimal_sweep(problem: Problem, values: Floats, policy: Int64s, chain: Probl
 
 @kernel
 def policy_sweeps(chain: Problem, values: Floats, enough: float, most: int) -> tuple[int, float]:
-    """Sweep over a chain, at most `most` times, until a sweep changes it by little enough.
+    """Sweep over a chain, from once to `most` times, until a sweep changes it by little enough.
 
     Returns the number of sweeps and the largest change of the last one, relative to the cost of the row.
     """
     _, start, target, weight, _, cost, _ = chain
     sweeps = 0
     change = np.inf
-    while sweeps < most and not change <= enough:
+    while sweeps == 0 or (sweeps < most and not change <= enough):
         change = 0.0
         for state in range(values.size):
             total = cost[state]
