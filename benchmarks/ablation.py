@@ -1,11 +1,10 @@
 """What each mechanism of the planner buys: `make bench-ablation`.
 
 One mechanism at a time is replaced by nothing, by patching the planner from outside, and everything is planned again:
-models of all families of `families.py` and posterior samples as agents plan on them. The table shows CPU time without the mechanism
-over CPU time with it, so 1.3 means that it makes planning 1.3 times faster. The smallest of several repetitions counts;
-differences below 10 % are noise. A case is ended after 15 CPU seconds, and "unproved" says that the
-planner gave up. The tables go to the terminal and, when no cases were named, to
-benchmarks/results/ablation.md.
+models of all families of `families.py`, and posterior samples as agents plan on them. The table shows CPU time without
+the mechanism over CPU time with it, so 1.3 means that it makes planning 1.3 times faster. The smallest of several
+repetitions counts; differences below 10 % are noise. A case is ended after 15 CPU seconds, and "unproved" says that the
+planner gave up. The tables go to the terminal and, when no cases were named, to benchmarks/results/ablation.md.
 
     python benchmarks/ablation.py [CASE...]
 """

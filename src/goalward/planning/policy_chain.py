@@ -15,12 +15,12 @@ from goalward.ssp.graph import ALL_ENTRIES, Predecessors, list_predecessors
 
 __all__ = ["MOST_DIRECT_WORK", "POLICY_SWEEPS", "REPEATS", "PolicyChain"]
 
-# Groups of a correction. Their matrix is dense: with 512, chains take twice as long. With 64, a model of 200 components
-# (parts1e5) takes 5.6 times as long. Corrections in every round, also where sweeps settle, lost on chains (0.21 of the
-# time without them), tireworld (0.55) and queues (0.7): a correction took longer there than the sweeps that it saved.
+# Groups of a correction. Their matrix is dense: with 512 groups, chains take twice as long. With 64, a model of 200
+# components (parts1e5) takes 5.6 times as long. When corrections came in every round, also where sweeps settle, chains
+# took 0.21 of the time without them, tireworld 0.55 and queues 0.7: a correction cost more than the sweeps it saved.
 GROUPS = 256
-POLICY_SWEEPS = 12
-REPEATS = 30
+POLICY_SWEEPS = 12  # at most in a round; with one, mazes and chains take 2 to 2.5 times as long
+REPEATS = 30  # attempts of a proof, or of sums on the way to the goal; what takes more is not worth its time
 MOST_DIRECT_WORK = 1e9  # about a second
 # What a sparse LU takes, in units of one multiplication of a sweep: for each state, and for each multiplication of an
 # elimination level by level. Measured on mazes, grids in two and three dimensions, clusters and posterior samples.

@@ -25,6 +25,8 @@ DIRECT_AFTER = 12  # rounds before a sparse LU is considered: on dense samples, 
 FREE_PRECISION = 0.1  # of the tolerance, from which on errors are summed up in problems with free rows
 PRECISION = 1e-3  # the same in other problems
 MOST_HARM = 2  # corrections after which the change doubled: where values are no good groups, they do harm
+SETTLED = 0.02  # sweeps over the policy end at this share of the change of the last sweep over all rows
+THRESHOLD = 2.0  # of the tolerance: the change of a sweep at which a proof is tried; it leaves some ten times less
 PATIENCE = 300  # rounds without progress after which sweeps are given up
 PROGRESS = 0.9  # the share of the smallest change so far below which a change counts as progress
 
@@ -58,7 +60,7 @@ def run_rounds(
                 return bounds, 1
         chain.choose(policy)
     free_rows = reduction.has_free_rows
-    threshold = 2.0 * tolerance  # a change of a sweep; what it leaves is some ten times smaller
+    threshold = THRESHOLD * tolerance
     changes = [np.inf]
     smallest = certified = propagated = harm = 0
     stalled = False  # whether a round's sweeps over the policy did not settle
@@ -72,7 +74,7 @@ def run_rounds(
             chain.group_by_value(values)
             chain.correct(values)
             corrected = True
-        enough = max(0.02 * changes[-1], threshold)
+        enough = max(SETTLED * changes[-1], threshold)
         sweeps, change = chain.sweep_until(values, enough, 1 if solved else POLICY_SWEEPS)
         stalled = stalled or sweeps == POLICY_SWEEPS
         settled = change <= threshold and rounds > certified + 1 and not solved  # the certificate looks at all rows
