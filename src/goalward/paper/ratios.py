@@ -174,7 +174,7 @@ def compare_all(
 
 def ratio_of(world: str, cell: CellResults, base: CellResults | None, level: float) -> Ratio:
     """Return one agent relative to the reference; without a ratio if they share no runs."""
-    found = Ratio(
+    without_ratio = Ratio(
         world,
         cell.cell.agent.label,
         NO_INTERVAL,
@@ -184,11 +184,11 @@ def ratio_of(world: str, cell: CellResults, base: CellResults | None, level: flo
     )
     shared = [] if base is None else sorted({*cell.runs.tolist()} & {*base.runs.tolist()})
     if base is None or not shared:
-        return found
-    ours, theirs = (each.values[MEASURE][np.isin(each.runs, shared)] for each in (cell, base))
-    tails = [float(np.percentile(each, PERCENTILE)) for each in (ours, theirs)]
+        return without_ratio
+    ours, theirs = (results.values[MEASURE][np.isin(results.runs, shared)] for results in (cell, base))
+    tails = [float(np.percentile(regrets, PERCENTILE)) for regrets in (ours, theirs)]
     return replace(
-        found,
+        without_ratio,
         ratio=ratio_interval(ours, theirs, level),
         tail=tails[0] / tails[1] if tails[1] > 0.0 else math.nan,
         cpu=float(cell.values["seconds"].mean() / base.values["seconds"].mean()),
