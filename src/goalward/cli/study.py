@@ -35,16 +35,8 @@ if TYPE_CHECKING:
     from goalward.studies.study import Study
 
 __all__ = [
-    "export",
-    "plot",
-    "report_tables",
-    "run",
-    "run_and_report",
-    "status",
-    "status_tables",
-    "study_progress",
-    "summary",
-]
+    "export", "plot", "report_tables", "run", "run_and_report", "status", "status_tables", "study_progress", "summary",
+]  # fmt: skip
 
 LONGEST_ERROR = 120
 MOST_LINES = 20

@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -68,10 +67,6 @@ class Ratio:
     def bound(self) -> bool:
         """Whether the ratio is a lower bound only."""
         return self.cut_off > 0
-
-    def row(self) -> dict[str, Any]:
-        """Return the ratio as a row of a table."""
-        return vars(self) | {"bound": self.bound}
 
 
 @dataclass(frozen=True)
@@ -127,7 +122,7 @@ class Ratios:
     @property
     def table(self) -> Table:
         """The ratios as a table."""
-        return Table([cell.row() for cell in self.cells], name="cells")
+        return Table([vars(cell) | {"bound": cell.bound} for cell in self.cells], name="cells")
 
     def overall(self, group: str | None = None) -> list[Overall]:
         """Return each agent over the worlds of a group, or over all worlds, the smallest geometric mean first."""
