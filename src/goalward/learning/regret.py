@@ -30,7 +30,7 @@ from goalward.errors import PrecisionError
 from goalward.planning.solve import solve
 from goalward.ssp.model import SSP
 
-__all__ = ["Optimum", "known_optimum", "optimum", "unknown"]
+__all__ = ["Optimum", "known_optimum", "optimum"]
 
 TOLERANCE, WORST_TOLERANCE = 1e-10, 1e-6
 MOST_KNOWN = 4
@@ -83,10 +83,3 @@ def known_optimum(ssp: SSP) -> Optimum:
                 del _known[next(iter(_known))]
             _known[ssp.digest] = found
     return found
-
-
-def unknown(shape: tuple[int, ...]) -> Optimum:
-    """Return what stands in for the optimum of a world whose model is not known: NaN throughout."""
-    gaps = np.full(shape, np.nan)
-    gaps.flags.writeable = False
-    return Optimum(np.nan, gaps)
