@@ -31,7 +31,7 @@ import numpy as np
 from goalward.acting import contract
 from goalward.acting.contract import NEVER, Plan, PlanT, Step, Steps, Task, TaskT
 from goalward.acting.rollout import TabularPolicy
-from goalward.arrays import Floats, Int64s
+from goalward.arrays import Floats
 from goalward.beliefs.base import LARGEST_NUMBER, restored_array, restored_number
 from goalward.errors import SettingError, ShapeError
 from goalward.registry import Registry
@@ -256,7 +256,7 @@ class OnlineAgent(Agent, TabularPolicy):
         """Return the agent as its own policy, to the end of the run."""
         return Plan(self)
 
-    def observe(self, steps: Steps[Int64s]) -> None:
+    def observe(self, steps: Steps) -> None:
         """Do nothing: `learn` has seen every step."""
 
     def values(self) -> Floats | None:

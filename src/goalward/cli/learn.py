@@ -19,7 +19,7 @@ from goalward.table import Cell, Column, Columns, Table
 
 if TYPE_CHECKING:
     from goalward.agents.base import Learner
-    from goalward.continuous.task import GoalTask
+    from goalward.continuous.task import ContinuousTask
     from goalward.learning.replay import Observer
     from goalward.learning.run import Run
     from goalward.ssp.model import SSP
@@ -120,7 +120,7 @@ class SingleRun:
         saving.save(self.run.agent, path, self.origin)
 
 
-def default_agent(world: SSP | GoalTask) -> str:
+def default_agent(world: SSP | ContinuousTask) -> str:
     """Return the name of the agent that learns in a world if none is named."""
     from goalward.ssp.model import SSP
 

@@ -7,8 +7,8 @@ means the newest one. A world is registered by one line above its function::
     def sand_pit(depth: Size = 3) -> SSP: ...
 
 The parameters of the function, all with defaults, are the settings of the world; calls check them by their
-annotations. A world with continuous states returns a `GoalTask` instead of an `SSP`. The tests run over the registry,
-so a world is tested by being registered.
+annotations. A world with continuous states returns a `ContinuousTask` instead of an `SSP`. The tests run over the
+registry, so a world is tested by being registered.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from goalward.settings import check_memory, check_names, complete, read_settings
 from goalward.ssp.model import SSP
 
 if TYPE_CHECKING:
-    from goalward.continuous.task import GoalTask
+    from goalward.continuous.task import ContinuousTask
 
 __all__ = [
     "World", "build", "check_dense", "empty_kernel", "find", "known", "load", "load_world", "make", "read_map",
@@ -47,7 +47,7 @@ class World:
     """A registered world: its id, and the function that builds it from its settings."""
 
     id: str
-    build: Callable[..., SSP | GoalTask]
+    build: Callable[..., SSP | ContinuousTask]
 
     def __post_init__(self) -> None:
         parameters = inspect.signature(self.build).parameters
@@ -63,7 +63,7 @@ class World:
     def continuous(self) -> bool:
         """Whether it is a goal task with continuous states."""
         annotation = inspect.signature(self.build).return_annotation
-        return "GoalTask" in (annotation, getattr(annotation, "__name__", ""))
+        return "ContinuousTask" in (annotation, getattr(annotation, "__name__", ""))
 
     @property
     def family(self) -> str:
@@ -97,7 +97,7 @@ def make(id: str, /, **settings: Any) -> SSP:
     return world
 
 
-def build(id: str, settings: Mapping[str, Any]) -> SSP | GoalTask:
+def build(id: str, settings: Mapping[str, Any]) -> SSP | ContinuousTask:
     """Build any world of the registry, with finitely many or with continuous states."""
     entry = registry.find(id)
     with phase(f"building {id}"):
@@ -116,7 +116,7 @@ def load(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
     return world
 
 
-def load_world(name: str, settings: Iterable[str] = (), **options: Any) -> SSP | GoalTask:
+def load_world(name: str, settings: Iterable[str] = (), **options: Any) -> SSP | ContinuousTask:
     """Return any world of an id, with settings such as ``rows=5``, or the model in a file.
 
     Names that end in ``.txt`` are maps as `grid_map` reads them. Other names with an ending are model files. Their
