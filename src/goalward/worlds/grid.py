@@ -15,7 +15,7 @@ from goalward.errors import SettingError
 from goalward.settings import Share, Size, check_memory
 from goalward.ssp.checks import check_least, pair_name
 from goalward.ssp.layout import DIRECTIONS, WALL, GridLayout, neighbours
-from goalward.ssp.model import SSP, keep_rows
+from goalward.ssp.model import SSP, restrict_actions
 from goalward.worlds.base import register
 from goalward.worlds.map_text import GOAL, PIT, START, Drawing, read_drawing
 
@@ -152,7 +152,7 @@ def on_ground(ssp: SSP, drawn: Drawing) -> SSP:
     layout = GridLayout(rows, columns, ssp.layout.cells, ssp.layout.goals, ground, drawn.wind)
     costs = np.repeat(drawn.costs[drawn.free], 4).reshape(-1, 4)
     pits = (drawn.cells == PIT)[drawn.free]
-    return keep_rows(ssp._replace(costs=costs, layout=layout), np.repeat(~pits, 4).reshape(-1, 4))
+    return restrict_actions(ssp._replace(costs=costs, layout=layout), np.repeat(~pits, 4).reshape(-1, 4))
 
 
 def check_size(rows: int, columns: int) -> None:
