@@ -121,7 +121,7 @@ def test_pits_are_dead_ends_in_which_nothing_can_be_done() -> None:
         ("~ = -1\nS~G", "the cost of ~ is -1; it must be a number from 0"),
         ("~ = much\nS~G", "the cost of ~ is much"),
         ("~ = inf\nS~G", "the cost of ~ is inf"),
-        ("~ = 1\n~ = 2\nS~G", "says twice what ~ is"),
+        ("~ = 1\n~ = 2\nS~G", "two lines before the map say what ~ is"),
         ("# = 1\nS.G", "# has no cost"),
         ("sand = 5\nS.G", "sand = 5 comes before the map; such a line gives a character its cost"),
         ("wind = 1 2\nS.G", "wind has 2 numbers, the map 3 columns"),
