@@ -75,13 +75,13 @@ def read_drawing(text: str) -> Drawing:
     cells = read_cells("\n".join(lines), prices)
     if wind is not None and len(wind) != cells.shape[1]:
         raise SettingError(f"wind has {len(wind)} numbers, the map {cells.shape[1]} columns; give one for each")
-    for mark, what, most in ((START, "start", 1), (GOAL, "goal", cells.size)):
-        count = np.count_nonzero(cells == mark)
-        if not 1 <= count <= most:
-            number = "exactly" if most == 1 else "at least"
-            raise SettingError(
-                f"the map has {count or 'no'} {what}{'s' * (count > 1)}; mark {number} one cell with {mark}"
-            )
+    starts, goals = (int(np.count_nonzero(cells == mark)) for mark in (START, GOAL))
+    if starts != 1:
+        raise SettingError(
+            f"the map has {starts or 'no'} start{'s' * (starts > 1)}; mark exactly one cell with {START}"
+        )
+    if not goals:
+        raise SettingError(f"the map has no goal; mark at least one cell with {GOAL}")
     costs = np.ones(cells.shape)
     for mark, price in prices.items():
         costs[cells == mark] = price
