@@ -130,7 +130,7 @@ def test_pits_are_dead_ends_in_which_nothing_can_be_done() -> None:
         ("S\t.G", r"row 0, column 1 of the map is a blank or a tab; a cell is S start.* such as ~ = 5"),
         ("S~G", r"row 0, column 1 of the map is '~'; a cell is S start.* such as ~ = 5"),
         ("~ = 5", "the map is empty"),
-        ("~ = 5\n~~G", "the map has no start"),
+        ("~ = 5\n~~G", "the map has 0 starts"),
         ("S.G\n~ = 5", "row 1 of the map has 5 cells"),
     ],
 )

@@ -78,7 +78,7 @@ def read_drawing(text: str) -> Drawing:
     starts, goals = (int(np.count_nonzero(cells == mark)) for mark in (START, GOAL))
     if starts != 1:
         raise SettingError(
-            f"the map has {starts or 'no'} start{'s' * (starts > 1)}; mark exactly one cell with {START}"
+            f"the map has {starts} starts; mark exactly one cell with {START}"
         )
     if not goals:
         raise SettingError(f"the map has no goal; mark at least one cell with {GOAL}")
