@@ -77,9 +77,7 @@ def read_drawing(text: str) -> Drawing:
         raise SettingError(f"wind has {len(wind)} numbers, the map {cells.shape[1]} columns; give one for each")
     starts, goals = (int(np.count_nonzero(cells == mark)) for mark in (START, GOAL))
     if starts != 1:
-        raise SettingError(
-            f"the map has {starts} starts; mark exactly one cell with {START}"
-        )
+        raise SettingError(f"the map has {starts} starts; mark exactly one cell with {START}")
     if not goals:
         raise SettingError(f"the map has no goal; mark at least one cell with {GOAL}")
     costs = np.ones(cells.shape)
