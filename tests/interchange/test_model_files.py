@@ -119,7 +119,7 @@ def test_every_truncation_is_noticed(saved: Path) -> None:
     content = saved.read_bytes()
     for length in (0, 1, 2, 10, len(content) // 4, len(content) // 2, len(content) - 30, len(content) - 3):
         saved.write_bytes(content[:length])
-        with pytest.raises(FileError, match=rf"model{saved.suffix}: .*(save it again|not JSON)"):
+        with pytest.raises(FileError, match=rf"model{saved.suffix}: .*save it again"):
             SSP.load(saved)
 
 
@@ -143,7 +143,7 @@ def test_no_flipped_bit_gets_out_another_error(saved: Path) -> None:
 def test_foreign_files(tmp_path: Path, content: bytes, ending: str) -> None:
     path = tmp_path / f"model{ending}"
     path.write_bytes(content)
-    with pytest.raises(FileError, match=rf"model{ending}: (damaged|not JSON|does not say its format)"):
+    with pytest.raises(FileError, match=rf"model{ending}: (damaged|does not say its format)"):
         SSP.load(path)
 
 
@@ -156,7 +156,7 @@ def test_an_array_is_no_archive(tmp_path: Path) -> None:
 
 def test_json_nested_without_end(tmp_path: Path) -> None:
     (tmp_path / "model.json").write_text("[" * 100_000)
-    with pytest.raises(FileError, match="nested more than"):
+    with pytest.raises(FileError, match="damaged"):
         SSP.load(tmp_path / "model.json")
 
 
