@@ -15,7 +15,7 @@ import goalward as gw
 
 def train(steps: int, seed: int = 0) -> np.ndarray:
     """Return the policy that DQN learns: one action for each state."""
-    env = gymnasium.make("goalward/GridWorld-v0", max_episode_steps=200)
+    env = gymnasium.make("goalward.environments:goalward/GridWorld-v0", max_episode_steps=200)
     settings = {"learning_rate": 2e-3, "learning_starts": 500, "target_update_interval": 200}
     agent = DQN("MlpPolicy", env, seed=seed, exploration_fraction=0.5, exploration_final_eps=0.1, **settings)
     agent.learn(steps)

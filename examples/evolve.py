@@ -42,7 +42,7 @@ def evolve(generations: int, seed: int = 0) -> np.ndarray:
     file = Path(__file__).with_name("neat.ini")
     kinds = (neat.DefaultGenome, neat.DefaultReproduction, neat.DefaultSpeciesSet, neat.DefaultStagnation)
     config = neat.Config(*kinds, str(file))
-    env = gymnasium.make("goalward/GridWorld-v0")
+    env = gymnasium.make("goalward.environments:goalward/GridWorld-v0")
     states = env.observation_space.n - 1
 
     def rate(genomes: list, config: neat.Config) -> None:

@@ -36,7 +36,7 @@ LAYERS = """
     pages
     paper
     cli
-    __main__ _gymnasium_registration
+    __main__
 """
 FLOOR = {package: floor for floor, line in enumerate(LAYERS.split("\n")) for package in line.split()}
 

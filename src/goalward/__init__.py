@@ -6,7 +6,6 @@ Online learning in the stochastic shortest path (SSP) model. Names are loaded wh
 
 from typing import TYPE_CHECKING
 
-from goalward._gymnasium_registration import register_when_loaded
 from goalward.lazy import lazy
 
 __version__ = "0.1.0"
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from goalward.beliefs.finite import FinitePrior as FinitePrior
     from goalward.beliefs.neighbourhoods import Neighbourhoods as Neighbourhoods
     from goalward.beliefs.tied import TiedDirichlet as TiedDirichlet
-    from goalward.continuous.task import GoalTask as GoalTask
+    from goalward.continuous.task import ContinuousTask as ContinuousTask
     from goalward.environments.discretize import Discretize as Discretize
     from goalward.environments.environment import Environment as Environment
     from goalward.environments.tables import from_gymnasium as from_gymnasium
@@ -55,5 +54,3 @@ if TYPE_CHECKING:
     from goalward.table import Table as Table
 else:
     __getattr__, __dir__, __all__ = lazy(__name__, __file__, ["__version__"])
-
-register_when_loaded()

@@ -188,7 +188,7 @@ def test_list_worlds(run):
         assert id in out
     assert len(out.splitlines()) < 60
     code, out, _ = run("list", "worlds", "grid-world")
-    assert "success   0.85" in out
+    assert "success   0.85      a number from 0 to 1" in out
 
 
 def test_list_describes_one_thing(run):

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goalward import SSP, Dirichlet, GoalTask, agents, continuous, learn
+from goalward import SSP, ContinuousTask, Dirichlet, agents, continuous, learn
 from goalward.agents import PSRL, AggregatedPSRL
 from goalward.errors import SettingError
 
 
-def steps_of_cells(cells: int) -> GoalTask:
+def steps_of_cells(cells: int) -> ContinuousTask:
     """A task that is Markov on cells: from the middle of one to the middle of the next, or to the goal at the end."""
     width = 1.0 / (cells + 1)
-    return GoalTask(
+    return ContinuousTask(
         [0.0], [1.0], 2, lambda x, a, rng: [max(x[0] + (width if a else -width), width / 2.0)],
         goal=lambda x: x[:, 0] >= 1.0 - width, start=[width / 2.0],
     )  # fmt: skip

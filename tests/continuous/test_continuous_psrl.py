@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from goalward import GoalTask, agents, continuous, learn, worlds
+from goalward import ContinuousTask, agents, continuous, learn, worlds
 from goalward.acting.stop import Ended
 from goalward.agents import ContinuousPSRL
 from goalward.errors import GoalwardError, SettingError, StateError
@@ -17,7 +17,7 @@ from goalward.errors import GoalwardError, SettingError, StateError
 SMALL = {"nodes": 41, "features": 24}
 
 
-def line(**changes: Any) -> GoalTask:
+def line(**changes: Any) -> ContinuousTask:
     settings: dict[str, Any] = {
         "low": [0.0],
         "high": [1.0],
@@ -26,12 +26,12 @@ def line(**changes: Any) -> GoalTask:
         "goal": lambda x: x[:, 0] >= 0.95,
         "start": [0.1],
     }
-    return GoalTask(**(settings | changes))
+    return ContinuousTask(**(settings | changes))
 
 
 def test_the_car_of_gymnasium_is_learnt_within_ten_episodes() -> None:
     """A random policy needs thousands of steps; the best one about 98."""
-    car = GoalTask.from_gymnasium(gymnasium.make("MountainCar-v0", max_episode_steps=None))
+    car = ContinuousTask.from_gymnasium(gymnasium.make("MountainCar-v0", max_episode_steps=None))
     run = learn(ContinuousPSRL(), car, episodes=8, seed=0)
     assert not run.truncated
     assert np.median(run.steps[4:]) <= 115
@@ -90,7 +90,7 @@ def test_information_is_the_logarithm_of_the_determinant() -> None:
 
 def test_noise_becomes_points_of_the_same_mean_and_variance() -> None:
     agent = ContinuousPSRL(nodes=[201, 201])
-    flat = GoalTask([0.0, 0.0], [1.0, 1.0], 1, lambda x, a, rng: x, lambda x: x[:, 0] > 0.9, start=[0.1, 0.1])
+    flat = ContinuousTask([0.0, 0.0], [1.0, 1.0], 1, lambda x, a, rng: x, lambda x: x[:, 0] > 0.9, start=[0.1, 0.1])
     agent.begin(flat.task(1), np.random.default_rng(0))
     dynamics = agent.belief.sample(np.random.default_rng(0))
     shifts = agent.shifts(dynamics._replace(noise=np.array([0.02, 0.05])))
@@ -137,7 +137,7 @@ def test_a_saved_agent_goes_on(tmp_path: Path) -> None:
         (ContinuousPSRL(nodes=2_000_000), line(), "at most 1,000,000 fit"),
         (
             ContinuousPSRL(),
-            GoalTask([0.0] * 5, [1.0] * 5, 2, lambda x, a, rng: x, lambda x: x[:, 0] > 0.9, start=[0.5] * 5),
+            ContinuousTask([0.0] * 5, [1.0] * 5, 2, lambda x, a, rng: x, lambda x: x[:, 0] > 0.9, start=[0.5] * 5),
             "the task has 5 dimensions; continuous-psrl plans on a lattice and takes at most 4: leave coordinates out",
         ),
         (ContinuousPSRL(), worlds.grid_world(), "continuous-psrl learns in goal tasks with continuous states"),
@@ -155,7 +155,7 @@ def test_what_is_refused_before_the_first_step(agent: Any, task: Any, message: s
 
 
 def test_an_observation_that_is_not_a_number_is_refused_before_the_first_step() -> None:
-    with pytest.raises(StateError, match="coordinate 0 is nan"):
+    with pytest.raises(StateError, match="it must be 1 finite numbers"):
         learn(ContinuousPSRL(**SMALL), line(start=lambda rng: [np.nan]), 1)
 
 

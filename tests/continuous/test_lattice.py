@@ -7,14 +7,14 @@ import pytest
 from scipy.interpolate import RegularGridInterpolator
 
 from goalward import SSP
-from goalward.continuous.box_task import BoxTask, box_task
 from goalward.continuous.lattice import Lattice
+from goalward.continuous.task import TaskSpec, task_spec
 from goalward.errors import SettingError, StateError
 from goalward.planning.solve import solve_all
 
 
-def square(periodic: object = False, radius: float = 0.3) -> BoxTask:
-    return box_task([0.0, -1.0], [1.0, 1.0], 2, lambda x: np.hypot(x[:, 0] - 1.0, x[:, 1]) <= radius, 1.0, periodic)
+def square(periodic: object = False, radius: float = 0.3) -> TaskSpec:
+    return task_spec([0.0, -1.0], [1.0, 1.0], 2, lambda x: np.hypot(x[:, 0] - 1.0, x[:, 1]) <= radius, 1.0, periodic)
 
 
 def test_interpolation_is_that_of_scipy() -> None:
@@ -40,7 +40,7 @@ def test_a_model_that_leads_nowhere_is_refused(wrong: float) -> None:
 
 def test_corners_of_next_to_no_weight_are_left_out() -> None:
     """Shares of 4e-160 and 3e-160 have a product that is subnormal."""
-    square = box_task([0.0, 0.0], [1.0, 1.0], 1, lambda x: x[:, 0] >= 1.0, 1.0, False)
+    square = task_spec([0.0, 0.0], [1.0, 1.0], 1, lambda x: x[:, 0] >= 1.0, 1.0, False)
     lattice = Lattice(square, [5, 5])
     ssp = lattice.model(np.full((lattice.states, 1, 1, 2), 1e-160), np.ones((lattice.states, 1)), 10.0)
     assert SSP.from_rows(ssp.indptr, ssp.successors, ssp.probabilities, ssp.costs) == ssp
@@ -86,14 +86,14 @@ def test_rows_are_canonical_and_have_the_weights_of_interpolation(periodic: obje
 
 
 def test_a_line_takes_as_many_steps_as_it_is_long() -> None:
-    task = box_task([0.0], [1.0], 1, lambda x: x[:, 0] >= 1.0 - 1e-9, 1.0, False)
+    task = task_spec([0.0], [1.0], 1, lambda x: x[:, 0] >= 1.0 - 1e-9, 1.0, False)
     lattice = Lattice(task, [11])
     model = lattice.model(lattice.points[:, np.newaxis, np.newaxis] + 0.1, np.ones((10, 1)), 100.0)
     np.testing.assert_allclose(solve_all(model, 1e-9).values, 10.0 - np.arange(10), rtol=1e-6)
 
 
 def test_giving_up_bounds_the_values_where_the_goal_is_out_of_reach() -> None:
-    task = box_task([0.0], [1.0], 1, lambda x: x[:, 0] >= 1.0 - 1e-9, 1.0, False)
+    task = task_spec([0.0], [1.0], 1, lambda x: x[:, 0] >= 1.0 - 1e-9, 1.0, False)
     lattice = Lattice(task, [11])
     back = lattice.model(lattice.points[:, np.newaxis, np.newaxis] - 0.1, np.ones((10, 1)), 7.5)
     solution = solve_all(back, 1e-9)

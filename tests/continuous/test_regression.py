@@ -11,14 +11,14 @@ from scipy import integrate, stats
 from goalward.acting.contract import Steps
 from goalward.arrays import Floats
 from goalward.continuous import regression_kernels as kernels
-from goalward.continuous.box_task import BoxTask, box_task
-from goalward.continuous.regression import SCALE, SHAPE, FourierRegression, evidence
+from goalward.continuous.regression import SCALE, SHAPE, FourierRegression, evidence, posterior
+from goalward.continuous.task import TaskSpec, task_spec
 
 PERIODIC = [False, True]
 
 
-def task(periodic: object = PERIODIC) -> BoxTask:
-    return box_task([0.0, -np.pi], [2.0, np.pi], 2, lambda x: x[:, 0] >= 1.9, 1.0, periodic)
+def task(periodic: object = PERIODIC) -> TaskSpec:
+    return task_spec([0.0, -np.pi], [2.0, np.pi], 2, lambda x: x[:, 0] >= 1.9, 1.0, periodic)
 
 
 def smooth(states: Floats, actions: Floats) -> Floats:
@@ -88,7 +88,7 @@ def test_features_of_angles_wrap_around() -> None:
 
 def test_the_posterior_is_that_of_the_dense_formulas() -> None:
     belief = learnt()
-    found = belief.posterior()
+    means, _, found_scales, _ = posterior(belief.gram, belief.moments, belief.squares, belief.ratio)
     data = steps(60, 0.01)
     change = (data.next_states - data.states) / belief.span
     change[:, 1] -= np.rint(change[:, 1])
@@ -98,9 +98,9 @@ def test_the_posterior_is_that_of_the_dense_formulas() -> None:
         rows, y = phi[data.actions == action], change[data.actions == action]
         precision = rows.T @ rows + np.eye(belief.size) / belief.ratio**2
         mean = np.linalg.solve(precision, rows.T @ y)
-        np.testing.assert_allclose(found.means[action], mean, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(means[action], mean, rtol=1e-6, atol=1e-9)
         scales = scales - 0.5 * np.einsum("im,ij,jm->m", mean, precision, mean)
-    np.testing.assert_allclose(found.scales, scales, rtol=1e-6)
+    np.testing.assert_allclose(found_scales, scales, rtol=1e-6)
 
 
 def test_the_evidence_is_the_integrated_likelihood() -> None:
@@ -129,12 +129,12 @@ def test_samples_have_the_mean_and_the_covariance_of_the_posterior() -> None:
     point = np.array([[0.7, 1.0]])
     phi = belief.features(point)
     draws = np.array([belief.moved(point, phi, belief.sample(rng))[0, 1] for _ in range(2_000)])
-    found = belief.posterior()
-    mean = point[0] + (phi @ found.means[1])[0] * belief.span
-    factor = found.factors[1].T
+    means, factors, scales, _ = posterior(belief.gram, belief.moments, belief.squares, belief.ratio)
+    mean = point[0] + (phi @ means[1])[0] * belief.span
+    factor = factors[1].T
     spread = np.linalg.norm(np.linalg.solve(factor, phi[0]))
     # The mean of an inverse gamma variance.
-    deviation = spread * np.sqrt(found.scales / (SHAPE + 30.0 - 1.0)) * belief.span
+    deviation = spread * np.sqrt(scales / (SHAPE + 30.0 - 1.0)) * belief.span
     assert (np.abs(draws.mean(axis=0) - mean) < 5.0 * deviation / np.sqrt(2_000)).all()
     np.testing.assert_allclose(draws.std(axis=0), deviation, rtol=0.1)
 

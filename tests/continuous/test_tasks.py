@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from goalward import continuous, worlds
-from goalward.continuous.task import GoalTask
+from goalward.continuous.task import ContinuousTask
 from goalward.continuous.tasks import acrobot_step, car_step, navigation, pendulum_step
 from goalward.errors import SettingError
 
@@ -26,7 +26,7 @@ def test_the_car_moves_as_gymnasium_s() -> None:
         expected = car_step(float(environment.state[0]), float(environment.state[1]), action)
         _, _, terminated, _, _ = environment.step(action)
         assert expected == pytest.approx(tuple(map(float, environment.state)), abs=1e-15)
-        assert continuous.make("mountain-car").known.goal(np.array([expected]))[0] == terminated
+        assert continuous.make("mountain-car").spec.goal(np.array([expected]))[0] == terminated
         walls += expected[0] == -1.2
         if terminated:
             environment.reset()
@@ -38,7 +38,7 @@ def test_the_acrobot_moves_as_gymnasium_s() -> None:
     rng = np.random.default_rng(1)
     environment.reset(seed=1)
     moved = np.empty(4)
-    goal = continuous.make("acrobot").known.goal
+    goal = continuous.make("acrobot").spec.goal
     ended = 0
     for _ in range(2_000):
         action = int(rng.integers(3))
@@ -66,15 +66,15 @@ def test_the_pendulum_moves_as_gymnasium_s() -> None:
 @pytest.mark.parametrize("id", TASKS)
 def test_plays_stay_in_the_box_and_repeat(id: str) -> None:
     task = continuous.make(id)
-    assert isinstance(task, GoalTask)
-    assert task.known.origin == {"id": id, "settings": worlds.find(id).complete({})}
+    assert isinstance(task, ContinuousTask)
+    assert task.spec.origin == {"id": id, "settings": worlds.find(id).complete({})}
     plays = [task.simulator(stream) for stream in (5, 5, 6)]
-    actions = np.random.default_rng(3).integers(0, task.actions, 200)
+    actions = np.random.default_rng(3).integers(0, task.spec.actions, 200)
     paths = [np.array([play.step(int(action)).next_state for action in actions]) for play in plays]
     np.testing.assert_array_equal(paths[0], paths[1])
     assert not np.array_equal(paths[0], paths[2])
-    assert (paths[0] >= task.known.low).all()
-    assert (paths[0] <= task.known.high).all()
+    assert (paths[0] >= task.spec.low).all()
+    assert (paths[0] <= task.spec.high).all()
 
 
 def test_nothing_crosses_the_wall() -> None:
@@ -115,8 +115,8 @@ def test_settings_out_of_range(id: str, settings: dict[str, object], message: st
 
 def test_a_model_is_asked_for_where_a_table_is_needed() -> None:
     with pytest.raises(SettingError, match="mountain-car is a goal task with continuous states"):
-        worlds.load_model("mountain-car")
-    assert worlds.load_model("grid-world").states == 11
+        worlds.load("mountain-car")
+    assert worlds.load("grid-world").states == 11
     with pytest.raises(SettingError, match=r"mountain-car has continuous states .*goalward\.continuous\.make"):
         worlds.make("mountain-car")
     with pytest.raises(SettingError, match=r"grid-world has finitely many states; use goalward\.worlds\.make"):

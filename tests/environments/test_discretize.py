@@ -56,7 +56,7 @@ def test_it_is_an_environment() -> None:
     ("bins", "message"),
     [
         (0, r"bins\[0\] is 0; it must be an integer of at least 1"),
-        ((3,), "bins has 1 entries, the observations have 2"),
+        ((3,), "bins has 1 entries, .* the observations have 2"),
         ((3, [1.0, 0.5]), r"bins\[1\] is \[1.0, 0.5\]; it must be a number, or increasing points"),
         ((3, "ab"), r"bins\[1\] is 'ab'"),
         (10_000, "bins make 100,000,000 cells"),
@@ -70,9 +70,9 @@ def test_bins(bins: Any, message: str) -> None:
 def test_other_things_cannot_be_cut() -> None:
     with pytest.raises(SettingError, match=r"FrozenLake-v1 are Discrete\(16\); Discretize cuts a Box"):
         gw.Discretize(gymnasium.make("FrozenLake-v1"), bins=3)
-    with pytest.raises(SettingError, match="env is 3; Discretize wraps"):
+    with pytest.raises(SettingError, match="observations of int are None; Discretize cuts a Box"):
         gw.Discretize(3, bins=3)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match=r"low has shape \(1,\)"):
+    with pytest.raises(SettingError, match="low 1 and high 2; the observations have 2"):
         car(bins=3, low=[0.0])
     with pytest.raises(StateError, match="NaN belongs to no cell"):
         car(bins=3).observation(np.array([np.nan, 0.0]))

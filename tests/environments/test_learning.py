@@ -58,7 +58,9 @@ class TestFrozenLake:
 
         slippery = gymnasium.make("FrozenLake-v1")
         slippery.unwrapped.step = counted
-        with pytest.raises(UnreachableGoalError, match=r"no policy reaches the goal surely .* let the agent give up"):
+        with pytest.raises(
+            UnreachableGoalError, match=r"no policy reaches the goal almost surely .* let the agent give up"
+        ):
             gw.learn(PSRL(), slippery, 10)
         dry = gymnasium.make("FrozenLake-v1", is_slippery=False)
         dry.unwrapped.step = counted
@@ -207,7 +209,7 @@ class TestWrappers:
         run = gw.learn(PSRL(), gw.Environment(env, goal="terminated", task=Task(cliff_costs(30.0), 36, 1)), 250)
         # Up, up, eleven steps along row 1, down, down: 30 + 1 + 11 + 30 + 1.
         assert np.median(run.costs[-50:]) == 73.0
-        with pytest.raises(CostError, match=r"the agent was told 1, .* the wrapper Charge .*task=Task"):
+        with pytest.raises(CostError, match=r"the task says 1, .* the wrapper Charge .*task=Task"):
             gw.learn(PSRL(), gw.Environment(env, goal="terminated"), 10)
 
     def test_observations_of_the_cliff(self) -> None:
@@ -337,7 +339,7 @@ class TestCosts:
     def test_another_cost_than_was_told(self) -> None:
         with pytest.raises(
             CostError,
-            match=r"action \d in state 0 cost 7, and the agent was told 1; .*task=",
+            match=r"action \d in state 0 cost 7, but the task says 1; .*task=",
         ):
             gw.learn(PSRL(), gw.Environment(Walk(reward=-7.0), goal="terminated"), 20)
         with pytest.raises(
@@ -567,7 +569,7 @@ class TestRun:
 
 def test_mistaken_arguments() -> None:
     world = gw.worlds.grid_world()
-    with pytest.raises(SettingError, match="agent and world have changed places"):
+    with pytest.raises(SettingError, match="agent and world are swapped"):
         gw.learn(world, PSRL(), 3)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="world is the text 'grid-world'; pass the world itself"):
+    with pytest.raises(SettingError, match="world is 'grid-world'; it must be an SSP"):
         gw.learn(PSRL(), "grid-world", 3)  # type: ignore[arg-type]

@@ -145,7 +145,12 @@ class TestRules:
         (Corridor(), {"goal": None, "cost": "rewards"}, SettingError, "which endings"),
         (Corridor(), {"goal": 5.0, "cost": "rewards"}, UnknownNameError, "did you mean 'reward'"),
         (Corridor(), {"goal": 5.0, "cost": -1.0}, SettingError, "cost is -1.0; it must be a number from 0"),
-        (Corridor(), {"goal": 5.0, "cost": lambda outcome: "a"}, CostError, "returned no number"),
+        (
+            Corridor(),
+            {"goal": 5.0, "cost": lambda outcome: "a"},
+            CostError,
+            "given as cost returned 'a' .* not a number",
+        ),
         (Corridor(), {"goal": [1]}, SettingError, r"goal is \[1\]"),
         (Corridor(P={1: {0: [(1.0, 0)]}}), {"goal": 5.0}, ShapeError, "Corridor at state 1, action 0 is no list of"),
         (Corridor(P={1: {0: []}}), {"goal": 5.0}, ShapeError, "Corridor at state 1, action 1 is no list of"),

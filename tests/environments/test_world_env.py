@@ -12,8 +12,7 @@ from gymnasium.utils.env_checker import check_env
 
 import goalward as gw
 from goalward import worlds
-from goalward.environments.registration import environment_id
-from goalward.environments.world_env import WorldEnv
+from goalward.environments.world_env import WorldEnv, environment_id
 from goalward.errors import PolicyError, SettingError, UnknownNameError
 
 RIGHT, DOWN = (worlds.grid_world().action_names.index(name) for name in ("right", "down"))
@@ -54,18 +53,43 @@ def test_names() -> None:
 
 
 @pytest.mark.parametrize(
-    "imports",
+    "code",
     [
-        "import goalward; import gymnasium",
-        "import gymnasium; import goalward",
-        "import goalward; import importlib.util; importlib.util.find_spec('gymnasium'); import gymnasium",
+        "import gymnasium; print(gymnasium.make('goalward.environments:goalward/FourRooms-v0').spec.id)",
+        "import goalward.environments, gymnasium; print(gymnasium.make('goalward/FourRooms-v0').spec.id)",
     ],
-    ids=["goalward first", "gymnasium first", "looked for, then loaded"],
+    ids=["by the id", "by an import"],
 )
-def test_worlds_are_registered_in_whatever_order_the_packages_are_loaded(
-    imports: str, run_python: Callable[..., str]
-) -> None:
-    assert run_python(f"{imports}; print('goalward/FourRooms-v0' in gymnasium.registry)") == "True"
+def test_worlds_are_registered(code: str, run_python: Callable[..., str]) -> None:
+    assert run_python(code) == "goalward/FourRooms-v0"
+
+
+def test_without_gymnasium_objects_with_reset_and_step_are_environments(run_python: Callable[..., str]) -> None:
+    code = """
+import sys
+sys.modules["gymnasium"] = None
+import numpy as np
+import goalward as gw
+from goalward.agents import Task
+
+class Walk:
+    def reset(self, *, seed=None):
+        self.place = 0
+        return 0, {}
+
+    def step(self, action):
+        self.place += 1
+        return self.place, -1.0, self.place == 2, False, {}
+
+print(gw.learn(gw.agents.PSRL(), gw.Environment(Walk(), task=Task(np.ones((2, 1)), 0, 1)), 3).costs.tolist())
+try:
+    gw.from_gymnasium("FrozenLake-v1")
+except gw.errors.SettingError as error:
+    print(error)
+"""
+    costs, message = run_python(code).splitlines()
+    assert costs == "[2.0, 2.0, 2.0]"
+    assert message.startswith("this needs Gymnasium, which is not installed")
 
 
 @pytest.mark.parametrize("agent", ["psrl", "vi-ssp"])

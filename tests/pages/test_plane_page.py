@@ -10,11 +10,11 @@ import pytest
 import goalward as gw
 from goalward.agents import AggregatedPSRL, ContinuousPSRL
 from goalward.cli import main
-from goalward.continuous.base import BoxPlan
+from goalward.continuous.task import ContinuousPlan
 from goalward.errors import SettingError
 from goalward.pages.planes import grid_of, on_planes
 
-FIELD = gw.GoalTask(
+FIELD = gw.ContinuousTask(
     [0.0, 0.0], [1.0, 2.0], ["right", "up"],
     lambda x, a, rng: x + (np.array([0.2, 0.0]) if a == 0 else np.array([0.0, 0.4])),
     goal=lambda x: (x[:, 0] >= 0.8) & (x[:, 1] >= 1.6), start=[0.1, 0.2], coordinates=["east", "north"],
@@ -93,7 +93,7 @@ def test_planes_of_more_dimensions_are_means_over_the_others():
     kept = rng.random(len(points)) < 0.8
     axes, places = grid_of(points[kept])
     assert [len(axis) for axis in axes] == [2, 3, 4]
-    plan = BoxPlan(lambda x, u: 0, lambda x, a: False, points=points[kept], values=table.ravel()[kept])
+    plan = ContinuousPlan(lambda x, u: 0, lambda x, a: False, points=points[kept], values=table.ravel()[kept])
     expected = np.where(kept.reshape(2, 3, 4), table, np.nan)
     planes = on_planes(plan, [2, 3, 4], places, [(0, 1), (1, 2)])
     np.testing.assert_allclose(planes[0].reshape(2, 3), np.nanmean(expected, axis=2))
@@ -106,7 +106,7 @@ def test_planes_of_more_dimensions_are_means_over_the_others():
 
 
 def test_a_line_is_drawn_over_time(visit, tmp_path):
-    line = gw.GoalTask(
+    line = gw.ContinuousTask(
         [0.0], [1.0], 2, lambda x, a, rng: x + (0.1 if a else -0.1), goal=lambda x: x[:, 0] >= 0.95, start=[0.1]
     )
     run = gw.learn(ContinuousPSRL(nodes=21), line, 2, seed=0, max_steps=200, keep_plans=True, keep_steps=True)

@@ -428,7 +428,7 @@ def test_agents_may_give_up_in_a_world_of_a_study(tmp_path):
     assert spec.world == {"digest": model.digest, "give_up_cost": 4.5}
     assert make_world(spec.world, found.attachments) == model.with_give_up(4.5)
     assert study(found.shown_text, str(tmp_path / "study.toml")).design == found.design
-    with pytest.raises(FileError, match=r"line 5: .*no policy reaches the goal surely.*give_up_cost=20"):
+    with pytest.raises(FileError, match=r"line 5: .*no policy reaches the goal almost surely.*give_up_cost=20"):
         study(PIT.replace("give_up_cost = 4.5", ""), str(tmp_path / "study.toml")).check()
     with pytest.raises(FileError, match="line 7: give_up_cost is 0; it must be greater than 0"):
         study(PIT.replace("4.5", "0"), str(tmp_path / "study.toml"))

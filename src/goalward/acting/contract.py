@@ -5,18 +5,19 @@ A run alternates between planning and acting::
     task = world.task(episodes)                      what the agent may know: a Task
     agent.begin(task, rng)
     stage = world.stage(seed)                        where the agent acts: a Stage
-    while the run is not over:
+    while the run goes on:
         plan = agent.plan(stage.state)               a policy and the conditions that end it: a Plan
-        while the plan is not over:
-            steps, ended, ... = stage.follow(plan, ...)      what happened: Steps
-            agent.observe(steps)
+        while the plan goes on:
+            chunk = stage.follow(plan, ...)          what happened: Steps, and why the plan ended
+            agent.observe(chunk.steps)
 
-The time of one plan is an epoch. What can end a plan is listed in `goalward.acting.stop`. There are two stages: a known
-model is rolled out in compiled code (`goalward.acting.rollout`), environments and tasks with continuous states are
-stepped in Python (`goalward.acting.stepping`).
+The time of one plan is an epoch. `goalward.acting.stop` lists what can end a plan. There are two stages: a known model
+is rolled out in compiled code (`goalward.acting.rollout`), environments and tasks with continuous states are stepped in
+Python (`goalward.acting.stepping`). An agent that learns at every step is its own policy: its only plan is
+``Plan(self)``, and the stage calls its `act` and `learn` at every step, or its `rollout`, which does the same.
 
-An agent that learns at every step is its own policy: its only plan is ``Plan(self)``, and the stage calls its `act` and
-`learn` at every step, or its compiled `rollout`, which does the same.
+Worlds with finitely many states have a `Task` and follow a `Plan`; `goalward.continuous` has their counterparts for
+continuous states. The type variables `TaskT` and `PlanT` let a type checker refuse an agent in the wrong world.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,34 +37,25 @@ from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.ssp.checks import StatesAndActions
 from goalward.ssp.model import SSP
 
-__all__ = [
-    "NEVER", "Agent", "Chunk", "Plan", "PlanT", "Policy", "Stage", "Step", "Steps", "Task", "TaskT", "World", "X",
-]  # fmt: skip
+__all__ = ["NEVER", "Agent", "Chunk", "Plan", "PlanT", "Policy", "Stage", "Step", "Steps", "Task", "TaskT", "World"]
 
-X = TypeVar("X")
-"""A state: an integer in a table, a point of a box in continuous tasks."""
-States = TypeVar("States", bound=NDArray[Any], default=Int64s)
-"""A column of states."""
 TaskT = TypeVar("TaskT", default=Any)
 PlanT = TypeVar("PlanT", default=Any)
-TaskT_co = TypeVar("TaskT_co", covariant=True)
-PlanT_contra = TypeVar("PlanT_contra", contravariant=True)
+X = TypeVar("X")  # a state: an integer in a table, a point of a box in continuous tasks
 
 
 @dataclass(frozen=True, eq=False)
 class Task(StatesAndActions):
-    """What an agent may know of a world with finitely many states: all but the transitions.
+    """What an agent may know of a world with finitely many states: everything but the transitions.
 
     Attributes
     ----------
     costs
         ``costs[s, a]``, infinity where the action is not available.
-    initial_state
-        Where every episode starts.
-    episodes
-        The number of episodes of the run, K.
+    initial_state, episodes
+        Where every episode starts, and K, the number of episodes of the run.
     give_up
-        The action that is known to lead to the start from everywhere; None if there is none.
+        The action that is known to lead to the start from everywhere, or None.
     """
 
     costs: Floats
@@ -101,16 +93,12 @@ class Task(StatesAndActions):
     def model(self, indptr: Int64s, successors: Int32s, probabilities: Floats) -> SSP:
         """Return the model of this task with the given canonical rows."""
         model = SSP._trusted(indptr, successors, probabilities, self.costs, self.initial_state)
-        # Known already, and read by every plan.
-        model.__dict__["available"] = self.available
+        model.__dict__["available"] = self.available  # known already, and read by every plan
         return model
 
 
 class Step(NamedTuple, Generic[X]):
-    """One step: an action in a state, its cost, where it led, and whether the episode ended there.
-
-    `truncated` says that the environment broke the episode off before the goal.
-    """
+    """One step; `truncated` says that the environment broke the episode off before the goal."""
 
     state: X
     action: int
@@ -120,35 +108,27 @@ class Step(NamedTuple, Generic[X]):
     truncated: bool = False
 
 
-class Steps(NamedTuple, Generic[States]):
+class Steps(NamedTuple):
     """Consecutive steps as columns; after a step that reached the goal the next one starts an episode.
 
-    In a table the goal is a state of its own, number S. The arrays are reused for later steps: copy what is to be kept.
+    States are integers ``[n]`` in a table, where the goal is state S, and points ``[n, m]`` in continuous tasks. The
+    arrays are reused for later steps: copy what is to be kept.
     """
 
-    states: States
+    states: NDArray[Any]
     actions: Int64s
     costs: Floats
-    next_states: States
+    next_states: NDArray[Any]
     reached: Bools
 
     @classmethod
-    def empty(cls, size: int) -> Steps[Int64s]:
-        """Return room for steps in a table."""
-        states, actions, next_states = (np.empty(size, dtype=np.int64) for _ in range(3))
-        return Steps(states, actions, np.empty(size), next_states, np.empty(size, dtype=np.bool_))
-
-    @classmethod
-    def in_table(cls, states: Int64s, actions: Int64s, costs: Floats, next_states: Int64s, goal: int) -> Steps[Int64s]:
+    def in_table(cls, states: Int64s, actions: Int64s, costs: Floats, next_states: Int64s, goal: int) -> Steps:
         """Return steps in a table whose goal is a given state."""
-        return Steps(states, actions, costs, next_states, np.asarray(next_states == goal))
+        return cls(states, actions, costs, next_states, np.asarray(next_states == goal))
 
-    def part(self, start: int, end: int) -> Steps[Any]:
+    def part(self, start: int, end: int) -> Steps:
         """Return the steps from `start` up to `end`, without copying."""
-        return Steps(
-            self.states[start:end], self.actions[start:end], self.costs[start:end], self.next_states[start:end],
-            self.reached[start:end],
-        )  # fmt: skip
+        return Steps._make(column[start:end] for column in self)
 
 
 class Policy(ABC, Generic[X]):
@@ -164,24 +144,19 @@ class Policy(ABC, Generic[X]):
 
 
 class Plan(NamedTuple):
-    """A policy for a table and what ends it.
+    """A policy for a table and what ends it, counted from the start of the plan; by default the end of the run.
 
-    Visits, goals and steps are counted from the start of the plan. A plan without conditions lasts to the end of the
-    run. Every plan makes at least one step. An online policy has no conditions: it ends its epochs itself.
+    Every plan makes at least one step. An online policy has no conditions: it ends its epochs itself.
 
     Attributes
     ----------
     policy
-        Actions ``[S]``; or actions ``[H, S]``, row h for the h-th step of the plan, the last row from then on; or
-        probabilities ``[S, A]``; integers are actions, floats are probabilities. Or an online policy.
-    stop_after_visits
-        ``[S, A]``: ends right after a pair has been played this often.
-    stop_before_visits
-        ``[S, A]``: ends before a pair that has been played this often would be played again.
-    stop_after_goals
-        Ends after this many arrivals at the goal.
-    stop_after_steps
-        Ends after this many steps.
+        Integers are actions ``[S]``, or ``[H, S]`` with row h for the h-th step and the last row from then on; floats
+        are probabilities ``[S, A]``. Or an online policy.
+    stop_after_visits, stop_before_visits
+        ``[S, A]``: ends right after a pair has been played this often, or before it would be played again.
+    stop_after_goals, stop_after_steps
+        Ends after this many arrivals at the goal, after this many steps.
     stop_when_cut
         Ends when the environment truncates an episode.
     model, values
@@ -199,59 +174,48 @@ class Plan(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """What a stage returns.
+    """What a stage returns: steps, and why the plan ended, a sum of `Ended` flags; 0 if it goes on."""
 
-    Attributes
-    ----------
-    steps
-        What happened.
-    ended
-        Why the plan ended, a sum of `Ended` flags; 0 if it goes on.
-    epoch_ends, epoch_flags
-        The epochs of an online policy that ended: after how many of these steps, and why.
-    """
-
-    steps: Steps[Any]
+    steps: Steps
     ended: int
+    # The epochs of an online policy that ended: after how many of these steps, and why.
     epoch_ends: Int64s | list[int] = []  # noqa: RUF012
     epoch_flags: Int64s | list[int] = []  # noqa: RUF012
 
 
-class Stage(Protocol[PlanT_contra]):
-    """Where plans are followed; `state` is where the agent is.
+class Stage(ABC, Generic[PlanT]):
+    """Where plans are followed; `truncated` says that the environment broke an episode off with the last step."""
 
-    `truncated` is whether the environment broke an episode off with the last step.
-    """
-
-    truncated: bool
+    truncated: bool = False
 
     @property
+    @abstractmethod
     def state(self) -> Any:
         """Where the agent is."""
 
-    def follow(self, plan: PlanT_contra, episodes: int, steps: int) -> Chunk:
+    @abstractmethod
+    def follow(self, plan: PlanT, episodes: int, steps: int) -> Chunk:
         """Follow a plan, begun or new, for at most this many episodes and steps, until it ends or a chunk is full."""
 
 
-class World(Protocol[TaskT_co, PlanT_contra]):
+class World(ABC, Generic[TaskT, PlanT]):
     """Where agents learn: a model, an environment or a task with continuous states."""
 
-    @property
-    def model(self) -> SSP | None:
-        """The true model, against which regret is measured; None if it is not known."""
+    model: SSP | None = None
+    """The true model, against which regret is measured; None if it is not known."""
+    graph: SSP | None = None
+    """A model with the true graph, which shows whether a run may never end; None if it is not known."""
+    continuous: bool = False  # whether its states are points of a box
 
-    @property
-    def graph(self) -> SSP | None:
-        """A model with the true graph, which shows whether a run may never end; None if it is not known."""
-
-    def task(self, episodes: int) -> TaskT_co:
+    @abstractmethod
+    def task(self, episodes: int) -> TaskT:
         """Return what an agent may know."""
 
-    def stage(self, seed: int, *, limited: bool = False, costs_known: bool = True) -> Stage[PlanT_contra]:
+    @abstractmethod
+    def stage(self, seed: int, *, limited: bool = False, costs_known: bool = True) -> Stage[PlanT]:
         """Return a stage at the start of an episode; the seed decides all its random draws.
 
-        `limited` says that the run has a limit of steps, so that it ends in any case; `costs_known` that the agent
-        relies on the costs in its task.
+        `limited`: the run has a limit of steps. `costs_known`: the agent relies on the costs in its task.
         """
 
 
@@ -270,11 +234,8 @@ class Agent(ABC, Generic[TaskT, PlanT]):
         """Return what to do from this state on; called when the previous plan has ended."""
 
     @abstractmethod
-    def observe(self, steps: Steps[Any]) -> None:
+    def observe(self, steps: Steps) -> None:
         """Learn from what happened since the last call; always called before the next plan."""
 
     def restart(self) -> None:
-        """Start an episode although the last step did not reach the goal.
-
-        Called when an episode was truncated and when a run is resumed.
-        """
+        """Start an episode before the last one reached the goal: it was truncated, or a run is resumed."""

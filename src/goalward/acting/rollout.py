@@ -4,11 +4,11 @@ A row of the model is read as the distribution proportional to its entries. With
 successor is the first one whose cumulative entries exceed u times the sum of the row: a binary search, so the cost of a
 step does not grow with the number of states.
 
-One kernel, `follow`, follows a plan until one of its conditions holds (`goalward.acting.stop`) or a block of uniform
-numbers is used up. Then Python passes the steps to the agent and draws the next block. Every step takes the next number
-of the environment's stream, every random action the next one of the acting stream, so neither the size of a block nor
-the plans of an agent shift the random numbers of a run. Online policies bring a kernel of their own, built from
-`has_room` and `take_step`.
+One kernel, `follow`, follows a table until a condition holds (`goalward.acting.stop`) or a block of uniform numbers is
+used up. Then Python passes the steps to the agent and draws the next block. Every step takes the next number of the
+environment's stream, every random action the next one of the acting stream, so neither the size of a block nor the
+plans of an agent shift the random numbers of a run. Online policies bring a kernel of their own, built from `has_room`
+and `take_step`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from goalward.acting.contract import NEVER, Chunk, Plan, Policy, Step, Steps, Task
+from goalward.acting.contract import NEVER, Chunk, Plan, Policy, Stage, Step, Steps, Task, World
 from goalward.acting.stop import STEPS_TAKEN, Ended, TableStop, stop_after, stop_before
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import PolicyError
@@ -30,6 +30,7 @@ from goalward.ssp.model import SSP
 __all__ = [
     "BLOCK", "CHOSEN", "STATE", "Dynamics", "ModelStage", "ModelWorld", "TablePolicy", "TabularPolicy", "Uniforms",
     "Walk", "draw_action", "draw_successor", "dynamics", "end_epoch", "has_room", "policy_of", "take_step",
+    "unavailable",
 ]  # fmt: skip
 
 BLOCK = 8192
@@ -38,7 +39,7 @@ BLOCK = 8192
 EPISODES = int(Ended.EPISODES)
 UNAVAILABLE = -1
 NO_CHANCES = np.empty((0, 0))
-# Places in the cursor of a walk.
+# Indices into the cursor of a walk.
 STATE, EPISODES_LEFT, DONE, ROOM, USED, CHOSEN, EPOCHS, ENDED = range(8)
 
 
@@ -120,17 +121,9 @@ class Uniforms:
 class Walk(NamedTuple):
     """What one call of a rollout works with.
 
-    Attributes
-    ----------
-    luck, choices
-        Uniform numbers: the next one of `luck` for each successor, the next one of `choices` for each random action.
-    states, actions, costs, next_states, reached
-        Where the steps are written, the columns of `Steps`.
-    epoch_ends, epoch_flags
-        Where an online policy writes the epochs that end: after how many steps, and why.
-    cursor
-        The state, the episodes to go, the steps done, the largest number of steps (for which there are enough uniform
-        numbers), the numbers used of `luck` and of `choices`, the epochs ended, and flags: why the plan ended.
+    The next number of `luck` is for a successor, the next one of `choices` for a random action. The columns of `Steps`
+    and the ends of an online policy's epochs are written here. The cursor holds the state, the episodes left, the steps
+    done and allowed, the numbers used of `luck` and of `choices`, the epochs ended, and why the plan ended.
     """
 
     luck: Floats
@@ -193,25 +186,29 @@ class TabularPolicy(Policy[int]):
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
         """Act and learn while `has_room(walk.cursor)`; the conditions in `stop` are for policies that do not learn."""
-        A = model.costs.shape[1]
+        S, A = model.costs.shape
         cursor = walk.cursor
+
+        def draw() -> float:
+            cursor[CHOSEN] += 1
+            return float(walk.choices[cursor[CHOSEN] - 1])
+
         while has_room(cursor):
             state = int(cursor[STATE])
-            action = self.act(state, lambda: draw_choice(walk))
-            row = state * A + action
-            if not 0 <= action < A or model.indptr[row] == model.indptr[row + 1]:
-                raise PolicyError(f"the policy plays action {action} in state {state}, which is not available there")
+            action = self.act(state, draw)
+            if not 0 <= action < A or model.costs[state, action] == np.inf:
+                raise unavailable(state, action)
             successor = take_step(model, walk, action)
-            cost = float(model.costs[state, action])
-            flags = self.learn(Step(state, action, cost, successor, successor == len(model.costs)))
+            flags = self.learn(Step(state, action, float(model.costs[state, action]), successor, successor == S))
             if flags:
                 end_epoch(walk, flags)
 
 
-def draw_choice(walk: Walk) -> float:
-    """Return the next uniform number for a random action."""
-    walk.cursor[CHOSEN] += 1
-    return float(walk.choices[walk.cursor[CHOSEN] - 1])
+def unavailable(state: int, action: int) -> PolicyError:
+    """Return the error for a policy that plays an action where it is not available."""
+    return PolicyError(
+        f"the policy plays action {action} in state {state}, which is not available there; see task.available"
+    )
 
 
 class TablePolicy(TabularPolicy):
@@ -239,9 +236,6 @@ class TablePolicy(TabularPolicy):
 
 def prepare(policy: NDArray[Any], S: int, A: int) -> tuple[Int64s, Floats]:
     """Return the actions ``[H, S]`` and the cumulative probabilities ``[S, A]`` of a table; one of them is empty."""
-    if policy.dtype == np.int64 and policy.shape == (S,):
-        # A copy, for the kernel takes no read-only policies.
-        return policy.reshape(1, S).copy(), NO_CHANCES
     if policy.dtype.kind == "f" and policy.shape == (S, A):
         if not policy.min() >= 0.0 or not np.abs(policy.sum(axis=1) - 1.0).max() <= 1e-9:
             raise PolicyError("the probabilities of a policy must not be negative and must sum to 1 in every state")
@@ -251,6 +245,7 @@ def prepare(policy: NDArray[Any], S: int, A: int) -> tuple[Int64s, Floats]:
             f"the policy has shape {policy.shape} and dtype {policy.dtype}; it must hold integers of shape ({S},) or"
             f" (H, {S}), or floats of shape ({S}, {A})"
         )
+    # A copy, because the kernel takes no read-only policies.
     return np.array(policy, dtype=np.int64, ndmin=2, order="C"), NO_CHANCES
 
 
@@ -283,6 +278,8 @@ def follow(
             chosen += 1
         else:
             action = policy[min(step, len(policy) - 1), state]
+        states[i] = state
+        actions[i] = action
         row = state * A + action
         if action < 0 or action >= A or indptr[row] == indptr[row + 1]:
             ended = UNAVAILABLE
@@ -290,8 +287,6 @@ def follow(
         ended = stop_before(before_visits, visits, counters, state, action)
         if ended > 0:
             break
-        states[i] = state
-        actions[i] = action
         paid[i] = costs[state, action]
         successor = draw_successor(indptr, successors, cumulative, row, luck[used])
         next_states[i] = successor
@@ -311,11 +306,8 @@ def follow(
     cursor[ENDED] = ended
 
 
-class ModelStage:
-    """A known model in which plans are followed; `state` is where the agent is."""
-
-    truncated = False
-    """A model never truncates an episode."""
+class ModelStage(Stage[Plan]):
+    """A known model in which plans are followed; it never truncates an episode."""
 
     def __init__(self, ssp: SSP, seed: int):
         environment, _, acting = streams(seed)
@@ -323,8 +315,8 @@ class ModelStage:
         self.shape: tuple[int, int] = (ssp.states, ssp.actions)
         self.luck, self.choices = Uniforms(environment), Uniforms(acting)
         self.cursor = np.zeros(8, dtype=np.int64)
-        ends, flags = np.empty((2, BLOCK), dtype=np.int64)
-        self.record = Steps.empty(BLOCK)
+        states, actions, next_states, ends, flags = np.empty((5, BLOCK), dtype=np.int64)
+        self.record = Steps(states, actions, np.empty(BLOCK), next_states, np.empty(BLOCK, dtype=np.bool_))
         self.walk = Walk(self.luck.block, self.choices.block, *self.record, ends, flags, self.cursor)
         self.plan: Plan | None = None
         self.restart()
@@ -359,30 +351,23 @@ class ModelStage:
         return Chunk(self.record.part(0, done), ended, self.walk.epoch_ends[:epochs], self.walk.epoch_flags[:epochs])
 
     def without_action(self) -> int:
-        """Return DEAD_END if no action is available where the agent is; otherwise the policy is wrong."""
-        indptr, A = self.dynamics.indptr, self.shape[1]
-        if indptr[self.state * A] == indptr[(self.state + 1) * A]:
+        """Return DEAD_END if no action is available in the state; otherwise the policy is wrong."""
+        indptr, A, state = self.dynamics.indptr, self.shape[1], self.state
+        if indptr[state * A] == indptr[(state + 1) * A]:
             return int(Ended.DEAD_END)
-        assert isinstance(self.policy, TablePolicy)
-        if len(self.policy.chances):
-            chosen = f"may play an action that is not available in state {self.state}"
-        else:
-            actions = self.policy.actions
-            action = actions[min(int(self.stop.counters[STEPS_TAKEN]), len(actions) - 1), self.state]
-            chosen = f"plays action {action} in state {self.state}, which is not available there"
-        raise PolicyError(f"the policy {chosen}; see task.available")
+        raise unavailable(state, self.record.actions.item(self.cursor[DONE]))
 
 
-class ModelWorld:
+class ModelWorld(World[Task, Plan]):
     """A known model as a world."""
 
     def __init__(self, ssp: SSP):
-        self.model = self.graph = ssp
+        self.ssp = self.model = self.graph = ssp
 
     def task(self, episodes: int) -> Task:
         """Return what an agent may know of the model."""
-        return Task.of(self.model, episodes)
+        return Task.of(self.ssp, episodes)
 
     def stage(self, seed: int, *, limited: bool = False, costs_known: bool = True) -> ModelStage:
         """Return a stage at the start of an episode."""
-        return ModelStage(self.model, seed)
+        return ModelStage(self.ssp, seed)

@@ -11,59 +11,54 @@ from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from goalward.acting.contract import NEVER, Chunk, PlanT, Policy, Step, Steps, X
+from goalward.acting.contract import NEVER, Chunk, PlanT, Policy, Stage, Step, Steps
 from goalward.acting.rollout import BLOCK, Uniforms
 from goalward.acting.stop import Ended, Stop
+from goalward.seeds import streams
 
 __all__ = ["Simulator", "SteppingStage"]
 
 # Plain integers: arithmetic on flags is slow.
 EPISODES, DEAD_END = int(Ended.EPISODES), int(Ended.DEAD_END)
-X_sim = TypeVar("X_sim")
+X = TypeVar("X")
 
 
-class Simulator(Protocol[X_sim]):
-    """A world in progress.
+class Simulator(Protocol[X]):
+    """A world in progress: `state` is where the agent is, `stuck` whether no action is available there."""
 
-    `state` is where the agent is; `stuck` is whether nothing can be done there.
-    """
-
-    state: X_sim
+    state: X
     stuck: bool
 
     def check(self, action: int) -> None:
         """Raise PolicyError if an action is not available."""
 
-    def step(self, action: int) -> Step[X_sim]:
+    def step(self, action: int) -> Step[X]:
         """Play an action, and start the next episode if this one is over."""
 
 
-class SteppingStage(Generic[X, PlanT]):
+class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
     """A simulator in which plans are followed.
 
     Parameters
     ----------
-    simulator
-        The world in progress.
-    stream
-        The seed of the random numbers for actions.
+    simulate
+        Starts the simulator, all of whose random draws come from an integer seed.
     read
         Returns the policy and the conditions of a plan.
-    column
-        Makes a column of an array from a list of states.
+    seed
+        The seed of the run.
     """
 
     def __init__(
         self,
-        simulator: Simulator[X],
-        stream: int,
+        simulate: Callable[[int], Simulator[X]],
         read: Callable[[PlanT], tuple[Policy[X], Stop[X]]],
-        column: Callable[[list[X]], Any],
+        seed: int,
     ):
-        self.simulator, self.read, self.column = simulator, read, column
-        self.choices = Uniforms(stream)
-        self.truncated = False
+        environment, _, acting = streams(seed)
+        self.simulator, self.read, self.choices = simulate(environment), read, Uniforms(acting)
         self.plan: PlanT | None = None
 
     @property
@@ -105,15 +100,20 @@ class SteppingStage(Generic[X, PlanT]):
                 epoch_flags.append(epoch_ended + ended)
         if ended:
             self.plan = None  # the same plan may be made again
-        return Chunk(self.steps(happened), ended, epoch_ends, epoch_flags)
+        return Chunk(self.columns(happened), ended, epoch_ends, epoch_flags)
 
-    def steps(self, happened: list[Step[X]]) -> Steps[Any]:
+    def columns(self, happened: list[Step[X]]) -> Steps:
         """Return steps as columns."""
         states, actions, costs, next_states, reached, _ = zip(*happened, strict=True) if happened else ((),) * 6
+        one = np.asarray(self.simulator.state)
+
+        def column(points: Any) -> NDArray[Any]:
+            return np.array(points, dtype=one.dtype).reshape(-1, *one.shape)
+
         return Steps(
-            self.column(list(states)),
+            column(states),
             np.array(actions, dtype=np.int64),
             np.array(costs, dtype=np.float64),
-            self.column(list(next_states)),
+            column(next_states),
             np.array(reached, dtype=np.bool_),
         )

@@ -1,25 +1,6 @@
 """What ends a plan: every condition, declared once and used by the compiled rollout and by the stepping loop.
 
-Tested after each step from s by a to s'::
-
-    AFTER_VISITS    (s, a) has been played stop_after_visits[s, a] times in this plan
-    GOALS           s' is the goal, for the stop_after_goals-th time in this plan
-    STEPS           this was step number stop_after_steps of this plan
-    CUT             the environment truncated the episode, and stop_when_cut holds
-    INFORMATION     with continuous states: what is known about an action has doubled
-
-and before each step but the plan's first::
-
-    BEFORE_VISITS   (s, a) has been played stop_before_visits[s, a] times in this plan
-
-These end the run as well::
-
-    EPISODES        the run has had all its episodes
-    MAX_STEPS       the run has had all its steps
-    STOPPED         the caller asked for it
-    DEAD_END        no action is available
-
-Several can hold at once; flags are added. A new condition is a flag, a field of `Plan` and a line in `TableStop`.
+A new condition is a flag of `Ended`, a field of `Plan` and a line in `TableStop` or its kernels.
 """
 
 from __future__ import annotations
@@ -42,29 +23,34 @@ __all__ = [
 ]  # fmt: skip
 
 NEVER = int(np.iinfo(np.int64).max)
-"""In a table of visit limits: this pair ends no plan."""
+"""A limit that is never reached."""
 
 X = TypeVar("X")
 
 
 class Ended(IntFlag):
-    """What ended a plan; EPISODES, MAX_STEPS, STOPPED and DEAD_END also end the run."""
+    """What ended a plan; several conditions can hold at once.
 
-    AFTER_VISITS = 1
-    BEFORE_VISITS = 2
-    GOALS = 4
-    STEPS = 8
-    EPISODES = 16
-    MAX_STEPS = 32
-    STOPPED = 64
-    DEAD_END = 128
-    CUT = 256
-    INFORMATION = 512
+    Visits, goals and steps are counted from the start of the plan. BEFORE_VISITS is tested before each step but the
+    first, the others after a step from s by a to s'. EPISODES, MAX_STEPS, STOPPED and DEAD_END also end the run.
+    """
+
+    AFTER_VISITS = 1  # (s, a) has been played stop_after_visits[s, a] times
+    BEFORE_VISITS = 2  # (s, a) has been played stop_before_visits[s, a] times and would be played again
+    GOALS = 4  # s' is the goal, for the stop_after_goals-th time
+    STEPS = 8  # this was step number stop_after_steps
+    EPISODES = 16  # the run has had all its episodes
+    MAX_STEPS = 32  # the run has had all its steps
+    STOPPED = 64  # the caller asked for it
+    DEAD_END = 128  # no action is available
+    CUT = 256  # the environment truncated the episode, and stop_when_cut holds
+    INFORMATION = 512  # with continuous states: the information about an action has doubled
 
 
 # Plain integers: arithmetic on flags is slow, and kernels need constants.
-AFTER_VISITS, BEFORE_VISITS, GOALS, STEPS, CUT = 1, 2, 4, 8, 256
-# Places in the counters of a plan.
+AFTER_VISITS, BEFORE_VISITS = int(Ended.AFTER_VISITS), int(Ended.BEFORE_VISITS)
+GOALS, STEPS, CUT = int(Ended.GOALS), int(Ended.STEPS), int(Ended.CUT)
+# Indices into the counters of a plan.
 GOALS_LEFT, MOST_STEPS, STEPS_TAKEN = range(3)
 
 
@@ -79,7 +65,7 @@ class Stop(Protocol[X]):
 
 
 class TableStop:
-    """The conditions of one plan for a table, and its counts so far; made anew for each plan."""
+    """The conditions of one plan for a table, and its counts so far; made once for each plan."""
 
     def __init__(self, plan: Plan, shape: tuple[int, int]):
         self.after_visits = visit_limits(plan.stop_after_visits, shape)
@@ -87,7 +73,7 @@ class TableStop:
         self.visits: Int64s = np.zeros(shape, dtype=np.int64)
         goals, steps = plan.stop_after_goals, plan.stop_after_steps
         self.counters = np.array([NEVER if goals is None else goals, NEVER if steps is None else steps, 0])
-        self.when_truncated = plan.stop_when_cut
+        self.when_cut = plan.stop_when_cut
         self.tests_before = plan.stop_before_visits is not None
 
     def before(self, state: int, action: int) -> int:
@@ -97,7 +83,7 @@ class TableStop:
     def after(self, step: Step[int]) -> int:
         """Count a step; return flags if the plan ends with it."""
         ended = stop_after(self.after_visits, self.visits, self.counters, step.state, step.action, step.reached)
-        return ended | CUT if step.truncated and self.when_truncated else ended
+        return ended | CUT if step.truncated and self.when_cut else ended
 
 
 @kernel

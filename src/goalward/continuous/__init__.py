@@ -1,8 +1,8 @@
 """Tasks with continuous states: the task, its regression belief, its planner, its agents, and the built-in tasks.
 
 >>> import goalward as gw
->>> gw.continuous.make("pendulum", torques=5).dimensions
-2
+>>> gw.continuous.make("pendulum", torques=5).spec.actions
+5
 """
 
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from goalward.lazy import lazy
 if TYPE_CHECKING:
     from goalward.continuous.aggregated_psrl import AggregatedPSRL as AggregatedPSRL
     from goalward.continuous.psrl import ContinuousPSRL as ContinuousPSRL
-    from goalward.continuous.task import GoalTask as GoalTask
+    from goalward.continuous.task import ContinuousTask as ContinuousTask
     from goalward.continuous.tasks import acrobot as acrobot
     from goalward.continuous.tasks import mountain_car as mountain_car
     from goalward.continuous.tasks import navigation as navigation
@@ -21,13 +21,13 @@ else:
     __getattr__, __dir__, __all__ = lazy(__name__, __file__, ["make"])
 
 
-def make(id: str, /, **settings: Any) -> "GoalTask":
+def make(id: str, /, **settings: Any) -> "ContinuousTask":
     """Build a goal task with continuous states by its id, such as ``mountain-car``."""
-    from goalward.continuous.task import GoalTask
+    from goalward.continuous.task import ContinuousTask
     from goalward.errors import SettingError
     from goalward.worlds.base import build
 
     task = build(id, settings)
-    if not isinstance(task, GoalTask):
+    if not isinstance(task, ContinuousTask):
         raise SettingError(f"{id} has finitely many states; use goalward.worlds.make({id!r})")
     return task

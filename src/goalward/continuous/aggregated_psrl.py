@@ -26,8 +26,8 @@ from goalward.agents.posterior.psrl_variants import TSDE
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import Prior
 from goalward.beliefs.dirichlet import Dirichlet
-from goalward.continuous.base import BoxPlan, ContinuousAgent
-from goalward.continuous.box_task import BoxTask, check_costs
+from goalward.continuous.psrl import ContinuousAgent
+from goalward.continuous.task import ContinuousPlan, TaskSpec, checked_costs
 from goalward.errors import SettingError
 from goalward.settings import Size
 
@@ -50,7 +50,7 @@ class AggregatedPSRL(ContinuousAgent):
     epochs: Literal["psrl", "tsde"] = "psrl"
     """Whose epochs: those of "psrl", or those of "tsde", which end sooner where a policy drives in a circle."""
 
-    def begin(self, task: BoxTask, rng: np.random.Generator) -> None:
+    def begin(self, task: TaskSpec, rng: np.random.Generator) -> None:
         """Cut the box, and start PSRL-SSP on the cells."""
         super().begin(task, rng)
         m = task.dimensions
@@ -63,7 +63,7 @@ class AggregatedPSRL(ContinuousAgent):
         self._width: Floats = (task.high - task.low) / self._shape
         places = np.stack(np.unravel_index(np.arange(math.prod(shape)), shape), axis=1)
         self._centres: Floats = task.low + (places + 0.5) * self._width
-        costs = check_costs(task.cost(self._centres), self._centres, task.actions)
+        costs = checked_costs(task.cost(self._centres), self._centres, task.actions)
         self.table: PSRL = EPOCHS[self.epochs](self.prior)
         self.table.begin(Task(costs, 0, task.episodes), rng)
 
@@ -72,17 +72,17 @@ class AggregatedPSRL(ContinuousAgent):
         place = np.floor((states - self.task.low) / self._width).astype(np.int64).clip(0, self._shape - 1)
         return np.asarray(np.ravel_multi_index(tuple(place.T), tuple(self._shape)), dtype=np.int64)
 
-    def plan(self, state: Floats) -> BoxPlan:
+    def plan(self, state: Floats) -> ContinuousPlan:
         """Plan on the cells."""
         plan = self.table.plan(self.cell(state))
         on_cells = PlanOnCells(self, plan)
-        return BoxPlan(on_cells, on_cells, points=self._centres, values=plan.values)
+        return ContinuousPlan(on_cells, on_cells, points=self._centres, values=plan.values)
 
     def cell(self, state: Floats) -> int:
         """Return the number of the cell in which a state lies."""
         return int(self.cell_of(state[np.newaxis])[0])
 
-    def observe(self, steps: Steps[Floats]) -> None:
+    def observe(self, steps: Steps) -> None:
         """Learn from the cells of what happened."""
         ends = np.where(steps.reached, self.table.task.goal, self.cell_of(steps.next_states))
         self.table.observe(Steps(self.cell_of(steps.states), steps.actions, steps.costs, ends, steps.reached))

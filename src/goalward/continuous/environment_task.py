@@ -1,10 +1,10 @@
-"""Goal tasks from Gymnasium environments.
+"""Continuous tasks from Gymnasium environments.
 
-Three environments of Gymnasium's classic control are known, with what an agent may be told of them:
+Three environments of Gymnasium's classic control need no arguments:
 
     MountainCar   the state is the observation; the goal is the flag at position 0.5
     Acrobot       the state is the two angles and their speeds; the goal is the tip above the bar's height
-    Pendulum      the state is the angle and its speed; the goal is a set around the upright rest, which is goalward's:
+    Pendulum      the state is the angle and its speed; the goal is a set around the upright rest, chosen here because
                   the environment itself never ends an episode
 
 In all three every step costs 1, so an episode's cost is the number of its steps.
@@ -18,11 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from goalward.acting.contract import Step
 from goalward.arrays import Bools, Floats
-from goalward.continuous.box_task import BoxTask, CostFunction, GoalSet, box_task
-from goalward.continuous.task import BoxSimulator, GoalTask, drawn_start
-from goalward.errors import CostError, SettingError, StateError
+from goalward.continuous.task import ContinuousSimulator, ContinuousTask, CostFunction, GoalSet, task_spec
+from goalward.errors import CostError, SettingError
 
 __all__ = ["ACROBOT", "MOUNTAIN_CAR", "PENDULUM", "Facts", "environment_task", "upright"]
 
@@ -93,14 +91,17 @@ def environment_task(
     high: ArrayLike | None,
     periodic: ArrayLike | None,
     read: Read | None,
-) -> GoalTask:
-    """Return the task of an environment; see `GoalTask.from_gymnasium`."""
+) -> ContinuousTask:
+    """Return the task of an environment; see `ContinuousTask.from_gymnasium`."""
+    # Not at the top: the built-in tasks need no Gymnasium, and this package registers worlds with it.
+    from goalward.environments.rules import name_of
+    from goalward.environments.spaces import first_observation
+
     for method in ("reset", "step", "observation_space", "action_space"):
         if not hasattr(environment, method):
             raise SettingError(f"{environment!r} has no {method}; pass a Gymnasium environment: gymnasium.make(name)")
-    spec = getattr(environment, "spec", None)
-    name = str(getattr(spec, "id", None) or type(environment).__name__)
-    facts = KNOWN.get(str(getattr(spec, "name", "")))
+    name = name_of(environment)
+    facts = KNOWN.get(str(getattr(getattr(environment, "spec", None), "name", "")))
     plays = chosen_actions(environment.action_space, actions, facts, name)
     if facts is None:
         if goal is None:
@@ -109,12 +110,15 @@ def environment_task(
             raise CostError(
                 f"the costs of {name} are not known; pass cost: a number, one for each action, or a function of points"
             )
-        if (low is None or high is None) and read is None:
-            low, high = observed_box(environment.observation_space, low, high, name)
-        if low is None or high is None:
-            raise SettingError(f"the box of states of {name} is not known; pass low and high beside read")
+        space = environment.observation_space
+        if (low is None or high is None) and (read is not None or len(getattr(space, "low", np.empty(())).shape) != 1):
+            raise SettingError(
+                f"the observations of {name} are {space}; a continuous task needs a Box of one row of numbers: pass"
+                " read, which returns the state for an observation, with low and high"
+            )
+        low, high = space.low if low is None else low, space.high if high is None else high
         facts = Facts((), (), (), goal, np.asarray, ends_at_goal=False)
-    known = box_task(
+    spec = task_spec(
         facts.low if low is None else low,
         facts.high if high is None else high,
         len(plays),
@@ -123,20 +127,21 @@ def environment_task(
         (facts.periodic or False) if periodic is None else periodic,
         facts.coordinates if low is None and read is None else None,
     )
-    loose = facts.ends_at_goal and goal is None
-    return GoalTask.from_simulator(
-        known, lambda stream: EnvironmentSimulator(environment, known, plays, stream, read or facts.read, loose)
-    )
+    state_of, ends_at_goal = read or facts.read, facts.ends_at_goal and goal is None
 
+    def simulate(stream: int) -> ContinuousSimulator:
+        seeds = [stream]  # for the first reset
 
-def observed_box(space: Any, low: ArrayLike | None, high: ArrayLike | None, name: str) -> tuple[ArrayLike, ArrayLike]:
-    """Return the bounds of the observation space where none are given."""
-    if not hasattr(space, "low") or len(space.shape) != 1:
-        raise SettingError(
-            f"the observations of {name} are {space}; a goal task needs a Box of one row of numbers: pass read, which"
-            " returns the state for an observation, with low and high"
-        )
-    return space.low if low is None else low, space.high if high is None else high
+        def start() -> ArrayLike:
+            return state_of(first_observation(environment, **({"seed": seeds.pop()} if seeds else {})))
+
+        def move(state: Floats, action: int) -> tuple[ArrayLike, bool, bool]:
+            observation, _, terminated, truncated, _ = environment.step(plays[action])
+            return state_of(observation), terminated, truncated
+
+        return ContinuousSimulator(spec, start, move, ends_at_goal)
+
+    return ContinuousTask.from_simulator(spec, simulate)
 
 
 def chosen_actions(space: Any, actions: ArrayLike | None, facts: Facts | None, name: str) -> list[Any]:
@@ -152,49 +157,9 @@ def chosen_actions(space: Any, actions: ArrayLike | None, facts: Facts | None, n
             f"the actions of {name} are {space}; pass actions, those to choose from, such as actions=[[-2.0], [2.0]]"
         )
     chosen: list[Any] = []
-    for place, action in enumerate(np.asarray(actions)):
+    for index, action in enumerate(np.asarray(actions)):
         value = int(action) if number is not None else np.asarray(action, dtype=space.dtype)
         if not space.contains(value):
-            raise SettingError(f"action {place} is {np.asarray(action).tolist()}, which is outside {space}")
+            raise SettingError(f"action {index} is {np.asarray(action).tolist()}, which is outside {space}")
         chosen.append(value)
-    if not chosen:
-        raise SettingError("actions is empty; a task needs at least one action")
     return chosen
-
-
-class EnvironmentSimulator(BoxSimulator):
-    """A task through an environment, in progress.
-
-    `loose` says that the environment ends an episode at the goal and nowhere else. Then its word counts, for
-    observations are rounded.
-    """
-
-    def __init__(self, environment: Any, known: BoxTask, plays: list[Any], stream: int, read: Read, loose: bool):
-        self.environment, self.known, self.plays, self.read, self.loose = environment, known, plays, read, loose
-        self.seed: int | None = stream
-        self.state = self.fresh()
-
-    def fresh(self) -> Floats:
-        """Reset the environment until it is outside the goal set."""
-
-        def reset() -> ArrayLike:
-            seed, self.seed = self.seed, None
-            return self.read(self.environment.reset(seed=seed)[0])
-
-        return drawn_start(self.known, reset)
-
-    def step(self, action: int) -> Step[Floats]:
-        """Play an action, and start the next episode if this one is over."""
-        before, cost = self.state, self.cost(action)
-        observation, _, terminated, truncated, _ = self.environment.step(self.plays[action])
-        state = self.known.checked_state(self.read(observation))
-        reached = bool(self.known.goal(state[np.newaxis])[0])
-        if terminated and not reached and not self.loose:
-            raise StateError(
-                f"the environment ended an episode in {state.tolist()}, which is not in the goal set; widen the goal,"
-                " or wrap the environment so that episodes end at the goal alone"
-            )
-        reached = reached or bool(terminated)
-        cut = bool(truncated) and not reached
-        self.state = self.fresh() if reached or cut else state
-        return Step(before, action, cost, state, reached, cut)

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.continuous.box_task import BoxTask
+from goalward.continuous.task import TaskSpec
 from goalward.errors import SettingError, StateError
 from goalward.jit import kernel
 from goalward.planning.reduction import LEAST_NORMAL
@@ -65,7 +65,7 @@ class Lattice:
         The distance between neighbouring nodes on each axis.
     """
 
-    def __init__(self, task: BoxTask, nodes: Sequence[int]):
+    def __init__(self, task: TaskSpec, nodes: Sequence[int]):
         self.task = task
         low, high, self.periodic = task.low, task.high, task.periodic
         self.nodes: Int64s = np.array(nodes, dtype=np.int64)

@@ -31,25 +31,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Le
 
 from goalward.acting.contract import Policy, Step, Steps
 from goalward.acting.stop import Ended
-from goalward.agents.base import register
+from goalward.agents.base import Learner, register
 from goalward.arrays import Floats
-from goalward.continuous.base import BoxPlan, ContinuousAgent
-from goalward.continuous.box_task import BoxTask, check_costs
+from goalward.beliefs.base import LARGEST_NUMBER
 from goalward.continuous.lattice import Lattice
 from goalward.continuous.regression import Dynamics, FourierRegression
 from goalward.continuous.regression_kernels import update_inverse
+from goalward.continuous.task import ContinuousPlan, TaskSpec, checked_costs
 from goalward.errors import SettingError
 from goalward.planning.solve import Solution, solve_all
-from goalward.settings import Confidence, Size
+from goalward.settings import Confidence, Size, checked_integer
 
-__all__ = ["ContinuousPSRL"]
+__all__ = ["ContinuousAgent", "ContinuousPSRL"]
 
 MOST_DIMENSIONS = 4
 Nodes = Annotated[int, Ge(3)]
@@ -57,6 +57,30 @@ MOST_NODES = 1_000_000
 NODES = {1: 201, 2: 61, 3: 25, 4: 15}
 SWALLOWED = 0.25
 """Noise below this share of the distance between nodes is left out of the lattice: interpolation adds as much."""
+
+
+class ContinuousAgent(Learner[TaskSpec, ContinuousPlan]):
+    """An algorithm that learns in tasks with continuous states."""
+
+    continuous: ClassVar[bool] = True
+
+    @staticmethod
+    def task_to_state(task: TaskSpec) -> dict[str, Any]:
+        """Return the id and settings of a registered task."""
+        if task.origin is None:
+            raise SettingError(
+                "an agent that learnt in a task made of functions or an environment cannot be saved: functions are not"
+                " data. Register the task as a world, or learn in gw.continuous.make(id)"
+            )
+        return {"world": task.origin["id"], "settings": dict(task.origin["settings"]), "episodes": task.episodes}
+
+    @staticmethod
+    def task_from_state(state: dict[str, Any]) -> TaskSpec:
+        """Return the task of `task_to_state`."""
+        from goalward.continuous import make
+
+        episodes = checked_integer("episodes", state["episodes"], 1, LARGEST_NUMBER)
+        return make(state["world"], **state["settings"]).task(episodes)
 
 
 @register("continuous-psrl")
@@ -76,7 +100,7 @@ class ContinuousPSRL(ContinuousAgent):
     tolerance: Confidence = 1e-3
     """The relative precision of the values of a draw on the lattice, which is proved."""
 
-    def begin(self, task: BoxTask, rng: np.random.Generator) -> None:
+    def begin(self, task: TaskSpec, rng: np.random.Generator) -> None:
         """Lines 1 and 2."""
         super().begin(task, rng)
         m = task.dimensions
@@ -86,7 +110,7 @@ class ContinuousPSRL(ContinuousAgent):
                 " leave coordinates out that hardly matter, with read= or a wrapper, or split the task"
             )
         self._lattice = Lattice(task, self.nodes_of_axes(m))
-        self._costs = check_costs(task.cost(self._lattice.points), self._lattice.points, task.actions)
+        self._costs = checked_costs(task.cost(self._lattice.points), self._lattice.points, task.actions)
         self.belief = FourierRegression(task, 16 << m if self.features is None else self.features, rng)
         self.k = 1  # the current episode
         self.k_start = 0  # k_{t_l}, the episode in which the current epoch began
@@ -107,15 +131,15 @@ class ContinuousPSRL(ContinuousAgent):
             )
         return nodes
 
-    def plan(self, state: Floats) -> BoxPlan:
+    def plan(self, state: Floats) -> ContinuousPlan:
         """Lines 6 to 12."""
         K_previous = self.k - self.k_start
         self.k_start = self.k
         dynamics, values = self.draw(state)
         stop = InformationStop(self.belief, K_previous + 1)
-        return BoxPlan(LookAhead(self, dynamics, values), stop, points=self._lattice.points, values=values)
+        return ContinuousPlan(LookAhead(self, dynamics, values), stop, points=self._lattice.points, values=values)
 
-    def observe(self, steps: Steps[Floats]) -> None:
+    def observe(self, steps: Steps) -> None:
         """Line 14, and k as far as it has come."""
         self.belief.update(steps)
         self.k += int(np.count_nonzero(steps.reached))

@@ -43,7 +43,6 @@ from numpy.typing import NDArray
 
 from goalward.acting.contract import Steps
 from goalward.arrays import Bools, Floats, Int64s
-from goalward.continuous.box_task import BoxTask
 from goalward.continuous.regression_kernels import (
     add_steps,
     cholesky,
@@ -53,8 +52,9 @@ from goalward.continuous.regression_kernels import (
     solve_upper,
     update_inverse,
 )  # fmt: skip
+from goalward.continuous.task import TaskSpec
 
-__all__ = ["Dynamics", "FourierRegression"]
+__all__ = ["Dynamics", "FourierRegression", "evidence", "posterior"]
 
 LENGTHS = (0.3, 0.45, 0.7, 1.0, 1.5, 2.2, 3.3, 5.0)
 RATIOS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
@@ -95,7 +95,7 @@ class FourierRegression:
         (I + G_a)^-1 ``[A, d, d]``.
     """
 
-    def __init__(self, task: BoxTask, features: int, rng: np.random.Generator):
+    def __init__(self, task: TaskSpec, features: int, rng: np.random.Generator):
         self.task = task
         self.span: Floats = task.high - task.low
         self.embedded = task.dimensions + int(np.count_nonzero(task.periodic))
@@ -129,7 +129,7 @@ class FourierRegression:
         cosines(np.ascontiguousarray(z), self.frequencies, self.phases, self.length if length is None else length, phi)
         return phi
 
-    def update(self, steps: Steps[Floats]) -> None:
+    def update(self, steps: Steps) -> None:
         """Learn from steps by Bayes' rule, and choose length and ratio again if there are enough new ones."""
         inside = ~self.on_surface(steps.next_states) | self.on_surface(steps.states)
         before = self.steps
@@ -162,33 +162,29 @@ class FourierRegression:
             self.inverses: Floats = np.tile(np.eye(d), (A, 1, 1))
         room = np.empty(self.size)
         for start in range(first, self.steps, CHUNK):
-            part = slice(start, min(start + CHUNK, self.steps))
-            phi = self.features(self.states[part])
-            add_steps(phi, self.actions[part], self.changes[part], self.gram, self.moments)
-            for row, action in zip(phi, self.actions[part].tolist(), strict=True):
+            chunk = slice(start, start + CHUNK)
+            phi = self.features(self.states[chunk])
+            add_steps(phi, self.actions[chunk], self.changes[chunk], self.gram, self.moments)
+            for row, action in zip(phi, self.actions[chunk].tolist(), strict=True):
                 update_inverse(self.inverses[action], row, room)
 
     def choose(self) -> None:
         """Set length and ratio to those of the largest marginal likelihood."""
-        part = np.unique(np.linspace(0, self.steps - 1, min(self.steps, CHUNK)).astype(np.int64))
-        states, actions, changes = self.states[part], self.actions[part], self.changes[part]
+        sample = np.unique(np.linspace(0, self.steps - 1, min(self.steps, CHUNK)).astype(np.int64))
+        states, actions, changes = self.states[sample], self.actions[sample], self.changes[sample]
         squares = (changes**2).sum(axis=0)
         best = -np.inf
         for length in LENGTHS:
             gram, moments = np.zeros(self.gram.shape), np.zeros(self.moments.shape)
             add_steps(self.features(states, length), actions, changes, gram, moments)
             for ratio in RATIOS:
-                score = evidence(gram, moments, squares, len(part), ratio)
+                score = evidence(gram, moments, squares, len(sample), ratio)
                 if score > best:
                     best, self.length, self.ratio = score, length, ratio
 
-    def posterior(self) -> Posterior:
-        """Return the parameters of the posterior at the chosen length and ratio."""
-        return posterior(self.gram, self.moments, self.squares, self.ratio)
-
     def sample(self, rng: np.random.Generator) -> Dynamics:
         """Draw the noise and the weights."""
-        means, factors, scales, _ = self.posterior()
+        means, factors, scales, _ = posterior(self.gram, self.moments, self.squares, self.ratio)
         deviations = np.sqrt(scales / rng.gamma(SHAPE + 0.5 * self.steps, size=len(scales)))
         normals = rng.standard_normal(means.shape)
         for factor, normal in zip(factors, normals, strict=True):
@@ -234,17 +230,12 @@ class FourierRegression:
         return twin
 
 
-class Posterior(NamedTuple):
-    """The means of W_a ``[A, d, m]``, the factors of L_a ``[A, d, d]`` by columns, b_i, and the sum of log det L_a."""
+def posterior(gram: Floats, moments: Floats, squares: Floats, ratio: float) -> tuple[Floats, Floats, Floats, float]:
+    """Return the posterior for sums over the steps.
 
-    means: Floats
-    factors: Floats
-    scales: Floats
-    determinant: float
-
-
-def posterior(gram: Floats, moments: Floats, squares: Floats, ratio: float) -> Posterior:
-    """Return the parameters of the posterior for given sums over the steps."""
+    It consists of the means of W_a ``[A, d, m]``, the factors of L_a ``[A, d, d]`` by columns, b_i, and the sum of the
+    logarithms of det L_a.
+    """
     means, factors, scales = moments.copy(), np.zeros(gram.shape), SCALE + 0.5 * squares
     determinant = 0.0
     for action in range(len(gram)):
@@ -252,15 +243,15 @@ def posterior(gram: Floats, moments: Floats, squares: Floats, ratio: float) -> P
         solve_lower(factors[action], means[action])
         scales = scales - 0.5 * (means[action] ** 2).sum(axis=0)
         solve_upper(factors[action], means[action])
-    return Posterior(means, factors, np.maximum(scales, SCALE), determinant)
+    return means, factors, np.maximum(scales, SCALE), determinant
 
 
 def evidence(gram: Floats, moments: Floats, squares: Floats, steps: int, ratio: float) -> float:
     """Return the logarithm of the marginal likelihood up to a constant; minus infinity beyond double precision."""
-    found = posterior(gram, moments, squares, ratio)
+    _, _, scales, determinant = posterior(gram, moments, squares, ratio)
     # det(I + r^2 G) = r^(2d) det(G + I / r^2)
-    determinant = found.determinant + 2.0 * gram.shape[0] * gram.shape[1] * math.log(ratio)
-    likelihood = (SHAPE + 0.5 * steps) * float(np.log(found.scales).sum())
+    determinant += 2.0 * gram.shape[0] * gram.shape[1] * math.log(ratio)
+    likelihood = (SHAPE + 0.5 * steps) * float(np.log(scales).sum())
     score = -0.5 * len(squares) * determinant - likelihood
     return score if math.isfinite(score) else -math.inf
 

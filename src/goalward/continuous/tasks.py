@@ -14,7 +14,7 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from goalward.arrays import Floats
 from goalward.continuous.environment_task import ACROBOT, MOUNTAIN_CAR, PENDULUM, upright
-from goalward.continuous.task import GoalTask
+from goalward.continuous.task import ContinuousTask
 from goalward.jit import kernel
 from goalward.settings import Share
 from goalward.worlds.base import register
@@ -25,7 +25,7 @@ PI = math.pi
 
 
 @register("mountain-car-v0")
-def mountain_car() -> GoalTask:
+def mountain_car() -> ContinuousTask:
     """MountainCar: rock an underpowered car up a hill; continuous, 2 dimensions.
 
     Description
@@ -66,14 +66,14 @@ def mountain_car() -> GoalTask:
     def step(state: Floats, action: int, rng: np.random.Generator) -> tuple[float, float]:
         return car_step(state[0], state[1], action)
 
-    return GoalTask(
+    return ContinuousTask(
         MOUNTAIN_CAR.low, MOUNTAIN_CAR.high, ["left", "none", "right"], step, MOUNTAIN_CAR.goal,
         start=lambda rng: [rng.uniform(-0.6, -0.4), 0.0], coordinates=MOUNTAIN_CAR.coordinates,
     )  # fmt: skip
 
 
 @register("acrobot-v0")
-def acrobot() -> GoalTask:
+def acrobot() -> ContinuousTask:
     """Acrobot: swing a double pendulum up by a motor between its links; continuous, 4 dimensions.
 
     Description
@@ -116,7 +116,7 @@ def acrobot() -> GoalTask:
         acrobot_step(state, action - 1.0, moved)
         return moved
 
-    return GoalTask(
+    return ContinuousTask(
         ACROBOT.low, ACROBOT.high, ["left", "none", "right"], step, ACROBOT.goal,
         start=lambda rng: rng.uniform(-0.1, 0.1, size=4), periodic=ACROBOT.periodic, coordinates=ACROBOT.coordinates,
     )  # fmt: skip
@@ -127,7 +127,7 @@ def pendulum(
     torques: Annotated[int, Ge(2)] = 3,
     angle: Annotated[float, Gt(0.0), Lt(math.pi)] = 0.2,
     speed: Annotated[float, Gt(0.0), Lt(8.0)] = 1.0,
-) -> GoalTask:
+) -> ContinuousTask:
     """Pendulum: swing a weak pendulum up to a set around upright; continuous, 2 dimensions.
 
     Description
@@ -170,7 +170,7 @@ def pendulum(
     def step(state: Floats, action: int, rng: np.random.Generator) -> tuple[float, float]:
         return pendulum_step(state[0], state[1], choices[action])
 
-    return GoalTask(
+    return ContinuousTask(
         PENDULUM.low, PENDULUM.high, [f"{torque:+.3g}" for torque in choices], step, goal,
         start=lambda rng: [PI + rng.uniform(-0.1, 0.1), rng.uniform(-0.1, 0.1)], periodic=PENDULUM.periodic,
         coordinates=PENDULUM.coordinates,
@@ -178,7 +178,7 @@ def pendulum(
 
 
 @register("navigation-v0")
-def navigation(wind: Annotated[float, Ge(0.0), Le(0.45)] = 0.25, gusts: Share = 0.05) -> GoalTask:
+def navigation(wind: Annotated[float, Ge(0.0), Le(0.45)] = 0.25, gusts: Share = 0.05) -> ContinuousTask:
     """Navigation: cross a windy field around a wall; continuous, 2 dimensions.
 
     Description
@@ -221,7 +221,7 @@ def navigation(wind: Annotated[float, Ge(0.0), Le(0.45)] = 0.25, gusts: Share = 
         gust = rng.standard_normal(2)
         return field_step(state[0], state[1], action, wind, gusts * gust[0], gusts * gust[1])
 
-    return GoalTask(
+    return ContinuousTask(
         [0.0, 0.0], [10.0, 10.0], ["right", "left", "up", "down"], step,
         goal=lambda points: np.asarray((points[:, 0] - 9.0) ** 2 + (points[:, 1] - 1.0) ** 2 <= 1.0), start=[1.0, 1.0],
         coordinates=["x", "y"],

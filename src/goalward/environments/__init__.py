@@ -1,1 +1,14 @@
-"""Gymnasium environments and similar objects: how one becomes a world to learn in, and a world an environment."""
+"""Gymnasium environments and similar objects: how one becomes a world to learn in, and a world an environment.
+
+Importing this package registers the built-in worlds with Gymnasium, so ``gymnasium.make("goalward/GridWorld-v0")``
+finds them afterwards; ``gymnasium.make("goalward.environments:goalward/GridWorld-v0")`` does both.
+"""
+
+try:
+    import gymnasium
+except ModuleNotFoundError:
+    pass  # any object with `reset` and `step` is still an environment to learn in
+else:
+    from goalward.environments.world_env import register_worlds
+
+    register_worlds(gymnasium.registry)

@@ -10,9 +10,10 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from goalward.arrays import Floats
 from goalward.environments.rules import name_of
-from goalward.environments.spaces import equal_cuts
 from goalward.errors import SettingError, StateError
+from goalward.settings import checked_integer
 
 __all__ = ["Discretize"]
 
@@ -30,8 +31,8 @@ class Discretize(gymnasium.ObservationWrapper[Any, Any, Any]):
     env
         An environment whose observations are a Box of one axis.
     bins
-        How many cells each dimension has: one number for all, or one for each; or for each the increasing points at
-        which it is cut. Observations beyond the last cell belong to it.
+        The number of cells in each dimension: one number for all, or one for each; or for each dimension the
+        increasing points at which it is cut. Observations beyond the last cell belong to it.
     low, high
         Where the cells of equal size begin and end in each dimension, for bounds that are infinite or too wide.
 
@@ -51,23 +52,23 @@ class Discretize(gymnasium.ObservationWrapper[Any, Any, Any]):
         low: Sequence[float] | None = None,
         high: Sequence[float] | None = None,
     ):
-        if not isinstance(env, gymnasium.Env):
-            raise SettingError(f"env is {env!r}; Discretize wraps a Gymnasium environment")
-        space = env.observation_space
+        space = getattr(env, "observation_space", None)
         if not isinstance(space, spaces.Box) or len(space.shape) != 1:
             raise SettingError(f"the observations of {name_of(env)} are {space}; Discretize cuts a Box of one axis")
         super().__init__(env)
-        dimensions = space.shape[0]
-        given = [bins] * dimensions if isinstance(bins, int | np.integer) else list(bins)
-        if len(given) != dimensions:
-            raise SettingError(f"bins has {len(given)} entries, the observations have {dimensions}; one for each")
-        ends = [bound(name, given_end, space_end) for name, given_end, space_end in
-                (("low", low, space.low), ("high", high, space.high))]  # fmt: skip
+        m = space.shape[0]
+        bins_of = [bins] * m if isinstance(bins, int | np.integer) else list(bins)
+        lows = np.asarray(space.low if low is None else low, dtype=np.float64)
+        highs = np.asarray(space.high if high is None else high, dtype=np.float64)
+        if not len(bins_of) == len(lows) == len(highs) == m:
+            raise SettingError(
+                f"bins has {len(bins_of)} entries, low {len(lows)} and high {len(highs)}; the observations have {m}"
+            )
         self.cuts = [
-            equal_cuts(each, float(ends[0][i]), float(ends[1][i]), i)
-            if isinstance(each, int | np.integer)
-            else given_cuts(each, i)
-            for i, each in enumerate(given)
+            equal_cuts(entry, float(lows[i]), float(highs[i]), i)
+            if isinstance(entry, int | np.integer)
+            else increasing_cuts(entry, i)
+            for i, entry in enumerate(bins_of)
         ]
         self.sizes = [len(cuts) + 1 for cuts in self.cuts]
         if math.prod(self.sizes) > MOST_CELLS:
@@ -84,16 +85,20 @@ class Discretize(gymnasium.ObservationWrapper[Any, Any, Any]):
         return cell
 
 
-def bound(name: str, given: Sequence[float] | None, own: Any) -> Any:
-    if given is None:
-        return own
-    array = np.asarray(given, dtype=np.float64)
-    if array.shape != own.shape:
-        raise SettingError(f"{name} has shape {array.shape}; it must be one number for each of {len(own)} dimensions")
-    return array
+def equal_cuts(count: object, low: float, high: float, dimension: int) -> Floats:
+    """Return the points that cut an interval into cells of equal size."""
+    number = checked_integer(f"bins[{dimension}]", count, 1)
+    if number == 1:
+        return np.empty(0)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise SettingError(
+            f"dimension {dimension} goes from {low:g} to {high:g} and cannot be cut into equal cells; pass low= and"
+            " high=, or the points at which to cut it"
+        )
+    return np.asarray(low + (high - low) / number * np.arange(1, number), dtype=np.float64)
 
 
-def given_cuts(points: Any, dimension: int) -> Any:
+def increasing_cuts(points: Any, dimension: int) -> Floats:
     try:
         cuts = np.asarray(points, dtype=np.float64)
     except (TypeError, ValueError):

@@ -10,14 +10,14 @@ environment is reset.
 An environment made from a model carries it as ``environment.unwrapped.ssp``. In any other, the costs that the agent may
 know come from, in this order,
 
-* the `task` that is given: every cost paid must then be the one that it states;
+* the `task` passed to `Environment`: every cost paid must then be the one that it states;
 * the table of transitions, where the environment shows one and no wrapper may change its steps; the agent knows the
   mean cost of each pair from it and nothing else;
 * the rule for costs: the fixed cost if it has one, 1 otherwise, and every cost paid must be that.
 
 With ``give_up_cost`` the agent has one more action, the last one: it resets the environment, at that cost. An episode
-that ends away from the goal then leads to one more state, the last one, in which giving up is all that can be done.
-Where episodes start in one known state, the agent knows that giving up leads there.
+that ends away from the goal then leads to one more state, the last one, in which giving up is the only action. Where
+episodes start in one known state, the agent knows that giving up leads there.
 """
 
 from __future__ import annotations
@@ -28,17 +28,15 @@ from typing import Any
 
 import numpy as np
 
-from goalward.acting.contract import Plan, Policy, Step, Task
-from goalward.acting.rollout import policy_of
+from goalward.acting.contract import Plan, Step, Task, World
+from goalward.acting.rollout import policy_of, unavailable
 from goalward.acting.stepping import SteppingStage
 from goalward.acting.stop import TableStop
-from goalward.arrays import Floats, Int64s
-from goalward.environments.rules import GoalRule, Outcome, cost_rule, goal_rule, known_goal, name_of
-from goalward.environments.spaces import StateNumbers, action_space, check_environment, first_observation
-from goalward.environments.tables import has_table, mean_costs, start_states, table_model
-from goalward.environments.wrappers import changing_wrapper
-from goalward.errors import CostError, EndlessRunError, PolicyError, SettingError
-from goalward.seeds import streams
+from goalward.arrays import Floats
+from goalward.environments.rules import ENDS, Outcome, changing_wrapper, cost_rule, goal_rule, known_goal, name_of
+from goalward.environments.spaces import StateEncoding, action_space, check_environment, first_observation
+from goalward.environments.tables import has_table, mean_costs, start_probabilities, table_model
+from goalward.errors import CostError, EndlessRunError, SettingError
 from goalward.settings import checked_number
 from goalward.ssp.checks import checked_costs, checked_state
 from goalward.ssp.model import SSP
@@ -46,23 +44,31 @@ from goalward.ssp.model import SSP
 __all__ = ["PATIENCE", "Environment", "model_of"]
 
 PATIENCE = 1_000_000
-"""Steps after which a run without a limit that has never seen the goal is an error."""
+"""Steps after which a run without a limit that has never reached the goal is an error."""
 
 
-class Environment:
+class Environment(World[Task, Plan]):
     """An environment as a world.
 
     Parameters
     ----------
     environment
-        An environment whose observations and actions are finitely many.
+        An environment with finitely many observations and actions.
     goal, cost
         Which steps reach the goal, and what they cost: see `goalward.environments.rules`.
     give_up_cost
         Let the agent give up: one more action, the last one, resets the environment at this cost. An episode that ends
         away from the goal is then a restart at this cost. Regret is measured against the best policy that may give up.
     task
-        What the agent may know, if the environment does not say it itself.
+        What the agent may know, if the environment does not tell.
+
+    Examples
+    --------
+    >>> import goalward as gw, gymnasium
+    >>> lake = gw.Environment(gymnasium.make("FrozenLake-v1", is_slippery=False), give_up_cost=10.0)
+    >>> run = gw.learn(gw.agents.PSRL(), lake, episodes=60, seed=2)
+    >>> float(run.costs[-1])
+    6.0
     """
 
     def __init__(
@@ -76,10 +82,10 @@ class Environment:
     ):
         check_environment(environment)
         self.environment = environment
-        self.numbers = StateNumbers(environment)
+        self.encoding = StateEncoding(environment)
         self.first_action = 0
-        self.ended: int | None = None  # the state that stands for the end of an episode away from the goal
         self.give_up = -1  # the action that resets the environment
+        self.ended: int | None = None  # the state that stands for the end of an episode away from the goal
         self.model = model_of(environment)
         if self.model is not None:
             self.read_model(self.model, goal, cost, give_up_cost, task)
@@ -87,58 +93,58 @@ class Environment:
             self.survey(goal, cost, give_up_cost, task)
 
     def read_model(self, model: SSP, goal: Any, cost: Any, give_up_cost: float | None, task: Task | None) -> None:
-        """Read an environment that carries its model: the cost is minus the reward."""
+        """Set up an environment that carries its model: the cost is minus the reward."""
         if give_up_cost is not None:
-            self.model = model = model.with_give_up(give_up_cost)
+            model = model.with_give_up(give_up_cost)
             self.give_up = model.actions - 1
-        self.graph: SSP | None = model
+        self.model = model
+        self.graph = model
         self.known = Task.of(model, 1) if task is None else checked_task(task)
         if not np.array_equal(self.known.available, model.available):
             raise SettingError(
                 f"the task has {self.known.states} states and {self.known.actions} actions, the model {model.states}"
                 f" and {model.actions}; sizes and available actions must be the same"
             )
-        self.goal = (
-            goal_rule(goal, self.environment) if goal is not None else known_goal(self.environment) or GoalRule()
-        )
+        self.goal = goal_rule(goal, self.environment)
         self.cost = cost_rule("reward" if cost is None else cost)
-        self.costs_stated = cost is None
-        self.goes_on = True  # it can be stepped on after the end of an episode, so an end need not be the goal
+        self.checks_costs = cost is None
+        self.goes_on = True  # it can be stepped after the end of an episode, so an end need not be the goal
 
     def survey(self, goal: Any, cost: Any, give_up_cost: float | None, task: Task | None) -> None:
         """Find out what an agent may know of an environment without a model."""
-        environment, numbers, actions = self.environment, self.numbers, action_space(self.environment)
+        environment, encoding, actions = self.environment, self.encoding, action_space(self.environment)
+        if actions is not None:
+            self.first_action = actions[1]
+        # An environment without spaces follows the plain contract: terminated is the goal.
+        plain = goal is None and known_goal(environment) is None and encoding.count is None
+        self.goal = ENDS if plain else goal_rule(goal, environment)
+        pays_reward = task is not None and cost is None and known_goal(environment) is None
+        self.cost = cost_rule("reward" if pays_reward else cost)
+        table = has_table(environment)
+        self.graph = table_model(environment, self.goal, self.cost) if table and give_up_cost is None else None
         if task is not None:
             known = checked_task(task)
             if actions is not None and actions[0] != known.actions:
                 raise SettingError(
                     f"the task has {known.actions} actions, the environment {actions[0]}; they must agree"
                 )
-        elif numbers.count is None or actions is None:
+        elif encoding.count is None or actions is None:
             raise SettingError(
                 "the environment carries no model; say what is known with"
                 " Environment(environment, task=Task(costs, initial_state, episodes))"
             )
         else:
-            shape = numbers.count, actions[0]
-        # An environment without spaces keeps to the plain contract: terminated is the goal.
-        plain = goal is None and known_goal(environment) is None and numbers.count is None
-        self.goal = GoalRule() if plain else goal_rule(goal, environment)
-        given = "reward" if task is not None and cost is None and known_goal(environment) is None else cost
-        self.cost = cost_rule(given)
-        table = has_table(environment)
-        self.graph = table_model(environment, self.goal, self.cost) if table and give_up_cost is None else None
-        if task is None:
             stated = 1.0 if self.cost.fixed is None else self.cost.fixed
+            shape = encoding.count, actions[0]
             costs = mean_costs(environment, self.cost) if table else np.full(shape, stated)
-            known = Task(costs, first_state(environment, numbers, len(costs)), 1)
-        self.costs_stated = task is not None or not table
+            starts, _ = start_probabilities(environment, len(costs))
+            known = Task(costs, int(np.argmax(starts)), 1)
+        self.checks_costs = task is not None or not table
         self.goes_on = False
-        if actions is not None:
-            self.first_action = actions[1]
         if give_up_cost is not None:
             self.ended, self.give_up = known.states, known.actions
-            known = with_restarts(known, give_up_cost, known_start=has_one_start(environment))
+            starts, from_table = start_probabilities(environment, known.states)
+            known = with_restarts(known, give_up_cost, from_table and np.count_nonzero(starts) == 1)
         self.known = known
 
     def task(self, episodes: int) -> Task:
@@ -147,13 +153,12 @@ class Environment:
 
     def stage(self, seed: int, *, limited: bool = False, costs_known: bool = True) -> SteppingStage[int, Plan]:
         """Return a stage at the start of an episode."""
-        environment, _, acting = streams(seed)
-        simulator = EnvironmentSimulator(self, environment, limited, costs_known)
-        return SteppingStage(simulator, acting, self.read_plan, integers)
-
-    def read_plan(self, plan: Plan) -> tuple[Policy[int], TableStop]:
-        """Return the policy and the conditions of a plan."""
-        return policy_of(plan, *self.known.costs.shape), TableStop(plan, self.known.costs.shape)
+        shape = self.known.costs.shape
+        return SteppingStage(
+            lambda stream: EnvironmentSimulator(self, stream, limited, costs_known),
+            lambda plan: (policy_of(plan, *shape), TableStop(plan, shape)),
+            seed,
+        )
 
     def __repr__(self) -> str:
         return f"Environment({name_of(self.environment)}, goal: {self.goal})"
@@ -165,48 +170,41 @@ class EnvironmentSimulator:
     def __init__(self, world: Environment, stream: int, limited: bool, costs_known: bool):
         self.world, self.environment = world, world.environment
         self.patience = None if limited else PATIENCE
-        self.limited, self.check_costs = limited, world.costs_stated and costs_known
+        self.state, self.stuck = -1, False
+        self.observation: Any = None
+        self.limited, self.checks_costs = limited, world.checks_costs and costs_known
         task = world.known
         self.actions, self.goal = task.actions, task.goal
         # Lists, because single entries of arrays are slow to read.
         self.costs: list[float] = task.costs.ravel().tolist()
         self.idle = [not any(row) for row in task.available.tolist()]
-        # The last state may be one that only giving up leaves.
+        # The last state may be the one that only giving up leaves.
         self.states = task.states if world.ended is None else world.ended
-        self.observed: Any = None
-        self.state = self.restart(seed=stream)
-        self.stuck = self.idle[self.state]
+        self.reset(seed=stream)
 
     def check(self, action: int) -> None:
         """Raise PolicyError if an action is not available."""
         if not (0 <= action < self.actions and self.costs[self.state * self.actions + action] != np.inf):
-            raise PolicyError(
-                f"the policy plays action {action} in state {self.state}, which is not available there;"
-                " see task.available"
-            )
+            raise unavailable(self.state, action)
 
     def step(self, action: int) -> Step[int]:
         """Play an action, and start the next episode if this one is over."""
         world, state = self.world, self.state
         stated = self.costs[state * self.actions + action]
         if action == world.give_up:
-            self.move(self.restart())
+            self.reset()
             return self.counted(Step(state, action, stated, self.state, False))
-        named = action + world.first_action
-        result = self.environment.step(named)
+        raw_action = action + world.first_action
+        result = self.environment.step(raw_action)
         try:
-            observed, reward, terminated, truncated, info = result
+            observation, reward, terminated, truncated, info = result
         except (TypeError, ValueError):
             raise SettingError(
                 f"{name_of(self.environment)}.step returned {result!r:.80}; it must return (observation, reward,"
                 " terminated, truncated, info)"
             ) from None
-        goal, pays = world.goal, world.cost
-        if goal.predicate is None and goal.threshold is None and pays.fixed is not None:
-            cost, reached = pays.fixed, bool(terminated)
-        else:
-            outcome = Outcome(self.observed, named, observed, reward, terminated, info)
-            cost, reached = pays.cost(outcome), goal.reached(outcome)
+        outcome = Outcome(self.observation, raw_action, observation, reward, terminated, info)
+        cost, reached = world.cost.cost(outcome), bool(world.goal.reached(outcome))
         cut = bool(truncated) and not terminated and not reached
         lost = bool(terminated) and not reached and not world.goes_on
         if reached:
@@ -215,30 +213,25 @@ class EnvironmentSimulator:
             successor = world.ended
         else:
             if lost and not self.limited:
-                self.refuse_end(named, reward)
-            successor = world.numbers.read(observed, self.states)
-        if self.check_costs and cost != stated and not abs(cost - stated) <= 1e-9 * stated:
-            self.refuse_cost(named, cost, stated)
+                self.refuse_end(outcome)
+            successor = world.encoding.state(observation, self.states)
+        if self.checks_costs and cost != stated and not abs(cost - stated) <= 1e-9 * stated:
+            self.refuse_cost(outcome, cost, stated)
         if reached or cut:
-            self.move(self.restart())
+            self.reset()
         else:
-            self.observed = observed
-            self.move(successor)
-            if lost and world.ended is None:
-                self.stuck = True
+            self.observation, self.state = observation, successor
+            self.stuck = self.idle[successor] or (lost and world.ended is None)
         return self.counted(Step(state, action, cost, successor, reached, cut))
 
-    def move(self, state: int) -> None:
-        """Take a state for the current one."""
-        self.state, self.stuck = state, self.idle[state]
-
-    def restart(self, **seed: int) -> int:
-        """Reset the environment; return the state in which it starts."""
-        self.observed = first_observation(self.environment, **seed)
-        return self.world.numbers.read(self.observed, self.states)
+    def reset(self, **seed: int) -> None:
+        """Start an episode."""
+        self.observation = first_observation(self.environment, **seed)
+        self.state = self.world.encoding.state(self.observation, self.states)
+        self.stuck = self.idle[self.state]
 
     def counted(self, step: Step[int]) -> Step[int]:
-        """Return the step; raises EndlessRunError if the goal has not been seen for far too long."""
+        """Return the step; raises EndlessRunError if the goal has not been reached for too long."""
         if self.patience is not None:
             self.patience = None if step.reached else self.patience - 1
             if self.patience == 0:
@@ -249,58 +242,38 @@ class EnvironmentSimulator:
                 )
         return step
 
-    def refuse_end(self, action: int, reward: Any) -> None:
+    def refuse_end(self, outcome: Outcome) -> None:
         """Raise EndlessRunError: an episode ended away from the goal."""
         raise EndlessRunError(
-            f"{name_of(self.environment)} ended an episode away from the goal: action {action} in state"
-            f" {self.observed!r}, reward {reward}; the goal is {self.world.goal}. Use Environment(environment,"
+            f"{name_of(self.environment)} ended an episode away from the goal: action {outcome.action} in state"
+            f" {outcome.state!r}, reward {outcome.reward}; the goal is {self.world.goal}. Use Environment(environment,"
             " give_up_cost=...), which makes such an end a restart at that cost, or another rule as goal=..."
         )
 
-    def refuse_cost(self, action: int, cost: float, stated: float) -> None:
+    def refuse_cost(self, outcome: Outcome, cost: float, stated: float) -> None:
         """Raise CostError: what was paid is not what the agent knows."""
         wrapper = changing_wrapper(self.environment)
         hidden = hasattr(getattr(self.environment, "unwrapped", None), "P") and wrapper is not None
         why = f", because the wrapper {wrapper} may change what the table of transitions says" if hidden else ""
         raise CostError(
-            f"action {action} in state {self.observed!r} cost {cost:g}, and the agent was told {stated:g}{why}; use"
+            f"action {outcome.action} in state {outcome.state!r} cost {cost:g}, but the task says {stated:g}{why}; use"
             " Environment(environment, task=Task(costs, initial_state, episodes)) with the true costs, or cost=1.0 to"
             " count steps"
         )
 
 
-def integers(states: list[int]) -> Int64s:
-    """Return states as a column."""
-    return np.array(states, dtype=np.int64)
-
-
 def checked_task(task: Task) -> Task:
-    """Return a task that was given, checked."""
+    """Return a user's task, checked."""
     costs = checked_costs(task.costs, np.asarray(task.costs) != np.inf)
-    costs.flags.writeable = False
     return Task(costs, checked_state(task.initial_state, len(costs)), 1, task.give_up)
 
 
-def first_state(environment: Any, numbers: StateNumbers, states: int) -> int:
-    """Return a state in which episodes start, the same in every run."""
-    starts = start_states(environment)
-    if starts is not None:
-        return int(np.argmax(starts))
-    return numbers.read(first_observation(environment, seed=0), states)
-
-
-def has_one_start(environment: Any) -> bool:
-    starts = start_states(environment)
-    return starts is not None and np.count_nonzero(starts) == 1
-
-
 def with_restarts(task: Task, cost: float, known_start: bool) -> Task:
-    """Return the task with one more action, to give up, and one more state, in which nothing else can be done."""
-    price = checked_number("give_up_cost", cost, open=True, note=", what starting again costs")
+    """Return the task with one more action, to give up, and one more state, in which it is the only action."""
     S, A = task.costs.shape
     costs: Floats = np.full((S + 1, A + 1), np.inf)
     costs[:S, :A] = task.costs
-    costs[:, A] = price
+    costs[:, A] = checked_number("give_up_cost", cost, open=True, note=", what starting again costs")
     if known_start:
         costs[task.initial_state, A] = np.inf
     return Task(costs, task.initial_state, task.episodes, A if known_start else None)

@@ -1,40 +1,52 @@
-"""What a step through an environment means: whether it reached the goal, and what it cost.
+"""What a step of an environment means: whether it reached the goal, and what it cost.
 
-An environment tells of a step by a reward, two flags and `info`. Which of its endings is the goal is said by one rule:
+An environment reports a step as a reward, two flags and `info`. One rule says which steps reach the goal::
 
-    goal="terminated"    every end of an episode is the goal
-    goal=1.0             a step whose reward is at least this reaches the goal
-    goal=function        a step of which the function says so, called with an `Outcome`
+    goal="terminated"    every end of an episode
+    goal=1.0             steps with a reward of at least 1
+    goal=function        steps for which function(outcome) is true
 
-and what a step costs by another:
+Another rule says what a step costs::
 
-    cost="penalty"       minus the reward where that is negative, 1 otherwise: sparse rewards count steps
+    cost="penalty"       minus the reward if that is positive, otherwise 1: sparse rewards count steps
     cost="reward"        minus the reward
-    cost=2.0             this much, whatever the reward
-    cost=function        what the function says, called with an `Outcome`
+    cost=2.0             2, whatever the reward
+    cost=function        function(outcome)
 
-`truncated` is no end: the environment cuts the episode off, wherever it is.
+Functions are called with an `Outcome`. `truncated` is not an end: the environment breaks the episode off, wherever the
+agent is.
+
+Wrappers
+    A wrapper that charges more, observes less or ends episodes early turns an environment into another task. What is
+    known about the environment below it, such as its table of transitions, its model or its initial states, then says
+    nothing about the steps that an agent sees. `changing_wrapper` finds such wrappers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from goalward.environments.wrappers import changing_wrapper, keeps_endings
 from goalward.errors import CostError, SettingError, UnknownNameError
 from goalward.settings import checked_number
 
-__all__ = ["CostRule", "GoalRule", "Outcome", "cost_rule", "goal_rule", "known_goal", "name_of"]
+__all__ = [
+    "ENDS", "CostRule", "GoalRule", "Outcome", "changing_wrapper", "cost_rule", "goal_rule", "known_goal", "name_of",
+]  # fmt: skip
 
 TERMINATED = "terminated"
 PENALTY, REWARD = "penalty", "reward"
+PASSIVE = {
+    "Wrapper", "OrderEnforcing", "PassiveEnvChecker", "TimeLimit", "RecordEpisodeStatistics", "RecordVideo",
+    "RenderCollection", "HumanRendering", "AddWhiteNoise", "ObstructView",
+}  # fmt: skip
+"""Classes of Gymnasium whose `step` and `reset` pass on what they get; a time limit truncates, which is not an end."""
 
 
 class Outcome(NamedTuple):
-    """One step of an environment, in its own words; a table of transitions has no `info`."""
+    """One step as the environment reports it; a step of a table of transitions has an empty `info`."""
 
     state: Any
     action: Any
@@ -45,7 +57,7 @@ class Outcome(NamedTuple):
 
     @property
     def gain(self) -> float:
-        """The reward; raises CostError if it is no number."""
+        """The reward as a float; raises CostError if it is not a number."""
         try:
             return float(self.reward)
         except (TypeError, ValueError):
@@ -56,43 +68,28 @@ class Outcome(NamedTuple):
 
 
 class GoalRule(NamedTuple):
-    """Which steps reach the goal: those of a reward, those that a function names, or else all that end an episode."""
+    """Which steps reach the goal, and the same in words."""
 
-    threshold: float | None = None
-    predicate: Callable[[Outcome], object] | None = None
-
-    def reached(self, outcome: Outcome) -> bool:
-        """Return whether a step reached the goal."""
-        if self.threshold is not None:
-            return outcome.gain >= self.threshold
-        return bool(outcome.terminated if self.predicate is None else self.predicate(outcome))
+    reached: Callable[[Outcome], object]
+    text: str
 
     def __str__(self) -> str:
-        if self.threshold is not None:
-            return f"a reward of at least {self.threshold:g}"
-        return "every end of an episode" if self.predicate is None else "what the function given as goal says"
+        return self.text
 
 
 class CostRule(NamedTuple):
-    """What a step costs: a fixed number, what a function says, or minus the reward; if `sparse`, 1 for gains."""
+    """What a step costs: a function of the outcome, and the cost if it is the same for all steps."""
 
+    function: Callable[[Outcome], float]
     fixed: float | None = None
-    function: Callable[[Outcome], float] | None = None
-    sparse: bool = False
 
     def cost(self, outcome: Outcome) -> float:
-        """Return what a step cost; raises CostError if that is no finite number from 0 on."""
-        if self.fixed is not None:
-            return self.fixed
-        if self.function is not None:
-            try:
-                paid = float(self.function(outcome))
-            except (TypeError, ValueError):
-                raise CostError(f"the function given as cost returned no number for {outcome}") from None
-        else:
-            paid = -outcome.gain
-            if self.sparse and paid <= 0.0:
-                paid = 1.0
+        """Return what a step cost; raises CostError unless that is a finite number of at least 0."""
+        result = self.function(outcome)
+        try:
+            paid = float(result)
+        except (TypeError, ValueError):
+            raise CostError(f"the function given as cost returned {result!r:.60} for {outcome}, not a number") from None
         if not 0.0 <= paid < np.inf:
             raise CostError(
                 f"action {outcome.action} in state {outcome.state} gave the reward {outcome.reward}, a cost of"
@@ -103,9 +100,12 @@ class CostRule(NamedTuple):
         return abs(paid)
 
 
-def goal_rule(given: object, environment: Any) -> GoalRule:
-    """Return the rule that names the goal; without one, that of an environment that is known here."""
-    if given is None:
+ENDS = GoalRule(lambda outcome: outcome.terminated, "every end of an episode")
+
+
+def goal_rule(rule: object, environment: Any) -> GoalRule:
+    """Return the rule that names the goal; without one, that of an environment whose goal is known."""
+    if rule is None:
         preset = known_goal(environment)
         if preset is not None:
             return preset
@@ -114,41 +114,49 @@ def goal_rule(given: object, environment: Any) -> GoalRule:
             " steps with a reward of at least 1, or a function of the outcome such as"
             ' goal=lambda outcome: outcome.info["is_success"]'
         )
-    if callable(given):
-        return GoalRule(predicate=given)
-    if isinstance(given, str):
-        if given != TERMINATED:
-            raise UnknownNameError("rule for goals", given, [TERMINATED])
-        return GoalRule()
-    return GoalRule(checked_number("goal", given, -np.inf, note=f", the least reward at the goal; or {TERMINATED!r}"))
+    if callable(rule):
+        return GoalRule(rule, "the steps that the function given as goal chooses")
+    if isinstance(rule, str):
+        if rule != TERMINATED:
+            raise UnknownNameError("rule for goals", rule, [TERMINATED])
+        return ENDS
+    least = checked_number("goal", rule, -np.inf, note=f", the least reward at the goal; or {TERMINATED!r}")
+    return GoalRule(lambda outcome: outcome.gain >= least, f"a reward of at least {least:g}")
 
 
-def cost_rule(given: object) -> CostRule:
-    """Return the rule for costs."""
-    if given is None or (isinstance(given, str) and given == PENALTY):
-        return CostRule(sparse=True)
-    if callable(given):
-        return CostRule(function=given)
-    if isinstance(given, str):
-        if given != REWARD:
-            raise UnknownNameError("rule for costs", given, [PENALTY, REWARD])
-        return CostRule()
-    return CostRule(fixed=checked_number("cost", given, note=f", what every step costs; or {PENALTY!r}, {REWARD!r}"))
+def cost_rule(rule: object) -> CostRule:
+    """Return the rule for costs, by default the penalty."""
+    if callable(rule):
+        return CostRule(rule)
+    if isinstance(rule, str | None):
+        if rule not in (None, PENALTY, REWARD):
+            raise UnknownNameError("rule for costs", rule, [PENALTY, REWARD])
+        return CostRule(minus_reward if rule == REWARD else penalty)
+    fixed = checked_number("cost", rule, note=f", what every step costs; or {PENALTY!r}, {REWARD!r}")
+    return CostRule(lambda outcome: fixed, fixed)
+
+
+def minus_reward(outcome: Outcome) -> float:
+    return -outcome.gain
+
+
+def penalty(outcome: Outcome) -> float:
+    return 1.0 if outcome.gain >= 0.0 else -outcome.gain
 
 
 def known_goal(environment: Any) -> GoalRule | None:
-    """Return the rule of an environment whose endings are known, None for any other."""
+    """Return the goal of an environment that is known here, None for any other."""
     bare = getattr(environment, "unwrapped", environment)
     name = type(bare).__name__
     if name == "FrozenLakeEnv":
         goals = {cell for cell, letter in enumerate(np.asarray(bare.desc).ravel().tolist()) if letter == b"G"}
-        if changing_wrapper(environment):  # observations may be no cells: look where the agent really is
-            return GoalRule(predicate=lambda outcome: int(bare.s) in goals)
-        return GoalRule(predicate=lambda outcome: outcome.next_state in goals)
+        if changing_wrapper(environment):  # observations may not be cells: look where the agent really is
+            return GoalRule(lambda outcome: int(bare.s) in goals, "the cells G of the map")
+        return GoalRule(lambda outcome: outcome.next_state in goals, "the cells G of the map")
     if name in ("CliffWalkingEnv", "TaxiEnv", "MountainCarEnv", "AcrobotEnv") and keeps_endings(environment):
-        return GoalRule()
+        return ENDS
     if hasattr(bare, "ssp"):
-        return GoalRule(predicate=lambda outcome: outcome.terminated and outcome.info.get("goal", True))
+        return GoalRule(lambda outcome: outcome.terminated and outcome.info.get("goal", True), "the goal of the model")
     return None
 
 
@@ -156,3 +164,38 @@ def name_of(environment: Any) -> str:
     """Return what messages call an environment: its id, or its class."""
     spec = getattr(environment, "spec", None)
     return str(getattr(spec, "id", None) or type(getattr(environment, "unwrapped", environment)).__name__)
+
+
+def changing_wrapper(environment: Any) -> str | None:
+    """Return the outermost wrapper's name that may change observations, actions, rewards or ends, or None."""
+    return next((type(layer).__name__ for layer in wrappers(environment) if not is_passive(layer)), None)
+
+
+def keeps_endings(environment: Any) -> bool:
+    """Return whether no wrapper can end an episode: all steps pass through Gymnasium's own classes."""
+    return all(in_gymnasium(definer(layer, "step")) for layer in wrappers(environment))
+
+
+def wrappers(environment: Any) -> Iterator[Any]:
+    """Yield the wrappers around an environment, the outermost one first."""
+    bare = getattr(environment, "unwrapped", environment)
+    while environment is not None and environment is not bare:
+        yield environment
+        environment = getattr(environment, "env", None)
+
+
+def is_passive(layer: Any) -> bool:
+    definers = [definer(layer, method) for method in ("step", "reset")]
+    return all(in_gymnasium(kind) and kind.__name__ in PASSIVE for kind in definers) and (
+        layer.observation_space == layer.env.observation_space and layer.action_space == layer.env.action_space
+    )
+
+
+def definer(layer: Any, method: str) -> type:
+    """Return the class that defines a method, or the object's own class if the method was set on the object."""
+    kinds = type(layer).__mro__
+    return kinds[0] if method in vars(layer) else next((kind for kind in kinds if method in vars(kind)), kinds[0])
+
+
+def in_gymnasium(kind: type) -> bool:
+    return kind.__module__.startswith("gymnasium.")

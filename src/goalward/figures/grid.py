@@ -26,7 +26,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from goalward.arrays import Floats, Int32s, Int64s
-from goalward.continuous.task import GoalTask
+from goalward.continuous.task import ContinuousTask
 from goalward.errors import SettingError, UnknownNameError
 from goalward.figures import figure
 from goalward.figures.drawing import new_figure
@@ -358,7 +358,7 @@ def chosen_cell(results: Results, agent: str | None, world: str | None, run: int
 
 def is_grid(results: Results, cell: Cell, run: int) -> bool:
     """Return whether the world of a run is a grid."""
-    world: SSP | GoalTask = make_world(results.design.spec(cell, run).world, results.attachments)
+    world: SSP | ContinuousTask = make_world(results.design.spec(cell, run).world, results.attachments)
     return isinstance(world, SSP) and world.layout is not None
 
 

@@ -1,42 +1,46 @@
 """`learn`: from an agent, a world, a number of episodes and a seed to a Run.
 
-A run is a pure function of these four. Here they are checked, the agent is told what it may know of the world, and a
-copy of it is prepared to learn; `goalward.learning.loop` does the rest.
+A run is a pure function of these four. `learn` checks them and prepares a copy of the agent. Then the loop alternates:
+the agent plans, the stage follows the plan, the agent learns. It ends when all episodes are over, when `max_steps` are
+done, when `watch` returns False, or in a dead end; the Run says why. An episode that did not end at the goal is marked,
+and never learnt as one that did.
 """
 
 from __future__ import annotations
 
 import copy
-from typing import Any, Protocol, TypedDict, TypeVar, Unpack, cast, overload
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypedDict, Unpack, overload
 
 import numpy as np
 
-from goalward.acting.contract import Plan, Task, World
+from goalward.acting.contract import Chunk, Plan, PlanT, Stage, Steps, Task, TaskT, World
 from goalward.acting.rollout import ModelWorld
+from goalward.acting.stop import NEVER, Ended
 from goalward.agents.base import Learner
 from goalward.beliefs.base import LARGEST_NUMBER, Prior
 from goalward.errors import SettingError
 from goalward.learning.ledger import Ledger
-from goalward.learning.loop import Loop, Watch
-from goalward.learning.regret import known_optimum, unknown
+from goalward.learning.regret import known_optimum
 from goalward.learning.replay import Observer, Recorder
 from goalward.learning.run import Run
 from goalward.learning.termination import check_end
+from goalward.progress import phase
 from goalward.seeds import checked_seed, generator, streams
 from goalward.settings import checked_integer
 from goalward.ssp.model import SSP, check_model
 
 __all__ = ["learn"]
 
-UNLIMITED = int(np.iinfo(np.int64).max)
-
-
-TaskT = TypeVar("TaskT")
-PlanT = TypeVar("PlanT")
+Watch = Callable[[int, int], object]
+# Plain integers: arithmetic on flags is slow, and this is done for every plan.
+EPISODES, MAX_STEPS, STOPPED = int(Ended.EPISODES), int(Ended.MAX_STEPS), int(Ended.STOPPED)
+RUN_OVER = EPISODES | MAX_STEPS | STOPPED | int(Ended.DEAD_END)
 
 
 class Steppable(Protocol):
-    """An environment in the manner of Gymnasium."""
+    """An environment with the interface of Gymnasium."""
 
     def reset(self, *, seed: int | None = None) -> Any:
         """Start an episode; with a seed, start the environment's generator too."""
@@ -66,8 +70,8 @@ def learn(
     agent: Learner[TaskT, PlanT], world: World[TaskT, PlanT], episodes: int, seed: int = 0, **options: Unpack[Options]
 ) -> Run: ...
 def learn(
-    agent: Learner,
-    world: Any,
+    agent: Learner[Any, Any],
+    world: SSP | Steppable | World[Any, Any],
     episodes: int,
     seed: int = 0,
     *,
@@ -86,26 +90,31 @@ def learn(
     agent
         The agent; it is not changed. ``run.agent`` is the one that learnt.
     world
-        A model, a Gymnasium environment whose actions and observations are finitely many, or a goal task with
-        continuous states for the agents that learn in one. `goalward.Environment` wraps an environment with options:
-        which steps reach the goal, what they cost, and whether the agent may give up. Regret is known in models and in
-        environments that carry one.
+        A model, a Gymnasium environment with finitely many actions and observations, or a task with continuous states
+        for the agents that learn in one. `goalward.Environment` wraps an environment with options: which steps reach
+        the goal, what they cost, and whether the agent may give up. Regret is known in models and in environments that
+        carry one.
     episodes
-        How many episodes to run, K.
+        The number of episodes, K.
     seed
-        Decides every random draw. Agents run with the same seed face the same luck.
+        Decides every random draw. In the same world, step t of all agents with the same seed takes the same number.
     max_steps
-        End the run after this many steps, even in the middle of an episode, or where no further step can be made.
+        End the run after this many steps, even in the middle of an episode.
     resume
-        Go on with what the agent learnt in an earlier run instead of starting from scratch.
+        Continue with what the agent learnt in an earlier run instead of starting from scratch.
     keep_plans, keep_steps
         Keep the plans with their models, and all steps, in the Run.
     keep_replay
-        Keep what `goalward.watch` shows in the Run; in a goal task these are the plans and the steps.
+        Keep what `goalward.watch` shows in the Run; with continuous states these are the plans and the steps.
     watch
-        Called now and then with the number of episodes and steps done; the run ends there if it returns False.
+        Called now and then with the number of episodes and steps done; the run ends if it returns False.
     observer
-        Told of every plan, its steps and its end while the run goes on; it does not change the run.
+        Called with every plan, its steps and its end during the run; it does not change the run.
+
+    Returns
+    -------
+    Run
+        The costs, steps and regret of each episode, the epochs, and the agent with what it learnt.
 
     Raises
     ------
@@ -114,50 +123,145 @@ def learn(
         `goalward.learning.termination` says what to do. Also if an environment ends an episode away from the goal
         and the agent may not give up, unless `max_steps` limits the run.
     UnreachableGoalError
-        If no policy reaches the goal surely from the start.
+        If no policy reaches the goal almost surely from the start.
+
+    Examples
+    --------
+    >>> import goalward as gw
+    >>> world = gw.worlds.grid_world()
+    >>> run = gw.learn(gw.agents.PSRL(), world, episodes=500, seed=1)
+    >>> run
+    Run(psrl, episodes=500, steps=3300, seed=1, regret=281.762, epochs=193)
+    >>> more = gw.learn(run.agent, world, episodes=500, seed=2, resume=True)
+    >>> bool(more.gap_regret[-1] < run.gap_regret[-1])
+    True
     """
     checked_integer("episodes", episodes, 1, LARGEST_NUMBER)
-    limit = UNLIMITED if max_steps is None else checked_integer("max_steps", max_steps, 1)
-    check_places(agent, world)
+    limit = NEVER if max_steps is None else checked_integer("max_steps", max_steps, 1)
+    check_arguments(agent, world)
     place = as_world(world)
-    task = place.task(episodes)
-    tabular = isinstance(task, Task)
-    agent.check_world(world, continuous=not tabular)
+    agent.check_world(world, continuous=place.continuous)
     if place.graph is not None:
         check_end(place.graph, agent, limited=max_steps is not None)
-    model = place.model
-    best = unknown(task.costs.shape if tabular else (1, task.actions)) if model is None else known_optimum(model)
+    best = None if place.model is None else known_optimum(place.model)
+    gaps, value = (None, np.nan) if best is None else (best.gaps, best.value)
+    task = place.task(episodes)
     learner = prepare(agent, task, generator(streams(seed).planning), resume)
-    if keep_replay and not tabular:
+    if keep_replay and place.continuous:
         keep_plans = keep_steps = True
     elif keep_replay and observer is None:
         observer = Recorder()
     if observer is not None:
-        if not tabular:
-            raise SettingError("observer is for worlds with finitely many states; use keep_plans and keep_steps")
-        observer.begin(learner, task, best.gaps, best.value)
+        observer.begin(learner, task, gaps, value)
     stage = place.stage(seed, limited=max_steps is not None, costs_known=agent.known_costs)
-    loop = Loop(learner, stage, Ledger(episodes, best.gaps), limit, keep_plans, keep_steps, watch, observer)
-    ended = loop.go()
-    return loop.run(checked_seed(seed), best, ended, None if resume else model)
+    ledger = Ledger(episodes, gaps)
+    plans: list[Any] | None = [] if keep_plans else None
+    pieces: list[Steps] | None = [] if keep_steps else None
+    ended = Loop(learner, stage, ledger, limit, plans, pieces, watch, observer).run()
+    return Run(
+        learner,
+        checked_seed(seed),
+        episodes,
+        *ledger.episode_columns(),
+        epochs=ledger.epochs(),
+        optimal_value=value,
+        ended=ended,
+        plans=None if plans is None else tuple(plans),
+        trajectory=None if pieces is None else join(pieces),
+        world=None if resume else place.model,
+        replay=observer.replay() if isinstance(observer, Recorder) else None,
+    )
+
+
+@dataclass(eq=False)
+class Loop(Generic[TaskT, PlanT]):
+    """One run in progress; plans and steps are kept where there is a list for them."""
+
+    agent: Learner[TaskT, PlanT]
+    stage: Stage[PlanT]
+    ledger: Ledger
+    max_steps: int
+    plans: list[PlanT] | None
+    pieces: list[Steps] | None
+    watch: Watch | None
+    observer: Observer | None
+
+    def run(self) -> Ended:
+        """Learn until the run is over; return why."""
+        ended = 0
+        with phase(f"{self.agent.name} learns", len(self.ledger.costs), "episodes", "steps") as self.progress:
+            while not ended & RUN_OVER:
+                ended = self.epoch()
+        return Ended(ended & RUN_OVER)
+
+    def epoch(self) -> int:
+        """Make a plan, follow it to its end and learn; return what ended it."""
+        agent, stage, ledger, observer = self.agent, self.stage, self.ledger, self.observer
+        plan = agent.plan(stage.state)
+        if self.plans is not None:
+            self.plans.append(plan)
+        if observer is not None:
+            observer.plan(plan, stage.state)
+        ended = 0
+        while not ended:
+            episodes = len(ledger.costs) - ledger.episodes_over
+            room = self.max_steps - ledger.total_steps
+            chunk = stage.follow(plan, episodes, room if observer is None else min(room, observer.room()))
+            self.record(chunk)
+            ended = chunk.ended | self.ended_outside()
+        ledger.close_epoch(ended)
+        if observer is not None:
+            observer.close(ended, stage.state)
+        return ended
+
+    def record(self, chunk: Chunk) -> None:
+        """Record what happened, and let the agent learn from it."""
+        self.ledger.add(chunk)
+        if self.pieces is not None:
+            self.pieces.append(join([chunk.steps]))
+        if self.observer is not None:
+            self.observer.enter(chunk, self.stage.state)
+        if len(chunk.steps.actions):
+            self.agent.observe(chunk.steps)
+        if self.stage.truncated:
+            self.ledger.truncate_episode()
+            self.agent.restart()
+
+    def ended_outside(self) -> int:
+        """Return what ends the run for a reason outside the plan."""
+        ledger = self.ledger
+        self.progress.advance(ledger.episodes_over, ledger.total_steps)
+        over = 0
+        if ledger.episodes_over == len(ledger.costs):
+            over |= EPISODES
+        elif ledger.total_steps >= self.max_steps:
+            over |= MAX_STEPS
+        if self.watch is not None and self.watch(ledger.episodes_over, ledger.total_steps) is False:
+            over |= STOPPED
+        return over
+
+
+def join(pieces: list[Steps]) -> Steps:
+    """Return pieces of a trajectory as one, copied."""
+    return Steps._make(np.concatenate(columns) for columns in zip(*pieces, strict=True))
 
 
 def as_world(world: Any) -> World[Any, Any]:
     """Return a world; a model and an environment are wrapped."""
+    if isinstance(world, World):
+        return world
     if isinstance(world, SSP):
         return ModelWorld(world)
-    if hasattr(world, "stage") and hasattr(world, "task"):
-        return cast("World[Any, Any]", world)
     # The one call downwards: bare environments are the most common world of newcomers.
     from goalward.environments.environment import Environment
 
     return Environment(world)
 
 
-def check_places(agent: object, world: object) -> None:
-    """Raise SettingError if agent or world is something else."""
+def check_arguments(agent: object, world: object) -> None:
+    """Raise SettingError if agent and world are swapped, or given by name."""
     if isinstance(world, Learner):
-        raise SettingError("agent and world have changed places; write learn(agent, world, episodes)")
+        raise SettingError("agent and world are swapped; write learn(agent, world, episodes)")
     if isinstance(world, str):
         check_model(world)
     if not isinstance(agent, Learner):
@@ -166,24 +270,22 @@ def check_places(agent: object, world: object) -> None:
         )
 
 
-def prepare(agent: Learner, task: Any, rng: np.random.Generator, resume: bool) -> Learner:
-    """Return the copy of an agent that will learn: it starts from scratch, or remembers."""
-    # One run must not change the agent of another, so all is copied but what cannot change.
-    shared = {id(value): value for value in vars(agent).values() if is_constant(value)}
-    if not resume:
-        learner = copy.deepcopy(agent, shared)
-        learner.begin(task, rng)
-        return learner
+def prepare(agent: Learner[TaskT, PlanT], task: TaskT, rng: np.random.Generator, resume: bool) -> Learner[TaskT, PlanT]:
+    """Return the copy of an agent that will learn: it starts from scratch, or resumes."""
     before: Any = getattr(agent, "task", None)
-    if before is None:
+    if resume and before is None:
         raise SettingError(f"{agent.name} has not learnt anything yet; resume with the agent of an earlier run")
-    if not before.is_like(task):
+    if resume and not before.is_like(task):
         raise SettingError(
             f"{agent.name} has learnt in another world; states, actions, costs and the start must be the same"
         )
-    learner = copy.deepcopy(agent, shared)
-    learner.task, learner.rng = task, rng
-    learner.restart()
+    # One run must not change the agent of another, so everything is copied that can change.
+    learner = copy.deepcopy(agent, {id(value): value for value in vars(agent).values() if is_constant(value)})
+    if resume:
+        learner.task, learner.rng = task, rng
+        learner.restart()
+    else:
+        learner.begin(task, rng)
     return learner
 
 

@@ -1,4 +1,4 @@
-"""The books of a run: one entry for each episode, one for each epoch."""
+"""What a run records while it goes on: one entry for each episode, one for each epoch."""
 
 from __future__ import annotations
 
@@ -13,82 +13,90 @@ from goalward.learning.run import Epochs
 
 __all__ = ["Ledger"]
 
+UNKNOWN = np.full((1, 1), np.nan)
+UNKNOWN.flags.writeable = False
+
 
 class Ledger:
-    """Adds up what each episode cost and what each epoch was, in the order in which it happened."""
+    """Adds up what each episode cost and what each epoch was, in the order in which it happened.
 
-    def __init__(self, episodes: int, gaps: Floats):
+    `gaps` are the optimality gaps ``[S, A]``; None if the true model is not known.
+    """
+
+    def __init__(self, episodes: int, gaps: Floats | None):
         self.gap_table = gaps
         self.costs, self.gaps = np.zeros(episodes), np.zeros(episodes)
         self.steps = np.zeros(episodes, dtype=np.int64)
         self.reached = np.zeros(episodes, dtype=np.bool_)
         self.episode = np.zeros(1, dtype=np.int64)
         self.total_steps = 0
-        self.epochs = tuple(array("q") for _ in range(5))
+        self.epoch_columns = tuple(array("q") for _ in range(5))
         self.start_step = self.start_episode = self.goals = 0  # of the epoch in progress
-        self.ended_inside = -1  # after which step an epoch of an online policy ended last
+        self.last_inner_end = -1  # after which step an epoch of an online policy ended last
 
     @property
     def episodes_over(self) -> int:
-        """How many episodes are over."""
+        """The number of finished episodes."""
         return int(self.episode[0])
 
-    def enter(self, chunk: Chunk) -> None:
-        """Enter the steps of a chunk, and the epochs of an online policy that ended among them."""
+    def add(self, chunk: Chunk) -> None:
+        """Add the steps of a chunk, and the epochs of an online policy that ended among them."""
         steps, over = chunk.steps, self.episodes_over
-        states = steps.states if steps.states.ndim == 1 else np.zeros_like(steps.actions)
-        book(
-            states, steps.actions, steps.costs, steps.reached, self.gap_table, self.episode, self.costs, self.gaps,
-            self.steps, self.reached,
+        states, actions, gap_table = steps.states, steps.actions, self.gap_table
+        if gap_table is None:
+            states, actions, gap_table = np.zeros_like(actions), np.zeros_like(actions), UNKNOWN
+        add_steps(
+            states, actions, steps.costs, steps.reached, gap_table, self.episode, self.costs, self.gaps, self.steps,
+            self.reached,
         )  # fmt: skip
         self.goals += self.episodes_over - over
         if len(chunk.epoch_ends):
-            self.close_epochs(np.asarray(chunk.epoch_ends), np.asarray(chunk.epoch_flags), steps.reached, over)
+            self.close_inner_epochs(np.asarray(chunk.epoch_ends), np.asarray(chunk.epoch_flags), steps.reached, over)
         self.total_steps += len(steps.actions)
 
-    def close_epochs(self, ends: Int64s, ended: Int64s, reached: Bools, episodes_over: int) -> None:
-        """Enter epochs that ended after some of the steps that follow `total_steps`."""
+    def close_inner_epochs(self, ends: Int64s, ended: Int64s, reached: Bools, episodes_over: int) -> None:
+        """Record epochs of an online policy that ended after some of the steps that follow `total_steps`."""
         goals = np.cumsum(reached)
         end_steps, episodes = self.total_steps + ends, episodes_over + goals[ends - 1]
         starts, start_episodes = np.append(self.start_step, end_steps), np.append(self.start_episode, episodes)
-        carried = self.goals - int(goals[-1])  # of the first epoch, from before these steps
-        epoch_goals = np.diff(goals[ends - 1], prepend=-carried)
+        earlier = self.goals - int(goals[-1])  # of the first epoch, before these steps
+        epoch_goals = np.diff(goals[ends - 1], prepend=-earlier)
         rows = (starts[:-1], start_episodes[:-1], np.diff(starts), epoch_goals, ended)
-        for column, entries in zip(self.epochs, rows, strict=True):
+        for column, entries in zip(self.epoch_columns, rows, strict=True):
             column.frombytes(np.asarray(entries, dtype=np.int64).tobytes())
         self.start_step, self.start_episode = int(starts[-1]), int(start_episodes[-1])
         self.goals = int(goals[-1] - goals[ends[-1] - 1])
-        self.ended_inside = self.start_step
+        self.last_inner_end = self.start_step
 
-    def break_off(self) -> None:
+    def truncate_episode(self) -> None:
         """Close an episode that the environment truncated before the goal."""
         self.episode[0] += 1
-        if self.ended_inside == self.total_steps:
+        if self.last_inner_end == self.total_steps:
             self.start_episode = self.episodes_over
 
     def close_epoch(self, ended: int) -> None:
-        """Enter an epoch that ended now; if that of an online policy just did, the reasons are its own as well."""
-        if self.ended_inside == self.total_steps:
-            self.epochs[-1][-1] |= ended
+        """Record an epoch that ended now; if one of an online policy just did, add the reasons to it."""
+        if self.last_inner_end == self.total_steps:
+            self.epoch_columns[-1][-1] |= ended
             return
         row = (self.start_step, self.start_episode, self.total_steps - self.start_step, self.goals, ended)
-        for column, entry in zip(self.epochs, row, strict=True):
+        for column, entry in zip(self.epoch_columns, row, strict=True):
             column.append(entry)
         self.start_step, self.start_episode, self.goals = self.total_steps, self.episodes_over, 0
 
-    def columns(self) -> Epochs:
+    def epochs(self) -> Epochs:
         """Return the epochs so far."""
-        return Epochs(*(np.array(column, dtype=np.int64) for column in self.epochs))
+        return Epochs(*(np.array(column, dtype=np.int64) for column in self.epoch_columns))
 
-    @property
-    def started(self) -> int:
-        """How many episodes have at least one step."""
+    def episode_columns(self) -> tuple[Floats, Int64s, Floats, Bools]:
+        """Return the costs, steps, gaps and arrivals of the episodes that have at least one step."""
         over = self.episodes_over
-        return over + int(over < len(self.steps) and self.steps[over] > 0)
+        count = over + int(over < len(self.steps) and self.steps[over] > 0)
+        return self.costs[:count], self.steps[:count], self.gaps[:count], self.reached[:count]
 
 
 @kernel
-def book(
+def add_steps(
     states: Int64s, actions: Int64s, paid: Floats, at_goal: Bools, gap_table: Floats,
     episode: Int64s, costs: Floats, gaps: Floats, steps: Int64s, reached: Bools,
 ) -> None:  # fmt: skip

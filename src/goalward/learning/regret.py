@@ -24,14 +24,13 @@ import threading
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from goalward.arrays import Floats
 from goalward.errors import PrecisionError
 from goalward.planning.solve import solve
 from goalward.ssp.model import SSP
 
-__all__ = ["Optimum", "known_optimum", "optimum", "unknown"]
+__all__ = ["Optimum", "known_optimum", "optimum"]
 
 TOLERANCE, WORST_TOLERANCE = 1e-10, 1e-6
 MOST_KNOWN = 4
@@ -60,13 +59,13 @@ def optimum(ssp: SSP) -> Optimum:
                 solution,
             ) from None
     S, A = ssp.costs.shape
-    values = np.append(solution.values, 0.0)
-    kernel = sparse.csr_array((ssp.probabilities, ssp.successors, ssp.indptr), shape=(S * A, S + 1))
-    mass = np.where(ssp.available.ravel(), kernel @ np.ones(S + 1), 1.0)
-    Q = ssp.costs + (kernel @ values / mass).reshape(S, A)
-    V = np.broadcast_to(solution.values[:, np.newaxis], (S, A))
+    rows = np.repeat(np.arange(S * A), np.diff(ssp.indptr))
+    expected = np.bincount(rows, ssp.probabilities * np.append(solution.values, 0.0)[ssp.successors], S * A)
+    mass = np.where(ssp.available.ravel(), np.bincount(rows, ssp.probabilities, S * A), 1.0)
+    Q = ssp.costs + (expected / mass).reshape(S, A)
+    V = np.broadcast_to(solution.values[:, np.newaxis], Q.shape)
     finite = np.isfinite(Q) & np.isfinite(V)
-    gaps = np.full((S, A), np.inf)
+    gaps = np.full_like(Q, np.inf)
     difference = Q[finite] - V[finite]
     uncertainty = min(solution.width, TOLERANCE) * (Q[finite] + V[finite])
     gaps[finite] = np.where(difference > uncertainty, difference, 0.0)
@@ -84,10 +83,3 @@ def known_optimum(ssp: SSP) -> Optimum:
                 del _known[next(iter(_known))]
             _known[ssp.digest] = found
     return found
-
-
-def unknown(shape: tuple[int, ...]) -> Optimum:
-    """Return what stands in for the optimum of a world whose model is not known: NaN throughout."""
-    gaps = np.full(shape, np.nan)
-    gaps.flags.writeable = False
-    return Optimum(np.nan, gaps)

@@ -1,15 +1,15 @@
 """What is kept of a run so that it can be watched afterwards: its epochs, plan by plan.
 
 A `Recorder` looks at a run through the observer of `learn`. It changes nothing, and a run without an observer does no
-work for it. A frame is one epoch: the plan that was made, why it ended, and which transitions were seen from its start
-to the start of the next frame. The counts at the start of frame i are the sums over the frames before it.
+work for it. A frame is one epoch: the plan, why it ended, and which transitions were seen from its start to the start
+of the next frame. The counts at the start of frame i are the sums over the frames before it.
 
-Agents without plans choose anew at every step. They are looked at after 1, 2, 3, ... steps, later whenever the number
-of steps has grown by five percent; such a look is a frame too.
+Agents without plans choose at every step. They are looked at after 1, 2, 3, ... steps, later whenever the number of
+steps has grown by five percent; such a look is a frame too.
 
 Thinning
     Up to `MOST_FRAMES` epochs are kept, fewer if the states or the transitions are many. When there are more, every
-    second frame is dropped, but for the first quarter, the epoch of the first goal and the longest epoch. What was seen
+    second frame is dropped, except the first quarter, the epoch of the first goal and the longest epoch. What was seen
     in an epoch that is dropped counts for the frame before it, so the counts of every frame are exact.
 """
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,10 +28,11 @@ from goalward.agents.optimistic.common import Optimist
 from goalward.agents.ties import shares as tied_shares
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.beliefs.dirichlet import DirichletBelief
+from goalward.errors import SettingError
 from goalward.planning.evaluate import action_values
 from goalward.ssp.model import SSP
 
-__all__ = ["MOST_MODEL_NUMBERS", "Frame", "Observer", "Recorder", "Replay", "choices_of", "chosen_now"]
+__all__ = ["MOST_MODEL_NUMBERS", "Frame", "Observer", "Recorder", "Replay"]
 
 MOST_FRAMES = 600
 MOST_NUMBERS = 150_000
@@ -41,26 +42,26 @@ MOST_SEEN = 250_000
 FEWEST_FRAMES = 24
 MOST_MODEL_NUMBERS = 270_000
 """How many probabilities of planned models are kept in a replay."""
-GROWTH = 1.05
+GROWTH = 0.05
 
 
 class Observer(Protocol):
-    """What `learn` tells an observer, in this order: `begin`; for each plan `plan`, `room`, `enter`, `close`."""
+    """What `learn` calls: `begin`; then for each plan `plan`, `room` and `enter` in turn, and `close`."""
 
-    def begin(self, agent: Learner, task: Task, gaps: Floats, optimal_value: float) -> None:
-        """Note what learns; the optimum is NaN if the true model is not known."""
+    def begin(self, agent: Learner, task: Task, gaps: Floats | None, optimal_value: float) -> None:
+        """Begin a run; the optimum is None and NaN if the true model is not known."""
 
-    def plan(self, plan: Plan, state: int) -> None:
-        """Note that an epoch begins."""
+    def plan(self, plan: Any, state: int) -> None:
+        """Begin an epoch."""
 
     def room(self) -> int:
         """Return after how many steps to call again; an agent that learns at every step can be looked at now."""
 
     def enter(self, chunk: Chunk, state: int) -> None:
-        """Note what happened, and where the agent is now; the arrays are reused afterwards."""
+        """Take the steps that were made, and the state of the agent now; the arrays are reused afterwards."""
 
     def close(self, ended: int, state: int) -> None:
-        """Note what ended the epoch, a sum of `Ended` flags, and where the agent is."""
+        """End the epoch for these reasons, a sum of `Ended` flags, with the agent in this state."""
 
 
 @dataclass(eq=False)
@@ -71,16 +72,16 @@ class Frame:
     ----------
     epoch, start_step, start_episode
         Its number, counted from 0, and the steps and finished episodes before it.
-    steps, goals, ended
-        How long it lasted, how often it reached the goal, and what ended it.
-    pair
-        The row ``s * A + a`` whose visits ended it; -1 if something else did.
     played, tied
         ``[S, A]``: the actions that the plan plays, and those that look equally good to the agent.
     shares
         The probabilities of the actions, if those that are played are not equally likely.
     values, model
         What the agent expects to pay from each state, and the model it planned with, where it has them.
+    steps, goals, ended
+        How long it lasted, how often it reached the goal, and what ended it.
+    pair
+        The row ``s * A + a`` whose visits ended it; -1 if something else did.
     seen, times
         The transitions, ``(s * A + a) * (S + 1) + s'``, from its start to the next frame, and how often each was seen.
     """
@@ -102,8 +103,8 @@ class Frame:
 
     def count(self, seen: Int64s, times: Int64s) -> None:
         """Add transitions that were seen."""
-        self.seen, places = np.unique(np.concatenate([self.seen, seen]), return_inverse=True)
-        self.times = np.bincount(places, weights=np.concatenate([self.times, times])).astype(np.int64)
+        self.seen, indices = np.unique(np.concatenate([self.seen, seen]), return_inverse=True)
+        self.times = np.bincount(indices, weights=np.concatenate([self.times, times])).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +114,7 @@ class Replay:
     Attributes
     ----------
     agent, task
-        The agent that learnt, and what it was told.
+        The agent that learnt, and what it knew of the world.
     frames
         The epochs that are kept, in order, and a last one without steps for the end of the run.
     epochs
@@ -152,33 +153,40 @@ class Recorder:
     def __init__(self) -> None:
         self.frames: list[Frame] = []
         self.stride = 1
-        self.online: OnlineAgent | None = None
 
-    def begin(self, agent: Learner, task: Task, gaps: Floats, optimal_value: float) -> None:
-        """Note what learns."""
-        self.agent, self.task, self.gap_table, self.optimal_value = agent, task, gaps, optimal_value
+    def begin(self, agent: Learner, task: Task, gaps: Floats | None, optimal_value: float) -> None:
+        """Start a recording."""
+        if not isinstance(task, Task):
+            raise SettingError("a recorder is for worlds with finitely many states; use keep_plans and keep_steps")
+        self.agent, self.task, self.optimal_value = agent, task, optimal_value
+        self.online = agent if isinstance(agent, OnlineAgent) else None
+        self.gap_table = np.full(task.costs.shape, np.nan) if gaps is None else gaps
         self.limit = max(FEWEST_FRAMES, min(MOST_FRAMES, MOST_NUMBERS // task.states))
         self.epoch = self.total_steps = self.episodes = 0
-        self.paid = self.lost = 0.0
+        self.paid = self.gap_sum = 0.0
         self.marks: list[tuple[Floats, Floats]] = []
         self.open: Frame | None = None
         self.longest = self.first_goal = -1
         belief = getattr(agent, "belief", None)
-        fresh = isinstance(belief, DirichletBelief) and not belief.counts.any()
-        self.belief = belief if fresh else None
+        self.belief = belief if isinstance(belief, DirichletBelief) and not belief.counts.any() else None
 
     def plan(self, plan: Plan, state: int) -> None:
         """Begin an epoch, unless the agent ends its epochs itself."""
-        self.online = plan.policy if isinstance(plan.policy, OnlineAgent) else None
         if self.online is None:
             self.begin_epoch(plan)
 
     def begin_epoch(self, plan: Plan) -> None:
         """Open the frame of a plan."""
-        played, tied, shares = choices_of(self.agent, plan)
         # Of larger models not even a dozen would fit.
         small = plan.model is not None and 12 * len(plan.model.successors) <= MOST_MODEL_NUMBERS
-        self.start(played, tied, shares, plan.values, plan.model if small else None)
+        self.start(*choices_of(self.agent, plan), plan.values, plan.model if small else None)
+
+    def start(
+        self, played: Bools, tied: Bools, shares: Floats | None, values: Floats | None, model: SSP | None
+    ) -> None:
+        """Open a frame."""
+        copied = None if values is None else np.array(values, dtype=np.float64)
+        self.open = Frame(self.epoch, self.total_steps, self.episodes, played, tied, shares, copied, model)
 
     def room(self) -> int:
         """Look at an agent without plans; if it plans at times of its own, come back after every step."""
@@ -188,23 +196,8 @@ class Recorder:
             return 1
         if self.open is not None:
             self.finish(0, -1)
-        self.start(*self.choices_now())
-        return max(1, int(self.total_steps * (GROWTH - 1.0)))
-
-    def choices_now(self) -> tuple[Bools, Bools, None, Floats | None, None]:
-        """Return what an agent without plans would do now, and what it expects, as a frame has it."""
-        # A copy, in case that choosing leaves a trace.
-        agent = copy.deepcopy(self.agent)
-        assert isinstance(agent, OnlineAgent)
-        played = chosen_now(agent, agent.task.actions) > 0.0
-        return played, played, None, agent.values(), None
-
-    def start(
-        self, played: Bools, tied: Bools, shares: Floats | None, values: Floats | None, model: SSP | None
-    ) -> None:
-        """Open a frame."""
-        kept = None if values is None else np.array(values, dtype=np.float64)
-        self.open = Frame(self.epoch, self.total_steps, self.episodes, played, tied, shares, kept, model)
+        self.start(*choices_now(self.online))
+        return max(1, int(self.total_steps * GROWTH))
 
     def enter(self, chunk: Chunk, state: int) -> None:
         """Count what happened in the open frame."""
@@ -220,10 +213,10 @@ class Recorder:
         rows = steps.states * A + steps.actions
         frame.count(*np.unique(rows * (S + 1) + steps.next_states, return_counts=True))
         costs = self.paid + np.cumsum(steps.costs)
-        gaps = self.lost + np.cumsum(self.gap_table[steps.states, steps.actions])
-        goals = np.flatnonzero(steps.next_states == S)
+        gaps = self.gap_sum + np.cumsum(self.gap_table[steps.states, steps.actions])
+        goals = np.flatnonzero(steps.reached)
         self.marks.append((costs[goals], gaps[goals]))
-        self.paid, self.lost = float(costs[-1]), float(gaps[-1])
+        self.paid, self.gap_sum = float(costs[-1]), float(gaps[-1])
         self.total_steps += len(rows)
         self.episodes += len(goals)
         frame.steps += len(rows)
@@ -239,7 +232,7 @@ class Recorder:
         pair = -1
         if ended & Ended.AFTER_VISITS:
             pair = self.last_row
-        elif ended & Ended.BEFORE_VISITS and self.open is not None:
+        elif ended & Ended.BEFORE_VISITS:
             chosen = np.flatnonzero(self.open.played[state])
             pair = state * self.task.actions + int(chosen[0]) if len(chosen) == 1 else -1
         self.finish(ended, pair)
@@ -253,20 +246,19 @@ class Recorder:
         self.epoch += 1
         if self.first_goal < 0 and frame.goals:
             self.first_goal = frame.epoch
-        longest = next((each for each in self.frames if each.epoch == self.longest), None)
+        longest = next((kept for kept in self.frames if kept.epoch == self.longest), None)
         if longest is None or frame.steps > longest.steps:
             self.longest = frame.epoch
-        if self.is_kept(frame.epoch):
+        if self.is_kept(frame):
             self.frames.append(frame)
             self.thin()
         else:
             self.frames[-1].count(frame.seen, frame.times)
 
-    def is_kept(self, epoch: int) -> bool:
-        """Whether the rule of thinning keeps an epoch."""
-        if epoch in (self.first_goal, self.longest):
-            return True
-        return epoch < self.limit // 4 or epoch % self.stride == 0
+    def is_kept(self, frame: Frame) -> bool:
+        """Return whether the rule of thinning keeps a frame."""
+        special = frame.epoch in (self.first_goal, self.longest) or frame.epoch < self.limit // 4
+        return special or frame.epoch % self.stride == 0
 
     def thin(self) -> None:
         """Drop every second frame while there are too many, or while they have seen too much."""
@@ -276,18 +268,13 @@ class Recorder:
             and sum(len(frame.seen) for frame in self.frames) > MOST_SEEN
         ):
             self.stride *= 2
-            kept = [self.frames[0]]
+            remaining = [self.frames[0]]
             for frame in self.frames[1:]:
-                if self.is_kept(frame.epoch):
-                    kept.append(frame)
+                if self.is_kept(frame):
+                    remaining.append(frame)
                 else:
-                    kept[-1].count(frame.seen, frame.times)
-            self.frames = kept
-
-    @property
-    def has_plans(self) -> bool:
-        """Whether the agent follows plans; one that does not is looked at now and then."""
-        return self.online is None or self.online.current_plan() is not None
+                    remaining[-1].count(frame.seen, frame.times)
+            self.frames = remaining
 
     def replay(self) -> Replay:
         """Return what was recorded so far, with a last frame that has the counts of all steps."""
@@ -295,14 +282,13 @@ class Recorder:
         # In the middle of a run the open epoch is shown as far as it has come.
         last = self.open or (frames[-1] if frames else None)
         if last is not None:
-            plan = (last.played, last.tied, last.shares, last.values, last.model)
-            end = self.choices_now() if self.open is None and not self.has_plans else plan
+            end: tuple[Any, ...] = (last.played, last.tied, last.shares, last.values, last.model)
             if self.open is not None:
                 frames.append(copy.copy(self.open))
+            elif self.online is not None and self.online.current_plan() is None:
+                end = choices_now(self.online)
             frames.append(Frame(self.epoch, self.total_steps, self.episodes, *end))
-        nothing = np.empty(0)
-        costs = np.concatenate([nothing, *(mark[0] for mark in self.marks)])
-        gaps = np.concatenate([nothing, *(mark[1] for mark in self.marks)])
+        costs, gaps = (np.concatenate([np.empty(0), *(mark[i] for mark in self.marks)]) for i in (0, 1))
         return Replay(self.agent, self.task, frames, self.epoch, costs, gaps, self.optimal_value, self.belief)
 
 
@@ -313,13 +299,12 @@ def choices_of(agent: Learner, plan: Plan) -> tuple[Bools, Bools, Floats | None]
     """
     assert not isinstance(plan.policy, Policy)
     policy = np.asarray(plan.policy)
-    actions = np.arange(agent.task.actions)
     if policy.dtype.kind == "f":
         played = policy > 0.0
         equal = np.ptp(np.where(played, policy, policy.max(axis=1, keepdims=True)), axis=1).max(initial=0.0) <= 1e-9
         return played, played, None if equal else policy
     first = policy[0] if policy.ndim == 2 else policy
-    played = np.asarray(first[:, np.newaxis] == actions)
+    played = np.asarray(first[:, np.newaxis] == np.arange(agent.task.actions))
     return played, played | ties_of(agent, plan, played), None
 
 
@@ -336,10 +321,13 @@ def ties_of(agent: Learner, plan: Plan, played: Bools) -> Bools:
     return np.asarray(tied & (played & tied).any(axis=1, keepdims=True))
 
 
-def chosen_now(agent: OnlineAgent, numbers: int) -> Floats:
-    """Return how often an online agent would choose each action in each state, over so many evenly spread chances."""
-    chances = (np.arange(numbers) + 0.5) / numbers
-    chosen = np.array(
-        [[agent.act(state, iter([chance]).__next__) for chance in chances] for state in range(agent.task.states)]
-    )
-    return np.asarray((chosen[:, :, np.newaxis] == np.arange(agent.task.actions)).mean(axis=1))
+def choices_now(agent: OnlineAgent) -> tuple[Bools, Bools, None, Floats | None, None]:
+    """Return what an agent without plans would do now, over evenly spread chances, and what it expects."""
+    agent = copy.deepcopy(agent)  # in case that choosing leaves a trace
+    S, A = agent.task.costs.shape
+    chances = (np.arange(A) + 0.5) / A
+    played: Bools = np.zeros((S, A), dtype=np.bool_)
+    for state in range(S):
+        for chance in chances:
+            played[state, agent.act(state, iter([chance]).__next__)] = True
+    return played, played, None, agent.values(), None

@@ -83,7 +83,7 @@ class Run:
     Attributes
     ----------
     agent
-        The agent as it was at the end. `learn` goes on with it when told to resume.
+        The agent as it was at the end; ``learn(run.agent, ..., resume=True)`` continues with it.
     seed, episodes
         What was asked for.
     costs, steps
@@ -99,14 +99,14 @@ class Run:
     ended
         Why the run ended: `EPISODES` when all went well.
     plans
-        The plans themselves, with their models and values, if they were to be kept: `Plan`, or `BoxPlan` in a goal task
-        with continuous states.
+        The plans with their models and values, with ``keep_plans=True``: `Plan`, or `ContinuousPlan` in a task with
+        continuous states.
     trajectory
-        All steps, if they were to be kept: `Steps`.
+        All steps, with ``keep_steps=True``: `Steps`.
     world
-        The model in which the agent learnt from scratch; None if it is not known, or if the run went on from another.
+        The model in which the agent learnt from scratch; None if it is not known, or if the run was resumed.
     replay
-        What `goalward.watch` shows, if it was to be kept.
+        What `goalward.watch` shows, with ``keep_replay=True``.
     """
 
     agent: Learner
@@ -164,7 +164,7 @@ class Run:
 
     @cached_property
     def notes(self) -> dict[str, int | float | str]:
-        """What the agent has to say about its run."""
+        """What the agent records about its run."""
         return self.agent.notes()
 
     def _require_model(self) -> None:
@@ -183,10 +183,9 @@ class Run:
             "seed": str(self.seed),
         }
         curve = ""
-        if not np.isnan(self.optimal_value) and len(self.costs):
+        if self.has_model and len(self.costs):
             facts |= {"regret": float(self.regret[-1]), "gap regret": float(self.gap_regret[-1])}
-            kept = np.unique(np.linspace(0, len(self.costs) - 1, 200).astype(int))
-            values = self.gap_regret[kept]
+            values = self.gap_regret[np.unique(np.linspace(0, len(self.costs) - 1, 200).astype(int))]
             curve = sparkline(values[np.isfinite(values)].tolist(), "gap regret along the episodes")
         if self.truncated:
             facts["cut off"] = self.truncation

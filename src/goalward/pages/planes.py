@@ -24,8 +24,7 @@ import numpy as np
 from goalward import __version__
 from goalward.agents.base import CAVEAT
 from goalward.arrays import Floats, Int64s
-from goalward.continuous.base import BoxPlan
-from goalward.continuous.box_task import BoxTask
+from goalward.continuous.task import ContinuousPlan, TaskSpec
 from goalward.figures.styles import LineStyle, agent_styles
 from goalward.learning.run import Run
 from goalward.pages.page import Block
@@ -45,7 +44,7 @@ def plane_document(block: Block, world_name: str, runs: Mapping[str, Run]) -> di
     """Return what the page shows; large arrays go to the block. `runs` are named after their agents."""
     styles = agent_styles((label, run.agent.name) for label, run in runs.items())
     first = next(iter(runs.values()))
-    task: BoxTask = first.agent.task
+    task: TaskSpec = first.agent.task
     planes: list[tuple[int, ...]] = list(combinations(range(task.dimensions), 2)) or [(0,)]
     room = MOST_VALUES // len(runs)
     return {
@@ -67,7 +66,7 @@ def plane_document(block: Block, world_name: str, runs: Mapping[str, Run]) -> di
     }
 
 
-def goal_document(block: Block, task: BoxTask, plane: tuple[int, ...]) -> dict[str, Any]:
+def goal_document(block: Block, task: TaskSpec, plane: tuple[int, ...]) -> dict[str, Any]:
     """Return where the goal set is, on even points of a plane: the first axis runs slowest."""
     m = task.dimensions
     size = min(MOST_ON_AXIS, int(GOAL_POINTS ** (1.0 / m)))
@@ -123,7 +122,7 @@ def path_document(block: Block, run: Run) -> dict[str, Any]:
 
 
 def values_document(
-    block: Block, plans: Sequence[BoxPlan], planes: Sequence[tuple[int, ...]], room: int
+    block: Block, plans: Sequence[ContinuousPlan], planes: Sequence[tuple[int, ...]], room: int
 ) -> dict[str, Any] | None:
     """Return the values of every n-th plan on each plane, with the smallest n that fits; None if plans have none."""
     grid = None if not plans else grid_of(plans[0].points)
@@ -142,7 +141,7 @@ def values_document(
 
 
 def on_planes(
-    plan: BoxPlan, shape: Sequence[int], indices: tuple[Int64s, ...], planes: Sequence[tuple[int, ...]]
+    plan: ContinuousPlan, shape: Sequence[int], indices: tuple[Int64s, ...], planes: Sequence[tuple[int, ...]]
 ) -> list[Floats]:
     """Return the mean of a plan's values on each plane; NaN where it has none, as in the goal set."""
     values = np.full(shape, np.nan)

@@ -19,7 +19,7 @@ from typing import Any
 from goalward import agents, worlds
 from goalward.agents.base import Learner
 from goalward.agents.base import registry as known_agents
-from goalward.continuous.task import GoalTask
+from goalward.continuous.task import ContinuousTask
 from goalward.errors import FileError, SettingError
 from goalward.settings import check_names, settings_of
 from goalward.ssp.model import SSP
@@ -195,9 +195,9 @@ def agent_code(kind: type[Learner], name: str | None, settings: Mapping[str, Any
 
 
 def make_world(identity: Mapping[str, Any], attachments: Attachments) -> Any:
-    """Return the world of a run, given as in `RunSpec.world`: an `SSP`, or a `GoalTask`."""
+    """Return the world of a run, given as in `RunSpec.world`: an `SSP`, or a `ContinuousTask`."""
     if "id" not in identity:
-        world: SSP | GoalTask = attachments.model(identity["digest"])
+        world: SSP | ContinuousTask = attachments.model(identity["digest"])
     else:
         if (known_worlds.code(identity["id"]) or "") != identity.get("code", "").partition(" ")[0]:
             raise changed(identity["id"])
@@ -205,14 +205,16 @@ def make_world(identity: Mapping[str, Any], attachments: Attachments) -> Any:
     return with_give_up(world, identity["give_up_cost"]) if "give_up_cost" in identity else world
 
 
-def with_give_up(world: SSP | GoalTask, cost: float) -> SSP:
+def with_give_up(world: SSP | ContinuousTask, cost: float) -> SSP:
     """Return a model in which the agent may give up; raises SettingError if the world is not a model."""
-    if isinstance(world, GoalTask):
+    if isinstance(world, ContinuousTask):
         raise SettingError(f"give_up_cost is for models; leave it out for {world}")
     return world.with_give_up(cost)
 
 
-def make_agent(identity: Mapping[str, Any], world: SSP | GoalTask, episodes: int, attachments: Attachments) -> Learner:
+def make_agent(
+    identity: Mapping[str, Any], world: SSP | ContinuousTask, episodes: int, attachments: Attachments
+) -> Learner:
     """Return the agent of a run, given as in `RunSpec.agent`; settings it lacks are read off the true world."""
     registered = None if "source" in identity else identity["name"]
     if registered is None:

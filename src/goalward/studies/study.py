@@ -16,7 +16,7 @@ import tomli_w
 
 from goalward.acting.contract import Task
 from goalward.agents.base import Learner
-from goalward.continuous.task import GoalTask
+from goalward.continuous.task import ContinuousTask
 from goalward.errors import FileError, GoalwardError, SettingError, UnknownNameError
 from goalward.learning.termination import check_end
 from goalward.ssp.model import SSP
@@ -137,13 +137,13 @@ class Study:
         with located(self.source, self.places[cell.world.label,]):
             return run, make_world(run.world, self.attachments)
 
-    def begun(self, run: RunSpec, world: SSP | GoalTask) -> Learner:
+    def begun(self, run: RunSpec, world: SSP | ContinuousTask) -> Learner:
         """Return the agent of a run, ready for its first plan."""
         # What an agent prints must not get between the lines of a document on standard output.
         file = self.attachments.files.get(run.agent_source or "")
         with blaming(file), contextlib.redirect_stdout(sys.stderr):
             agent = make_agent(run.agent, world, run.episodes, self.attachments)
-            task = world.task(run.episodes) if isinstance(world, GoalTask) else Task.of(world, run.episodes)
+            task = world.task(run.episodes) if isinstance(world, ContinuousTask) else Task.of(world, run.episodes)
             agent.begin(task, np.random.default_rng(0))
         return agent
 
@@ -161,7 +161,7 @@ class Study:
         return f"Study({design.name!r}: {len(design.cells):,} cells of {design.runs:,} runs)"
 
 
-def check_ends(run: RunSpec, world: SSP | GoalTask, agent: Learner) -> None:
+def check_ends(run: RunSpec, world: SSP | ContinuousTask, agent: Learner) -> None:
     if isinstance(world, SSP):
         check_end(world, agent, limited=run.max_steps is not None)
 

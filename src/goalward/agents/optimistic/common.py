@@ -77,7 +77,7 @@ class Optimist(Agent, kw_only=True):
         self.epoch = 0
         self.Q = np.where(task.available, 0.0, np.inf)
 
-    def observe(self, steps: Steps[Int64s]) -> None:
+    def observe(self, steps: Steps) -> None:
         """Count what happened."""
         self.counts.add(steps)
 
