@@ -133,7 +133,7 @@ def pendulum(
     Description
     -----------
     Gymnasium's Pendulum-v1 as a goal task. The motor is too weak to lift the pendulum at once. Gymnasium's own starts
-    anywhere and never ends; this start, this goal set and these costs are goalward's.
+    anywhere and never ends; the start, the goal set and the costs are chosen here.
 
     States
     ------
@@ -188,7 +188,7 @@ def navigation(wind: Annotated[float, Ge(0.0), Le(0.45)] = 0.25, gusts: Share = 
 
     States
     ------
-    The place, (x, y).
+    The position, (x, y).
 
     Actions
     -------

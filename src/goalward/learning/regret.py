@@ -20,23 +20,20 @@ Rounding
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
-from scipy import sparse
 
 from goalward.arrays import Floats
 from goalward.errors import PrecisionError
+from goalward.planning.evaluate import action_values
 from goalward.planning.solve import solve
 from goalward.ssp.model import SSP
 
 __all__ = ["Optimum", "known_optimum", "optimum"]
 
 TOLERANCE, WORST_TOLERANCE = 1e-10, 1e-6
-MOST_KNOWN = 4
-_known: dict[str, Optimum] = {}
-_lock = threading.Lock()  # a worker of a cluster may carry out several runs at once, in threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +56,9 @@ def optimum(ssp: SSP) -> Optimum:
                 f" against values known to {WORST_TOLERANCE:g}: use costs and probabilities that are less far apart",
                 solution,
             ) from None
-    S, A = ssp.costs.shape
-    values = np.append(solution.values, 0.0)
-    kernel = sparse.csr_array((ssp.probabilities, ssp.successors, ssp.indptr), shape=(S * A, S + 1))
-    mass = np.where(ssp.available.ravel(), kernel @ np.ones(S + 1), 1.0)
-    Q = ssp.costs + (kernel @ values / mass).reshape(S, A)
-    V = np.broadcast_to(solution.values[:, np.newaxis], (S, A))
+    Q, V = action_values(ssp, solution.values), np.broadcast_to(solution.values[:, np.newaxis], ssp.costs.shape)
     finite = np.isfinite(Q) & np.isfinite(V)
-    gaps = np.full((S, A), np.inf)
+    gaps = np.full(ssp.costs.shape, np.inf)
     difference = Q[finite] - V[finite]
     uncertainty = min(solution.width, TOLERANCE) * (Q[finite] + V[finite])
     gaps[finite] = np.where(difference > uncertainty, difference, 0.0)
@@ -74,13 +66,5 @@ def optimum(ssp: SSP) -> Optimum:
     return Optimum(float(solution.values[ssp.initial_state]), gaps)
 
 
-def known_optimum(ssp: SSP) -> Optimum:
-    """Return the optimum of a model, solved once in a process: the runs of a study share their worlds."""
-    found = _known.get(ssp.digest)
-    if found is None:
-        found = optimum(ssp)
-        with _lock:
-            while len(_known) >= MOST_KNOWN:
-                del _known[next(iter(_known))]
-            _known[ssp.digest] = found
-    return found
+known_optimum = lru_cache(maxsize=4)(optimum)
+"""The optimum of a model, solved once in a process: the runs of a study share their worlds."""
