@@ -67,7 +67,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "covering proof": {"certificate.by_covering": unproved},
     "propagation proof": {"certificate.by_propagation": unproved},
     "elimination proof": {"certificate.by_elimination": unproved},
-    "rescue by policy iteration": {"solve.rescue": lambda *arguments: arguments[-1]},
+    "elimination after sweeps": {"solve.ELIMINATED_STATES": 0},
 }
 
 

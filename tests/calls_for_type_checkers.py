@@ -10,6 +10,7 @@ grid = gw.worlds.make("grid-world", rows=5)
 car = gw.continuous.make("mountain-car")
 assert_type(grid, gw.SSP)
 assert_type(car, gw.ContinuousTask)
+assert_type(gw.worlds.load("map.txt"), gw.SSP)
 assert_type(gw.worlds.grid_world(3, 4, success=0.9), gw.SSP)
 assert_type(gw.learn(PSRL(gw.Dirichlet(0.1), value_limit=50), grid, episodes=10), gw.Run)
 

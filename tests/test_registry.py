@@ -137,7 +137,7 @@ def test_a_prior_is_a_name_or_a_table() -> None:
     with pytest.raises(SettingError) as error:
         complete({"prior": 3})
     assert str(error.value) == (
-        'prior is 3; it must be a name, such as "dirichlet", or a table such as { kind = "dirichlet",'
+        'prior is 3; it must be a prior, a name, such as "dirichlet", or a table such as { kind = "dirichlet",'
         " concentration = 0.1 }"
     )
     with pytest.raises(SettingError, match="the finite prior can be used in Python only: it holds models"):
@@ -150,7 +150,7 @@ def test_a_prior_in_a_constructor_is_an_object_a_name_or_a_table() -> None:
     PSRL: Any = gw.agents.PSRL
     assert PSRL("dirichlet").prior == PSRL({"kind": "dirichlet", "concentration": 0.1}).prior == PSRL().prior
     for given, message in {
-        3: "prior is 3; it must be a prior, such as Dirichlet",
+        3: "prior is 3; it must be a prior, a name",
         "dirichlett": "no prior is called 'dirichlett'; did you mean 'dirichlet'",
         "slip": "the slip prior depends on the world",
     }.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
@@ -18,8 +18,10 @@ from goalward.errors import SettingError, UnknownNameError
 from goalward.settings import (
     MISSING,
     Confidence,
+    Declared,
     Positive,
     Share,
+    Size,
     checked,
     checked_choice,
     checked_integer,
@@ -139,6 +141,13 @@ def test_absurd_values_are_refused(value: str) -> None:
         read_settings([f"states={value}"])
 
 
+@dataclass
+class Pair:
+    """A type that Pydantic does not check strictly on its own."""
+
+    left: int
+
+
 def tower(
     world: object,
     rows: Annotated[int, Ge(1), Le(8)] = 3,
@@ -150,7 +159,9 @@ def tower(
     known: bool = True,
     anything: OnlyForTypeCheckers = None,  # type: ignore[name-defined]  # noqa: F821
     table: np.ndarray | None = None,
-    label: str = "",
+    label: Annotated[str, ", such as 'keep'"] = "",
+    pair: Pair | None = None,
+    other: Pair = None,  # type: ignore[assignment]
     untyped=5,  # type: ignore[no-untyped-def]
 ) -> dict[str, Any]:
     """Return the arguments."""
@@ -172,6 +183,7 @@ build = checked(tower, "tower")
         ("cells", np.array([1, 2]), [1, 2]),
         ("known", np.bool_(True), True),
         ("anything", "goes", "goes"),
+        ("other", "is not checked", "is not checked"),
         ("untyped", [1], [1]),
     ],
 )
@@ -194,7 +206,7 @@ def test_values_become_what_the_annotation_says(name: str, value: object, result
         ("cells", [0.5], "cells is [0.5]; it must be an integer or a list with each entry an integer"),
         ("known", 1, "known is 1; it must be True or False"),
         ("table", 3, "table is 3; it must be of type ndarray or None"),
-        ("label", 3, "label is 3; it must be a text"),
+        ("label", 3, "label is 3; it must be a text, such as 'keep'"),
     ],
 )
 def test_what_the_annotation_does_not_allow_is_refused(name: str, value: object, message: str) -> None:
@@ -207,11 +219,30 @@ def test_arguments_by_position_and_by_name() -> None:
     assert build(None, np.int64(4), success=1)["rows"] == 4
     with pytest.raises(UnknownNameError, match="no setting of tower is called 'row'; did you mean 'rows'"):
         build(None, row=3)
-    with pytest.raises(TypeError, match="takes from 1 to 12 positional arguments"):
-        build(None, 3, 0.5, 0.9, None, "random", 3, True, None, None, "", 5, 6)
+    with pytest.raises(TypeError, match="takes from 1 to 14 positional arguments"):
+        build(None, 3, 0.5, 0.9, None, "random", 3, True, None, None, "", None, None, 5, 6)
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'world'"):
         build()
     assert "world" not in settings_of(build)
+
+
+def test_a_class_checks_the_arguments_of_its_constructor() -> None:
+    class Keep(Declared):
+        def __init__(self, rows: Size = 3, offsets: Sequence[float] = (0.5,)):
+            self.rows, self.offsets = rows, np.array(offsets)
+
+    class Castle(Keep):
+        def __init__(self, towers: Size = 2):
+            super().__init__(2 * towers)
+            self.towers = towers
+
+    assert Keep(np.int64(2)).settings() == {"rows": 2, "offsets": [0.5]}
+    assert Castle(3).rows == 6
+    assert Castle.complete({}) == {"towers": 2}
+    with pytest.raises(UnknownNameError, match="no setting of Castle is called 'tower'; did you mean 'towers'"):
+        Castle(tower=3)  # type: ignore[call-arg]
+    with pytest.raises(SettingError, match="rows is 0; it must be an integer of at least 1"):
+        Keep(rows=0)
 
 
 def test_a_default_may_be_made_for_each_agent() -> None:

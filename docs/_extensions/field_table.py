@@ -20,14 +20,14 @@ def fields(cls: type) -> list[tuple[str, str, str]]:
     body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
     if not isinstance(body, ast.ClassDef):
         raise TypeError(f"{cls} is no class")
-    found = []
+    rows = []
     for field, after in zip(body.body, [*body.body[1:], None], strict=True):
         if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
             continue
         explained = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
         meaning = str(after.value.value) if explained else ""  # type: ignore[union-attr]
-        found.append((field.target.id, ast.unparse(field.value) if field.value else "", meaning))
-    return found
+        rows.append((field.target.id, ast.unparse(field.value) if field.value else "", meaning))
+    return rows
 
 
 class FieldTable(SphinxDirective):

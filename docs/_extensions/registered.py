@@ -17,8 +17,8 @@ class Registered(SphinxDirective):
         package = importlib.import_module(self.arguments[0])
         lines = []
         for name in package.known():
-            found = package.find(name)
-            member = getattr(found, "build", found)  # a world is built by a function
+            entry = package.find(name)
+            member = getattr(entry, "build", entry)  # a world is built by a function
             kind = "class" if isinstance(member, type) else "function"
             lines += [f"### {name}", "", "```{eval-rst}", f".. auto{kind}:: {member.__module__}.{member.__qualname__}"]
             lines += ["```", ""]

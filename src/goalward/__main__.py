@@ -1,5 +1,6 @@
 """The program: ``goalward`` and ``python -m goalward``."""
 
+import gc
 import os
 import sys
 
@@ -10,6 +11,7 @@ from goalward.signals import Interrupted, catch_signals, ignore_signals, receive
 def entry() -> None:
     """Run the command line; a signal ends it with one line and the exit code that shells expect."""
     catch_signals()
+    gc.set_threshold(50_000)  # what is imported is no garbage; looking for some takes 10 % of a start
     try:
         with displayed(sys.stderr):
             from goalward.cli import main

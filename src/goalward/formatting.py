@@ -64,20 +64,12 @@ def number(value: float, digits: int = 3, *, zeros: bool = False, infinity: str 
 
 
 def with_range(interval: Interval) -> str:
-    """Write an estimate and both ends of its interval.
-
-    >>> with_range(Interval(0.51234, 0.4, 0.6, 9)), with_range(Interval(1234.5, 1000.0, 1500.0, 9))
-    ('0.512 [0.4, 0.6]', '1,234 [1,000, 1,500]')
-    """
+    """Write an estimate and both ends of its interval, as in 0.512 [0.4, 0.6]."""
     return f"{number(interval.value)} [{number(interval.low)}, {number(interval.high)}]"
 
 
 def with_margin(interval: Interval) -> str:
-    """Write an estimate and half the width of its interval, or both ends where the estimate is not in the middle.
-
-    >>> with_margin(Interval(804.96, 761.2, 848.7, 20)), with_margin(Interval(0.1404, 0.1216, 0.1593, 20))
-    ('805 ± 44', '0.140 ± 0.019')
-    """
+    """Write an estimate and half the width of its interval, 805 ± 44; both ends where it is not in the middle."""
     half = interval.half_width
     if not math.isfinite(half) or half <= 1e-9 * abs(interval.value):
         return number(interval.value, zeros=True)
@@ -104,19 +96,12 @@ def short_count(count: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a length of time.
-
-    >>> duration(0.42), duration(75), duration(7500)
-    ('0.4 s', '1 min 15 s', '2 h 5 min')
-    """
-    if seconds < 10:
-        return f"{seconds:.1f} s"
+    """Write a length of time: 0.4 s, 1 min 15 s, 2 h 5 min."""
     whole = round(seconds)
     if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def finite(data: Any) -> Any:

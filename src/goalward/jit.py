@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import hashlib
 import importlib
 import os
@@ -127,11 +128,15 @@ def remove_unused(root: Path) -> None:
 
 
 class Compilations(event.Listener):
-    """Shows a phase while kernels are compiled, one inside the other; loading from the cache shows none."""
+    """Shows a phase while kernels are compiled, one inside the other; loading from the cache shows none.
+
+    Garbage is collected afterwards: looking for it takes 10 % of the time of compiling.
+    """
 
     def __init__(self) -> None:
         self.depth = self.count = 0
         self.shown = contextlib.ExitStack()
+        self.collecting = True
 
     def on_start(self, event: Any) -> None:
         """Open the phase with the outermost kernel."""
@@ -139,6 +144,8 @@ class Compilations(event.Listener):
         if self.depth == 0:
             kept = "" if cache_directory() else ", which cannot be kept: see goalward doctor"
             self.shown.enter_context(phase(f"compiling kernels: {self.count} of at most {len(_kernels)}{kept}"))
+            self.collecting = gc.isenabled()
+            gc.disable()
         self.depth += 1
 
     def on_end(self, event: Any) -> None:
@@ -146,6 +153,8 @@ class Compilations(event.Listener):
         self.depth -= 1
         if self.depth == 0:
             self.shown.close()
+            if self.collecting:
+                gc.enable()
 
 
 cast(Any, event).register("numba:compile", Compilations())

@@ -64,6 +64,11 @@ class Setting:
         """The registry that names its values, such as that of the priors; None if its values are plain."""
         return getattr(self.annotation, "registry", None) or getattr(self.default, "registry", None)
 
+    @property
+    def allowed(self) -> str:
+        """What is allowed, in words."""
+        return f"a {self.registry.kind}" if self.registry else allowed_text(self.annotation)
+
     @functools.cached_property
     def adapter(self) -> Any:
         """What checks values by the annotation."""
@@ -80,15 +85,15 @@ class Setting:
     def check(self, name: str, value: Any) -> Any:
         """Return a value as what the annotation says; raises SettingError if it is not allowed."""
         if self.registry is not None:
-            return self.registry.instance(name, value)
+            return self.registry.build(value)
         # Numbers and arrays of NumPy are tried as they are, then as what they are in Python.
         for candidate in (value, value.tolist()) if hasattr(value, "tolist") else (value,):
             try:
                 return self.adapter.validate_python(candidate)
             except ValueError:
                 pass
-        allowed = finite_text(value, allowed_text(self.annotation))
-        raise SettingError(f"{name} is {value!r}; it must be {allowed}{''.join(notes(self.annotation))}")
+        allowed = finite_text(value, self.allowed) + "".join(notes(self.annotation))
+        raise SettingError(f"{name} is {value!r}; it must be {allowed}")
 
     def plain(self, name: str, value: Any) -> Any:
         """Return a checked value as it enters keys: as plain data, with all settings of what it names."""

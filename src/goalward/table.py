@@ -21,16 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from goalward.errors import FileError, UnknownNameError
 from goalward.files import check_not_folder, write_bytes
-from goalward.formatting import (
-    Interval,
-    finite,
-    html_text,
-    latex_text,
-    markdown_text,
-    number,
-    visible,
-    with_margin,
-)
+from goalward.formatting import Interval, finite, html_text, latex_text, markdown_text, number, visible, with_margin
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -41,7 +32,7 @@ ENDINGS = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json", ".
 FORMATS = tuple(ENDINGS.values())
 HTML_CELL = "padding:2px 12px 2px 0;border:none;text-align:"
 LONGEST_LABEL = 30
-"""Columns of texts up to this length are not folded on a narrow terminal; longer texts and numbers are."""
+"""Columns of cells up to this length are not folded on a narrow terminal; longer texts and intervals are."""
 
 
 class Cell(NamedTuple):
@@ -92,25 +83,6 @@ Columns = Sequence[Column | str]
 class Table:
     """Rows of values, and the columns of them that people see.
 
-    Attributes
-    ----------
-    rows
-        The values, by name; the first row has all names.
-    columns
-        What people see, in this order; a name stands for a column that is written as usual. By default every value.
-    name
-        The key of the rows in JSON.
-    title, notes
-        Lines above and below the table.
-    group
-        The name of values that head blocks of rows where people read the table.
-    vertical
-        Show the values of a row below each other, as facts, without empty ones. Every row needs a group of its own.
-    types
-        The Arrow types of the values, by name; by default they are inferred.
-    most
-        How many rows people see; by default all.
-
     >>> table = Table([{"agent": "psrl", "regret": 2.5}, {"agent": "uniform", "regret": math.nan}])
     >>> table["agent"], len(table)
     (['psrl', 'uniform'], 2)
@@ -121,14 +93,21 @@ class Table:
     """
 
     rows: Sequence[Mapping[str, Any]]
+    """The values, by name; the first row has all names."""
     columns: Columns | None = None
+    """What people see, in this order; a name stands for a column that is written as usual. By default every value."""
     name: str = "rows"
+    """The key of the rows in JSON."""
     title: str = ""
     notes: Sequence[str] = ()
     group: str = ""
+    """The name of values that head blocks of rows where people read the table."""
     vertical: bool = False
+    """Show the values of a row below each other, as facts, without empty ones. Every row needs a group of its own."""
     types: Mapping[str, str] | None = None
+    """The Arrow types of the values, by name; by default they are inferred."""
     most: int | None = None
+    """How many rows people see; by default all."""
 
     @classmethod
     def facts(cls, values: Mapping[str, Any], name: str = "facts", title: str = "", **options: Any) -> Table:
@@ -206,9 +185,8 @@ class Table:
         for row in self.rows[: self.most]:
             groups.setdefault(Column(self.group).text(row), []).append(row)
         for group, rows in groups.items():
-            title = ": ".join(filter(None, (group, self.title)))
-            lines = [list(map(escape, line)) for line in self.cells(rows)]
-            yield escape(title), list(map(escape, self.headings)), lines
+            title, *headings = map(escape, [": ".join(filter(None, (group, self.title))), *self.headings])
+            yield title, headings, [list(map(escape, line)) for line in self.cells(rows)]
 
     def shown_notes(self, escape: Callable[[str], str]) -> list[str]:
         """Return the notes, and how many rows are left out where people read the table."""
@@ -226,19 +204,23 @@ class Table:
                 yield ""
             if title:
                 yield Text(title, style="bold")
-            widths = [max(map(len, column)) for column in zip(*filter(None, [headings, *lines]), strict=True)]
-            # Long texts are folded; where there are none, a narrow gap may save numbers from being folded.
-            fits = sum(widths) + 3 * len(widths) <= options.max_width + 1
-            gap = 3 if fits or max(widths) > LONGEST_LABEL else 1
-            grid = RichTable(
-                box=None, padding=(0, gap, 0, 0), pad_edge=False, show_header=bool(headings), header_style="cyan"
-            )
-            for column, (width, right) in enumerate(zip(widths, self.right, strict=False)):
+            columns = list(zip(*filter(None, [headings, *lines]), strict=True))
+            widths = [max(map(len, column)) for column in columns]
+            # Only long texts and intervals are folded where there are any, and a narrow gap may save intervals from it.
+            long = max(widths, default=0) > LONGEST_LABEL
+            gap = 3 if long or sum(widths) + 3 * len(widths) <= options.max_width + 1 else 1
+            firm = [
+                width <= LONGEST_LABEL and not any("±" in cell for cell in column)
+                for column, width in zip(columns, widths, strict=True)
+            ]
+            look: dict[str, Any] = {"box": None, "padding": (0, gap, 0, 0), "pad_edge": False, "header_style": "cyan"}
+            grid = RichTable(show_header=bool(headings), **look)
+            for column, is_firm, right in zip(columns, firm, self.right, strict=False):
                 grid.add_column(
-                    Text(headings[column]) if headings else "",
+                    Text(column[0]) if headings else "",
                     justify="right" if right else "left",
-                    style="cyan" if self.vertical and not column else "",
-                    no_wrap=not right and width <= LONGEST_LABEL,
+                    style="cyan" if self.vertical and not grid.columns else "",
+                    no_wrap=is_firm and not all(firm),
                     overflow="fold",
                 )
             for line in lines:
@@ -285,7 +267,7 @@ class Table:
             body = "".join(line("td", cells) for cells in lines)
             parts.append(f'<table style="margin:4px 0">{caption}{head}<tbody>{body}</tbody></table>')
         notes = "".join(f"<li>{note}</li>" for note in self.shown_notes(html_text))
-        return "".join([*parts, f"<ul>{notes}</ul>" if notes else ""])
+        return "".join(["<div>", *parts, f"<ul>{notes}</ul>" if notes else "", "</div>"])
 
     def latex(self) -> str:
         """Return the table for LaTeX with the package booktabs."""
@@ -302,8 +284,7 @@ class Table:
         """Write the table to a file, whole or not at all; its ending names the format, as in ``runs.parquet``."""
         save([self], path)
 
-    def _repr_html_(self) -> str:
-        return f"<div>{self.html()}</div>"
+    _repr_html_ = html
 
     def __getitem__(self, name: str) -> list[Any]:
         if name not in self.names:

@@ -81,7 +81,10 @@ def test_plans_are_fixed_points(prior) -> None:
     agent.begin(Task.of(world, 100), np.random.default_rng(5))
     agent.k, agent.visits[:] = 12, np.random.default_rng(6).integers(0, 9, agent.visits.shape)
     agent.belief = FromList(drawn(world, 8, 7, prior))
-    model, planned = agent.optimistic()
+    planned = agent.optimistic()
+    model = planned.model
+    assert planned.values is not None
+    assert model is not None
     models = agent.belief.models
     r = 13.0 / (agent.visits + 1.0)
     for start in (0.0, 3.0 * planned.values.max()):
@@ -112,7 +115,9 @@ def test_dead_ends() -> None:
     agent.begin(Task.of(world, 100), np.random.default_rng(0))
     agent.visits[:] = 3
     agent.belief = FromList(2 * drawn(world, 8, 1, prior))
-    (_, first), (_, second) = agent.optimistic(), agent.optimistic()
+    first, second = agent.optimistic(), agent.optimistic()
+    assert first.values is not None
+    assert second.values is not None
     np.testing.assert_allclose(first.values, second.values, rtol=1e-5)
     assert np.isinf(first.values).sum() == 1
     assert len(learn(Expectile(prior), world, 30, max_steps=5_000).costs) == 30

@@ -105,7 +105,7 @@ def test_a_single_run():
     run = gw.learn(gw.agents.PSRL(), worlds.make("river-swim"), 30, seed=0)
     (axes,) = plot(run).axes
     assert [line.get_ydata()[-1] for line in axes.lines] == [run.regret[-1], run.gap_regret[-1]]
-    with pytest.raises(SettingError, match="leave out kind"):
+    with pytest.raises(SettingError, match="leave out the kind"):
         plot(run, "grid")
 
 

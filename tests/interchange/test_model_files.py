@@ -119,7 +119,7 @@ def test_every_truncation_is_noticed(saved: Path) -> None:
     content = saved.read_bytes()
     for length in (0, 1, 2, 10, len(content) // 4, len(content) // 2, len(content) - 30, len(content) - 3):
         saved.write_bytes(content[:length])
-        with pytest.raises(FileError, match=rf"model{saved.suffix}: .*save it again"):
+        with pytest.raises(FileError, match=rf"model{saved.suffix}: .*(save it again|not JSON)"):
             SSP.load(saved)
 
 
@@ -143,7 +143,7 @@ def test_no_flipped_bit_gets_out_another_error(saved: Path) -> None:
 def test_foreign_files(tmp_path: Path, content: bytes, ending: str) -> None:
     path = tmp_path / f"model{ending}"
     path.write_bytes(content)
-    with pytest.raises(FileError, match=rf"model{ending}: (damaged|does not say its format)"):
+    with pytest.raises(FileError, match=rf"model{ending}: (damaged|not JSON|does not say its format)"):
         SSP.load(path)
 
 
@@ -156,7 +156,7 @@ def test_an_array_is_no_archive(tmp_path: Path) -> None:
 
 def test_json_nested_without_end(tmp_path: Path) -> None:
     (tmp_path / "model.json").write_text("[" * 100_000)
-    with pytest.raises(FileError, match="damaged"):
+    with pytest.raises(FileError, match="nested more than"):
         SSP.load(tmp_path / "model.json")
 
 
@@ -228,7 +228,7 @@ def test_an_archive_of_other_things(tmp_path: Path) -> None:
         ({"layout": {"rows": 2}}, "the layout is damaged"),
         (
             {"layout": {"rows": 2, "columns": 2, "cells": [3, 3], "goals": [1]}},
-            "the layout is damaged .cell 3 is taken",
+            "the layout is damaged .cell 3 .* is taken",
         ),
         ({"layout": {"rows": 2, "columns": 2, "cells": [2**80, 0], "goals": [1]}}, "the layout is damaged"),
         ({"layout": {"rows": 2, "columns": 2, "cells": [2], "goals": [1]}}, "not a model: the layout places 1 states"),

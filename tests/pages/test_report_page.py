@@ -237,12 +237,12 @@ def test_folders_that_cannot_be_reported(tmp_path, stored_folder, capsys):
     with pytest.raises(FileError, match="No such folder; create one with goalward run"):
         report_of_folder(tmp_path / "nothing")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileError, match="holds no results of goalward's"):
+    with pytest.raises(FileError, match="not a results folder; create one with goalward run"):
         report_of_folder(tmp_path / "empty")
     folder = tmp_path / "results"
     shutil.copytree(stored_folder, folder)
     os.rename(folder / "studies" / "small", folder / "studies" / "other")
-    with pytest.raises(FileError, match=r"other/\w+\.json: holds small/\w+ under another name"):
+    with pytest.raises(FileError, match=r"other/\w+\.toml: holds small/\w+ under another name"):
         report_of_folder(folder)
     shutil.copytree(folder / "studies" / "other", folder / "studies" / "small")
     page, troubles = report_of_folder(folder)

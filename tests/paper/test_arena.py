@@ -96,7 +96,7 @@ def test_an_agent_that_refuses_everything_is_left_out() -> None:
     document = {
         "name": "few",
         "worlds": [{"world": "grid-world-v0"}],
-        "agents": [{"agent": "psrl"}, {"agent": "psrl", "label": "bad", "settings": {"sharpness": 0.5}}],
+        "agents": [{"agent": "psrl"}, {"agent": "continuous-psrl", "label": "bad"}],
     }
     rest, refused = without_refused(Study.from_dict(document))
     assert list(refused) == [("grid-world", "bad")]

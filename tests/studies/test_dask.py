@@ -26,7 +26,7 @@ class Cluster:
     """A scheduler and its workers; what they print goes to a file each."""
 
     def __init__(self, folder):
-        self.folder, self.processes = folder, []
+        self.folder, self.processes, self.kept = folder, [], None
         self.start("scheduler", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
         self.address = self.wait_for("scheduler", r"Scheduler at:\s+(tcp://\S+)")
 
@@ -41,6 +41,13 @@ class Cluster:
         options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "0")
         return self.start(name, "worker", self.address, "--name", name, *options)
 
+    def ready_worker(self):
+        """Return a worker that is there, the same for one test after the other."""
+        if self.kept is None or self.kept.poll() is not None:
+            self.kept = self.worker("kept")
+            self.wait_for("kept", "(Registered to)")
+        return self.kept
+
     def wait_for(self, name, pattern):
         log = self.folder / f"{name}.log"
         wait_until(lambda: re.search(pattern, log.read_text()))
@@ -54,24 +61,26 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """Return a cluster that the tests of this module share; each starts the workers it needs."""
+    """Return a cluster that the tests of this module share; each asks for the workers it needs."""
     made = Cluster(tmp_path_factory.mktemp("cluster"))
     yield made
     made.stop()
 
 
 def test_a_cluster_without_workers_is_refused(cluster):
+    if cluster.kept is not None:
+        pytest.skip("another test has started workers already")
     with pytest.raises(SettingError, match=f"the Dask cluster at {cluster.address} has no workers; start some: dask"):
         Dask(cluster.address)
 
 
 def test_a_killed_worker_changes_no_bit(held, cluster, run_here, digests):
-    workers = [cluster.worker(name) for name in ("one", "two")]
-    for name in ("one", "two"):
-        cluster.wait_for(name, "(Registered to)")
+    cluster.ready_worker()
+    killed = cluster.worker("killed")
+    cluster.wait_for("killed", "(Registered to)")
     run = start_goalward(held.folder, "run", "held.toml", "--dask", cluster.address, "--out", "results")
-    wait_until(lambda: held.stored() >= 3 and workers[0].pid in held.waiting(), run)
-    os.kill(workers[0].pid, signal.SIGKILL)
+    wait_until(lambda: held.stored() >= 3 and killed.pid in held.waiting(), run)
+    os.kill(killed.pid, signal.SIGKILL)
     held.release()
     out, err = run.communicate(timeout=300)
     assert run.returncode == 0, err
@@ -81,8 +90,7 @@ def test_a_killed_worker_changes_no_bit(held, cluster, run_here, digests):
 
 
 def test_a_signal_ends_the_study_and_leaves_the_cluster_alone(held, cluster):
-    """The second worker of the test before is still there."""
-    worker = cluster.processes[2]
+    worker = cluster.ready_worker()
     run = start_goalward(held.folder, "run", "held.toml", "--dask", cluster.address, "--out", "results")
     wait_until(lambda: held.stored() and held.waiting(), run)
     run.send_signal(signal.SIGINT)
@@ -105,7 +113,8 @@ with patch.object(executors, "CONNECT_SECONDS", 3), patch.object(runner, "CHECK_
 
 
 def test_a_lost_scheduler_ends_the_study(held, cluster):
-    """It comes last, because the others need the scheduler."""
+    """It comes last, because the others need the scheduler; it would be started again only with another address."""
+    cluster.ready_worker()
     run = start_python(held.folder, "-c", RUN_IMPATIENTLY.format(address=cluster.address))
     wait_until(lambda: held.stored() and held.waiting(), run)
     cluster.processes[0].kill()

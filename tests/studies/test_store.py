@@ -283,11 +283,3 @@ def test_designs_of_one_name_lie_side_by_side(folder, run_here):
     # Another description is not another design.
     run_here(study.replace(description="the same"))
     assert (len(store.designs("small")), store.design().description) == (3, "the same")
-
-
-def test_room_is_checked_before_the_first_run(tmp_path):
-    store = Store.open(tmp_path, create=True)
-    store.check_room(1)
-    with pytest.raises(FileError, match=r"the runs need about 1,000,000,000,000 MB and .* MB are free; make room"):
-        store.check_room(10**18)
-    assert [path.name for path in tmp_path.iterdir()] == [MARKER]

@@ -97,7 +97,7 @@ class Learner(Declared, contract.Agent[TaskT, PlanT]):
 
     @property
     def leaves_free_loops(self) -> bool:
-        """Whether it surely leaves loops that cost nothing, as algorithms that plan with positive costs do."""
+        """Whether it almost surely leaves loops that cost nothing, as algorithms that plan with positive costs do."""
         return False
 
     @classmethod
@@ -125,7 +125,7 @@ class Learner(Declared, contract.Agent[TaskT, PlanT]):
 
     def to_state(self) -> dict[str, Any]:
         """Return what was learnt, for saving: all attributes but settings, task, generator and caches."""
-        apart = {"task", "rng", "given", *self.settings()}
+        apart = {"task", "rng", "given", *settings_of(type(self))}
         learnt = {name: value for name, value in vars(self).items() if name not in apart and not name.startswith("_")}
         state: dict[str, Any] = {}
         for name, value in learnt.items():
@@ -176,9 +176,9 @@ class Learner(Declared, contract.Agent[TaskT, PlanT]):
 
     @classmethod
     def from_world(cls, world: Any, *, episodes: int, **settings: Any) -> Self:
-        """Build an agent that is told what its algorithm must know of the true model; for benchmarks.
+        """Build an agent that knows what its algorithm needs of the true model; for benchmarks.
 
-        What `settings` holds is not looked up. `given` holds what was looked up.
+        Facts in `settings` are not looked up. `given` holds those that were.
         """
         cls.check_world(world)
         names = [name for name in cls.needs if name not in settings]

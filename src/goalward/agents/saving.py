@@ -13,7 +13,7 @@ from typing import Any
 
 from goalward import archive
 from goalward.agents.base import Learner, registry
-from goalward.beliefs.base import Prior, is_class
+from goalward.beliefs.base import Prior
 from goalward.beliefs.base import registry as priors
 from goalward.errors import FileError, GoalwardError, SettingError
 from goalward.seeds import generator
@@ -90,10 +90,7 @@ def encode(value: Any) -> Any:
 def decode(value: Any) -> Any:
     """Return a setting from its part of a tree."""
     if isinstance(value, dict) and "prior" in value:
-        kind = priors.find(value["prior"]["kind"])
-        if not is_class(kind):
-            raise ValueError(f"{value['prior']['kind']} is not the class of a prior")
-        return kind.from_state(value["prior"])
+        return priors.find(value["prior"]["kind"]).from_state(value["prior"])
     if isinstance(value, dict) and "model" in value:
         return SSP.from_rows(**value["model"])
     return value

@@ -17,8 +17,8 @@ from __future__ import annotations
 import copy
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeGuard
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -29,13 +29,13 @@ from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import BeliefError, SettingError, ShapeError, StateError, UnreachableGoalError
 from goalward.jit import kernel
 from goalward.registry import Registry
-from goalward.settings import Declared, checked_number, complete, settings_of
+from goalward.settings import Declared, complete, settings_of
 from goalward.ssp.graph import structure
 from goalward.ssp.model import SSP
 
 __all__ = [
     "FLOOR", "LARGEST_NUMBER", "Belief", "CountedBelief", "Marginals", "Prior", "Priors", "Rows", "Sharpness",
-    "all_rows", "check_reachable", "checked_sharpness", "excluded", "fit_rows", "is_class", "register", "registry",
+    "all_rows", "check_reachable", "excluded", "fit_rows", "register", "registry",
     "restored_array", "restored_number", "unknown_pairs", "with_known_rows",
 ]  # fmt: skip
 
@@ -119,61 +119,50 @@ class Prior(Declared, ABC):
         return hash(repr(self.settings()))
 
 
-class Priors(Registry["type[Prior] | Callable[..., Prior]"]):
-    """The priors by name; a setting that is a prior takes a name, a table with a ``kind``, or an object.
+class Priors(Registry[Any]):
+    """The priors by name: classes, and functions that build a prior for a world.
 
-    An entry is a class, or a function that builds a prior for a world.
+    A setting that is a prior takes an object, a name, or a table of the name, as ``kind``, with some settings.
     """
 
-    def instance(self, name: str, given: object) -> Prior:
-        """Return the prior of a setting; one that is named must not depend on the world."""
-        if isinstance(given, Prior):
-            return given
-        if not isinstance(given, str | Mapping):
-            raise SettingError(f"{name} is {given!r}; it must be a prior, such as Dirichlet(0.1), or the name of one")
-        return self.build(given)
-
     def complete(self, given: object) -> dict[str, Any]:
-        """Return a prior as a table of its name, as ``kind``, and all its settings as plain data."""
+        """Return the table of a prior with all its settings as plain data."""
         name, settings = self.split(given)
         prior = self.find(name)
-        if not is_class(prior):
-            return {"kind": name, **complete(f"the {name} prior", prior, settings)}
-        if prior.python_only:
-            raise SettingError(f"{prior.owner()} can be used in Python only: {prior.python_only}")
-        return {"kind": name, **prior.complete(settings)}
+        if reason := getattr(prior, "python_only", ""):
+            raise SettingError(f"the {name} prior can be used in Python only: {reason}")
+        is_class = isinstance(prior, type)
+        return {"kind": name} | (prior.complete(settings) if is_class else complete(self.owner(name), prior, settings))
 
     def build(self, given: object, world: SSP | None = None) -> Prior:
-        """Return the prior of a name or a table, for a world."""
+        """Return the prior of a setting; the world is needed for priors that depend on it."""
+        if isinstance(given, Prior):
+            return given
         name, settings = self.split(self.complete(given))
         prior = self.find(name)
-        if is_class(prior):
-            return prior.from_settings(settings, world)
-        if world is None:
+        is_class = isinstance(prior, type)
+        if not is_class and world is None:
             raise SettingError(f"the {name} prior depends on the world; build it from the world, or use from_settings")
-        make: Callable[..., Prior] = prior
-        return make(world, **settings)
+        made: Prior = prior.from_settings(settings, world) if is_class else prior(world, **settings)
+        return made
 
     def split(self, given: object) -> tuple[Any, dict[str, Any]]:
         """Return the name and the settings of a prior; raises SettingError if it is neither a name nor a table."""
         if isinstance(given, str):
             return given, {}
         if not isinstance(given, Mapping) or "kind" not in given:
-            example = 'a name, such as "dirichlet", or a table such as { kind = "dirichlet", concentration = 0.1 }'
-            raise SettingError(f"prior is {given!r}; it must be {example}")
+            raise SettingError(
+                f'prior is {given!r}; it must be a prior, a name, such as "dirichlet", or a table such as'
+                ' { kind = "dirichlet", concentration = 0.1 }'
+            )
         return given["kind"], {name: value for name, value in given.items() if name != "kind"}
 
 
-def enter(name: str, prior: type[Prior] | Callable[..., Prior]) -> type[Prior] | Callable[..., Prior]:
+def enter(name: str, prior: Any) -> Any:
     """Return the entry of a prior's class, or of a function that builds a prior."""
-    if is_class(prior):
-        prior.kind = name
+    if isinstance(prior, type):
+        prior.kind = name  # type: ignore[attr-defined]
     return prior
-
-
-def is_class(prior: type[Prior] | Callable[..., Prior]) -> TypeGuard[type[Prior]]:
-    """Return whether an entry is the class of a prior, and not a function."""
-    return isinstance(prior, type)
 
 
 registry = Prior.registry = Priors("prior", ("goalward.beliefs",), enter)
@@ -282,11 +271,6 @@ def restored_number(name: str, given: Any, fresh: Any) -> Any:
     if type(fresh) in (int, float) and not fresh <= given <= max(fresh, LARGEST_NUMBER):
         raise ValueError(f"{name} is {given!r}; it must be a number from {fresh:g} to {LARGEST_NUMBER:g}")
     return given
-
-
-def checked_sharpness(sharpness: object) -> float:
-    """Return a sharpness as a float, so that no product with counts overflows; raises SettingError."""
-    return checked_number("sharpness", sharpness, 1.0, 1e6, note="; 1 draws from the posterior")
 
 
 def all_rows(task: Task) -> Rows:

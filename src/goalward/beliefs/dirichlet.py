@@ -35,7 +35,6 @@ from goalward.beliefs.base import (
     Rows,
     all_rows,
     check_reachable,
-    checked_sharpness,
     excluded,
     fit_rows,
     register,
@@ -175,7 +174,7 @@ class DirichletBelief(CountedBelief):
 
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw a model; its rows have the parameters concentration + sharpness times the counts."""
-        alpha = self.sharpened(checked_sharpness(sharpness))
+        alpha = self.sharpened(sharpness)
         return self.task.model(self.indptr, self.successors, dirichlet_rows(rng, self.indptr, alpha))
 
     def mean(self) -> SSP:

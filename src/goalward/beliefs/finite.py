@@ -25,7 +25,6 @@ from goalward.beliefs.base import (
     Prior,
     Rows,
     check_reachable,
-    checked_sharpness,
     excluded,
     fit_rows,
     register,
@@ -136,7 +135,6 @@ class FiniteBelief(Belief):
 
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw one of the models; with a sharpness, the likelihoods of the models are raised to this power."""
-        sharpness = checked_sharpness(sharpness)
         sums = np.cumsum(self.weights if sharpness == 1.0 else self.sharpened(sharpness))
         return self.models[int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))]
 

@@ -41,7 +41,6 @@ from goalward.beliefs.base import (
     Prior,
     Rows,
     all_rows,
-    checked_sharpness,
     register,
     unknown_pairs,
     with_known_rows,
@@ -130,7 +129,6 @@ class NeighbourhoodsBelief(Belief):
 
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw a model; sharpness multiplies the counts in the rows, and leaves sizes and subsets as they are."""
-        sharpness = checked_sharpness(sharpness)
         indptr, successors, counts = self.draw_support(rng)
         indptr.flags.writeable = False  # as in other beliefs: kernels have one specialisation
         return self.task.model(indptr, successors, dirichlet_rows(rng, indptr, sharpness * counts + 1.0))

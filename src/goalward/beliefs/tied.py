@@ -42,7 +42,6 @@ from goalward.beliefs.base import (
     Prior,
     Rows,
     check_reachable,
-    checked_sharpness,
     excluded,
     fit_rows,
     register,
@@ -184,7 +183,6 @@ class TiedBelief(CountedBelief):
 
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw a model; sharpness multiplies the counts in the last draw, not those that the chain splits."""
-        sharpness = checked_sharpness(sharpness)
         of_cell = np.empty(len(self.masks))
         for group in range(self.groups):
             cells = self.cell_groups == group

@@ -100,7 +100,7 @@ def details(kind: str, name: str) -> Table:
 
 
 def settings_table(registry: Registry[Any], name: str) -> Table:
-    """Return the settings of an entry of a registry and their defaults, as a command line takes them."""
+    """Return the settings of an entry of a registry, their defaults as a command line takes them, what is allowed."""
     from goalward.registry import summary
     from goalward.settings import settings_of
 
@@ -108,12 +108,12 @@ def settings_table(registry: Registry[Any], name: str) -> Table:
     thing = getattr(entry, "build", entry)  # a world is built by a function
     needs = getattr(thing, "needs", ())
     rows = [
-        {"setting": setting, "default": default_text(about, setting in needs)}
+        {"setting": setting, "default": default_text(about, setting in needs), "allowed": about.allowed}
         for setting, about in settings_of(thing).items()
     ]
     python_only = getattr(thing, "python_only", "")
     notes = [f"in Python only: {python_only}"] if python_only else []
-    return Table(rows, ["setting", "default"], "settings", f"{name}: {summary(entry)}", notes)
+    return Table(rows, ["setting", "default", "allowed"], "settings", f"{name}: {summary(entry)}", notes)
 
 
 def default_text(setting: Setting, from_world: bool) -> str:

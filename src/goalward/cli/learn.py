@@ -62,11 +62,12 @@ def learn(
         if is_reference(agent or ""):
             raise SettingError(f"--save works only for goalward's own agents, and {agent} is a file; leave it out")
     if png is not None:
+        from goalward import worlds
         from goalward.figures.drawing import picture_file
 
         picture_file(png)
         if world is not None:
-            check_finite(world, settings or [])
+            worlds.load(world, settings or [])  # refuses worlds with continuous states, which are not drawn
     with stop_requests() as stopped:
         single = run_once(
             world,
@@ -119,18 +120,6 @@ class SingleRun:
         saving.save(self.run.agent, path, self.origin)
 
 
-def check_finite(name: str, settings: Sequence[str] = ()) -> None:
-    """Raise SettingError if the states of a world are continuous: there are no maps of such worlds."""
-    from goalward import worlds
-    from goalward.ssp.model import SSP
-
-    if not isinstance(worlds.load(name, settings), SSP):
-        raise SettingError(
-            f"{name} has continuous states, and only worlds with finitely many states are drawn; without a picture:"
-            f" goalward learn {name} --agent continuous-psrl"
-        )
-
-
 def default_agent(world: SSP | ContinuousTask) -> str:
     """Return the name of the agent that learns in a world if none is named."""
     from goalward.ssp.model import SSP
@@ -171,7 +160,7 @@ def run_once(
     Parameters
     ----------
     world, settings
-        As `goalward.worlds.load` takes them. A saved agent knows its world, so it may be None with `resume`.
+        As `goalward.worlds.load_world` takes them. A saved agent knows its world, so it may be None with `resume`.
     agent, agent_settings
         The name of an algorithm, or ``my_agent.py:Mine`` for a class in a file, which is executed; and its settings,
         such as ``delta=0.1``. A saved agent has its own. By default psrl, or continuous-psrl in a goal task with
@@ -208,7 +197,7 @@ def run_once(
         origin["give_up_cost"] = give_up_cost
     if origin.get("world") is None:
         raise SettingError("no world is named; choose one of: goalward list worlds")
-    ssp = worlds.load(origin["world"], origin["settings"])
+    ssp = worlds.load_world(origin["world"], origin["settings"])
     if origin.get("give_up_cost") is not None:
         ssp = with_give_up(ssp, origin["give_up_cost"])
     if learner is None:

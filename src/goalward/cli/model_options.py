@@ -54,7 +54,7 @@ def read_model(
     options = {name: value for name, value in options.items() if value not in (None, False, [])}
     with suppress(ValueError, KeyError):
         options["cost"] = float(options["cost"])
-    ssp = worlds.load_model(world, settings or (), **options)
+    ssp = worlds.load(world, settings or (), **options)
     return ssp if give_up_cost is None else ssp.with_give_up(give_up_cost)
 
 

@@ -85,7 +85,7 @@ def watch(
     from goalward.ssp.model import SSP
 
     check_page_path(out)
-    model = worlds.load(world, settings or [])
+    model = worlds.load_world(world, settings or [])
     if episodes is None:
         episodes = 1000 if isinstance(model, SSP) else 20
     if not isinstance(model, SSP) and live:

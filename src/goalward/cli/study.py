@@ -253,13 +253,15 @@ def plot(
         str | None,
         typer.Option(help="regret, gap_regret or steps (of each episode).  [default: regret; on log axes gap_regret]"),
     ] = None,
-    axes: Annotated[str, typer.Option(help="linear or log.")] = "linear",
-    level: Level = 0.95,
+    axes: Annotated[str | None, typer.Option(help="linear or log.  [default: linear]")] = None,
+    level: Annotated[float | None, typer.Option(help="The confidence level.  [default: 0.95]")] = None,
     agent: Annotated[
         str | None, typer.Option(help="For a grid: which agent. The default is the learner with the least regret.")
     ] = None,
     world: Annotated[str | None, typer.Option(help="For a grid: which world. The default is the first grid.")] = None,
-    number: Annotated[int, typer.Option("--run", min=0, help="For causes and grids: which run.")] = 0,
+    number: Annotated[
+        int | None, typer.Option("--run", min=0, help="For causes and grids: which run.  [default: 0]")
+    ] = None,
 ) -> None:
     """Draw the results of a study."""
     from goalward.figures import checked_kind
@@ -271,14 +273,15 @@ def plot(
     checked_kind(kind)
     if measure is not None:
         checked_measure(measure, CURVES)
-    checked_level(level)
+    if level is not None:
+        checked_level(level)
     files = [] if out is None else figure_files(out)
     results = read_results(folder, study)
     if out is None:
         name = f"{results.design.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"
         files = [folder / f"{name}.{ending}" for ending in FORMATS]
-    figure = draw(results, kind, measure=measure, axes=axes, level=level, agent=agent, world=world, run=number)
-    save_figure(figure, files)
+    settings = {"measure": measure, "axes": axes, "level": level, "agent": agent, "world": world, "run": number}
+    save_figure(draw(results, kind, **{name: value for name, value in settings.items() if value is not None}), files)
     say(*(f"written: {path}" for path in files))
 
 

@@ -64,34 +64,19 @@ def checked_kind(kind: str) -> str:
     return kind
 
 
-def plot(
-    results: Results | Run,
-    kind: str = "regret",
-    *,
-    measure: str | None = None,
-    axes: str = "linear",
-    level: float = 0.95,
-    agent: str | None = None,
-    world: str | None = None,
-    run: int = 0,
-) -> Figure:
+def plot(results: Results | Run, kind: str = "regret", **settings: Any) -> Figure:
     """Draw one figure of a study, or the regret of one run; ``figure.savefig(path)`` writes it.
 
     Parameters
     ----------
     results
         The results of a study. Or a run: then its regrets along the episodes are drawn, or its costs if the true model
-        is not known, and the other settings must be left out.
+        is not known.
     kind
-        The name of a figure, such as ``regret`` or ``grid``; ``goalward list figures`` lists them.
-    measure, axes, level
-        For regret: ``regret``, ``gap_regret`` or ``steps`` (of each episode), ``linear`` or ``log`` axes, and the level
-        of the intervals (also for growth). Without a measure it is the realised regret, on logarithmic axes the gap
-        regret.
-    agent, world
-        For a grid: which ones; by default the learner with the least mean regret in the first grid.
-    run
-        For causes and grids: which run, counted from 0.
+        The name of a figure: ``regret``, ``growth``, ``causes`` or ``grid``; ``goalward list figures`` describes them.
+    settings
+        The settings of the figure, as ``goalward list figures NAME`` lists them: for ``regret`` its ``measure``,
+        ``axes`` and ``level``; for ``grid`` its ``agent``, ``world`` and ``run``. A single run has none.
 
     Raises
     ------
@@ -101,22 +86,17 @@ def plot(
     from goalward.learning.run import Run
     from goalward.results.results import Results
 
-    settings = {"measure": measure, "axes": axes, "level": level, "agent": agent, "world": world, "run": run}
-    defaults = inspect.signature(plot).parameters
-    changed = [name for name, value in settings.items() if value != defaults[name].default]
     if isinstance(results, Run):
         from goalward.figures.regret import curve_figure
 
-        if changed or kind != "regret":
-            raise SettingError("a single run is drawn in one way: leave out kind, measure, axes, agent, world and run")
+        if settings or kind != "regret":
+            raise SettingError("a single run is drawn in one way: leave out the kind and its settings")
         return curve_figure(results, f"{results.agent.name}: {len(results.costs):,} episodes, seed {results.seed}")
     if not isinstance(results, Results):
         raise SettingError(
             f"plot takes results, as gw.run and gw.open_results return them, or a run of gw.learn; this is {results!r}"
         )
-    draw = all_figures()[checked_kind(kind)]
-    taken = list(figure_settings(kind))
-    for name in changed:
-        if name not in taken:
-            raise SettingError(f"a figure of kind {kind} has no setting {name}; it takes {', '.join(taken)}")
-    return draw(results, **{name: settings[name] for name in taken})
+    taken = figure_settings(checked_kind(kind))
+    for name in settings.keys() - taken:
+        raise SettingError(f"a figure of kind {kind} has no setting {name}; it takes {', '.join(taken)}")
+    return all_figures()[kind](results, **settings)

@@ -28,7 +28,7 @@ import numpy as np
 
 from goalward import archive
 from goalward.errors import FileError, GoalwardError, SettingError
-from goalward.files import check_regular, read_bytes, replacing, writing
+from goalward.files import check_regular, parse_json, read_bytes, replacing, writing
 from goalward.ssp.checks import ModelArrays
 from goalward.ssp.layout import GridLayout
 
@@ -124,7 +124,11 @@ def read_own(path: Path, start: Name | None = None) -> dict[str, Any]:
     """Read a file that `write_own` wrote."""
     from goalward.ssp.model import FIELDS
 
-    fields = archive.read(path, NAME, VERSION) if path.suffix == ".npz" else read_json(path)
+    if path.suffix == ".npz":
+        fields = archive.read(path, NAME, VERSION)
+    else:
+        fields = parse_json(path, read_bytes(path))
+        archive.check_header(path, fields, NAME, VERSION)
     missing = next((name for name in FIELDS if name not in fields), None)
     if missing is not None:
         raise FileError(f"{path}: damaged, {missing!r} is missing; save it again")
@@ -139,12 +143,3 @@ def read_own(path: Path, start: Name | None = None) -> dict[str, Any]:
 
         model["initial_state"] = find_state(model["state_names"], len(model["costs"]), start)
     return model
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    try:
-        fields: dict[str, Any] = json.loads(read_bytes(path))
-    except (ValueError, RecursionError) as error:
-        raise archive.damaged(path, error) from None
-    archive.check_header(path, fields, NAME, VERSION)
-    return fields

@@ -28,13 +28,13 @@ it, which is what is written.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from goalward.arrays import Bools, Floats, Int64s
+from goalward.arrays import Bools, Int64s
 from goalward.errors import FileError
 from goalward.interchange.explicit import Explicit, Reward, choices_of, plain_names
 from goalward.interchange.umb import read_packed, tar_bytes, tar_members, write_packed
@@ -125,8 +125,8 @@ class Parser:
             np.array(self.targets, dtype=np.int64),
             np.array(self.probabilities, dtype=np.float64),
             np.array(self.labels.get("init", []), dtype=np.int64),
-            {name: self.label(name) for name in self.labels if name != "init"},
-            {name: self.reward(index) for index, name in enumerate(self.reward_names())},
+            {name: partial(self.label, name) for name in self.labels if name != "init"},
+            {name: partial(self.reward, index) for index, name in enumerate(self.reward_names())},
             *self.choice_labels(),
             [self.names.get(state, str(state)) for state in range(states)] if self.names else None,
         )
@@ -227,9 +227,9 @@ class Parser:
         try:
             state = int(target)
         except ValueError:
-            raise self.fault(f"a branch leads to {target.strip()!r:.30}; it must be the number of a state") from None
+            state = -1
         if not 0 <= state <= LARGEST:
-            raise self.fault(f"a branch leads to state {state}; states are numbered from 0")
+            raise self.fault(f"a branch leads to {target.strip()!r:.30}; it must be the number of a state")
         self.targets.append(state)
         self.probabilities.append(self.number(value.strip()))
 
@@ -248,13 +248,10 @@ class Parser:
                 pass
         raise self.fault(f"{text!r:.40} is not a number; intervals and parameters are not read")
 
-    def label(self, name: str) -> Callable[[], Bools]:
-        def mask() -> Bools:
-            states = np.zeros(len(self.state_choices), dtype=np.bool_)
-            states[self.labels[name]] = True
-            return states
-
-        return mask
+    def label(self, name: str) -> Bools:
+        states = np.zeros(len(self.state_choices), dtype=np.bool_)
+        states[self.labels[name]] = True
+        return states
 
     def reward_names(self) -> list[str]:
         """Return the names in the header; Storm calls rewards without names rew0, rew1 and so on."""
@@ -262,15 +259,16 @@ class Parser:
         most = max((text.count(",") + 1 for texts in self.rewards for text in set(texts) if text), default=0)
         return names + [f"rew{index}" for index in range(len(names), most)]
 
-    def reward(self, index: int) -> Callable[[], Reward]:
-        def column(texts: list[str]) -> Floats:
-            values: dict[str, float] = {"": 0.0}
+    def reward(self, index: int) -> Reward:
+        """Return one of the rewards of states and choices."""
+        columns = []
+        for texts in self.rewards:
+            values = {"": 0.0}
             for text in set(texts) - {""}:
                 numbers = text.split(",")
                 values[text] = self.number(numbers[index].strip()) if index < len(numbers) else 0.0
-            return np.array([values[text] for text in texts], dtype=np.float64)
-
-        return lambda: Reward(column(self.rewards[0]), column(self.rewards[1]))
+            columns.append(np.array([values[text] for text in texts], dtype=np.float64))
+        return Reward(*columns)
 
     def choice_labels(self) -> tuple[Int64s, list[str]]:
         names = list(dict.fromkeys(self.actions))
@@ -295,15 +293,11 @@ def write(path: Path, ssp: SSP) -> None:
         label = " goal" if state == ssp.goal else " init" if state == ssp.initial_state else ""
         lines.append(f"state {state} [0]{label}")
         if ssp.state_names is not None:
-            lines.append(f"//[{printable(ssp.state_name(state))}]")
+            # A line break would end the comment.
+            lines.append(f"//[{''.join(c if c.isprintable() else ' ' for c in ssp.state_name(state))}]")
         for choice in range(starts[state], starts[state + 1]):
             lines.append(f"\taction {names[actions[choice]]} [{costs[choice]!r}]")
             lines += branch_lines[branches[choice] : branches[choice + 1]]
     content = ("\n".join(lines) + "\n").encode("utf-8", "replace")
     packing = path.suffix if path.suffix in (".gz", ".xz") else ""
     write_packed(path, tar_bytes({"model.drn": content}) if packing else content, packing)
-
-
-def printable(name: str) -> str:
-    """Return a name without line breaks, which would end the comment."""
-    return "".join(character if character.isprintable() else " " for character in name)

@@ -21,7 +21,8 @@ import json
 import lzma
 import tarfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -137,8 +138,6 @@ class Archive:
 
     def __init__(self, path: Path):
         self.members = tar_members(read_packed(path))
-        if not self.members:
-            raise FileError("holds no files; a .umb file is a tar, plain or packed with gzip or xz")
         if "index.json" not in self.members:
             raise FileError("has no member index.json; it is a tar, but not a UMB file")
         self.index = self.json("index.json")
@@ -218,10 +217,7 @@ class Archive:
         type_name = self.entry("type", str, kind)
         bits = kind.get("size", SIZES.get(type_name))
         if type_name not in ("double", "rational") or bits != SIZES[type_name]:
-            raise FileError(
-                f"{name} holds numbers of type {type_name} with {bits!r:.20} bits; doubles and fractions of 128 bits"
-                " are read: export the model with doubles"
-            )
+            raise FileError(f"{name} holds numbers of type {type_name} with {bits!r:.20} bits; export it with doubles")
         if type_name == "double":
             return self.array(name, "<f8", size).astype(np.float64)
         parts = self.array(name, "<i8", 2 * size)
@@ -253,9 +249,7 @@ class Archive:
             self.entry("type", dict, about)
             alias = about.get("alias", id)
             if not isinstance(alias, str) or alias in folders:
-                raise FileError(
-                    f"index.json: {id!r:.60} of {group!r} has the alias {alias!r:.60}; give it one of its own"
-                )
+                raise FileError(f"index.json: {id!r:.60} has the alias {alias!r:.60}; give it one of its own")
             folders[alias] = (f"annotations/{group}/{id}", about)
         return folders
 
@@ -293,40 +287,38 @@ def explicit(archive: Archive) -> Explicit:
         targets.astype(np.int64),
         archive.numbers("branch-to-probability.bin", kind, archive.branches),
         np.flatnonzero(archive.bits("state-is-initial.bin", archive.states)),
-        {name: label(archive, folder) for name, (folder, _) in archive.annotations("aps").items()},
-        {name: reward(archive, *entry) for name, entry in archive.annotations("rewards").items()},
+        {
+            name: partial(archive.bits, f"{folder}/states/values.bin", archive.states)
+            for name, (folder, _) in archive.annotations("aps").items()
+        },
+        {name: partial(reward, archive, *entry) for name, entry in archive.annotations("rewards").items()},
         actions,
         names,
         state_names(archive),
     )
 
 
-def label(archive: Archive, folder: str) -> Callable[[], Bools]:
-    return lambda: archive.bits(f"{folder}/states/values.bin", archive.states)
+def reward(archive: Archive, folder: str, about: dict[str, Any]) -> Reward:
+    """Return the rewards of states, choices and branches."""
 
-
-def reward(archive: Archive, folder: str, about: dict[str, Any]) -> Callable[[], Reward]:
-    def part(entity: str, size: int) -> Floats | None:
+    def values(entity: str, size: int) -> Floats | None:
         name = f"{folder}/{entity}/values.bin"
         if entity not in about["applies-to"] or name not in archive.members:
             return None
         return archive.numbers(name, about["type"], size)
 
-    return lambda: Reward(
-        part("states", archive.states), part("choices", archive.choices), part("branches", archive.branches)
+    return Reward(
+        values("states", archive.states), values("choices", archive.choices), values("branches", archive.branches)
     )
 
 
 def choice_actions(archive: Archive) -> tuple[Int64s | None, list[str]]:
     """Return the action of each choice and the names of actions."""
     count = archive.count("#choice-actions") if "#choice-actions" in archive.system else 0
-    if not count:
+    names = archive.texts("actions/choices", count) if count else None
+    if names is None or "actions/choices/values.bin" not in archive.members:
         return None, []
-    folder = "actions/choices"
-    names = archive.texts(folder, count)
-    if f"{folder}/values.bin" not in archive.members or names is None:
-        return None, []
-    values = archive.array(f"{folder}/values.bin", "<u4", archive.choices)
+    values = archive.array("actions/choices/values.bin", "<u4", archive.choices)
     if (values >= count).any():
         choice = int(np.argmax(values >= count))
         raise FileError(f"choice {choice} has action {values[choice]}; there are {count} actions")

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from goalward.arrays import Floats
 from goalward.errors import PolicyError
@@ -70,6 +69,8 @@ def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-9, *, goal_first
 
 def markov_chain(ssp: SSP, policy: ArrayLike) -> SSP:
     """Return the SSP with one action that a policy makes of a model."""
+    from scipy import sparse
+
     check_model(ssp)
     weights = policy_weights(ssp, policy)
     shares = ssp.probabilities / np.repeat(row_sums(ssp), np.diff(ssp.indptr))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.linalg import splu
 
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.jit import kernel
@@ -106,6 +104,9 @@ class PolicyChain:
 
         I - P is an M-matrix with rows that sum to at least zero, so pivots on the diagonal are stable.
         """
+        from scipy import sparse
+        from scipy.sparse.linalg import splu
+
         states = len(values)
         _, start, target, weight, to_goal, cost, _ = self.rows
         entries = int(start[states])

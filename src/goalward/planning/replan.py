@@ -53,6 +53,7 @@ class Replanner:
         self.model: SSP | None = None  # the last one, whose graph was reduced
         self.reduction: Reduction
         self.policy: Int64s
+        self.values: Floats | None = None
         self.previous: Solution | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Replanner:
@@ -66,7 +67,7 @@ class Replanner:
             if last is None or last.indptr is not model.indptr or last.successors is not model.successors:
                 self.reduction, self.model = Reduction.of(model, DENSE_STATES), model
                 if last is None or last.states != model.states:
-                    self.policy = np.full(model.states, -1, dtype=np.int64)
+                    self.policy, self.values = np.full(model.states, -1, dtype=np.int64), None
             elif not small:
                 self.reduction.rewrite(model)
             planned = self.iterate(model) if small else self.sweep(model, tolerance)
@@ -90,10 +91,11 @@ class Replanner:
         extended, rows = reduction.extended(), np.empty(reduction.states, dtype=np.int64)
         if reduction.states == 0 or reduction.place[model.initial_state] < 0:
             return None
-        bounds, _ = run_sweeps(reduction, extended, rows, tolerance)
-        if not bounds.width <= tolerance:
+        bounds, _ = run_sweeps(reduction, extended, rows, tolerance, self.values)
+        self.values = reduction.expand(extended) if bounds.width <= tolerance else None
+        if self.values is None:
             return None
-        return Planned(reduction.expand(extended), playable(model, reduction.expand_policy(model, rows)))
+        return Planned(self.values, playable(model, reduction.expand_policy(model, rows)))
 
     def solve_from_scratch(self, model: SSP) -> Planned:
         """Solve a model by `goalward.solve`, from the last solution."""

@@ -7,8 +7,8 @@ Method
     The model is reduced (`reduction.py`): dead ends get infinity, zero-cost loops become single states, self-loops are
     divided out, states are put in order of their distance to the goal. Problems of up to 128 states are solved by
     policy iteration with subtraction-free elimination, larger ones by rounds of sweeps and corrections, with direct
-    solves where sweeps stall (`sweeps.py`). Both start from an earlier solution if given. What sweeps cannot prove,
-    because loops cost next to nothing beside the values, goes to policy iteration, which comes down to the values.
+    solves where sweeps stall (`sweeps.py`). Both start from an earlier solution if given. What sweeps cannot
+    prove goes to policy iteration too, up to 1,000 states.
 
 Stopping rule
     A sweep's residual proves nothing about the error. The answer ends with two-sided bounds (`certificate.py`):
@@ -44,7 +44,6 @@ __all__ = ["DENSE_STATES", "Solution", "proved", "remedy", "solve", "solve_all"]
 DENSE_STATES = 128
 MOST_ROWS = 12  # of the table that a notebook shows
 ELIMINATED_STATES = 1000  # for so many, elimination takes less than a second, and its own error is below 1e-6
-MOST_POLICIES = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,8 +229,9 @@ def solve_reduced(ssp: SSP, tolerance: float, start: Solution | None) -> Solutio
         method = "sweeps"
         known = None if start is None else start.values
         bounds, iterations = run_sweeps(reduction, extended, policy, tolerance, known)
-        if not bounds.width <= tolerance and start is None:
-            bounds = rescue(ssp, reduction, extended, policy, tolerance, bounds)
+        if not bounds.width <= tolerance and start is None and reduction.states <= ELIMINATED_STATES:
+            # Loops that cost next to nothing beside the values hold sweeps up. Elimination does not mind them.
+            bounds, iterations = iterate_policies(ssp, reduction, extended, policy, tolerance, None)
     if not bounds.width <= tolerance:
         if start is not None:  # it may have been a bad place to start from
             return solve_all(ssp, tolerance)
@@ -290,46 +290,3 @@ def iterate_policies(
     if not iterations:
         iterations = iterate(problem, chain.equation, values, before, policy, proper)
     return prove(chain, extended, policy, tolerance), iterations
-
-
-def rescue(
-    ssp: SSP, reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float, bounds: Bounds
-) -> Bounds:
-    """Iterate policies where sweeps did not prove enough; the better bounds are taken."""
-    other, rows = extended.copy(), policy.copy()
-    if reduction.states <= ELIMINATED_STATES:
-        proved_by_policies, _ = iterate_policies(ssp, reduction, other, rows, tolerance, None)
-    else:
-        proved_by_policies = iterate_from_above(reduction, other, rows, tolerance)
-    # Where both are equally bad, policy iteration still has the values of a proper policy.
-    if proved_by_policies.width <= bounds.width:
-        extended[:], policy[:], bounds = other, rows, proved_by_policies
-    return bounds
-
-
-def iterate_from_above(reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float) -> Bounds:
-    """Iterate policies from a proper one, for models in which sweeps circle in loops of next to no cost.
-
-    Low values climb by no more than the cost of such a loop in a round. Those of a proper policy lie above V*, and rows
-    that improve on them make no loop: along one, the residuals would sum to its cost, which is positive.
-    """
-    problem, precision = reduction.problem, 0.1 * tolerance
-    chain = PolicyChain(reduction, exact=False)
-    costs = problem.cost[: problem.first[-1]]
-    least = costs[costs > 0.0].min()
-    bellman.initial_policy(problem, extended[:DEAD], policy)
-    extended[:DEAD] = np.inf
-    rows = policy.copy()
-    for _ in range(MOST_POLICIES):
-        values = chain.accumulate(rows, problem.cost[rows], precision)
-        if values is None or not (values < extended[:DEAD] * (1.0 - precision)).any():
-            break
-        if (
-            chain.direct_work() <= MOST_DIRECT_WORK
-        ):  # to the last digits: behind free rows a loop's cost may hide in any
-            chain.direct_step(values)
-        extended[:DEAD], policy[:] = values, rows
-        if not values.max() * bellman.UNIT < least:  # a step is less than the last digit: more work proves no more
-            break
-        bellman.improve(problem, values, rows)
-    return prove(chain, extended, policy, tolerance)

@@ -20,7 +20,7 @@ from goalward.progress import advance, phase
 __all__ = ["run_sweeps"]
 
 SWEEPING = "sweeping"
-DIRECT_AFTER = 3  # rounds
+DIRECT_AFTER = 12  # rounds before a sparse LU is considered: on dense samples, an early one takes 1.6 times as long
 FREE_PRECISION = 0.1  # of the tolerance, from which on errors are summed up in problems with free rows
 MOST_HARM = (
     2  # corrections after which the change doubled; where distances are no good groups, they undo what sweeps did

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import CostError, ModelError, ProbabilityError, ShapeError, StateError
@@ -140,6 +139,8 @@ def canonical_rows(
         entry = int(np.argmax((targets < 0) | (targets > S)))
         raise StateError(f"{entry_name(entry)} leads to state {targets[entry]}; states are 0..{S - 1}, the goal is {S}")
     if not is_canonical(pointers, targets, weights):
+        from scipy import sparse
+
         matrix = sparse.csr_array((weights, targets, pointers), shape=(S * A, S + 1), copy=True)
         matrix.sum_duplicates()
         matrix.eliminate_zeros()

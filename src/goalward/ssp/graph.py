@@ -19,16 +19,17 @@ Definitions
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from goalward.arrays import Bools, Int32s, Int64s
 from goalward.jit import interrupted, kernel
 from goalward.ssp.model import SSP, check_model
 from goalward.ssp.transitions import by_appearance
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 __all__ = [
     "ALL_ENTRIES", "INTERRUPTED", "Predecessors", "Structure", "can_reach_goal", "list_predecessors",
@@ -155,6 +156,9 @@ def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int, Bools]:
 
 def strong_components(sources: Int64s, targets: Int32s, states: int) -> Int64s:
     """Return the number of each state's strong component in the graph of the given edges."""
+    from scipy import sparse
+    from scipy.sparse import csgraph
+
     edges = sparse.coo_array((np.ones(len(sources)), (sources, targets)), shape=(states, states))
     # Conversion adds up equal edges. SciPy's search never returns on a graph with duplicate entries (1.17.1).
     _, label = csgraph.connected_components(edges.tocsr(), directed=True, connection="strong")
@@ -172,6 +176,8 @@ def can_reach_goal(ssp: SSP) -> Bools:
 
 def state_graph(ssp: SSP) -> sparse.csr_array:
     """Return the graph of the states and the goal: an entry for every step that some action may take."""
+    from scipy import sparse
+
     # The entries of a state are adjacent; repeated entries are one edge.
     indptr = np.append(ssp.indptr[:: ssp.actions], ssp.indptr[-1])
     return sparse.csr_array((ssp.probabilities, ssp.successors, indptr), shape=(ssp.states + 1, ssp.states + 1))
@@ -179,6 +185,8 @@ def state_graph(ssp: SSP) -> sparse.csr_array:
 
 def reached_from(graph: sparse.csr_array, start: int) -> Bools:
     """Return which states, without the goal, a path from the start reaches."""
+    from scipy.sparse import csgraph
+
     reached = np.zeros(graph.shape[0], dtype=np.bool_)
     reached[csgraph.breadth_first_order(graph, start, return_predecessors=False)] = True
     return reached[:-1]

@@ -37,7 +37,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import FileError, ModelError, SettingError, ShapeError, StateError
@@ -412,6 +411,8 @@ def recognise_give_up(ssp: SSP) -> SSP:
         return ssp
     S, A = ssp.costs.shape
     order = sorted(range(A), key=lambda action: names[action] == GIVE_UP)
+    from scipy import sparse
+
     kernel = sparse.csr_array((ssp.probabilities, ssp.successors, ssp.indptr), shape=(S * A, S + 1))
     rows = kernel[(np.arange(S)[:, np.newaxis] * A + order).ravel()]
     try:

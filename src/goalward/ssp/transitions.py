@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import ProbabilityError, ShapeError, StateError
@@ -159,6 +158,8 @@ def rows_of(
     # Each number is checked on its own, before sums and means can hide a fault.
     check_probabilities(columns.probabilities, lambda row: f"transition {columns.entry(row)!r}{where(row)}")
     check_costs(columns.costs, lambda row: f"transition {columns.entry(row)!r}{where(row)}")
+    from scipy import sparse
+
     matrix = sparse.coo_array((columns.probabilities, (rows, next_states)), shape=(S * A, S + 1)).tocsr()
     if matrix.nnz < len(rows) and not duplicates:
         check_duplicates(columns, rows, where)

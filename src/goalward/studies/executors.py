@@ -204,7 +204,7 @@ class Processes(Workers):
 
     def restart(self) -> None:
         """Start a fresh executor; raise SettingError if workers never get as far as a call, as in a bare script."""
-        self.never_ran += self.first.exception() is not None
+        self.never_ran += self.first.done() and self.first.exception() is not None
         self.close(kill=True)
         if self.never_ran > 1:
             raise SettingError(

@@ -56,20 +56,17 @@ __all__ = [
 FORMAT_VERSION = 2
 MOST_EPISODES = 20_000
 GRID_POINTS = 2_000
+COLUMNS = {
+    "episode": "INT64",
+    "cost": "DOUBLE",
+    "steps": "INT64",
+    "regret": "DOUBLE",
+    "gap_regret": "DOUBLE",
+    "epochs": "INT64",
+}
 SCHEMA = pa.schema(
-    [
-        pa.field(name, kind, nullable=False)
-        for name, kind in {
-            "episode": pa.int64(),
-            "cost": pa.float64(),
-            "steps": pa.int64(),
-            "regret": pa.float64(),
-            "gap_regret": pa.float64(),
-            "epochs": pa.int64(),
-        }.items()
-    ]
+    [pa.field(name, pa.int64() if kind == "INT64" else pa.float64(), nullable=False) for name, kind in COLUMNS.items()]
 )
-PHYSICAL_TYPES = {field.name: "INT64" if field.type == pa.int64() else "DOUBLE" for field in SCHEMA}
 # What every document has; decoding checks it.
 FIELDS = {
     "key": str,
@@ -240,7 +237,7 @@ def decode(content: bytes) -> StoredRun:
     check_document(document)
     columns = [file.schema.column(index) for index in range(len(file.schema))]
     types = {column.name: column.physical_type for column in columns if column.max_definition_level == 0}
-    if types != PHYSICAL_TYPES or file.metadata.num_rows > max(document["outcome"]["episodes"], 1):
+    if types != COLUMNS or file.metadata.num_rows > max(document["outcome"]["episodes"], 1):
         raise FileError(f"its columns do not fit a run of {document['outcome']['episodes']} episodes")
     return StoredRun(document, file)
 

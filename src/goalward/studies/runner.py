@@ -35,7 +35,6 @@ from goalward.errors import FileError, GoalwardError, SettingError, WorkerError
 from goalward.signals import check_interrupt, keeping
 from goalward.studies.design import Design
 from goalward.studies.executors import CHECK_SECONDS, FEWER, LOST, Workers, open_workers
-from goalward.studies.run_file import GRID_POINTS, MOST_EPISODES
 from goalward.studies.run_spec import canonical
 from goalward.studies.store import Failure, Store
 from goalward.studies.study import Study
@@ -43,8 +42,6 @@ from goalward.studies.worker import Job, Outcome, carry_out, failure_of, identit
 
 __all__ = ["Progress", "Report", "Watch", "jobs_of", "read_shard", "run_in_folder", "run_study"]
 
-BYTES_PER_EPISODE = 32
-BYTES_PER_RUN = 16_384
 BATCH_SECONDS = 0.5
 EMPTY_SECONDS = 600.0  # how long to wait for workers when all of a cluster have left
 MOST_DEATHS = 2  # how often a worker may die with the same run alone
@@ -178,7 +175,6 @@ def run_study(
     missing = [job for job in jobs if not store.has(job.key) or store.path(job.key) in unusable]
     if missing:
         study.check()
-        store.check_room(sum(size_of(job) for job in missing))
     store.save_study(study.design.reference, study.text, study.attachments)
     session = Session(study, store, missing, len(jobs), watch)
     if missing:
@@ -197,12 +193,6 @@ def run_study(
     if removed and stopped is None:
         stopped = f"{removed} stored runs were removed from {store.folder} meanwhile; the same command makes them again"
     return Report(study.design, len(jobs), stored, done, session.seconds, session.failures, damaged, stopped)
-
-
-def size_of(job: Job) -> int:
-    """Estimate the bytes of the file of a run."""
-    episodes = job.spec.episodes
-    return BYTES_PER_RUN + BYTES_PER_EPISODE * (episodes if episodes <= MOST_EPISODES else GRID_POINTS)
 
 
 class Session:

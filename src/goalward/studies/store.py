@@ -19,7 +19,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -108,18 +107,6 @@ class Store:
     def read_json(self, path: Path) -> Any:
         """Return the plain data in a file of this folder; raises FileError with the reason."""
         return files.parse_json(path, files.read_bytes(path, inside=self.folder))
-
-    def check_room(self, needed: int) -> None:
-        """Raise FileError if the folder cannot be written or has too few bytes free."""
-        probe = self.folder / f"probe-{os.getpid()}{files.TEMPORARY}"
-        self.write(probe, b"\0" * 65536)
-        probe.unlink(missing_ok=True)
-        free = shutil.disk_usage(self.folder).free
-        if free < needed:
-            raise FileError(
-                f"{self.folder}: the runs need about {needed / 1e6:,.0f} MB and {free / 1e6:,.0f} MB are free;"
-                " make room, or choose a folder on another disk"
-            )
 
     def sweep(self) -> None:
         """Remove the temporary files of processes that were killed."""
@@ -365,17 +352,16 @@ def check_study(store: Store, design: Design) -> Status:
     states = dict(zip(different, store.states(different), strict=True))
     cells, failures = [], []
     for cell, cell_keys in zip(design.cells, keys, strict=True):
-        runs: dict[str, list[int]] = {}
-        for run, key in enumerate(cell_keys):
-            state, reason = states[key]
-            runs.setdefault(state, []).append(run)
-            if state == "failed":
-                path = store.failure_path(key)
-                failures.append(Failure(world_name(design, cell), cell.agent.label, run, reason, path))
-        truncated = len(runs.get("cut off", []))
-        missing = sorted([*runs.get("missing", []), *runs.get("damaged", [])])
-        stored = len(runs.get("stored", [])) + truncated
-        cells.append(CellStatus(cell, stored, truncated, runs.get("failed", []), missing))
+        runs = [(number, key, *states[key]) for number, key in enumerate(cell_keys)]
+        failed = [(number, key, reason) for number, key, state, reason in runs if state == "failed"]
+        missing = [number for number, _, state, _ in runs if state in ("missing", "damaged")]
+        truncated = sum(state == "cut off" for _, _, state, _ in runs)
+        stored = len(runs) - len(failed) - len(missing)
+        cells.append(CellStatus(cell, stored, truncated, [number for number, _, _ in failed], missing))
+        failures += [
+            Failure(world_name(design, cell), cell.agent.label, number, reason, store.failure_path(key))
+            for number, key, reason in failed
+        ]
     total = sum(state in ("stored", "cut off") for state, _ in states.values())
     damaged = [(store.path(key), reason) for key, (state, reason) in states.items() if state == "damaged"]
     return Status(design, cells, total, len(states), failures, damaged)

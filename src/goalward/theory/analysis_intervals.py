@@ -212,15 +212,12 @@ def cut(trace: Trace, known: Bools, paid: Floats, B: float) -> tuple[Int64s, Int
 
 def variances(trace: Trace, world: SSP) -> Floats:
     """Return V_l(s_t, a_t), the variance of V(s'; theta_l) under the true kernel, at each step."""
-    found = np.empty(len(trace.states))
-    end = 0
-    for values, steps in zip(trace.values, trace.run.epochs.steps.tolist(), strict=True):
-        part = slice(end, end + steps)
-        end += steps
+    at_steps = np.empty(len(trace.states))
+    for values, steps in zip(trace.values, trace.epoch_slices(), strict=True):
         with np.errstate(invalid="ignore"):
             spread = expectations(world, values**2) - expectations(world, values) ** 2
         # A successor that is a dead end in the sampled model makes the variance infinite. Rounding must not make it
         # negative.
         spread = np.where(np.isnan(spread), np.inf, np.maximum(spread, 0.0))
-        found[part] = spread[trace.states[part], trace.actions[part]]
-    return found
+        at_steps[steps] = spread[trace.states[steps], trace.actions[steps]]
+    return at_steps

@@ -33,17 +33,9 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.learning.run import Run
 from goalward.settings import checked_number
 from goalward.ssp.model import SSP
-from goalward.theory.trace import Trace, check_world, trace_of
+from goalward.theory.trace import check_world, trace_of
 
-__all__ = [
-    "Coverage",
-    "coverage",
-    "miss_probabilities",
-    "miss_probability",
-    "promise",
-    "rate",
-    "width",
-]
+__all__ = ["Coverage", "coverage", "miss_probabilities", "miss_probability", "promise", "rate", "width"]
 
 SLACK = 1e-12  # a kernel on the edge of the set is in it; the edge is computed in double precision
 
@@ -122,18 +114,12 @@ def coverage(run: Run, world: SSP, delta: float = 0.1) -> Coverage:
     true = world.to_dense()
     counts = np.zeros(true.shape, dtype=np.int64)
     total = Coverage(0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0)
-    end = 0
-    for model, steps in zip(trace.models, run.epochs.steps.tolist(), strict=True):
+    for model, steps in zip(trace.models, trace.epoch_slices(), strict=True):
         seen = counts.sum(axis=2) > 0
         if seen.any():
             total += inspect(counts[seen], true[seen], model.to_dense()[seen], world.states, world.actions, delta)
-        add_steps(trace, slice(end, end + steps), counts)
-        end += steps
+        np.add.at(counts, (trace.states[steps], trace.actions[steps], trace.next_states[steps]), 1)
     return total
-
-
-def add_steps(trace: Trace, part: slice, counts: Int64s) -> None:
-    np.add.at(counts, (trace.states[part], trace.actions[part], trace.next_states[part]), 1)
 
 
 def inspect(counts: Int64s, true: Floats, sampled: Floats, S: int, A: int, delta: float) -> Coverage:
@@ -186,6 +172,6 @@ def miss_probabilities(world: SSP, n: int, delta: float = 0.1) -> Floats:
     """
     checked_number("delta", delta, high=1.0, open=True)
     S, A = world.costs.shape
-    distinct, place = np.unique(world.to_dense(), return_inverse=True)
-    each = np.array([miss_probability(float(p), n, S, A, delta) for p in distinct])
-    return np.asarray(each[place.reshape(S, A, S + 1)].sum(axis=2))
+    distinct, index = np.unique(world.to_dense(), return_inverse=True)
+    misses = np.array([miss_probability(float(p), n, S, A, delta) for p in distinct])
+    return np.asarray(misses[index.reshape(S, A, S + 1)].sum(axis=2))

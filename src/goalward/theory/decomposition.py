@@ -128,13 +128,10 @@ def decompose(run: Run, world: SSP) -> Decomposition:
 def expected_next_values(trace: Trace, world: SSP) -> tuple[Floats, Floats]:
     """Return E[V(s'; theta_l)] at each step, under theta_l and under theta_*."""
     sampled, true = np.empty(len(trace.states)), np.empty(len(trace.states))
-    end = 0
-    for model, values, steps in zip(trace.models, trace.values, trace.run.epochs.steps.tolist(), strict=True):
-        part = slice(end, end + steps)
-        end += steps
-        pairs = trace.states[part], trace.actions[part]
-        sampled[part] = expectations(model, values)[pairs]
-        true[part] = expectations(world, values)[pairs]
+    for model, values, steps in zip(trace.models, trace.values, trace.epoch_slices(), strict=True):
+        pairs = trace.states[steps], trace.actions[steps]
+        sampled[steps] = expectations(model, values)[pairs]
+        true[steps] = expectations(world, values)[pairs]
     return sampled, true
 
 

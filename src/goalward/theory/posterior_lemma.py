@@ -90,8 +90,7 @@ def quantities(task: Task) -> list[Quantity]:
     the first and for the last action.
     """
     start, S, A = task.initial_state, task.states, task.actions
-    places = [(start, a, s) for a in dict.fromkeys((0, A - 1)) for s in dict.fromkeys((start, S - 1, S))]
-    return [None, *places]
+    return [None, *((start, a, s) for a in dict.fromkeys((0, A - 1)) for s in dict.fromkeys((start, S - 1, S)))]
 
 
 def features(model: SSP, wanted: Sequence[Quantity]) -> Floats:
@@ -146,11 +145,11 @@ def agreement(sampled: Floats, true: Floats, names: Sequence[str], seed: int = 0
     if len(sampled) < 2:
         raise TheoryError(f"there are {len(sampled)} worlds whose runs reach the epoch; two are needed at least")
     signs = np.random.default_rng(seed).choice(np.array([-1.0, 1.0]), (SWAPS, len(sampled)))
-    found = []
+    agreements = []
     for column, name in enumerate(names):
         pair = np.stack([sampled[:, column], true[:, column]], axis=1)
         gaps = pair[:, 0] - pair[:, 1]
-        found.append(
+        agreements.append(
             Agreement(
                 name=name,
                 worlds=len(gaps),
@@ -160,7 +159,7 @@ def agreement(sampled: Floats, true: Floats, names: Sequence[str], seed: int = 0
                 p_shape=level(float(distances(pair, np.ones((1, len(gaps))))[0]), distances(pair, signs)),
             )
         )
-    return found
+    return agreements
 
 
 def level(observed: float, swapped: Floats) -> float:

@@ -9,6 +9,7 @@ action is s_{t+1}: it is s'_t, or the initial state after a goal.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -61,6 +62,11 @@ class Trace:
     following: Int64s
     visits: Int64s
     planning_costs: Floats
+
+    def epoch_slices(self) -> list[slice]:
+        """Return the steps of each epoch."""
+        ends = np.cumsum(self.run.epochs.steps).tolist()
+        return [slice(first, end) for first, end in pairwise([0, *ends])]
 
 
 def trace_of(run: Run) -> Trace:
@@ -135,7 +141,7 @@ def visits_at_starts(run: Run, states: Int64s, actions: Int64s, epoch: Int64s) -
     visits = np.zeros((L + 1, S, A), dtype=np.int64)
     np.cumsum(inside, axis=0, out=visits[1:])
     if not np.array_equal(visits[-1], run.agent.visits):  # type: ignore[attr-defined]
-        raise TheoryError("the run goes on with what an earlier one learnt; the lemmas are about runs from scratch")
+        raise TheoryError("the run resumes an earlier one; the lemmas are about runs from scratch")
     return visits
 
 

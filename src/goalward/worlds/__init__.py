@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from goalward.worlds.base import find as find
     from goalward.worlds.base import known as known
     from goalward.worlds.base import load as load
-    from goalward.worlds.base import load_model as load_model
+    from goalward.worlds.base import load_world as load_world
     from goalward.worlds.base import make as make
     from goalward.worlds.base import register as register
     from goalward.worlds.base import registry as registry

@@ -27,14 +27,14 @@ from goalward.errors import SettingError
 from goalward.files import read_text
 from goalward.progress import phase
 from goalward.registry import VERSION, Registry, version
-from goalward.settings import check_memory, check_names, complete, read_settings, settings_of
+from goalward.settings import check_memory, check_names, complete, read_settings
 from goalward.ssp.model import SSP
 
 if TYPE_CHECKING:
     from goalward.continuous.task import ContinuousTask
 
 __all__ = [
-    "World", "build", "check_dense", "empty_kernel", "find", "known", "load", "load_model", "make", "read_map",
+    "World", "build", "check_dense", "empty_kernel", "find", "known", "load", "load_world", "make", "read_map",
     "register", "registry",
 ]  # fmt: skip
 
@@ -50,7 +50,8 @@ class World:
     build: Callable[..., SSP | ContinuousTask]
 
     def __post_init__(self) -> None:
-        required = [name for name in inspect.signature(self.build).parameters if name not in settings_of(self.build)]
+        parameters = inspect.signature(self.build).parameters
+        required = [name for name, parameter in parameters.items() if parameter.default is parameter.empty]
         if not VERSION.search(self.id):
             raise ValueError(f"{self.id!r} cannot be the id of a world; it must end in a version: '{self.id}-v0'")
         if required or not inspect.getdoc(self.build):
@@ -104,9 +105,9 @@ def build(id: str, settings: Mapping[str, Any]) -> SSP | ContinuousTask:
     return world if isinstance(world, SSP) else world.named(entry.id, entry.complete(settings))
 
 
-def load_model(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
-    """Return what `load` does; raises SettingError if it is a goal task with continuous states."""
-    world = load(name, settings, **options)
+def load(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
+    """Return the model of an id, with settings such as ``rows=5``, or the model in a file; see `load_world`."""
+    world = load_world(name, settings, **options)
     if not isinstance(world, SSP):
         raise SettingError(
             f"{name} is a goal task with continuous states and has no table to look at or to solve; learn in it:"
@@ -115,8 +116,8 @@ def load_model(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
     return world
 
 
-def load(name: str, settings: Iterable[str] = (), **options: Any) -> SSP | ContinuousTask:
-    """Return the world of an id, with settings such as ``rows=5``, or the model in a file.
+def load_world(name: str, settings: Iterable[str] = (), **options: Any) -> SSP | ContinuousTask:
+    """Return any world of an id, with settings such as ``rows=5``, or the model in a file.
 
     Names that end in ``.txt`` are maps as `grid_map` reads them. Other names with an ending are model files. Their
     settings are the options of `SSP.load`, as texts such as ``goal=done`` or as keywords.

@@ -102,8 +102,8 @@ class Memory(NamedTuple):
     progress: Int64s
     attempt: Int64s
     outcome: Floats
-    lowest: float
-    highest: float
+    accuracy: float
+    zero_costs: bool
     delta: float
     scale: float
     max_sweeps: int
@@ -122,7 +122,9 @@ class UCSSP(Attempts, kw_only=True):
         """Line 1."""
         super().begin(task, rng)
         self.progress: Int64s = np.zeros(4, dtype=np.int64)
-        self._lowest, self._highest = float(self._costs.min()), float(self._costs[task.available].max())
+        # t_0 eps in phase 1; with zero costs that of UC-SSP-L_eta.
+        self._zero_costs = not self._costs.min() > 0.0
+        self._accuracy = float(self._costs[task.available].max() if self._zero_costs else 0.5 * self._costs.min())
         self._unit_costs = np.where(task.available, 1.0, np.inf)
         self._policy: Int64s = np.zeros(task.states, dtype=np.int64)
         self._values, self._following, self._weight = np.zeros((3, task.states))
@@ -153,8 +155,8 @@ class UCSSP(Attempts, kw_only=True):
             self._balls = Balls.empty(*self.counts.counts.shape)
         return Memory(
             self.counts.rows, self._balls, self._costs, self._unit_costs, self._values, self._following, self._weight,
-            self.Q, self._policy, self._order, self.progress, self._attempt, self._outcome, self._lowest, self._highest,
-            self.delta, self.scale, self.max_sweeps, self.max_horizon, self.ties == "random",
+            self.Q, self._policy, self._order, self.progress, self._attempt, self._outcome, self._accuracy,
+            self._zero_costs, self.delta, self.scale, self.max_sweeps, self.max_horizon, self.ties == "random",
         )  # fmt: skip
 
     def values(self) -> Floats:
@@ -184,15 +186,12 @@ def plan_attempt(rng: np.random.Generator, memory: Memory) -> bool:
     offset = 0.0  # UC-SSP-L_eta: added to all costs in phase 1 where some cost is zero
     if attempt[MISSED] == 0:
         progress[EPISODE] += 1
-        gamma = 1.0 / np.sqrt(progress[EPISODE])
-        eps = memory.lowest / (2.0 * t)
-        if memory.lowest <= 0.0:
-            eps = memory.highest / t
+        gamma, eps = 1.0 / np.sqrt(progress[EPISODE]), memory.accuracy / t
+        if memory.zero_costs:
             offset = float(progress[EPISODE]) ** (-1.0 / 3.0)
     else:
         progress[FAILED] += 1
-        gamma = 1.0 / np.sqrt(progress[FAILED])
-        eps = 1.0 / (2.0 * t)
+        gamma, eps = 1.0 / np.sqrt(progress[FAILED]), 0.5 / t
         costs = memory.unit_costs
     S, A = costs.shape
     write_balls(memory.counts, S, A, memory.delta, memory.scale, balls)

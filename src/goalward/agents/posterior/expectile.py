@@ -51,18 +51,10 @@ TOLERANCE = 1e-6
 
 
 class Samples(NamedTuple):
-    """Rows of several models on the union of their supports.
+    """Rows of several models on the union of their supports; `indptr` and `successors` as in `SSP`.
 
-    Attributes
-    ----------
-    indptr, successors
-        The rows of the union, as in `SSP`.
-    start
-        ``start[i, row]``: where the entries of a row of model i begin; one number more than rows for each model.
-    place
-        For each entry of each model: its place in `successors`.
-    probability
-        For each entry of each model: its probability.
+    ``start[i, row]`` is where the entries of a row of model i begin, with one number more than rows for each model.
+    Each entry has a `place` among the successors and a `probability`.
     """
 
     indptr: Int64s
@@ -96,13 +88,8 @@ class Expectile(Agent):
 
     def plan(self, state: int) -> Plan:
         """Draw models and find the fixed point of the operator."""
-        model, planned = self.optimistic()
-        return Plan(
-            planned.policy,
-            stop_after_visits=np.maximum(self.visits, 1),
-            stop_after_goals=1 + self.k // 2,
-            model=model,
-            values=planned.values,
+        return self.optimistic()._replace(
+            stop_after_visits=np.maximum(self.visits, 1), stop_after_goals=1 + self.k // 2
         )
 
     def observe(self, steps: Steps) -> None:
@@ -111,8 +98,8 @@ class Expectile(Agent):
         count_visits(steps, self.visits)
         self.k += int(np.count_nonzero(steps.reached))
 
-    def optimistic(self) -> tuple[SSP, Planned]:
-        """Return the model of the rows that attain the minimum, and its solution."""
+    def optimistic(self) -> Plan:
+        """Return the optimal policy of the rows that attain the minimum."""
         samples = join_samples([self.belief.sample(self.rng, self.sharpness) for _ in range(self.samples)])
         r: Floats = (self.k + 1.0) / (self.visits.reshape(-1) + np.float64(1.0))
         model, planned = self.solve_mixture(samples, r, self._values)
@@ -124,7 +111,7 @@ class Expectile(Agent):
             falls = before[finite] - planned.values[finite]
             if not falls.max(initial=0.0) > TOLERANCE * before[finite].max(initial=0.0):
                 self._values = planned.values
-                return model, planned
+                return Plan(planned.policy, model=model, values=planned.values)
 
     def solve_mixture(self, samples: Samples, r: Floats, values: Floats) -> tuple[SSP, Planned]:
         """Return the model of the rows that attain the minimum at some values, and its solution."""

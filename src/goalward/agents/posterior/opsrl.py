@@ -27,12 +27,11 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge, Le
 
-from goalward.agents.base import Plan, Task, register
+from goalward.agents.base import Plan, register
 from goalward.agents.posterior.psrl import PSRL
 from goalward.beliefs.base import Prior
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.errors import SettingError
-from goalward.planning.replan import Planned, Replanner
 from goalward.ssp.model import SSP
 
 __all__ = ["OPSRL", "side_by_side"]
@@ -52,25 +51,15 @@ class OPSRL(PSRL):
         if self.draws > 1 and self.value_limit is not None:
             raise SettingError("value_limit needs draws=1: it rejects single samples")
 
-    def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Lines 1 and 2."""
-        super().begin(task, rng)
-        self._joint_planner = Replanner()
-
-    def plan(self, state: int) -> Plan:
-        """Lines 7 to 9; where the model has more actions than the world, it is not kept with the plan."""
-        plan = super().plan(state)
-        return plan if self.draws == 1 else plan._replace(model=None)
-
-    def draw(self) -> tuple[SSP, Planned]:
-        """Line 9."""
+    def draw(self) -> Plan:
+        """Line 9; the plan holds no model with more actions than the world."""
         if self.draws == 1:
             return super().draw()
         theta = side_by_side([self.belief.sample(self.rng, self.sharpness) for _ in range(self.draws)])
         if self._planning_costs is not None:
             theta = theta._replace(costs=np.repeat(self._planning_costs, self.draws, axis=1))
-        planned = self._joint_planner.solve(theta)
-        return theta, planned._replace(policy=planned.policy // self.draws)
+        planned = self._planner.solve(theta)
+        return Plan(planned.policy // self.draws, values=planned.values)
 
 
 def side_by_side(models: list[SSP]) -> SSP:

@@ -43,7 +43,7 @@ import math
 import numpy as np
 
 from goalward.agents.base import CAVEAT, Agent, Plan, Steps, Task, register
-from goalward.arrays import Floats, Int64s
+from goalward.arrays import Int64s
 from goalward.beliefs.base import Prior, Sharpness
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.errors import SettingError
@@ -88,8 +88,9 @@ class PSRL(Agent):
         self.visits: Int64s = np.zeros(task.costs.shape, dtype=np.int64)  # n_t(s, a)
         self.k = 1  # the current episode
         self.k_start = 0  # k_{t_l}, the episode in which the current epoch began
-        self._cost_floor = cost_floor(task) if self.perturb_costs is True else float(self.perturb_costs)
-        self._planning_costs = raised_costs(task, self._cost_floor)
+        floor = cost_floor(task) if self.perturb_costs is True else float(self.perturb_costs)
+        self._cost_floor = floor
+        self._planning_costs = np.maximum(task.costs, floor) if (task.costs < floor).any() else None
         self._planner = Replanner()
         self.rejections = 0
 
@@ -97,14 +98,7 @@ class PSRL(Agent):
         """Lines 7 to 9."""
         K_previous = self.k - self.k_start
         self.k_start = self.k
-        theta, planned = self.draw()
-        return Plan(
-            planned.policy,
-            stop_after_visits=self.visits + 1,
-            stop_after_goals=K_previous + 1,
-            model=theta,
-            values=planned.values,
-        )
+        return self.draw()._replace(stop_after_visits=self.visits + 1, stop_after_goals=K_previous + 1)
 
     def observe(self, steps: Steps) -> None:
         """Line 11, and n_t and k as far as they have come."""
@@ -112,13 +106,13 @@ class PSRL(Agent):
         count_visits(steps, self.visits)
         self.k += int(np.count_nonzero(steps.reached))
 
-    def draw(self) -> tuple[SSP, Planned]:
-        """Line 9: draw a model from the posterior and solve it, again if it is outside the prior's support."""
+    def draw(self) -> Plan:
+        """Line 9: draw theta from the posterior and solve it, again if it is outside the prior's support."""
         for _ in range(self.max_rejections + 1):
             theta = self.belief.sample(self.rng, self.sharpness)
             planned = self.solve(theta)
             if self.value_limit is None or planned.values.max() <= self.value_limit:
-                return theta, planned
+                return Plan(planned.policy, model=theta, values=planned.values)
             self.rejections += 1
         raise SettingError(
             f"{self.max_rejections + 1} samples in a row had a value above value_limit={self.value_limit:g};"
@@ -159,13 +153,6 @@ class PSRL(Agent):
 def cost_floor(task: Task) -> float:
     """Return the epsilon of Theorem 2, (S² A / K)^(2/3)."""
     return float((task.states**2 * task.actions / task.episodes) ** (2.0 / 3.0))
-
-
-def raised_costs(task: Task, floor: float) -> Floats | None:
-    """Return max(c, floor), or None where that is c."""
-    if not floor or (task.costs >= floor).all():
-        return None
-    return np.maximum(task.costs, floor)
 
 
 def count_visits(steps: Steps, visits: Int64s) -> None:

@@ -25,8 +25,6 @@ import numpy as np
 
 from goalward.agents.base import Plan, Steps, Task, register
 from goalward.agents.posterior.psrl import PSRL
-from goalward.planning.replan import Planned
-from goalward.ssp.model import SSP
 
 __all__ = ["TSDE", "DoublingPSRL", "EpisodePSRL", "PosteriorMean", "StepPSRL"]
 
@@ -44,14 +42,7 @@ class TSDE(PSRL):
         """Draw, and stop on length or doubling."""
         T_previous = self.t - self.t_start
         self.t_start = self.t
-        theta, planned = self.draw()
-        return Plan(
-            planned.policy,
-            stop_after_visits=self.visits + 1,
-            stop_after_steps=T_previous + 1,
-            model=theta,
-            values=planned.values,
-        )
+        return self.draw()._replace(stop_after_visits=self.visits + 1, stop_after_steps=T_previous + 1)
 
     def observe(self, steps: Steps) -> None:
         """Learn, and keep the time."""
@@ -76,8 +67,7 @@ class EpisodePSRL(PSRL):
 
     def plan(self, state: int) -> Plan:
         """Draw, and stop at the goal."""
-        theta, planned = self.draw()
-        return Plan(planned.policy, stop_after_goals=1, stop_when_cut=True, model=theta, values=planned.values)
+        return self.draw()._replace(stop_after_goals=1, stop_when_cut=True)
 
 
 @register("psrl-step")
@@ -86,15 +76,15 @@ class StepPSRL(PSRL):
 
     def plan(self, state: int) -> Plan:
         """Draw, and stop after one step."""
-        theta, planned = self.draw()
-        return Plan(planned.policy, stop_after_steps=1, model=theta, values=planned.values)
+        return self.draw()._replace(stop_after_steps=1)
 
 
 @register("posterior-mean")
 class PosteriorMean(PSRL):
     """The optimal policy of the mean of the posterior, in PSRL-SSP's epochs."""
 
-    def draw(self) -> tuple[SSP, Planned]:
-        """Return the expected model and its solution."""
+    def draw(self) -> Plan:
+        """Return the policy of the expected model."""
         mean = self.belief.mean()
-        return mean, self.solve(mean)
+        planned = self.solve(mean)
+        return Plan(planned.policy, model=mean, values=planned.values)

@@ -242,7 +242,7 @@ export class Replay {
       }
     }
     if (changes.length) milestones.push([changes.at(-1)[0], `last change at the start, to ${this.actionsAt(this.world.start, changes.at(-1)[0])}`]);
-    if (this.last > 0) milestones.push([longest, `longest ${this.hasPlans ? "epoch" : "look"}: ${steps[longest].toLocaleString("en-US")} steps`]);
+    if (this.last > 0) milestones.push([longest, `longest ${this.hasPlans ? "epoch" : "snapshot"}: ${steps[longest].toLocaleString("en-US")} steps`]);
     milestones.push([this.last, unfinished ? "newest epoch" : "end of the run"]);
     milestones.sort(([one], [other]) => one - other);
     return { milestones, changes };

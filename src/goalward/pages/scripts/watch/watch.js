@@ -222,7 +222,7 @@ class WatchPage extends AgentsPage {
     }
     this.slider.value = lead.frame;
     const atEnd = lead.frame === lead.last;
-    this.label.textContent = atEnd ? `${this.unfinished ? "now" : "end"} · ${whole(lead.epochs)} ${lead.hasPlans ? "epochs" : "looks"}` : `${lead.hasPlans ? "epoch" : "look"} ${whole(epoch[lead.frame] + 1)} of ${whole(lead.epochs)}`;
+    this.label.textContent = atEnd ? `${this.unfinished ? "now" : "end"} · ${whole(lead.epochs)} ${lead.hasPlans ? "epochs" : "snapshots"}` : `${lead.hasPlans ? "epoch" : "snapshot"} ${whole(epoch[lead.frame] + 1)} of ${whole(lead.epochs)}`;
     this.slider.setAttribute("aria-valuetext", this.label.textContent);
     this.address.set({ epoch: atEnd ? "end" : epoch[lead.frame] + 1 });
     if (this.whatIf.plans) this.whatIf.replan();
@@ -334,7 +334,7 @@ class WatchPage extends AgentsPage {
 
   caption(replay, { now, why }) {
     const { frames, frame } = replay;
-    const name = replay.hasPlans ? "epoch" : "look";
+    const name = replay.hasPlans ? "epoch" : "snapshot";
     if (frame === replay.last) {
       now.textContent = `${this.unfinished ? "so far" : "end of the run"}: ${whole(frames.start_episode[frame])} episodes, ${whole(frames.start_step[frame])} steps`;
       why.textContent = replay.hasPlans ? `The plan shown is the ${this.unfinished ? "current" : "last"} one.` : "";
