@@ -284,7 +284,7 @@ def test_no_run_is_blamed_for_what_is_not_its_fault(folder, error, sentence):
     assert run_study(study, store, ThisProcess).complete
 
 
-class KilledWorker(Exception):
+class KilledWorker(Exception):  # noqa: N818
     """What Dask raises when a batch has ended several workers."""
 
 
