@@ -284,6 +284,39 @@ def test_no_run_is_blamed_for_what_is_not_its_fault(folder, error, sentence):
     assert run_study(study, store, ThisProcess).complete
 
 
+class KilledWorker(Exception):  # noqa: N818
+    """What Dask raises when a batch has ended several workers."""
+
+
+def test_a_batch_that_kills_workers_of_a_cluster_is_tried_run_by_run(folder):
+    study = Study.load(folder / "small.toml")
+    killer = jobs_of(study.design)[1].key
+
+    class Cluster(ThisProcess):
+        def submit(self, function, *arguments):
+            if function is work.carry_out and killer in [job.key for job in arguments[1]]:
+                future = Future()
+                future.set_exception(KilledWorker())
+                return future
+            return super().submit(function, *arguments)
+
+    store = Store.open(folder / "results", create=True)
+    report = run_study(study, store, Cluster)
+    assert (report.done, [failure.run for failure in report.failures]) == (11, [1])
+
+
+def test_a_scheduler_that_does_not_take_runs_stops_the_study(folder):
+    class Lost(ThisProcess):
+        def submit(self, function, *arguments):
+            if function is work.carry_out:
+                raise WorkerError("the scheduler cannot be reached any more")
+            return super().submit(function, *arguments)
+
+    report = run_study(Study.load(folder / "small.toml"), Store.open(folder / "results", create=True), Lost)
+    assert (report.done, report.failures) == (0, [])
+    assert report.stopped.startswith("the scheduler cannot be reached any more; what is stored")
+
+
 def test_workers_that_die_again_and_again_end_the_study(folder):
     class Dies(ThisProcess):
         def submit(self, function, *arguments):

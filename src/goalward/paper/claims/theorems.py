@@ -16,9 +16,11 @@ own B* is printed too; the theorem says nothing about it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +41,7 @@ from goalward.statistics import Interval, compare_pairs, growth_along, mean_inte
 from goalward.studies.rerun import rerun
 from goalward.studies.run_spec import RunSpec
 from goalward.studies.store import Store
-from goalward.table import Cell, Column, Table
+from goalward.table import Column, Columns, Table
 from goalward.theory.epochs import EpochCount, count_epochs
 from goalward.theory.posterior_lemma import draw_world
 from goalward.theory.regret_bounds import theorem_1, theorem_2
@@ -58,6 +60,7 @@ __all__ = [
 TSDE = "TSDE"
 EPOCH_WORLDS = ("GridWorld", "RandomMDP", "GridWorld, success 0.4")
 ZERO_COSTS = np.array([[0.0, 0.3], [0.6, 0.0], [1.0, 0.4], [0.0, 0.8], [0.5, 1.0]])
+BOUND_TERMS = ("main", "lower_order")
 GOAL_STATES, GOAL_NEAR = 8, (8, 4, 2, 1)
 
 
@@ -305,24 +308,20 @@ def growth_of_means(sizes: Floats, numbers: Floats, per: Floats | None = None) -
 # terms. B* and the terms are means over the drawn worlds, each with its own B* and c_min.
 
 
-@dataclass(frozen=True)
-class RegretRow:
-    """Regret after K episodes, and the two terms of the bound, which are None if K < S² A."""
+class RegretRow(NamedTuple):
+    """Regret after K episodes, the two terms of the bound, and the ratio of the mean regret to their sum.
+
+    The terms are NaN if K < S² A. The constant of the bound is left out.
+    """
 
     S: int
     A: int
     K: int
-    B_star: float
+    mean_B_star: float  # noqa: N815
     regret: Interval
-    main: float | None
-    lower_order: float | None
-
-    @property
-    def ratio(self) -> float | None:
-        """The mean regret divided by the bound without its constant."""
-        if self.main is None or self.lower_order is None:
-            return None
-        return self.regret.value / (self.main + self.lower_order)
+    main_term: float = math.nan
+    lower_order: float = math.nan
+    ratio: float = math.nan
 
 
 def is_theorem_study(name: str) -> bool:
@@ -361,31 +360,26 @@ def regret_rows(results: Results, lengths: Sequence[int]) -> list[RegretRow]:
                 continue
             index = int(np.searchsorted(cell.points, length, side="right")) - 1
             K = int(cell.points[index])
-            main = lower = None
+            regret = mean_interval(cell.curves["gap_regret"][cell.complete, index])
+            row = RegretRow(S, A, K, float(np.mean([world.B_star for world in hard])), regret)
             if S * S * A <= K:
                 bounds = [theorem_1(S, A, K, world.B_star, world.c_min) for world in hard]
-                main = float(np.mean([bound.main for bound in bounds]))
-                lower = float(np.mean([bound.lower_order for bound in bounds]))
-            regret = mean_interval(cell.curves["gap_regret"][cell.complete, index])
-            rows.append(RegretRow(S, A, K, float(np.mean([world.B_star for world in hard])), regret, main, lower))
+                main, lower = (float(np.mean([getattr(bound, term) for bound in bounds])) for term in BOUND_TERMS)
+                row = row._replace(main_term=main, lower_order=lower, ratio=regret.value / (main + lower))
+            rows.append(row)
     return rows
 
 
 def regret_table(rows: Sequence[RegretRow]) -> Table:
     """Return regrets beside the terms of Theorem 1."""
-    return Table(
-        [
-            {
-                "S": row.S,
-                "A": row.A,
-                "K": row.K,
-                "mean_B_star": row.B_star,
-                "regret": Cell(row.regret, with_range(row.regret)),
-                "main_term": Cell(None, "K < S² A") if row.main is None else Cell(row.main, f"{row.main:.2g}"),
-                "lower_order": None if row.lower_order is None else Cell(row.lower_order, f"{row.lower_order:.2g}"),
-                "ratio": None if row.ratio is None else Cell(row.ratio, f"{row.ratio:.1e}"),
-            }
-            for row in rows
-        ],
-        ["S", "A", "K", Column("mean_B_star", "mean B*"), "regret", "main_term", "lower_order", "ratio"],
-    )
+    columns: Columns = [
+        "S",
+        "A",
+        "K",
+        Column("mean_B_star", "mean B*"),
+        Column("regret", write=with_range),
+        Column("main_term", write=lambda term: "K < S² A" if math.isnan(term) else f"{term:.2g}"),
+        Column("lower_order", write=lambda term: "" if math.isnan(term) else f"{term:.2g}"),
+        Column("ratio", write=lambda ratio: "" if math.isnan(ratio) else f"{ratio:.1e}"),
+    ]
+    return Table([row._asdict() for row in rows], columns)
