@@ -147,7 +147,7 @@ def test_the_priors_of_a_study(tmp_path):
             "'mine.py' does not name a class in a file; write it",
         ),
         ("concentration", "concetration", 21, "no setting of the dirichlet prior is called 'concetration'; did"),
-        ('{ kind = "dirichlet", concentration = 1 }', "3", 21, "prior is 3; it must be a name"),
+        ('{ kind = "dirichlet", concentration = 1 }', "3", 21, "prior is 3; it must be a prior, a name"),
         ("settings = { prior", "settings = { scale", 21, "no setting of psrl is called 'scale'"),
         ("concentration = 1", "concentration = -1", 21, "concentration is -1; it must be a positive number"),
         ('kind = "dirichlet"', 'kind = "beta"', 21, "no prior is called 'beta'; there are: dirichlet, finite, "),
