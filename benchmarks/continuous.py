@@ -20,7 +20,7 @@ OUT = Path(__file__).parent / "results" / "continuous.md"
 
 def row(name: str, seeds: int, episodes: int) -> str:
     """Run a task and return a row of the table."""
-    task = gw.worlds.make(name)
+    task = gw.continuous.make(name)
     gw.learn(gw.agents.ContinuousPSRL(), task, 1, seed=0, max_steps=2)  # compiles
     steps, seconds = [], []
     for seed in range(seeds):
