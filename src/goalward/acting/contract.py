@@ -15,9 +15,8 @@ The time of one plan is an epoch. `goalward.acting.stop` lists what can end a pl
 is rolled out in compiled code (`goalward.acting.rollout`), environments and tasks with continuous states are stepped in
 Python (`goalward.acting.stepping`). An agent that learns at every step is its own policy: its only plan is
 ``Plan(self)``, and the stage calls its `act` and `learn` at every step, or its `rollout`, which does the same.
-
-Worlds with finitely many states have a `Task` and follow a `Plan`; `goalward.continuous` has their counterparts for
-continuous states. The type variables `TaskT` and `PlanT` let a type checker refuse an agent in the wrong world.
+A world with finitely many states has a `Task` and follows a `Plan`; `goalward.continuous` has the counterparts.
+The type variables `TaskT` and `PlanT` let a type checker refuse an agent in the wrong world.
 """
 
 from __future__ import annotations
@@ -184,9 +183,9 @@ class Chunk(NamedTuple):
 
 
 class Stage(ABC, Generic[PlanT]):
-    """Where plans are followed; `truncated` says that the environment broke an episode off with the last step."""
+    """Where plans are followed."""
 
-    truncated: bool = False
+    truncated: bool = False  # whether the environment broke an episode off with the last step
 
     @property
     @abstractmethod

@@ -38,7 +38,6 @@ BLOCK = 8192
 
 EPISODES = int(Ended.EPISODES)
 UNAVAILABLE = -1
-NO_CHANCES = np.empty((0, 0))
 # Indices into the cursor of a walk.
 STATE, EPISODES_LEFT, DONE, ROOM, USED, CHOSEN, EPOCHS, ENDED = range(8)
 
@@ -215,8 +214,22 @@ class TablePolicy(TabularPolicy):
     """Actions ``[S]`` or ``[H, S]``, or probabilities ``[S, A]``, checked."""
 
     def __init__(self, table: NDArray[Any], S: int, A: int):
-        self.actions, self.chances = prepare(np.asarray(table), S, A)
+        table = np.asarray(table)
         self.steps = 0
+        # Actions [H, S] and cumulative probabilities [S, A]; one of them is empty.
+        self.actions, self.chances = np.empty((0, S), dtype=np.int64), np.empty((0, 0))
+        if table.dtype.kind == "f" and table.shape == (S, A):
+            if not table.min() >= 0.0 or not np.abs(table.sum(axis=1) - 1.0).max() <= 1e-9:
+                raise PolicyError("the probabilities of a policy must not be negative and must sum to 1 in every state")
+            self.chances = np.cumsum(table, axis=1)
+        elif table.dtype.kind in "iu" and table.shape[-1:] == (S,) and table.ndim <= 2 and len(table):
+            # A copy, because the kernel takes no read-only policies.
+            self.actions = np.array(table, dtype=np.int64, ndmin=2, order="C")
+        else:
+            raise PolicyError(
+                f"the policy has shape {table.shape} and dtype {table.dtype}; it must hold integers of shape ({S},) or"
+                f" (H, {S}), or floats of shape ({S}, {A})"
+            )
 
     def act(self, state: int, draw: Callable[[], float]) -> int:
         """Return the action of the next step."""
@@ -232,21 +245,6 @@ class TablePolicy(TabularPolicy):
             *model, self.actions, self.chances, stop.after_visits, stop.before_visits, stop.visits, stop.counters,
             walk.luck, walk.choices, walk.states, walk.actions, walk.costs, walk.next_states, walk.reached, walk.cursor,
         )  # fmt: skip
-
-
-def prepare(policy: NDArray[Any], S: int, A: int) -> tuple[Int64s, Floats]:
-    """Return the actions ``[H, S]`` and the cumulative probabilities ``[S, A]`` of a table; one of them is empty."""
-    if policy.dtype.kind == "f" and policy.shape == (S, A):
-        if not policy.min() >= 0.0 or not np.abs(policy.sum(axis=1) - 1.0).max() <= 1e-9:
-            raise PolicyError("the probabilities of a policy must not be negative and must sum to 1 in every state")
-        return np.empty((0, S), dtype=np.int64), np.cumsum(policy, axis=1)
-    if policy.dtype.kind not in "iu" or policy.shape[-1:] != (S,) or policy.ndim > 2 or not len(policy):
-        raise PolicyError(
-            f"the policy has shape {policy.shape} and dtype {policy.dtype}; it must hold integers of shape ({S},) or"
-            f" (H, {S}), or floats of shape ({S}, {A})"
-        )
-    # A copy, because the kernel takes no read-only policies.
-    return np.array(policy, dtype=np.int64, ndmin=2, order="C"), NO_CHANCES
 
 
 def policy_of(plan: Plan, S: int, A: int) -> Policy[int]:

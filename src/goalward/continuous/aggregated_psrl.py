@@ -4,7 +4,7 @@ The box is cut into equal cells, which are the states of PSRL-SSP (see `psrl.py`
 goal. Where a cell leads depends on where in the cell the agent is, so the cells are not a Markov model of the task and
 nothing about the algorithm is proved here. It is the baseline of continuous PSRL-SSP.
 
-A policy on cells may drive the task in a circle for ever, although the drawn model says that it reaches the goal. The
+A policy on cells may drive the task in a circle forever, although the drawn model says that it reaches the goal. The
 epochs of PSRL-SSP then last until the visits of a pair have doubled, so a later circle takes longer. Those of TSDE (see
 `psrl_variants.py`) also end after one step more than the last epoch took.
 """
@@ -27,8 +27,7 @@ from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import Prior
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.continuous.psrl import ContinuousAgent
-from goalward.continuous.task import ContinuousPlan, TaskSpec, checked_costs
-from goalward.errors import SettingError
+from goalward.continuous.task import ContinuousPlan, TaskSpec, checked_costs, per_axis
 from goalward.settings import Size
 
 __all__ = ["AggregatedPSRL"]
@@ -53,24 +52,19 @@ class AggregatedPSRL(ContinuousAgent):
     def begin(self, task: TaskSpec, rng: np.random.Generator) -> None:
         """Cut the box, and start PSRL-SSP on the cells."""
         super().begin(task, rng)
-        m = task.dimensions
-        shape = [self.cells] * m if isinstance(self.cells, int) else [int(number) for number in self.cells]
-        if len(shape) != m:
-            raise SettingError(f"cells is {self.cells!r}; the task has {m} dimensions: give {m} numbers, or one")
-        if math.prod(shape) > MOST_CELLS:
-            raise SettingError(f"cells is {self.cells!r}: {math.prod(shape):,} cells; at most {MOST_CELLS:,} fit")
+        shape = per_axis("cells", self.cells, task.dimensions, MOST_CELLS)
         self._shape: Int64s = np.array(shape, dtype=np.int64)
         self._width: Floats = (task.high - task.low) / self._shape
-        places = np.stack(np.unravel_index(np.arange(math.prod(shape)), shape), axis=1)
-        self._centres: Floats = task.low + (places + 0.5) * self._width
+        corners = np.stack(np.unravel_index(np.arange(math.prod(shape)), shape), axis=1)
+        self._centres: Floats = task.low + (corners + 0.5) * self._width
         costs = checked_costs(task.cost(self._centres), self._centres, task.actions)
         self.table: PSRL = EPOCHS[self.epochs](self.prior)
         self.table.begin(Task(costs, 0, task.episodes), rng)
 
     def cell_of(self, states: Floats) -> Int64s:
         """Return the numbers of the cells in which some states lie."""
-        place = np.floor((states - self.task.low) / self._width).astype(np.int64).clip(0, self._shape - 1)
-        return np.asarray(np.ravel_multi_index(tuple(place.T), tuple(self._shape)), dtype=np.int64)
+        index = np.floor((states - self.task.low) / self._width).astype(np.int64).clip(0, self._shape - 1)
+        return np.asarray(np.ravel_multi_index(tuple(index.T), tuple(self._shape)), dtype=np.int64)
 
     def plan(self, state: Floats) -> ContinuousPlan:
         """Plan on the cells."""

@@ -44,7 +44,7 @@ from goalward.beliefs.base import LARGEST_NUMBER
 from goalward.continuous.lattice import Lattice
 from goalward.continuous.regression import Dynamics, FourierRegression
 from goalward.continuous.regression_kernels import update_inverse
-from goalward.continuous.task import ContinuousPlan, TaskSpec, checked_costs
+from goalward.continuous.task import ContinuousPlan, TaskSpec, checked_costs, per_axis
 from goalward.errors import SettingError
 from goalward.planning.solve import Solution, solve_all
 from goalward.settings import Confidence, Size, checked_integer
@@ -109,7 +109,8 @@ class ContinuousPSRL(ContinuousAgent):
                 f"the task has {m} dimensions; {self.name} plans on a lattice and takes at most {MOST_DIMENSIONS}:"
                 " leave coordinates out that hardly matter, with read= or a wrapper, or split the task"
             )
-        self._lattice = Lattice(task, self.nodes_of_axes(m))
+        nodes = NODES[m] if self.nodes is None else self.nodes
+        self._lattice = Lattice(task, per_axis("nodes", nodes, m, MOST_NODES))
         self._costs = checked_costs(task.cost(self._lattice.points), self._lattice.points, task.actions)
         self.belief = FourierRegression(task, 16 << m if self.features is None else self.features, rng)
         self.k = 1  # the current episode
@@ -118,18 +119,6 @@ class ContinuousPSRL(ContinuousAgent):
         self.rejections = 0
         self._phi: tuple[float, Floats] = (math.nan, np.empty((0, 0)))
         self._previous: Solution | None = None
-
-    def nodes_of_axes(self, m: int) -> list[int]:
-        """Return the number of nodes on each axis."""
-        given = NODES[m] if self.nodes is None else self.nodes
-        nodes = [given] * m if isinstance(given, int) else [int(number) for number in given]
-        if len(nodes) != m:
-            raise SettingError(f"nodes is {self.nodes!r}; the task has {m} dimensions: give {m} numbers, or one")
-        if math.prod(nodes) > MOST_NODES:
-            raise SettingError(
-                f"nodes is {self.nodes!r}: {math.prod(nodes):,} nodes in {m} dimensions; at most {MOST_NODES:,} fit"
-            )
-        return nodes
 
     def plan(self, state: Floats) -> ContinuousPlan:
         """Lines 6 to 12."""
@@ -170,9 +159,9 @@ class ContinuousPSRL(ContinuousAgent):
         m = len(dynamics.noise)
         axes = np.flatnonzero(dynamics.noise > SWALLOWED * self._lattice.spacing)
         shifts = np.zeros((2 * len(axes) + 1, m))
-        for place, axis in enumerate(axes):
+        for i, axis in enumerate(axes):
             width = dynamics.noise[axis] * math.sqrt(len(axes) + 0.5)
-            shifts[2 * place + 1, axis], shifts[2 * place + 2, axis] = width, -width
+            shifts[2 * i + 1, axis], shifts[2 * i + 2, axis] = width, -width
         return shifts
 
     def notes(self) -> dict[str, int | float | str]:

@@ -10,6 +10,7 @@ Functions of states are vectorised: they take points ``[n, m]`` and return one e
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -27,7 +28,7 @@ from goalward.settings import checked_integer
 
 __all__ = [
     "ContinuousPlan", "ContinuousSimulator", "ContinuousTask", "CostFunction", "GoalSet", "TaskSpec", "checked_costs",
-    "task_spec",
+    "per_axis", "task_spec",
 ]  # fmt: skip
 
 GoalSet = Callable[[Floats], Bools]
@@ -120,6 +121,18 @@ def task_spec(
     checked_costs(costs(probes), probes, len(action_names))
     wraps = np.broadcast_to(wraps, (m,)).copy()
     return TaskSpec(lower, upper, wraps, len(action_names), goal, costs, coordinates=names, action_names=action_names)
+
+
+def per_axis(name: str, value: int | Sequence[int], m: int, most: int) -> list[int]:
+    """Return a setting as m numbers, one for each axis; raises SettingError if their product is too large."""
+    numbers = [value] * m if isinstance(value, int) else [int(number) for number in value]
+    if len(numbers) != m:
+        raise SettingError(f"{name} is {value!r}; the task has {m} dimensions: give {m} numbers, or one")
+    if math.prod(numbers) > most:
+        raise SettingError(
+            f"{name} is {value!r}: {math.prod(numbers):,} {name} in {m} dimensions; at most {most:,} fit"
+        )
+    return numbers
 
 
 def checked_box(low: ArrayLike, high: ArrayLike) -> tuple[Floats, Floats]:

@@ -139,21 +139,21 @@ def learn(
     checked_integer("episodes", episodes, 1, LARGEST_NUMBER)
     limit = NEVER if max_steps is None else checked_integer("max_steps", max_steps, 1)
     check_arguments(agent, world)
-    place = as_world(world)
-    agent.check_world(world, continuous=place.continuous)
-    if place.graph is not None:
-        check_end(place.graph, agent, limited=max_steps is not None)
-    best = None if place.model is None else known_optimum(place.model)
+    target = as_world(world)
+    agent.check_world(world, continuous=target.continuous)
+    if target.graph is not None:
+        check_end(target.graph, agent, limited=max_steps is not None)
+    best = None if target.model is None else known_optimum(target.model)
     gaps, value = (None, np.nan) if best is None else (best.gaps, best.value)
-    task = place.task(episodes)
+    task = target.task(episodes)
     learner = prepare(agent, task, generator(streams(seed).planning), resume)
-    if keep_replay and place.continuous:
+    if keep_replay and target.continuous:
         keep_plans = keep_steps = True
     elif keep_replay and observer is None:
         observer = Recorder()
     if observer is not None:
         observer.begin(learner, task, gaps, value)
-    stage = place.stage(seed, limited=max_steps is not None, costs_known=agent.known_costs)
+    stage = target.stage(seed, limited=max_steps is not None, costs_known=agent.known_costs)
     ledger = Ledger(episodes, gaps)
     plans: list[Any] | None = [] if keep_plans else None
     pieces: list[Steps] | None = [] if keep_steps else None
@@ -168,7 +168,7 @@ def learn(
         ended=ended,
         plans=None if plans is None else tuple(plans),
         trajectory=None if pieces is None else join(pieces),
-        world=None if resume else place.model,
+        world=None if resume else target.model,
         replay=observer.replay() if isinstance(observer, Recorder) else None,
     )
 

@@ -20,22 +20,20 @@ Rounding
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from goalward.arrays import Floats
 from goalward.errors import PrecisionError
+from goalward.planning.evaluate import action_values
 from goalward.planning.solve import solve
 from goalward.ssp.model import SSP
 
 __all__ = ["Optimum", "known_optimum", "optimum"]
 
 TOLERANCE, WORST_TOLERANCE = 1e-10, 1e-6
-MOST_KNOWN = 4
-_known: dict[str, Optimum] = {}
-_lock = threading.Lock()  # a worker of a cluster may carry out several runs at once, in threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +56,9 @@ def optimum(ssp: SSP) -> Optimum:
                 f" against values known to {WORST_TOLERANCE:g}: use costs and probabilities that are less far apart",
                 solution,
             ) from None
-    S, A = ssp.costs.shape
-    rows = np.repeat(np.arange(S * A), np.diff(ssp.indptr))
-    expected = np.bincount(rows, ssp.probabilities * np.append(solution.values, 0.0)[ssp.successors], S * A)
-    mass = np.where(ssp.available.ravel(), np.bincount(rows, ssp.probabilities, S * A), 1.0)
-    Q = ssp.costs + (expected / mass).reshape(S, A)
-    V = np.broadcast_to(solution.values[:, np.newaxis], Q.shape)
+    Q, V = action_values(ssp, solution.values), np.broadcast_to(solution.values[:, np.newaxis], ssp.costs.shape)
     finite = np.isfinite(Q) & np.isfinite(V)
-    gaps = np.full_like(Q, np.inf)
+    gaps = np.full(ssp.costs.shape, np.inf)
     difference = Q[finite] - V[finite]
     uncertainty = min(solution.width, TOLERANCE) * (Q[finite] + V[finite])
     gaps[finite] = np.where(difference > uncertainty, difference, 0.0)
@@ -73,13 +66,5 @@ def optimum(ssp: SSP) -> Optimum:
     return Optimum(float(solution.values[ssp.initial_state]), gaps)
 
 
-def known_optimum(ssp: SSP) -> Optimum:
-    """Return the optimum of a model, solved once in a process: the runs of a study share their worlds."""
-    found = _known.get(ssp.digest)
-    if found is None:
-        found = optimum(ssp)
-        with _lock:
-            while len(_known) >= MOST_KNOWN:
-                del _known[next(iter(_known))]
-            _known[ssp.digest] = found
-    return found
+known_optimum = lru_cache(maxsize=4)(optimum)
+"""The optimum of a model, solved once in a process: the runs of a study share their worlds."""

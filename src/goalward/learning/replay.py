@@ -246,7 +246,7 @@ class Recorder:
         self.epoch += 1
         if self.first_goal < 0 and frame.goals:
             self.first_goal = frame.epoch
-        longest = next((kept for kept in self.frames if kept.epoch == self.longest), None)
+        longest = next((other for other in self.frames if other.epoch == self.longest), None)
         if longest is None or frame.steps > longest.steps:
             self.longest = frame.epoch
         if self.is_kept(frame):
