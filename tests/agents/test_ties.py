@@ -9,7 +9,7 @@ from scipy import stats
 from goalward import agents, worlds
 from goalward.agents import OnlineAgent, Task
 from goalward.agents.optimistic.common import Optimist
-from goalward.agents.ties import break_ties, checked_order, pick, shares
+from goalward.agents.ties import checked_order, pick, pick_all, shares
 from goalward.errors import SettingError
 
 Q = np.array([[1.0, 1.0 + 1e-12, 2.0, 1.0], [0.0, 1e-12, 0.0, 5.0], [3.0, 2.0, 1.0, np.inf]])
@@ -44,8 +44,9 @@ def test_shares() -> None:
     ("order", "expected"), [([0, 1, 2, 3], [0, 0, 2]), ([3, 2, 1, 0], [3, 2, 2]), ([1, 2, 0, 3], [1, 2, 2])]
 )
 def test_first_in_order(order: list[int], expected: list[int]) -> None:
-    assert [pick(Q, state, checked_order(order, 4), 0.0) for state in range(3)] == expected
-    assert break_ties(Q, checked_order(order, 4)).tolist() == expected
+    policy = np.zeros(3, dtype=np.int64)
+    pick_all(Q, checked_order(order, 4), np.zeros(3), policy)
+    assert policy.tolist() == expected
 
 
 def test_the_margin_is_for_rounding_only() -> None:
@@ -58,7 +59,6 @@ def test_chances_are_cut_into_equal_parts() -> None:
     order = np.arange(4)
     for chance, action in ((0.0, 0), (0.33, 0), (0.34, 1), (0.66, 1), (0.67, 3), (1.0 - 2.0**-53, 3)):
         assert pick(Q, 0, order, chance) == action
-        assert break_ties(Q, order, np.full(3, chance))[0] == action
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2], [0, 1, 2, 2], [0, 1, 2, 4], ["a", "b", "c", "d"], [0.0, 1.0, 2.0, 3.0]])

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from goalward.arrays import Bools, Floats, Int64s
+from goalward.arrays import Floats, Int64s
 from goalward.errors import SettingError
 from goalward.jit import kernel
 
-__all__ = ["TIE", "best_actions", "break_ties", "checked_order", "pick", "shares"]
+__all__ = ["TIE", "checked_order", "pick", "pick_all", "shares"]
 
 TIE = 1e-9
 """Actions whose values differ by no more than this, relative to the smallest, are tied: rounding decides nothing."""
@@ -37,23 +37,11 @@ def checked_order(order: Sequence[int] | None, actions: int) -> Int64s:
     return declared.astype(np.int64)
 
 
-def best_actions(Q: Floats) -> Bools:
-    """Return which actions, on the last axis, tie with the best one."""
-    best = Q.min(axis=-1, keepdims=True)
-    return np.asarray(best + TIE * np.abs(best) >= Q)
-
-
 def shares(Q: Floats) -> Floats:
     """Return the policy ``[S, A]`` that plays the best actions of every state with equal probability."""
-    best = best_actions(Q)
-    return np.asarray(best / best.sum(axis=1, keepdims=True))
-
-
-def break_ties(Q: Floats, order: Int64s, chances: Floats | None = None) -> Int64s:
-    """Return one of the best actions, on the last axis, for each uniform number; without them the first in order."""
-    rank = np.cumsum(best_actions(Q)[..., order], axis=-1)
-    chosen = 1 if chances is None else np.floor(chances * rank[..., -1]).astype(np.int64)[..., np.newaxis] + 1
-    return np.asarray(order[(rank >= chosen).argmax(axis=-1)])
+    best = Q.min(axis=1, keepdims=True)
+    tied = best + TIE * np.abs(best) >= Q
+    return np.asarray(tied / tied.sum(axis=1, keepdims=True))
 
 
 @kernel
@@ -75,3 +63,10 @@ def pick(Q: Floats, state: int, order: Int64s, chance: float) -> int:
                 chosen = order[position]
             skip -= 1
     return chosen
+
+
+@kernel
+def pick_all(Q: Floats, order: Int64s, chances: Floats, policy: Int64s) -> None:
+    """Write one of the best actions of every state, with a number for each."""
+    for state in range(policy.size):
+        policy[state] = pick(Q, state, order, chances[state])

@@ -16,7 +16,7 @@ from annotated_types import Gt
 
 from goalward.acting.contract import Steps, Task
 from goalward.agents.base import Agent, OnlineAgent
-from goalward.agents.ties import break_ties, checked_order, pick, shares
+from goalward.agents.ties import checked_order, pick, pick_all, shares
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.counts import Counts
 from goalward.errors import ConvergenceError, CostError, StateError
@@ -79,7 +79,10 @@ class Optimist(Agent, kw_only=True):
 
     def greedy(self, Q: Floats) -> Int64s:
         """Return a policy of smallest value, ties broken once for the whole plan."""
-        return break_ties(Q, self._order, self.rng.random(len(Q)) if self.ties == "random" else None)
+        chances = self.rng.random(len(Q)) if self.ties == "random" else np.zeros(len(Q))
+        policy: Int64s = np.empty(len(Q), dtype=np.int64)
+        pick_all(Q, self._order, chances, policy)
+        return policy
 
     def mixture(self, Q: Floats) -> Floats | Int64s:
         """Return a policy of smallest value, ties broken independently at every step."""
