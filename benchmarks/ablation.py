@@ -56,7 +56,7 @@ PLANNING = "goalward.planning."
 # mechanism: what is replaced, and by what
 MECHANISMS: dict[str, dict[str, Any]] = {
     ALL: {},
-    "topological order": {"state_order.NEARLY_ACYCLIC": -1.0},
+    "topological order": {"reduction.NEARLY_ACYCLIC": -1.0},
     "order by likely steps": {"state_order.likely_distances": nothing},
     "order among ties": {"state_order.sort_ties": nothing},
     "correction on groups": {"sweeps.MOST_HARM": 0},

@@ -1,14 +1,15 @@
 """Trees of plain data and arrays in one file, without pickle.
 
 A tree is a dict whose keys are strings and whose values are arrays, texts, numbers, booleans, None, lists of such, or
-trees. It is stored as ``.npz``: the arrays under their paths, all else in a header in JSON, with the name and the
-version of the format and a SHA-256 of the whole content. What cannot be read, is of another format or version, or does
-not match its checksum is refused with the reason. Nothing in a file is executed.
+trees. It is stored as ``.npz``: the arrays under their paths, such as ``belief.counts``, all else in a header in JSON,
+with the name and version of the format and a SHA-256 of the content. A file that cannot be read, has another format or
+version, or does not match its checksum is refused with the reason. Nothing in a file is executed.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goalward.errors import FileError
-from goalward.files import check_regular, replacing
+from goalward.files import read_bytes, replacing, writing
 
 __all__ = ["check_header", "damaged", "read", "write"]
 
 Arrays = dict[str, NDArray[Any]]
 
+ARRAY = "$array"
 LARGEST = 1 << 32
 """How many bytes the content of an archive may have: a small file can unpack to far more than the memory."""
 
@@ -30,63 +32,49 @@ LARGEST = 1 << 32
 def write(path: Path, format: str, version: int, tree: dict[str, Any]) -> None:
     """Write a tree whole, or leave what was there untouched."""
     arrays: Arrays = {}
-    values = split(tree, "", arrays)
+    values = without_arrays(tree, "", arrays)
     header = {"format": format, "version": version, "values": values, "checksum": checksum(values, arrays)}
     contents: dict[str, Any] = {"header": np.array(json.dumps(header)), **arrays}
     size = sum(array.nbytes for array in contents.values())
     if size > LARGEST:
         raise FileError(f"{path}: cannot be written (it has {size:,} bytes; the most that is read is {LARGEST:,})")
-    try:
-        with replacing(path) as file:
-            np.savez_compressed(file, **contents)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be written ({error.strerror or error})") from None
+    with writing(path), replacing(path) as file:
+        np.savez_compressed(file, **contents)
 
 
 def read(path: Path, format: str, version: int) -> dict[str, Any]:
     """Read a tree of the given format and version."""
-    header, arrays = read_parts(path)
-    check_header(path, header, format, version)
+    content = io.BytesIO(read_bytes(path))
     try:
-        tree, expected = join(header["values"], arrays), checksum(header["values"], arrays)
-    except (LookupError, TypeError, AttributeError, RecursionError) as error:
+        with np.load(content, allow_pickle=False) as archive:
+            size = sum(member.file_size for member in archive.zip.infolist())
+            if size > LARGEST:
+                raise FileError(f"{path}: would unpack to {size:,} bytes; the most that is read is {LARGEST:,}")
+            header = json.loads(str(archive["header"]))
+            check_header(path, header, format, version)
+            arrays = {name: archive[name] for name in archive.files if name != "header"}
+        tree, expected = with_arrays(header["values"], arrays), checksum(header["values"], arrays)
+        if not isinstance(tree, dict):
+            raise TypeError("its values are no tree")
+    except FileError:
+        raise
+    # The readers of damaged archives raise a dozen types, zlib.error and tokenize.TokenError among them.
+    except Exception as error:
         raise damaged(path, error) from None
     if header.get("checksum") != expected:
         raise FileError(f"{path}: the content does not match its checksum; it was changed after it was written")
     return tree
 
 
-def read_parts(path: Path) -> tuple[dict[str, Any], Arrays]:
-    """Read the header and the arrays of an archive, never unpickling."""
-    check_regular(path)
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror or error}") from None
-    with file:
-        try:
-            with np.load(file, allow_pickle=False) as archive:
-                size = sum(member.file_size for member in archive.zip.infolist())
-                if size > LARGEST:
-                    raise FileError(f"{path}: would unpack to {size:,} bytes; the most that is read is {LARGEST:,}")
-                header = json.loads(str(archive["header"]))
-                return header, {name: archive[name] for name in archive.files if name != "header"}
-        except FileError:
-            raise
-        # The readers of damaged archives raise a dozen types, zlib.error and tokenize.TokenError among them.
-        except Exception as error:
-            raise damaged(path, error) from None
-
-
 def check_header(path: Path, header: object, format: str, version: int) -> None:
     """Raise FileError if a file is of another format or version."""
-    said = header if isinstance(header, dict) else {}
-    if said.get("format") != format:
-        what = f"holds {said['format']!r}" if "format" in said else "does not say its format"
+    fields = header if isinstance(header, dict) else {}
+    if fields.get("format") != format:
+        what = f"holds {fields['format']!r}" if "format" in fields else "does not say its format"
         raise FileError(f"{path}: {what}; it must be {format!r}")
-    if said.get("version") != version:
+    if fields.get("version") != version:
         raise FileError(
-            f"{path}: written in version {said.get('version')!r} of the format; this goalward reads version {version}"
+            f"{path}: written in version {fields.get('version')!r} of the format; this goalward reads version {version}"
         )
 
 
@@ -95,33 +83,26 @@ def damaged(path: Path, error: Exception) -> FileError:
     why = "it is not an .npz archive" if "pickle" in str(error) else str(error)
     if "Object arrays" in str(error):
         why = "it holds Python objects, which are never loaded"
-    return FileError(f"{path}: damaged, or not a file of goalward's ({why}); save it again")
+    return FileError(f"{path}: damaged, or not a goalward file ({why}); save it again")
 
 
-def split(tree: dict[str, Any], prefix: str, arrays: Arrays) -> dict[str, Any]:
-    """Return a tree without its arrays, which are put under their paths; their places are kept by ``[path]``."""
-    values: dict[str, Any] = {}
-    for name, value in tree.items():
-        place = f"{prefix}{name}"
-        if isinstance(value, dict):
-            values[name] = split(value, f"{place}.", arrays)
-        elif isinstance(value, np.ndarray):
-            arrays[place] = value
-            values[name] = {"array": place}
-        else:
-            values[name] = {"value": value.item() if isinstance(value, np.generic) else value}
-    return {"tree": values}
+def without_arrays(value: Any, path: str, arrays: Arrays) -> Any:
+    """Return a tree with references in place of its arrays, which are added to `arrays` under their paths."""
+    if isinstance(value, dict):
+        return {name: without_arrays(inner, f"{path}.{name}".lstrip("."), arrays) for name, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        arrays[path] = value
+        return {ARRAY: path}
+    return value.item() if isinstance(value, np.generic) else value
 
 
-def join(values: dict[str, Any], arrays: Arrays) -> dict[str, Any]:
-    """Put a tree and its arrays together again."""
-    tree: dict[str, Any] = {}
-    for name, entry in values["tree"].items():
-        if "tree" in entry:
-            tree[name] = join(entry, arrays)
-        else:
-            tree[name] = arrays[entry["array"]] if "array" in entry else entry["value"]
-    return tree
+def with_arrays(value: Any, arrays: Arrays) -> Any:
+    """Return a tree with its arrays in place of the references."""
+    if not isinstance(value, dict):
+        return value
+    return (
+        arrays[value[ARRAY]] if ARRAY in value else {name: with_arrays(inner, arrays) for name, inner in value.items()}
+    )
 
 
 def checksum(values: dict[str, Any], arrays: Arrays) -> str:

@@ -1,9 +1,9 @@
-"""Reading and writing files, with the errors of goalward.
+"""Safe reading and atomic writing of files; whatever the system refuses is a FileError.
 
-Reading opens regular files only: a device, a pipe or a folder in the place of a file is refused at once. With `inside`
-a file must lie in that folder, and no symbolic link is followed. Writing puts the content under another name in the
-same folder and renames it, so a file that is there is whole, and no symbolic link is followed. Content and name are
-synchronised to the disk, so a file that was reported as written survives a power cut. Modes follow the umask.
+Reading opens regular files only: a device, a pipe or a folder is refused at once. With `inside` a file must be in that
+folder, and no symbolic link is followed. Writing puts the content under another name in the same folder and renames it,
+so a file that exists is whole. Content and name are synchronised to the disk, so they survive a power cut. Modes follow
+the umask.
 """
 
 from __future__ import annotations
@@ -37,56 +37,45 @@ def reason(error: OSError) -> str:
 
 
 def is_inside(path: Path, folder: Path) -> bool:
-    """Return whether a name in a folder is a place inside it: no symbolic link on the way leads out."""
+    """Return whether a path stays in a folder: no symbolic link on the way leads out."""
     return path.parent.resolve().is_relative_to(folder.resolve())
 
 
 def check_inside(path: Path, folder: Path | None) -> None:
-    """Raise FileError if symbolic links lead from a folder to a place outside it."""
+    """Raise FileError if a symbolic link leads out of a folder."""
     if folder is not None and not is_inside(path, folder):
         raise FileError(f"{path}: a symbolic link leads out of {folder}; it is not followed")
 
 
-def check_regular(path: Path) -> None:
+def check_regular(path: Path, status: os.stat_result | None = None) -> None:
     """Raise FileError if this is not a regular file. Opening a pipe would block, and a device may have no end."""
     try:
-        mode = path.stat().st_mode
+        mode = (status or path.stat()).st_mode
     except (OSError, ValueError) as error:  # a ValueError is a null character in the name
-        raise FileError(f"{path}: {reason(error) if isinstance(error, OSError) else error}") from None
+        raise FileError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     if not stat.S_ISREG(mode):
-        raise not_regular(path)
+        raise FileError(f"{path}: is not a file but a folder, a device or a pipe; it is not read")
 
 
 def check_not_folder(path: Path) -> None:
-    """Raise FileError if a path is that of a folder, where a file is to be written."""
+    """Raise FileError if the path of a file to write is a folder."""
     if os.path.isdir(path):  # Path.is_dir raises an error if the name is too long
         raise FileError(f"{path}: is a folder; name a file in it")
 
 
-def not_regular(path: Path) -> FileError:
-    return FileError(f"{path}: is not a file but a folder, a device or a pipe; it is not read")
-
-
 def read_bytes(path: Path, inside: Path | None = None) -> bytes:
-    """Return the content of a file; raise FileError with the reason if it cannot be read."""
+    """Return the content of a file."""
     check_inside(path, inside)
-    # A pipe would block the opening, and a device may have no end.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    flags |= 0 if inside is None else getattr(os, "O_NOFOLLOW", 0)
+    if inside is not None and path.is_symlink():
+        raise FileError(f"{path}: is a symbolic link, which is not followed")
+    check_regular(path)
     try:
-        descriptor = os.open(path, flags)
-    except OSError as error:
-        if inside is not None and path.is_symlink():
-            raise FileError(f"{path}: is a symbolic link, which is not followed") from None
-        raise FileError(f"{path}: {reason(error)}") from None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise not_regular(path)
-    with os.fdopen(descriptor, "rb") as file:
-        try:
+        flags = getattr(os, "O_NONBLOCK", 0) | (0 if inside is None else getattr(os, "O_NOFOLLOW", 0))
+        with open(path, "rb", opener=lambda name, mode: os.open(name, mode | flags)) as file:
+            check_regular(path, os.fstat(file.fileno()))  # another process may have replaced it
             return file.read()
-        except OSError as error:
-            raise FileError(f"{path}: {reason(error)}") from None
+    except OSError as error:
+        raise FileError(f"{path}: {reason(error)}") from None
 
 
 def read_text(path: Path, what: str, inside: Path | None = None) -> str:
@@ -128,9 +117,9 @@ def parse(path: Path, text: Any, loads: Callable[[Any], Any], language: str) -> 
 
 @contextlib.contextmanager
 def replacing(path: Path, inside: Path | None = None) -> Iterator[BinaryIO]:
-    """Open a file to be written whole: at the end of the block it takes its place, after an error nothing has changed.
+    """Open a file to be written whole: it replaces the old one at the end of the block, unless there was an error.
 
-    What a user names in ``/dev``, such as ``/dev/stdout``, is written to and not replaced.
+    Devices, such as ``/dev/stdout``, are written to and not replaced.
     """
     check_inside(path, inside)
     check_not_folder(path)
@@ -153,7 +142,7 @@ def replacing(path: Path, inside: Path | None = None) -> Iterator[BinaryIO]:
 
 
 def make_parents(path: Path, inside: Path | None) -> None:
-    """Create the folders above a file, but never `inside`: if that is missing, somebody has removed or moved it."""
+    """Create the folders above a file, but never `inside`: if that is missing, somebody has removed it."""
     if inside is None:
         path.parent.mkdir(parents=True, exist_ok=True)
         return
@@ -166,7 +155,7 @@ def make_parents(path: Path, inside: Path | None) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names in a folder written to the disk, on systems where that can be asked for."""
+    """Write the names in a folder to the disk, where the system can."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,8 +1,8 @@
 """The signals that stop goalward: SIGINT (Ctrl-C), and SIGTERM, by which schedulers of clusters end jobs.
 
-The first signal raises `Interrupted` in the main thread, wherever that is. An exception can be lost, for example in a
-destructor, so long loops also call `check_interrupt`, which raises it again. Later signals do not disturb the leaving;
-the third one ends the process at once.
+The first signal raises `Interrupted` in the main thread. An exception can be lost, for example in a destructor, so long
+loops also call `check_interrupt`, which raises it again. The second signal is ignored, so that cleaning up is not cut
+short; the third one ends the process at once.
 """
 
 from __future__ import annotations
@@ -22,26 +22,18 @@ __all__ = [
 
 MOST_SIGNALS = 3
 _received: list[int] = []
-_undivided: list[bool] = []
-_put_off: list[int] = []
+_undivided: list[bool] = []  # one entry for each open block
 
 
 class Interrupted(BaseException):
-    """A signal stopped the process. Not an Exception: no run has failed, and nothing handles it but the command line.
+    """A signal stopped the process. Not an Exception: no run has failed, and only the command line handles it.
 
-    `exit_code` is what shells expect of a process that a signal ended.
+    `exit_code` is what shells expect: 130 for SIGINT, 143 for SIGTERM. `kept` says what was saved and how to continue.
     """
 
     def __init__(self, number: int):
         super().__init__(number)
-        self.number = number
-        self.kept = ""
-        """What is kept and how to go on, if anything is."""
-
-    @property
-    def exit_code(self) -> int:
-        """128 and the number of the signal: 130 for SIGINT, 143 for SIGTERM."""
-        return 128 + self.number
+        self.number, self.exit_code, self.kept = number, 128 + number, ""
 
     def __str__(self) -> str:
         what = "interrupted" if self.number == signal.SIGINT else "terminated"
@@ -52,18 +44,15 @@ def receive(number: int, frame: object) -> None:
     _received.append(number)
     if len(_received) >= MOST_SIGNALS:
         os._exit(128 + number)
-    if len(_received) > 1:
-        return
-    if not _undivided:
+    if len(_received) == 1 and not _undivided:
         raise Interrupted(number)
-    _put_off.append(number)
 
 
 def set_handlers(handler: Any) -> dict[int, Any]:
-    """Handle both signals; return what handled them before.
+    """Set the handler of both signals; return the handlers before.
 
-    One that the process was told to ignore, as in the background of a shell, stays ignored. Python can set handlers in
-    the main thread only; in other threads this does nothing.
+    An ignored signal, as in the background of a shell, stays ignored. Python allows this in the main thread only; in
+    other threads it does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         return {}
@@ -73,23 +62,22 @@ def set_handlers(handler: Any) -> dict[int, Any]:
 
 def catch_signals() -> None:
     """From now on, raise `Interrupted` when the first signal comes; print nothing where Python cannot raise it."""
+
+    def report_lost(lost: sys.UnraisableHookArgs) -> None:
+        if not issubclass(lost.exc_type, Interrupted):  # which `check_interrupt` raises again
+            sys.__unraisablehook__(lost)
+
     set_handlers(receive)
     sys.unraisablehook = report_lost
 
 
-def report_lost(lost: sys.UnraisableHookArgs) -> None:
-    """Report an exception that could not be raised, as Python does; an interrupt is raised again elsewhere."""
-    if not issubclass(lost.exc_type, Interrupted):
-        sys.__unraisablehook__(lost)
-
-
 def ignore_signals() -> None:
-    """Let no signal disturb the leaving."""
+    """Ignore signals during shutdown."""
     set_handlers(signal.SIG_IGN)
 
 
 def received() -> int:
-    """Return the number of the first signal that has come; 0 if none has."""
+    """Return the number of the first signal that has come; 0 before."""
     return _received[0] if _received else 0
 
 
@@ -101,19 +89,20 @@ def check_interrupt() -> None:
 
 @contextmanager
 def undivided() -> Iterator[None]:
-    """Put a signal off to the end of a block, which must not be left half done."""
+    """Delay a signal to the end of a block that must not be left half done."""
+    interrupted_before = bool(_received)
     _undivided.append(True)
     try:
         yield
     finally:
         _undivided.pop()
-    if _put_off:
-        raise Interrupted(_put_off.pop())
+    if not interrupted_before:
+        check_interrupt()
 
 
 @contextmanager
 def keeping(kept: str) -> Iterator[None]:
-    """Let an interrupt that leaves the block say what is kept and how to go on."""
+    """Let an interrupt that leaves the block say what is kept and how to continue."""
     try:
         yield
     except KeyboardInterrupt as stop:  # where nobody has called `catch_signals`, as in a notebook

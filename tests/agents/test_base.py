@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -58,7 +57,6 @@ class TestRestore:
             agents.load(path)
 
 
-@dataclass(eq=False)
 class Moody(Uniform):
     """An agent whose numbers fall, change their type and become infinite."""
 
@@ -136,7 +134,6 @@ def test_an_agent_must_be_one() -> None:
 
 
 def test_online_agent_that_plays_what_is_not_there() -> None:
-    @dataclass(eq=False)
     class Stubborn(OnlineAgent):
         name: ClassVar[str] = "stubborn"
 
@@ -163,8 +160,18 @@ def test_lazy_names() -> None:
         agents.Psrl  # noqa: B018
 
 
+def test_an_agent_may_have_a_constructor_of_its_own() -> None:
+    class Mine(Uniform):
+        def __init__(self, boldness: float = 0.5):
+            self.boldness = 2.0 * boldness
+
+    assert Mine(1).settings() == {"boldness": 2.0}
+    assert Mine.from_settings({"boldness": 1}, WORLD, 10).boldness == 2.0
+    with pytest.raises(SettingError, match="boldness is 'high'; it must be a number"):
+        Mine("high")  # type: ignore[arg-type]
+
+
 def test_an_agent_that_is_not_registered_has_the_name_of_its_class() -> None:
-    @dataclass(eq=False)
     class Mine(Uniform):
         boldness: float = 0.5
 

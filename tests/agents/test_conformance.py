@@ -149,7 +149,7 @@ class TestSavedFiles:
 
     def test_truncated(self, path: Path) -> None:
         path.write_bytes(path.read_bytes()[:-200])
-        with pytest.raises(FileError, match="damaged, or not a file of goalward's"):
+        with pytest.raises(FileError, match="damaged, or not a goalward file"):
             agents.load(path)
 
     def test_every_flipped_byte_is_noticed(self, path: Path) -> None:
@@ -182,7 +182,7 @@ class TestSavedFiles:
         with zipfile.ZipFile(path, "w") as archive:
             for name, data in content.items():
                 archive.writestr(name, data)
-        with pytest.raises(FileError, match="damaged, or not a file of goalward's"):
+        with pytest.raises(FileError, match="damaged, or not a goalward file"):
             agents.load(path)
 
     def test_tampered(self, path: Path) -> None:
@@ -195,7 +195,7 @@ class TestSavedFiles:
 
     def test_foreign(self, path: Path, tmp_path: Path) -> None:
         path.write_text("hello")
-        with pytest.raises(FileError, match="damaged, or not a file of goalward's"):
+        with pytest.raises(FileError, match="damaged, or not a goalward file"):
             agents.load(path)
         WORLD.save(tmp_path / "world.npz")
         with pytest.raises(FileError, match=r"holds 'goalward-ssp'; it must be 'goalward-agent'"):

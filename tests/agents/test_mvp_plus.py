@@ -9,14 +9,15 @@ import pytest
 
 from goalward import learn, worlds
 from goalward.agents import MVPPlus, Task
-from goalward.agents.optimistic.mvp_plus import horizon, iota
+from goalward.agents.optimistic.attempts import horizon
+from goalward.agents.optimistic.mvp_plus import iota
 from goalward.errors import SettingError
 
 GRID = worlds.grid_world()
 
 
 def test_constants() -> None:
-    assert horizon(6.0, 1000) == math.ceil(24.0 * math.log(4000.0))
+    assert horizon(4.0, 6.0, 1000) == math.ceil(24.0 * math.log(4000.0))
     found = iota(np.array([[0, 5]]), 0.1)
     np.testing.assert_allclose(found, [20.0 * math.log(40.0), 20.0 * math.log(200.0)])
 
@@ -33,7 +34,8 @@ def test_the_sweep_against_numpy(scale: float) -> None:
     rows = agent.refreshed.to_dense() / n[:, :, np.newaxis]
     V = np.append(np.full(GRID.states, 12.0), 0.0)
     log_term = iota(visits, 0.1).reshape(visits.shape)
-    for h in range(agent._H - 1, -1, -1):
+    H = len(agent._Q)
+    for h in range(H - 1, -1, -1):
         mean = rows @ V
         spread = np.maximum(rows @ V**2 - mean**2, 0.0)
         unseen = visits == 0
@@ -41,7 +43,7 @@ def test_the_sweep_against_numpy(scale: float) -> None:
         bonus = np.maximum(7.0 * np.sqrt(spread * log_term / n), 49.0 * 18.0 * log_term / n)
         Q = np.maximum(1.0 + mean - scale * bonus, 0.0)
         V = np.append(Q.min(axis=1), 0.0)
-        if h >= agent._H - distinct:
+        if h >= H - distinct:
             np.testing.assert_allclose(agent._Q[h], Q, atol=1e-9)
     np.testing.assert_allclose(agent._V, V, atol=1e-9)
 
@@ -49,7 +51,7 @@ def test_the_sweep_against_numpy(scale: float) -> None:
 def test_counts_are_refreshed_at_powers_of_two() -> None:
     agent = learn(MVPPlus(B_star=6.0, T_star=6.0, scale=1e-4), GRID, 300, seed=0).agent
     assert isinstance(agent, MVPPlus)
-    agent.plan(0)
+    agent.plan_interval()
     n, N = agent.refreshed.visits, agent.counts.visits
     assert ((n <= N) & (np.maximum(2 * n, 1) > N)).all()
 

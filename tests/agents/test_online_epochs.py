@@ -1,4 +1,4 @@
-"""UC-SSP and ULCVI plan inside `act`: their rollout against `act` and `learn`, and the epochs that a run records."""
+"""UC-SSP, ULCVI and MVP+ plan inside `act`: their rollout against `act` and `learn`, and the epochs of a run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from goalward import SSP, agents, learn, worlds
 from goalward.acting.rollout import BLOCK, Dynamics, TabularPolicy, Walk
 from goalward.acting.stop import Ended, TableStop
 from goalward.agents import OnlineAgent
+from goalward.agents.optimistic.mvp_plus import MVPPlus
 from goalward.agents.optimistic.uc_ssp import UCSSP
 from goalward.agents.optimistic.ulcvi import ULCVI
 from goalward.errors import ConvergenceError
@@ -18,6 +19,8 @@ GRID, RANDOM = worlds.grid_world(), worlds.random_mdp(states=8, seed=5, rows="un
 FREE = GRID.with_costs(np.where(np.arange(4) == 0, 0.5 * (np.arange(GRID.states) % 2)[:, None], GRID.costs))
 # Those at which hardly anything and nearly everything is known within the steps of the test.
 CASES = [("uc-ssp", scale) for scale in (1.0, 0.05)] + [("ulcvi", scale) for scale in (1.0, 1e-9)]
+CASES += [("mvp-plus", scale) for scale in (1.0, 1e-4)]
+NAMES = ["uc-ssp", "ulcvi", "mvp-plus"]
 
 
 class PlainUCSSP(UCSSP):
@@ -30,7 +33,12 @@ class PlainULCVI(ULCVI):
         TabularPolicy.rollout(self, model, stop, walk)
 
 
-PLAIN: dict[str, type[OnlineAgent]] = {"uc-ssp": PlainUCSSP, "ulcvi": PlainULCVI}
+class PlainMVPPlus(MVPPlus):
+    def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
+        TabularPolicy.rollout(self, model, stop, walk)
+
+
+PLAIN: dict[str, type[OnlineAgent]] = {"uc-ssp": PlainUCSSP, "ulcvi": PlainULCVI, "mvp-plus": PlainMVPPlus}
 
 
 def both(name: str, world: SSP, episodes: int, max_steps: int | None = None, **settings: object) -> tuple[Run, Run]:
@@ -59,7 +67,7 @@ def test_the_rollout_does_what_act_and_learn_do(name: str, scale: float, world: 
     assert_same(*both(name, world, 10_000, scale=scale, ties=ties, action_order=order, max_steps=BLOCK + 100))
 
 
-@pytest.mark.parametrize("name", ["uc-ssp", "ulcvi"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_run_of_whole_episodes(name: str) -> None:
     compiled, plain = both(name, GRID, 40)
     assert_same(compiled, plain)
@@ -67,7 +75,7 @@ def test_a_run_of_whole_episodes(name: str) -> None:
     assert compiled.epochs.steps.sum() == compiled.total_steps
 
 
-@pytest.mark.parametrize("name", ["uc-ssp", "ulcvi"])
+@pytest.mark.parametrize("name", NAMES)
 def test_recording_a_run_does_not_change_it(name: str) -> None:
     """A replay has a frame for each epoch, and the epochs are those of the run without one."""
     agent = agents.find(name).from_world(GRID, episodes=30)
@@ -79,7 +87,7 @@ def test_recording_a_run_does_not_change_it(name: str) -> None:
     assert [frame.steps for frame in recorded.replay.frames[:20]] == run.epochs.steps[:20].tolist()
 
 
-@pytest.mark.parametrize("name", ["uc-ssp", "ulcvi"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_run_that_is_watched_and_resumed(name: str) -> None:
     """What an agent has learnt goes on; the plan in which its first run ended does not."""
     agent = agents.find(name).from_world(RANDOM, episodes=100)

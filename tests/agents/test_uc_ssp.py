@@ -10,7 +10,7 @@ import pytest
 from goalward import agents, learn, worlds
 from goalward.acting.stop import Ended
 from goalward.agents import UCSSP, Plan, Step, Task
-from goalward.agents.optimistic.common import HORIZON, IN_PROGRESS
+from goalward.agents.optimistic.attempts import HORIZON, IN_PROGRESS
 from goalward.agents.optimistic.uc_ssp import EPISODE, FAILED, radius
 from goalward.errors import SettingError
 from sample_environments import ModelEnvironment

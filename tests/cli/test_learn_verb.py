@@ -119,7 +119,7 @@ class TestKeeping:
         (tmp_path / "kept.npz").write_bytes(b"PK nothing")
         code, _, err = run("--resume", tmp_path / "kept.npz")
         assert code == 2
-        assert "damaged, or not a file of goalward's" in err
+        assert "damaged, or not a goalward file" in err
 
     def test_no_folder(self, run: Call, tmp_path: Path) -> None:
         code, out, err = run("grid-world", "--episodes", 10**9, "--save", tmp_path / "no" / "kept.npz")

@@ -82,7 +82,7 @@ def rewrite(path: Path, **changes: Any) -> None:
         arrays: dict[str, Any] = {}
         about = {name: fields.pop(name) for name in ("format", "version") if name in fields}
         tree = {name: np.array(value) if name in ARRAYS else value for name, value in fields.items()}
-        about["values"] = archive.split(tree, "", arrays)
+        about["values"] = archive.without_arrays(tree, "", arrays)
         about["checksum"] = archive.checksum(about["values"], arrays)
         np.savez(path, header=np.array(json.dumps(about)), **arrays)
 
@@ -119,7 +119,7 @@ def test_every_truncation_is_noticed(saved: Path) -> None:
     content = saved.read_bytes()
     for length in (0, 1, 2, 10, len(content) // 4, len(content) // 2, len(content) - 30, len(content) - 3):
         saved.write_bytes(content[:length])
-        with pytest.raises(FileError, match=rf"model{saved.suffix}: .*(save it again|not JSON)"):
+        with pytest.raises(FileError, match=rf"model{saved.suffix}: .*save it again"):
             SSP.load(saved)
 
 
@@ -143,20 +143,20 @@ def test_no_flipped_bit_gets_out_another_error(saved: Path) -> None:
 def test_foreign_files(tmp_path: Path, content: bytes, ending: str) -> None:
     path = tmp_path / f"model{ending}"
     path.write_bytes(content)
-    with pytest.raises(FileError, match=rf"model{ending}: (damaged|not JSON|does not say its format)"):
+    with pytest.raises(FileError, match=rf"model{ending}: (damaged|does not say its format)"):
         SSP.load(path)
 
 
 def test_an_array_is_no_archive(tmp_path: Path) -> None:
     with (tmp_path / "model.npz").open("wb") as file:
         np.save(file, np.eye(2))
-    with pytest.raises(FileError, match="damaged, or not a file of goalward's"):
+    with pytest.raises(FileError, match="damaged, or not a goalward file"):
         SSP.load(tmp_path / "model.npz")
 
 
 def test_json_nested_without_end(tmp_path: Path) -> None:
     (tmp_path / "model.json").write_text("[" * 100_000)
-    with pytest.raises(FileError, match="nested more than"):
+    with pytest.raises(FileError, match="damaged"):
         SSP.load(tmp_path / "model.json")
 
 
@@ -255,15 +255,14 @@ def test_an_archive_has_a_checksum(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "values",
-    [None, 7, {}, {"tree": 7}, {"tree": {"costs": 7}}, {"tree": {"costs": {}}}, {"tree": {"costs": {"array": 7}}}],
+    "values", [None, 7, {}, {"costs": 7}, {"costs": {}}, {"costs": {"$array": 7}}, {"costs": {"$array": "costs"}}]
 )
 def test_a_forged_archive(tmp_path: Path, values: Any) -> None:
     """The checksum is no secret: whoever forges a file can put it right."""
     path = tmp_path / "model.npz"
     header = {"format": "goalward-ssp", "version": 1, "values": values, "checksum": archive.checksum(values, {})}
     np.savez(path, header=np.array(json.dumps(header)))
-    with pytest.raises(FileError, match=r"model\.npz: damaged, or not a file of goalward's"):
+    with pytest.raises(FileError, match=r"model\.npz: damaged, "):
         SSP.load(path)
 
 
@@ -319,7 +318,7 @@ def test_paths_that_cannot_be_used(tmp_path: Path, ending: str) -> None:
 def test_what_is_no_archive_brings_no_advice_to_unpickle(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     path.write_bytes(content)
-    with pytest.raises(FileError, match=r"damaged, or not a file of goalward's \(it is not an \.npz archive\); save"):
+    with pytest.raises(FileError, match=r"damaged, or not a goalward file \(it is not an \.npz archive\); save"):
         SSP.load(path)
 
 

@@ -175,7 +175,7 @@ def test_maps_may_be_indented_and_framed_by_empty_lines():
         (lambda: grid_map("S..\n..G", success=-1), "success is -1"),
         (lambda: grid_map("S..\n.G"), "row 1 of the map has 2 cells, row 0 has 3"),
         (lambda: grid_map("S.x\n..G"), "row 0, column 2 of the map is 'x'"),
-        (lambda: grid_map("...\n..G"), "the map has no start; mark exactly one"),
+        (lambda: grid_map("...\n..G"), "the map has 0 starts; mark exactly one"),
         (lambda: grid_map("S.S\n..G"), "has 2 starts"),
         (lambda: grid_map("S..\n..."), "has no goal"),
         (lambda: grid_map(" \n \n"), "the map is empty"),

@@ -121,7 +121,7 @@ def test_pits_are_dead_ends_in_which_nothing_can_be_done() -> None:
         ("~ = -1\nS~G", "the cost of ~ is -1; it must be a number from 0"),
         ("~ = much\nS~G", "the cost of ~ is much"),
         ("~ = inf\nS~G", "the cost of ~ is inf"),
-        ("~ = 1\n~ = 2\nS~G", "says twice what ~ is"),
+        ("~ = 1\n~ = 2\nS~G", "two lines before the map say what ~ is"),
         ("# = 1\nS.G", "# has no cost"),
         ("sand = 5\nS.G", "sand = 5 comes before the map; such a line gives a character its cost"),
         ("wind = 1 2\nS.G", "wind has 2 numbers, the map 3 columns"),
@@ -130,7 +130,7 @@ def test_pits_are_dead_ends_in_which_nothing_can_be_done() -> None:
         ("S\t.G", r"row 0, column 1 of the map is a blank or a tab; a cell is S start.* such as ~ = 5"),
         ("S~G", r"row 0, column 1 of the map is '~'; a cell is S start.* such as ~ = 5"),
         ("~ = 5", "the map is empty"),
-        ("~ = 5\n~~G", "the map has no start"),
+        ("~ = 5\n~~G", "the map has 0 starts"),
         ("S.G\n~ = 5", "row 1 of the map has 5 cells"),
     ],
 )

@@ -82,7 +82,7 @@ class Learner(Declared, contract.Agent[TaskT, PlanT]):
     def __init_subclass__(cls, kw_only: bool = False, **arguments: Any) -> None:
         """Make the class a dataclass and name the algorithm after it."""
         fields = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
-        dataclass(eq=False, kw_only=kw_only)(cls)
+        dataclass(init="__init__" not in vars(cls), eq=False, kw_only=kw_only)(cls)
         for name in fields.keys() - vars(cls).keys():
             # Defaults made by a function: so the class also works below @dataclass, although that is not needed.
             setattr(cls, name, fields[name])

@@ -140,19 +140,19 @@ def tally(
 def enter(row: int, successor: int, size: Int64s, successors: Int32s, counts: Int64s) -> bool:
     """Count one successor of a row, keeping the row sorted; False where there is no room for it."""
     end = size[row]
-    place = end
-    while place > 0 and successors[row, place - 1] >= successor:
-        place -= 1
-    if place < end and successors[row, place] == successor:
-        counts[row, place] += 1
+    index = end
+    while index > 0 and successors[row, index - 1] >= successor:
+        index -= 1
+    if index < end and successors[row, index] == successor:
+        counts[row, index] += 1
         return True
     if end == counts.shape[1]:
         return False
-    for entry in range(end, place, -1):
+    for entry in range(end, index, -1):
         successors[row, entry] = successors[row, entry - 1]
         counts[row, entry] = counts[row, entry - 1]
-    successors[row, place] = successor
-    counts[row, place] = 1
+    successors[row, index] = successor
+    counts[row, index] = 1
     size[row] = end + 1
     return True
 

@@ -7,16 +7,16 @@ Prior
     outcomes, wherever one stands.
 
 Posterior
-    Where different outcomes lead to the same successor, at a wall, a step tells only the set B of outcomes it may have
-    been. With n_j steps that tell their outcome and n_B that tell a set,
+    Where different outcomes lead to the same successor, at a wall, a step shows only the set B of outcomes it may have
+    been. With n_j steps that show their outcome and n_B that show a set,
 
         density of phi  proportional to  product over j of phi_j^(concentration - 1 + n_j)
                                          times product over B of (sum over j in B of phi_j)^(n_B).
 
     Without sets this is Dirichlet. With sets it is sampled by Gibbs: given phi, the n_B steps of a set are split among
     its outcomes by a multinomial; given the split, phi is Dirichlet. Each draw starts a chain of its own from the
-    Dirichlet of the told outcomes, which is exact already about outcomes that were never told apart, and runs `sweeps`
-    times. Where most steps tell their outcome ten sweeps are plenty; where none does and different sets contradict each
+    Dirichlet of the known outcomes, which is exact already about outcomes that no step distinguishes, and runs `sweeps`
+    times. Where most steps show their outcome ten sweeps are plenty; where none does and different sets contradict each
     other at a small concentration, a few hundred are needed. `mean` and `marginals` average over 2,000 such chains with
     a generator of their own, so they are a function of what was seen, with a Monte Carlo error of a few per cent of the
     standard deviation.
@@ -218,10 +218,10 @@ class TiedBelief(CountedBelief):
     def chains(self, rng: np.random.Generator, group: int, count: int) -> Floats:
         """Return Dirichlet parameters at the ends of Gibbs chains, one row each; one row if none are needed."""
         cells = np.flatnonzero((self.cell_groups == group) & (self.counts > 0))
-        told = self.masks[cells].sum(axis=1) == 1
-        says_nothing = self.masks[cells].all(axis=1)
-        alpha = self.concentration + self.counts[cells[told]] @ self.masks[cells[told]]
-        sets = cells[~told & ~says_nothing]
+        sizes = self.masks[cells].sum(axis=1)
+        single = cells[sizes == 1]
+        alpha = self.concentration + self.counts[single] @ self.masks[single]
+        sets = cells[(sizes > 1) & (sizes < self.masks.shape[1])]  # the set of all outcomes says nothing
         if not len(sets):
             return np.asarray(alpha)[np.newaxis]
         splits = np.zeros((count, self.masks.shape[1]))

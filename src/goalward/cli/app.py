@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from goalward.studies.store import Store
 
 __all__ = [
-    "AgentSettings", "DaskAddress", "Folder", "Format", "GiveUpCost", "Level", "OptionalWorld", "Settings", "StudyName",
-    "TableFile", "Workers", "World", "app", "glyphs", "say", "say_choice", "show",
+    "AgentName", "AgentSettings", "DaskAddress", "Folder", "Format", "GiveUpCost", "Level", "MaxSteps", "OptionalWorld",
+    "Picture", "Settings", "StudyName", "TableFile", "Workers", "World", "app", "glyphs", "say", "say_choice", "show",
 ]  # fmt: skip
 
 
@@ -50,6 +50,15 @@ AgentSettings = Annotated[
         help="A setting of the agent, as in a study: delta=0.1, prior={kind='slip'}. Can be repeated.",
     ),
 ]
+AgentName = Annotated[
+    str | None,
+    typer.Option(
+        "--agent",
+        help="An algorithm (goalward list agents) or a class, a.py:Mine.  [default: psrl, or continuous-psrl]",
+    ),
+]
+MaxSteps = Annotated[int | None, typer.Option(help="End a run after this many steps.")]
+Picture = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .png, .pdf, .svg or .jpg.")]
 GiveUpCost = Annotated[
     float | None,
     typer.Option(metavar="NUMBER", help="Add an action that gives up: back to the start, at this cost."),

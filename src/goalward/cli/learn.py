@@ -5,14 +5,26 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goalward.cli.app import AgentSettings, Format, GiveUpCost, OptionalWorld, Settings, app, say, show
+from goalward.cli.app import (
+    AgentName,
+    AgentSettings,
+    Format,
+    GiveUpCost,
+    MaxSteps,
+    OptionalWorld,
+    Picture,
+    Settings,
+    app,
+    say,
+    show,
+)
 from goalward.errors import SettingError
 from goalward.formatting import number
 from goalward.table import Cell, Column, Columns, Table
@@ -20,7 +32,6 @@ from goalward.table import Cell, Column, Columns, Table
 if TYPE_CHECKING:
     from goalward.agents.base import Learner
     from goalward.continuous.task import ContinuousTask
-    from goalward.learning.replay import Observer
     from goalward.learning.run import Run
     from goalward.ssp.model import SSP
 
@@ -31,23 +42,15 @@ __all__ = ["SingleRun", "default_agent", "learn", "run_once", "run_tables"]
 def learn(
     world: OptionalWorld = None,
     settings: Settings = None,
-    agent: Annotated[
-        str | None,
-        typer.Option(
-            help="An algorithm (goalward list agents) or a class, a.py:Mine.  [default: psrl, or continuous-psrl]"
-        ),
-    ] = None,
+    agent: AgentName = None,
     agent_settings: AgentSettings = None,
     episodes: Annotated[int, typer.Option(help="How many episodes to run.")] = 1000,
     seed: Annotated[int | None, typer.Option(help="The seed of all random draws.  [default: 0]")] = None,
-    max_steps: Annotated[int | None, typer.Option(help="End the run after this many steps.")] = None,
+    max_steps: MaxSteps = None,
     give_up_cost: GiveUpCost = None,
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the agent to a file after the run.")] = None,
     resume: Annotated[Path | None, typer.Option(metavar="FILE", help="Continue with the agent in a file.")] = None,
-    png: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Also draw the run, plan and visits on a grid: .png, .pdf, .svg or .jpg."),
-    ] = None,
+    png: Picture = None,
     format: Format = "text",
 ) -> None:
     """Let an agent learn in a world, and print what it cost."""
@@ -151,9 +154,7 @@ def run_once(
     max_steps: int | None = None,
     give_up_cost: float | None = None,
     resume: Path | None = None,
-    watch: Callable[[int, int], bool] | None = None,
-    observer: Observer | None = None,
-    keep_replay: bool = False,
+    **options: Any,
 ) -> SingleRun:
     """Let an agent learn in a world.
 
@@ -171,10 +172,8 @@ def run_once(
         Let the agent give up at this cost; a saved agent keeps its own.
     resume
         The file of a saved agent that continues.
-    watch
-        Called with the episodes and steps done so far; it ends the run by returning False.
-    observer, keep_replay
-        As `goalward.learn` takes them.
+    options
+        ``watch``, ``observer`` and ``keep_replay``, as `goalward.learn` takes them.
     """
     from goalward import worlds
     from goalward.agents import saving
@@ -211,10 +210,7 @@ def run_once(
     # A run of two steps comes first, so that the measured time does not include compiling. It changes nothing.
     learn(learner, ssp, episodes, seed, max_steps=2, resume=resumes)
     start = time.perf_counter()
-    run = learn(
-        learner, ssp, episodes, seed, max_steps=max_steps, resume=resumes, watch=watch, observer=observer,
-        keep_replay=keep_replay,
-    )  # fmt: skip
+    run = learn(learner, ssp, episodes, seed, max_steps=max_steps, resume=resumes, **options)
     seconds = time.perf_counter() - start
     return SingleRun(run, seconds, origin | {"episodes": origin["episodes"] + len(run.costs)}, ssp)
 

@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goalward.cli.app import AgentSettings, Folder, GiveUpCost, Level, Settings, StudyName, World, app, say, say_choice
+from goalward.cli.app import (
+    AgentName,
+    AgentSettings,
+    Folder,
+    GiveUpCost,
+    Level,
+    MaxSteps,
+    Settings,
+    StudyName,
+    World,
+    app,
+    say,
+    say_choice,
+)
 from goalward.progress import phase
 
 if TYPE_CHECKING:
@@ -52,10 +65,7 @@ def report(
 def watch(
     world: World,
     settings: Settings = None,
-    agent: Annotated[
-        str | None,
-        typer.Option(help="The name of an algorithm: goalward list agents.  [default: psrl, or continuous-psrl]"),
-    ] = None,
+    agent: AgentName = None,
     agent_settings: AgentSettings = None,
     rival: Annotated[str | None, typer.Option(help="Another algorithm beside it, with the same seed.")] = None,
     rival_settings: Annotated[
@@ -66,7 +76,7 @@ def watch(
         int | None, typer.Option(help="How many episodes to run.  [default: 1000, or 20 with continuous states]")
     ] = None,
     seed: Annotated[int, typer.Option(help="The seed of all random draws.")] = 0,
-    max_steps: Annotated[int | None, typer.Option(help="End a run after this many steps.")] = None,
+    max_steps: MaxSteps = None,
     give_up_cost: GiveUpCost = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page.")] = Path("watch.html"),
     show: Open = False,
@@ -101,9 +111,9 @@ def watch(
     ]
 
     def run_agent(index: int, **options: Any) -> SingleRun:
-        name, given = chosen[index]
+        name, own_settings = chosen[index]
         return run_once(
-            world, settings or [], agent=name, agent_settings=given, episodes=episodes, seed=seed,
+            world, settings or [], agent=name, agent_settings=own_settings, episodes=episodes, seed=seed,
             max_steps=max_steps, give_up_cost=give_up_cost, **options,
         )  # fmt: skip
 

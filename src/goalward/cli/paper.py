@@ -28,23 +28,17 @@ def reproduce(
     format: Format = "text",
 ) -> None:
     """Reproduce the paper's comparison: runs, tables, figures."""
-    from goalward.cli.study import report_tables, study_progress
+    from goalward.cli.study import run_and_report
     from goalward.paper.reproduce import publish
     from goalward.results.results import open_results
-    from goalward.studies.runner import run_in_folder
     from goalward.studies.study import Study
 
     if regime not in REGIMES:
         raise UnknownNameError("regime", regime, REGIMES)
-    given = {"episodes": episodes, "runs": runs}
-    study = Study.load(f"paper-{regime}").replace(**{name: value for name, value in given.items() if value is not None})
+    sizes = {"episodes": episodes, "runs": runs}
+    study = Study.load(f"paper-{regime}").replace(**{name: size for name, size in sizes.items() if size is not None})
     folder = out or Path("results") / study.design.name
-    with study_progress() as watch:
-        report = run_in_folder(study, folder, workers=workers, dask=dask, watch=watch)
-    about = report_tables(report, folder)
-    if not report.done and not report.stored:
-        show(*about, format=format)
-        raise typer.Exit(1)
+    report, about = run_and_report(study, folder, workers, dask, format)
     tables, files = publish(open_results(folder, study.design.reference), folder, regime)
     show(*about, *tables, format=format)
     say("", *(f"written: {path}" for path in files), format=format)
@@ -123,19 +117,13 @@ def arena(
     format: Format = "text",
 ) -> None:
     """Let agents meet in many worlds, and compare their regret."""
-    from goalward.cli.study import report_tables, study_progress
+    from goalward.cli.study import run_and_report
     from goalward.paper.arena import REFERENCE, arena_study, arena_tables, publish_arena, without_refused
     from goalward.paper.ratios import compare_all
     from goalward.results.results import open_results
-    from goalward.studies.runner import run_in_folder
 
     study, refused = without_refused(arena_study(agent or [], quick=quick, runs=runs, episodes=episodes))
-    with study_progress() as watch:
-        report = run_in_folder(study, out, workers=workers, dask=dask, watch=watch)
-    about = report_tables(report, out)
-    if not report.done and not report.stored:
-        show(*about, format=format)
-        raise typer.Exit(1)
+    report, about = run_and_report(study, out, workers, dask, format)
     ratios = compare_all(open_results(out, study.design.reference), REFERENCE, refusals=refused)
     files = publish_arena(ratios, out, study.design.name)
     # Programs get one row for each agent in each world, people a column for each agent.

@@ -32,8 +32,11 @@ if TYPE_CHECKING:
     from goalward.results.results import Results
     from goalward.studies.runner import Progress, Report
     from goalward.studies.store import Failure, Status, Store
+    from goalward.studies.study import Study
 
-__all__ = ["export", "plot", "report_tables", "run", "status", "status_tables", "study_progress", "summary"]
+__all__ = [
+    "export", "plot", "report_tables", "run", "run_and_report", "status", "status_tables", "study_progress", "summary",
+]  # fmt: skip
 
 LONGEST_ERROR = 120
 MOST_LINES = 20
@@ -86,6 +89,21 @@ def run(
         say(f"see: goalward summary {folder}, goalward plot {folder}", format=format)
     if report.failures or report.stopped:
         raise typer.Exit(1)
+
+
+def run_and_report(
+    study: Study, folder: Path, workers: int | None, dask: str | None, format: str
+) -> tuple[Report, list[Table]]:
+    """Run a study whose results are then published; show the report and exit if there are none."""
+    from goalward.studies.runner import run_in_folder
+
+    with study_progress() as watch:
+        report = run_in_folder(study, folder, workers=workers, dask=dask, watch=watch)
+    tables = report_tables(report, folder)
+    if not report.done and not report.stored:
+        show(*tables, format=format)
+        raise typer.Exit(1)
+    return report, tables
 
 
 @contextmanager

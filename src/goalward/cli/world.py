@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goalward.cli.app import Format, World, app, glyphs, say
+from goalward.cli.app import Format, Picture, World, app, glyphs, say
 from goalward.cli.app import show as show_tables
 from goalward.cli.model_options import Read, takes_model
 from goalward.formatting import number
@@ -68,9 +68,7 @@ def solve(
 def show(
     world: World,
     read: Read,
-    png: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also draw the grid: .png, .pdf, .svg or .jpg.")
-    ] = None,
+    png: Picture = None,
     format: Format = "text",
 ) -> None:
     """Describe a world: structure, hardness, picture."""

@@ -28,39 +28,23 @@ PI = math.pi
 def mountain_car() -> ContinuousTask:
     """MountainCar: rock an underpowered car up a hill; continuous, 2 dimensions.
 
-    Description
-    -----------
     Gymnasium's MountainCar-v0 (Moore 1990) without its limit of 200 steps. The engine is too weak to climb the hill
     straight away, so the car must first drive away from the goal.
 
     States
-    ------
-    The position, -1.2 to 0.6, and the velocity, -0.07 to 0.07.
-
+        The position, -1.2 to 0.6, and the velocity, -0.07 to 0.07.
     Actions
-    -------
-    left, none, right: which way to push.
-
+        left, none, right: which way to push.
     Transitions
-    -----------
-    velocity + 0.001 (action - 1) - 0.0025 cos(3 position), then position + velocity, both kept inside their ranges. The
-    wall on the left stops the car.
-
+        velocity + 0.001 (action - 1) - 0.0025 cos(3 position), then position + velocity, both kept inside their ranges.
+        The wall on the left stops the car.
     Costs
-    -----
-    1 for every step.
-
+        1 for every step.
     Start and goal
-    --------------
-    The start is at rest, at a random position in -0.6 to -0.4. The goal is the flag, at position 0.5.
-
+        The start is at rest, at a random position in -0.6 to -0.4. The goal is the flag, at position 0.5.
     Known values
-    ------------
-    V* is not known exactly. Planning with the true dynamics on a lattice of 81 x 81 nodes takes 98 steps on average.
-
-    Version history
-    ---------------
-    v0: first version.
+        V* is not known exactly. Planning with the true dynamics on a lattice of 81 x 81 nodes takes 98 steps on
+        average.
     """
 
     def step(state: Floats, action: int, rng: np.random.Generator) -> tuple[float, float]:
@@ -76,39 +60,22 @@ def mountain_car() -> ContinuousTask:
 def acrobot() -> ContinuousTask:
     """Acrobot: swing a double pendulum up by a motor between its links; continuous, 4 dimensions.
 
-    Description
-    -----------
     Gymnasium's Acrobot-v1 (Sutton 1996) without its limit of 500 steps.
 
     States
-    ------
-    The angle of the first link from hanging down, that of the second link from the first, which both wrap around, and
-    their speeds, up to 4 pi and 9 pi.
-
+        The angle of the first link from hanging down, that of the second link from the first, which both wrap around,
+        and their speeds, up to 4 pi and 9 pi.
     Actions
-    -------
-    left, none, right: a torque of -1, 0 or 1 between the links.
-
+        left, none, right: a torque of -1, 0 or 1 between the links.
     Transitions
-    -----------
-    One Runge-Kutta step of 0.2 s of the equations of motion, speeds kept inside their ranges.
-
+        One Runge-Kutta step of 0.2 s of the equations of motion, speeds kept inside their ranges.
     Costs
-    -----
-    1 for every step, also the last one, for which Gymnasium gives the reward 0.
-
+        1 for every step, also the last one, for which Gymnasium gives the reward 0.
     Start and goal
-    --------------
-    The start is hanging down nearly at rest, each coordinate random in -0.1 to 0.1. The goal is the tip above the
-    height of one link over the bar.
-
+        The start is hanging down nearly at rest, each coordinate random in -0.1 to 0.1. The goal is the tip above the
+        height of one link over the bar.
     Known values
-    ------------
-    V* is not known. Planning with the true dynamics on a lattice of 21^4 nodes took 63 to 95 steps.
-
-    Version history
-    ---------------
-    v0: first version.
+        V* is not known. Planning with the true dynamics on a lattice of 21^4 nodes took 63 to 95 steps.
     """
 
     def step(state: Floats, action: int, rng: np.random.Generator) -> Floats:
@@ -130,39 +97,22 @@ def pendulum(
 ) -> ContinuousTask:
     """Pendulum: swing a weak pendulum up to a set around upright; continuous, 2 dimensions.
 
-    Description
-    -----------
     Gymnasium's Pendulum-v1 as a goal task. The motor is too weak to lift the pendulum at once. Gymnasium's own starts
     anywhere and never ends; the start, the goal set and the costs are chosen here.
 
     States
-    ------
-    The angle from upright, which wraps around, and its speed, -8 to 8.
-
+        The angle from upright, which wraps around, and its speed, -8 to 8.
     Actions
-    -------
-    `torques` torques, evenly spread from -2 to 2.
-
+        `torques` torques, evenly spread from -2 to 2.
     Transitions
-    -----------
-    speed + 0.05 (15 sin(angle) + 3 torque), kept inside its range, then angle + 0.05 speed.
-
+        speed + 0.05 (15 sin(angle) + 3 torque), kept inside its range, then angle + 0.05 speed.
     Costs
-    -----
-    1 for every step.
-
+        1 for every step.
     Start and goal
-    --------------
-    The start hangs down nearly at rest, both coordinates random within 0.1. The goal is at most `angle` away from
-    upright and at most `speed` fast.
-
+        The start hangs down nearly at rest, both coordinates random within 0.1. The goal is at most `angle` away from
+        upright and at most `speed` fast.
     Known values
-    ------------
-    V* is not known.
-
-    Version history
-    ---------------
-    v0: first version.
+        V* is not known.
     """
     choices = np.linspace(-2.0, 2.0, torques)
     goal = upright(angle, speed)
@@ -181,40 +131,23 @@ def pendulum(
 def navigation(wind: Annotated[float, Ge(0.0), Le(0.45)] = 0.25, gusts: Share = 0.05) -> ContinuousTask:
     """Navigation: cross a windy field around a wall; continuous, 2 dimensions.
 
-    Description
-    -----------
     A field with sides of 10, given by plain functions. A task with random moves, and with a wall inside, where the
     dynamics are not smooth.
 
     States
-    ------
-    The position, (x, y).
-
+        The position, (x, y).
     Actions
-    -------
-    right, left, up, down: by 0.5.
-
+        right, left, up, down: by 0.5.
     Transitions
-    -----------
-    The move, plus a wind that blows down between x = 3 and x = 7 and moves by `wind` where it is strongest, plus gusts:
-    normal with standard deviation `gusts` in each coordinate. A wall at x = 4 goes from the lower edge to y = 6; a move
-    that would cross it does nothing. So does the part of a move that leads over the edge.
-
+        The move, plus a wind that blows down between x = 3 and x = 7 and moves by `wind` where it is strongest, plus
+        gusts: normal with standard deviation `gusts` in each coordinate. A wall at x = 4 goes from the lower edge to y
+        = 6; a move that would cross it does nothing. So does the part of a move that leads over the edge.
     Costs
-    -----
-    1 for every step.
-
+        1 for every step.
     Start and goal
-    --------------
-    The start is (1, 1). The goal is a disc of radius 1 around (9, 1).
-
+        The start is (1, 1). The goal is a disc of radius 1 around (9, 1).
     Known values
-    ------------
-    V* is not known.
-
-    Version history
-    ---------------
-    v0: first version.
+        V* is not known.
     """
 
     def step(state: Floats, action: int, rng: np.random.Generator) -> tuple[float, float]:

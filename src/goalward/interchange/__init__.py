@@ -28,7 +28,7 @@ import numpy as np
 
 from goalward import archive
 from goalward.errors import FileError, GoalwardError, SettingError
-from goalward.files import check_regular, parse_json, read_bytes, replacing, writing
+from goalward.files import check_regular, read_bytes, replacing, writing
 from goalward.ssp.checks import ModelArrays
 from goalward.ssp.layout import GridLayout
 
@@ -127,7 +127,10 @@ def read_own(path: Path, start: Name | None = None) -> dict[str, Any]:
     if path.suffix == ".npz":
         fields = archive.read(path, NAME, VERSION)
     else:
-        fields = parse_json(path, read_bytes(path))
+        try:
+            fields = json.loads(read_bytes(path))
+        except (ValueError, RecursionError) as error:
+            raise archive.damaged(path, error) from None
         archive.check_header(path, fields, NAME, VERSION)
     missing = next((name for name in FIELDS if name not in fields), None)
     if missing is not None:

@@ -208,7 +208,7 @@ def first_line(error: BaseException) -> str:
 
 def find_goals(columns: Columns, goal: Name | Sequence[Name] | None) -> Bools:
     """Return which states are goals: the given ones, or else the state called goal."""
-    names = [str(name) for name in columns.state_names]
+    names = columns.state_names
     if goal is None and "goal" not in names:
         last = np.setdiff1d(np.arange(len(names)), columns.states)[:20]
         ends = ", ".join(repr(names[state]) for state in last) or "none"
@@ -219,7 +219,7 @@ def find_goals(columns: Columns, goal: Name | Sequence[Name] | None) -> Bools:
     wanted = [str(name) for name in ([goal] if isinstance(goal, str | int) else goal or ["goal"])]
     unknown = next((name for name in wanted if name not in names), None)
     if unknown is not None:
-        raise unknown_name("state", unknown, names)
+        raise unknown_name("state", unknown, list(map(str, names)))
     return goal_mask(columns, wanted)
 
 

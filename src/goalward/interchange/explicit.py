@@ -216,17 +216,17 @@ class Explicit:
     ) -> Floats:
         """Return the costs of some choices, whose states are `owner`."""
         if isinstance(cost, int | float):
-            parts = [np.full(len(owner), float(cost))]
+            terms = [np.full(len(owner), float(cost))]
         else:
             states, every_choice, branches = self._reward(cost)
-            parts = [] if states is None else [states[owner]]
-            parts += [] if every_choice is None else [every_choice[choices]]
-            parts += [] if branches is None else [self._mean_reward(branches, normalize)[choices]]
+            terms = [] if states is None else [states[owner]]
+            terms += [] if every_choice is None else [every_choice[choices]]
+            terms += [] if branches is None else [self._mean_reward(branches, normalize)[choices]]
         total = np.zeros(len(owner))
-        for part in parts:
+        for term in terms:
             with np.errstate(over="ignore", invalid="ignore"):
-                total += part
-            for values in (part, total):
+                total += term
+            for values in (term, total):
                 check_costs(values, lambda index: f"with the chosen rewards (cost=...), {choice_name(index)}")
         return total
 

@@ -81,13 +81,13 @@ def without_refused(study: Study) -> tuple[Study, dict[tuple[str, str], str]]:
     if not refused:
         return study, {}
     document: dict[str, Any] = study.spec.model_dump(exclude_unset=True)
-    kept = []
+    remaining = []
     for index, entry in enumerate(document["agents"]):
         cells = [labels for labels, place in study.places.items() if place == ("agents", index)]
         left = [labels[0] for labels in cells if labels not in refused]
         if left:
-            kept.append(entry | ({} if len(left) == len(cells) else {"worlds": left}))
-    return Study.from_dict(document | {"agents": kept}, study.source.folder), refused
+            remaining.append(entry | ({} if len(left) == len(cells) else {"worlds": left}))
+    return Study.from_dict(document | {"agents": remaining}, study.source.folder), refused
 
 
 def publish_arena(ratios: Ratios, folder: Path, name: str) -> list[Path]:
@@ -103,11 +103,11 @@ def arena_tables(ratios: Ratios, write: Callable[[Interval], str] | None = None)
 
     `write` writes the ratios of single worlds; by default without the ends of their intervals.
     """
-    numbers = {agent: place for place, agent in enumerate(ratios.agents, start=1)}
+    numbers = {agent: index for index, agent in enumerate(ratios.agents, start=1)}
     overall = [
-        overall_row(each, group, numbers[each.agent], ratios)
+        overall_row(agent, group, numbers[agent.agent], ratios)
         for group in ratios.groups
-        for each in ratios.overall(group)
+        for agent in ratios.overall(group)
     ]
     columns: Columns = [
         "agent", Column("mean", "geometric mean"), "worst", Column("worst_world", "in"),
@@ -122,7 +122,7 @@ def arena_tables(ratios: Ratios, write: Callable[[Interval], str] | None = None)
         for group, names in ratios.groups.items()
         for world in names
     ]
-    agents = [Column(agent, str(place)) for agent, place in numbers.items()]
+    agents = [Column(agent, str(index)) for agent, index in numbers.items()]
     title = "world by world (agents as numbered)"
     length = " and ".join(f"{episodes:,}" for episodes in ratios.episodes)
     about = (
@@ -135,17 +135,17 @@ def arena_tables(ratios: Ratios, write: Callable[[Interval], str] | None = None)
     ]
 
 
-def overall_row(each: Overall, group: str, place: int, ratios: Ratios) -> dict[str, Any]:
-    sign = ">" * each.bound
+def overall_row(overall: Overall, group: str, index: int, ratios: Ratios) -> dict[str, Any]:
+    sign = ">" * overall.bound
     count = len(ratios.groups[group])
     which = f"{count} world{'s' * (count != 1)}" + f" for {group}" * bool(group)
-    return vars(each) | {
+    return vars(overall) | {
         "group": Cell(group, which),
-        "agent": Cell(each.agent, f"{place} {marked(each.agent, ratios.caveats)}"),
-        "mean": Cell(each.mean, sign + with_ends(each.mean)),
-        "worst": Cell(each.worst, sign + number(each.worst, 2, zeros=True)),
-        "tail": Cell(each.tail, sign + number(each.tail, 2, zeros=True)),
-        "cpu": Cell(each.cpu, number(each.cpu, 2, zeros=True)),
+        "agent": Cell(overall.agent, f"{index} {marked(overall.agent, ratios.caveats)}"),
+        "mean": Cell(overall.mean, sign + with_ends(overall.mean)),
+        "worst": Cell(overall.worst, sign + number(overall.worst, 2, zeros=True)),
+        "tail": Cell(overall.tail, sign + number(overall.tail, 2, zeros=True)),
+        "cpu": Cell(overall.cpu, number(overall.cpu, 2, zeros=True)),
     }
 
 

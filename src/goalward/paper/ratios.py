@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -68,10 +67,6 @@ class Ratio:
     def bound(self) -> bool:
         """Whether the ratio is a lower bound only."""
         return self.cut_off > 0
-
-    def row(self) -> dict[str, Any]:
-        """Return the ratio as a row of a table."""
-        return vars(self) | {"bound": self.bound}
 
 
 @dataclass(frozen=True)
@@ -127,7 +122,7 @@ class Ratios:
     @property
     def table(self) -> Table:
         """The ratios as a table."""
-        return Table([cell.row() for cell in self.cells], name="cells")
+        return Table([vars(cell) | {"bound": cell.bound} for cell in self.cells], name="cells")
 
     def overall(self, group: str | None = None) -> list[Overall]:
         """Return each agent over the worlds of a group, or over all worlds, the smallest geometric mean first."""
@@ -174,7 +169,7 @@ def compare_all(
 
 def ratio_of(world: str, cell: CellResults, base: CellResults | None, level: float) -> Ratio:
     """Return one agent relative to the reference; without a ratio if they share no runs."""
-    found = Ratio(
+    without_ratio = Ratio(
         world,
         cell.cell.agent.label,
         NO_INTERVAL,
@@ -184,11 +179,11 @@ def ratio_of(world: str, cell: CellResults, base: CellResults | None, level: flo
     )
     shared = [] if base is None else sorted({*cell.runs.tolist()} & {*base.runs.tolist()})
     if base is None or not shared:
-        return found
-    ours, theirs = (each.values[MEASURE][np.isin(each.runs, shared)] for each in (cell, base))
-    tails = [float(np.percentile(each, PERCENTILE)) for each in (ours, theirs)]
+        return without_ratio
+    ours, theirs = (results.values[MEASURE][np.isin(results.runs, shared)] for results in (cell, base))
+    tails = [float(np.percentile(regrets, PERCENTILE)) for regrets in (ours, theirs)]
     return replace(
-        found,
+        without_ratio,
         ratio=ratio_interval(ours, theirs, level),
         tail=tails[0] / tails[1] if tails[1] > 0.0 else math.nan,
         cpu=float(cell.values["seconds"].mean() / base.values["seconds"].mean()),

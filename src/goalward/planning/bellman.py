@@ -23,7 +23,7 @@ from goalward.planning.reduction import Problem
 
 __all__ = [
     "HUGE", "TINY", "UNIT", "adopt_policy", "copy_policy", "dominates", "hurry", "improve", "initial_policy",
-    "optimal_sweep", "policy_iteration", "policy_sweep", "policy_sweeps",
+    "optimal_sweep", "policy_iteration", "policy_sweeps",
 ]  # fmt: skip
 
 UNIT = 2.0**-52
@@ -133,28 +133,24 @@ def optimal_sweep(problem: Problem, values: Floats, policy: Int64s, chain: Probl
 
 
 @kernel
-def policy_sweep(chain: Problem, values: Floats) -> float:
-    """Sweep once over a chain; return the largest change, relative to the cost of the row."""
-    _, start, target, weight, _, cost, _ = chain
-    change = 0.0
-    for state in range(values.size):
-        total = cost[state]
-        for entry in range(start[state], start[state + 1]):
-            total += weight[entry] * values[target[entry]]
-        scale = cost[state] if cost[state] > 0.0 else max(total, TINY)
-        if abs(total - values[state]) > change * scale:
-            change = abs(total - values[state]) / scale
-        values[state] = total
-    return change
-
-
-@kernel
 def policy_sweeps(chain: Problem, values: Floats, enough: float, most: int) -> tuple[int, float]:
-    """Sweep over a chain until a sweep changes it by little enough; return the number of sweeps and the last change."""
-    sweeps = 1
-    change = policy_sweep(chain, values)
+    """Sweep over a chain, at most so many times, until a sweep changes it by little enough.
+
+    Returns the number of sweeps and the largest change of the last one, relative to the cost of the row.
+    """
+    _, start, target, weight, _, cost, _ = chain
+    sweeps = 0
+    change = np.inf
     while sweeps < most and not change <= enough:
-        change = policy_sweep(chain, values)
+        change = 0.0
+        for state in range(values.size):
+            total = cost[state]
+            for entry in range(start[state], start[state + 1]):
+                total += weight[entry] * values[target[entry]]
+            scale = cost[state] if cost[state] > 0.0 else max(total, TINY)
+            if abs(total - values[state]) > change * scale:
+                change = abs(total - values[state]) / scale
+            values[state] = total
         sweeps += 1
     return sweeps, change
 

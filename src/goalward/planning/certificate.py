@@ -279,7 +279,13 @@ def cover(
         for state in range(values.size):
             error = low[state]
             for row in range(first[state], first[state + 1]):
-                carried = carry(problem, row, low)
+                carried = 0.0  # as `carry` does, which the compiler would not inline
+                for entry in range(problem.start[row], problem.start[row + 1]):
+                    there = low[problem.target[entry]]
+                    product = problem.weight[entry] * there
+                    carried += product
+                    if there > 0.0 and product < LEAST_NORMAL:
+                        carried += UNDERFLOW
                 failure = rounding[row] - residual[row] - share * cost[row]
                 if not carried * padding + failure <= error:
                     error = carried * padding * padding + failure + max(0.5 * failure, spare)

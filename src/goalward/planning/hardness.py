@@ -21,7 +21,7 @@ import numpy as np
 from goalward.arrays import Floats
 from goalward.planning.evaluate import action_values
 from goalward.planning.solve import proved, solve_all
-from goalward.ssp.model import SSP, check_model, keep_rows
+from goalward.ssp.model import SSP, check_model, restrict_actions
 
 __all__ = ["Hardness", "hardness"]
 
@@ -69,7 +69,7 @@ def hardness(ssp: SSP) -> Hardness:
     gaps = np.full(Q.shape, np.inf)
     np.subtract(Q, values[:, None], out=gaps, where=sure[:, None] & np.isfinite(Q))
     gaps[np.isfinite(Q) & (gaps <= TIE * Q)] = 0.0
-    optimal = keep_rows(ssp, gaps == 0.0).with_costs(ones)
+    optimal = restrict_actions(ssp, gaps == 0.0).with_costs(ones)
     times = proved(solve_all(optimal, WANTED), NEEDED, "the hitting times of optimal policies").values
     fastest = proved(solve_all(ssp.with_costs(ones), WANTED), NEEDED, "the shortest hitting times").values
     return Hardness(

@@ -15,10 +15,10 @@ from goalward.ssp.graph import ALL_ENTRIES, Predecessors, list_predecessors
 
 __all__ = ["MOST_DIRECT_WORK", "POLICY_SWEEPS", "REPEATS", "PolicyChain"]
 
-MOST_WORK = 10**8  # multiplications of one call of a kernel: a fraction of a second, after which Ctrl-C is answered
-# Groups of a correction. Their matrix is dense, so 512 groups cost more than the sweeps that they save where a sweep is
-# short: chains took 3.8 times as long with them, queues and tireworld 1.3 times; no model of the benchmark gained.
-GROUPS = 64
+# Groups of a correction. Their matrix is dense: with 512, chains take twice as long. With 64, a model of 200 components
+# (parts1e5) takes 5.6 times as long. Corrections in every round, also where sweeps settle, lost on chains (0.21 of the
+# time without them), tireworld (0.55) and queues (0.7): a correction took longer there than the sweeps that it saved.
+GROUPS = 256
 POLICY_SWEEPS = 12
 REPEATS = 30
 MOST_DIRECT_WORK = 1e9  # about a second
@@ -30,7 +30,7 @@ LU_STATE, LU_LEVELS = 300.0, 1.0 / 30.0
 class PolicyChain:
     """The chain of the policy that was chosen last.
 
-    With `exact`, each state is its own group in `equation`; otherwise states are grouped by their distance.
+    With `exact`, each state is its own group in `equation`; otherwise states are grouped by their values.
     """
 
     def __init__(self, reduction: Reduction, *, exact: bool):
@@ -47,8 +47,8 @@ class PolicyChain:
     @cached_property
     def equation(self) -> Equation:
         """Working memory for corrections."""
-        by_state = np.arange(self.reduction.states, dtype=np.int32)
-        return empty_equation(by_state if self.exact else distance_groups(self.reduction.distance))
+        states = self.reduction.states
+        return empty_equation(np.arange(states, dtype=np.int32) if self.exact else np.zeros(states, dtype=np.int32))
 
     @property
     def entries(self) -> int:
@@ -68,19 +68,9 @@ class PolicyChain:
         """Sweep once over all rows of the problem, and choose the best; return the largest relative change."""
         return bellman.optimal_sweep(self.problem, values, policy, self.rows)
 
-    def sweep(self, values: Floats) -> float:
-        """Sweep once over the chain; return the largest relative change."""
-        return bellman.policy_sweep(self.rows, values)
-
     def sweep_until(self, values: Floats, enough: float, most: int) -> tuple[int, float]:
         """Sweep until a sweep changes the values by little enough; return the number of sweeps and the last change."""
-        if self.entries * most < MOST_WORK:
-            return bellman.policy_sweeps(self.rows, values, enough, most)
-        sweeps, change = 1, self.sweep(values)
-        while sweeps < most and not change <= enough:
-            change = self.sweep(values)
-            sweeps += 1
-        return sweeps, change
+        return bellman.policy_sweeps(self.rows, values, enough, most)
 
     def correct(self, values: Floats) -> bool:
         """Add the best correction that is constant on each group; return False if a value would become negative."""
@@ -129,6 +119,8 @@ class PolicyChain:
         self.rows.cost[:] = costs
         total = np.zeros(len(costs))
         for repeat in range(REPEATS):
+            if not self.exact:
+                self.group_by_value(total)
             if not self.correct(total) and self.exact:
                 return None
             if repeat == REPEATS // 3 and self.direct_work() <= MOST_DIRECT_WORK:
@@ -223,10 +215,3 @@ def empty_equation(group: Int32s) -> Equation:
     """Allocate an equation for groups."""
     count = int(group.max()) + 1
     return Equation(group, np.empty((count, count)), np.empty(count), np.empty(count))
-
-
-def distance_groups(distance: Int32s) -> Int32s:
-    """Group states by their distance to the goal; neighbouring distances share a group if there are many."""
-    depth = int(distance.max())
-    groups: Int32s = ((distance - 1) * (min(GROUPS, depth) / depth)).astype(np.int32)
-    return groups

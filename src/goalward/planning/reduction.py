@@ -21,9 +21,9 @@ import numpy as np
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.jit import kernel
-from goalward.planning.state_order import DEAD, GOAL, number_states, order_states
+from goalward.planning.state_order import DEAD, GOAL, NEARLY_ACYCLIC, number_states, order_states
 from goalward.ssp.checks import ModelArrays
-from goalward.ssp.graph import sure_states, zero_cost_components
+from goalward.ssp.graph import strong_components_of, sure_states, zero_cost_components
 from goalward.ssp.model import SSP
 
 __all__ = ["DEAD", "GOAL", "LEAST_NORMAL", "Problem", "Reduction", "write_problem"]
@@ -75,8 +75,6 @@ class Reduction(NamedTuple):
         The reduced number of each state of the model, or GOAL, or DEAD; GOAL for the goal itself, which comes last.
     members, usable
         The states of the model in the order of their reduced numbers, and the rows that are left of each.
-    distance
-        The number of steps from each reduced state to the goal.
     acyclic
         Whether every row leads to earlier states only.
     loop_rows, free_actions
@@ -89,7 +87,6 @@ class Reduction(NamedTuple):
     place: Int32s
     members: Int32s
     usable: Bools
-    distance: Int32s
     acyclic: bool
     loop_rows: Bools | None
     free_actions: Int64s | None
@@ -101,20 +98,25 @@ class Reduction(NamedTuple):
         place = np.full(ssp.states + 1, DEAD, dtype=np.int32)
         place[ssp.goal] = GOAL
         loop, loops, loop_rows, free_actions = None, 0, None, None
-        if not ssp.costs.min() > 0.0:
-            loop, loops, loop_rows, free_actions = free_states(ssp, usable, place)
-        order, acyclic = order_states(ssp, usable, distance, order) if len(order) > small else (order, False)
+        component, acyclic, has_free_rows = None, False, not ssp.costs.min() > 0.0
+        if len(order) > small:
+            most = int(NEARLY_ACYCLIC * ssp.states)
+            component, cyclic = strong_components_of(ssp, None if has_free_rows else most)  # all for zero-cost loops
+        if has_free_rows:
+            loop, loops, loop_rows, free_actions = free_states(ssp, usable, component, place)
+        if component is not None:
+            order = order_states(ssp, usable, component if cyclic <= most else None, distance, order)
+            acyclic = cyclic == 0 <= most
         if loop is None:
-            members = first_members = order
-            place[order] = np.arange(len(order), dtype=np.int32)
+            states, members = len(order), order
+            place[order] = np.arange(states, dtype=np.int32)
         else:
-            members, first_members = np.empty_like(order), np.empty_like(order)
-            numbers, used = number_states(order, loop, loops, place, members, first_members)
-            members, first_members = members[:used], first_members[:numbers]
-        problem = Problem.empty(len(first_members), len(usable), len(ssp.successors))
+            members = np.empty_like(order)
+            states, used = number_states(order, loop, loops, place, members)
+            members = members[:used]
+        problem = Problem.empty(states, len(usable), len(ssp.successors))
         longest = write_problem(ssp.arrays, usable, place, members, problem)
-        distance = distance.take(first_members)
-        return cls(problem, longest, place, members, usable, distance, acyclic, loop_rows, free_actions)
+        return cls(problem, longest, place, members, usable, acyclic, loop_rows, free_actions)
 
     def rewrite(self, ssp: SSP) -> None:
         """Write the numbers of another model with the same graph; its costs and those of this one must be positive."""
@@ -156,7 +158,9 @@ class Reduction(NamedTuple):
         return policy
 
 
-def free_states(ssp: SSP, usable: Bools, place: Int32s) -> tuple[Int32s, int, Bools | None, Int64s | None]:
+def free_states(
+    ssp: SSP, usable: Bools, component: Int32s | None, place: Int32s
+) -> tuple[Int32s, int, Bools | None, Int64s | None]:
     """Find what costs nothing; states of value zero get the place of the goal.
 
     Returns the zero-cost loop of each state (-1 for none), the number of loops, the rows inside them, and the actions
@@ -170,7 +174,7 @@ def free_states(ssp: SSP, usable: Bools, place: Int32s) -> tuple[Int32s, int, Bo
         free_actions = actions_nearer(ssp.indptr, ssp.successors, kept, distance)
         place[free] = GOAL
         others = costless & np.repeat(distance < 0, ssp.actions)
-    loop, loops, inside = zero_cost_components(ssp, others)
+    loop, loops, inside = zero_cost_components(ssp, others, component)
     return loop, loops, inside if loops else None, free_actions
 
 

@@ -1,17 +1,16 @@
-"""Episodes of a policy in a known model, drawn at random and counted.
+"""Episodes of a policy in a known model, by the compiled rollout of `goalward.learn`.
 
-The luck of a seed is that of `goalward.learn`: step t takes the t-th number of the environment's stream, and an action
-that the policy leaves to chance takes the next number of the acting stream. So simulating the optimal policy gives the
-costs of a run of the agent that plays it.
+A seed gives the random numbers that it gives a run: step t takes the t-th number of the environment's stream, and an
+action that the policy leaves to chance takes the next number of the acting stream. So simulating the optimal policy
+gives the costs of a run of the agent that plays it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from goalward.acting.contract import Plan
 from goalward.acting.rollout import ModelStage
@@ -29,15 +28,7 @@ __all__ = ["Simulation", "simulate"]
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """What happened in each episode.
-
-    Attributes
-    ----------
-    costs, steps
-        What each episode cost and how many steps it took.
-    reached
-        Whether it reached the goal; an episode that did not was cut off.
-    """
+    """The cost and the number of steps of each episode, and whether it reached the goal or was cut off."""
 
     costs: Floats
     steps: Int64s
@@ -51,9 +42,7 @@ class Simulation:
     @property
     def standard_error(self) -> float:
         """The standard error of the mean cost; infinite for one episode."""
-        if len(self.costs) == 1:
-            return np.inf
-        return float(self.costs.std(ddof=1) / np.sqrt(len(self.costs)))
+        return float(self.costs.std(ddof=1) / np.sqrt(len(self.costs))) if len(self.costs) > 1 else np.inf
 
     def __repr__(self) -> str:
         cut = np.count_nonzero(~self.reached)
@@ -77,7 +66,7 @@ def simulate(
     episodes
         How many episodes to play, each from the initial state.
     seed
-        Of the luck.
+        Of the random numbers.
     max_steps
         Cut an episode off after this many steps. Needed if the policy may never reach the goal.
 
@@ -92,23 +81,31 @@ def simulate(
     checked_integer("episodes", episodes, 1)
     if max_steps is not None:
         checked_integer("max_steps", max_steps, 1)
-    given = policy.policy if isinstance(policy, Solution) else policy
-    weights = policy_weights(ssp, given)
-    check_end(markov_chain(ssp, given), max_steps)
+    weights = policy_weights(ssp, policy.policy if isinstance(policy, Solution) else policy)
+    chain = markov_chain(ssp, weights)
+    if max_steps is None and sure_states(chain, chain.available)[0][ssp.initial_state] < 0:
+        raise PolicyError(
+            f"the policy does not reach the goal surely from the start, state {ssp.state_name(ssp.initial_state)};"
+            " pass max_steps to cut episodes off"
+        )
+    plays = weights.any(axis=1)
+    if (weights > 0.0).sum(axis=1).max(initial=0) <= 1:
+        table = np.where(plays, weights.argmax(axis=1), -1)
+    else:
+        table = np.where(plays[:, np.newaxis], weights, 1.0 / ssp.actions)
     stage = Episodes(ssp, seed)
     # With a limit, one plan is one episode.
-    plan = Plan(as_table(weights), stop_after_goals=max_steps and 1, stop_after_steps=max_steps)
+    plan = Plan(table, stop_after_goals=max_steps and 1, stop_after_steps=max_steps)
     costs, steps = np.zeros(episodes), np.zeros(episodes, dtype=np.int64)
     reached = np.zeros(episodes, dtype=np.bool_)
     done = 0
     while done < episodes:
-        happened, ended, *_ = stage.follow(plan, episodes - done)
-        # The episode of each step.
-        numbers = done + np.cumsum(happened.reached) - happened.reached
-        np.add.at(costs, numbers, happened.costs)
-        np.add.at(steps, numbers, 1)
-        reached[numbers[happened.reached]] = True
-        done += int(np.count_nonzero(happened.reached))
+        chunk, ended, *_ = stage.follow(plan, episodes - done)
+        episode = done + np.cumsum(chunk.reached) - chunk.reached  # of each step
+        np.add.at(costs, episode, chunk.costs)
+        np.add.at(steps, episode, 1)
+        reached[episode[chunk.reached]] = True
+        done += int(np.count_nonzero(chunk.reached))
         if ended & (Ended.STEPS | Ended.DEAD_END) and not ended & Ended.GOALS:
             stage.restart()
             done += 1
@@ -121,20 +118,3 @@ class Episodes(ModelStage):
     def without_action(self) -> int:
         """Return that the episode ends."""
         return int(Ended.DEAD_END)
-
-
-def as_table(weights: Floats) -> NDArray[Any]:
-    """Return the actions of a policy that is not random, -1 where it has none, or its probabilities."""
-    if (weights > 0.0).sum(axis=1).max(initial=0) <= 1:
-        return np.where(weights.any(axis=1), weights.argmax(axis=1), -1)
-    return np.where(weights.any(axis=1, keepdims=True), weights, 1.0 / weights.shape[1])
-
-
-def check_end(chain: SSP, max_steps: int | None) -> None:
-    """Refuse a policy that may play for ever."""
-    distance, _, _ = sure_states(chain, chain.available)
-    if distance[chain.initial_state] < 0 and max_steps is None:
-        raise PolicyError(
-            f"the policy does not reach the goal surely from the start, state {chain.state_name(chain.initial_state)};"
-            " pass max_steps to cut episodes off"
-        )

@@ -22,10 +22,10 @@ import numpy as np
 from goalward.arrays import Bools, Int32s
 from goalward.jit import kernel
 from goalward.ssp.checks import ModelArrays
-from goalward.ssp.graph import ALL_ENTRIES, INTERRUPTED, Predecessors, list_predecessors, number_components
+from goalward.ssp.graph import ALL_ENTRIES, Predecessors, list_predecessors
 from goalward.ssp.model import SSP
 
-__all__ = ["DEAD", "GOAL", "likely_distances", "number_states", "order_states", "sort_ties"]
+__all__ = ["DEAD", "GOAL", "NEARLY_ACYCLIC", "likely_distances", "number_states", "order_states", "sort_ties"]
 
 GOAL = -1  # the reduced number of the goal, and of the states that reach it for nothing
 DEAD = -2  # the reduced number of dead ends
@@ -37,20 +37,17 @@ DEEP = 32  # with fewer distances than that, ties say little about the order
 SAMPLE = 256  # states that are examined to learn whether there are ties
 
 
-def order_states(ssp: SSP, usable: Bools, distance: Int32s, order: Int32s) -> tuple[Int32s, bool]:
-    """Return the states that reach the goal in the order of sweeps, and whether the model has no cycles.
+def order_states(ssp: SSP, usable: Bools, component: Int32s | None, distance: Int32s, order: Int32s) -> Int32s:
+    """Return the states that reach the goal in the order of sweeps.
 
     `distance` and `order` are those of a search along all usable rows; `distance` becomes that along likely steps.
+    `component` has the strong components of a nearly acyclic model.
     """
-    component, most = np.empty(ssp.states, dtype=np.int32), int(NEARLY_ACYCLIC * ssp.states)
-    cyclic = INTERRUPTED
-    while cyclic == INTERRUPTED:
-        cyclic = number_components(ssp.indptr, ssp.successors, ssp.actions, most, component)
-    if cyclic <= most:
-        return sort_by_component(order, component), cyclic == 0
+    if component is not None:
+        return sort_by_component(order, component)
     likely_distances(ssp, usable, distance, order)
     sort_ties(ssp.arrays, distance, order)
-    return order, False
+    return order
 
 
 @kernel
@@ -71,85 +68,48 @@ def sort_by_component(order: Int32s, component: Int32s) -> Int32s:
 
 def likely_distances(ssp: SSP, usable: Bools, distance: Int32s, order: Int32s) -> None:
     """Change distances, and the order by them, from plain ones to those along likely steps."""
-    model = ssp.arrays
-    if model.probabilities.min(initial=1.0) >= LIKELY or has_likely_order(model, usable, distance):
-        return
-    if distance[order[-1]] == 1 and not sees_goal(model, usable):
+    if ssp.probabilities.min(initial=1.0) >= LIKELY:
         return
     likely = np.zeros(len(ssp.successors), dtype=np.bool_)
-    mark_likely(model, usable, likely)
+    mark_likely(ssp.arrays, usable, likely)
+    if has_likely_order(ssp.arrays, likely, distance):
+        return
+    if distance[order[-1]] == 1 and not likely[ssp.successors == ssp.goal].any():
+        return  # no likely step leads to the goal, so all states would be at distance one again
     along_likely = list_predecessors(ssp.indptr, ssp.successors, usable, ssp.states, likely)
     along_all = list_predecessors(ssp.indptr, ssp.successors, usable, ssp.states, ALL_ENTRIES)
     search_back(along_likely, along_all, distance, order)
 
 
 @kernel
-def likely_limit(model: ModelArrays, row: int) -> float:
-    """Return the probability from which a transition of a row counts as likely."""
-    state = row // model.costs.shape[1]
-    largest = 0.0
-    for entry in range(model.indptr[row], model.indptr[row + 1]):
-        if model.successors[entry] != state:
-            largest = max(largest, model.probabilities[entry])
-    return LIKELY * largest
-
-
-@kernel
-def has_likely_step(model: ModelArrays, usable: Bools, distance: Int32s, state: int) -> bool:
-    """Return whether a likely transition leads one step nearer to the goal."""
-    states, actions = model.costs.shape
-    nearer = distance[state] - 1
-    # A transition with a tenth of all probability is likely whatever else its row holds.
-    for row in range(state * actions, (state + 1) * actions):
-        if usable[row]:
-            for entry in range(model.indptr[row], model.indptr[row + 1]):
-                if model.probabilities[entry] >= LIKELY:
-                    target = model.successors[entry]
-                    if (0 if target == states else distance[target]) == nearer:
-                        return True
-    for row in range(state * actions, (state + 1) * actions):
-        if usable[row]:
-            limit = -1.0
-            for entry in range(model.indptr[row], model.indptr[row + 1]):
-                target = model.successors[entry]
-                if (0 if target == states else distance[target]) == nearer:
-                    if limit < 0.0:
-                        limit = likely_limit(model, row)
-                    if model.probabilities[entry] >= limit:
-                        return True
-    return False
-
-
-@kernel
-def sees_goal(model: ModelArrays, usable: Bools) -> bool:
-    """Return whether a likely transition leads to the goal from anywhere."""
-    states = model.costs.shape[0]
-    for row in range(usable.size):
-        last = model.indptr[row + 1] - 1
-        if not usable[row] or model.successors[last] != states:  # the goal has the highest number
-            continue
-        if model.probabilities[last] >= likely_limit(model, row):
-            return True
-    return False
-
-
-@kernel
-def has_likely_order(model: ModelArrays, usable: Bools, distance: Int32s) -> bool:
-    """Return whether plain distances are likely ones."""
-    for state in range(distance.size):
-        if distance[state] > 0 and not has_likely_step(model, usable, distance, state):
-            return False
-    return True
-
-
-@kernel
 def mark_likely(model: ModelArrays, usable: Bools, likely: Bools) -> None:
     """Mark the likely transitions of the usable rows."""
+    indptr, successors, probabilities, costs = model
+    actions = costs.shape[1]
     for row in range(usable.size):
         if usable[row]:
-            limit = likely_limit(model, row)
-            for entry in range(model.indptr[row], model.indptr[row + 1]):
-                likely[entry] = model.probabilities[entry] >= limit
+            largest = 0.0
+            for entry in range(indptr[row], indptr[row + 1]):
+                if probabilities[entry] > largest and successors[entry] != row // actions:
+                    largest = probabilities[entry]
+            for entry in range(indptr[row], indptr[row + 1]):
+                likely[entry] = probabilities[entry] >= LIKELY * largest
+
+
+@kernel
+def has_likely_order(model: ModelArrays, likely: Bools, distance: Int32s) -> bool:
+    """Return whether plain distances are likely ones: each state has a likely transition one step nearer."""
+    states, actions = model.costs.shape
+    for state in range(states):
+        if distance[state] > 0:
+            leads_nearer = False
+            for entry in range(model.indptr[state * actions], model.indptr[(state + 1) * actions]):
+                if likely[entry]:
+                    target = model.successors[entry]
+                    leads_nearer |= (0 if target == states else distance[target]) == distance[state] - 1
+            if not leads_nearer:
+                return False
+    return True
 
 
 @kernel
@@ -239,17 +199,15 @@ def sort_ties(model: ModelArrays, distance: Int32s, order: Int32s) -> None:
 
 
 @kernel
-def number_states(
-    order: Int32s, loop: Int32s, loops: int, place: Int32s, members: Int32s, head: Int32s
-) -> tuple[int, int]:
+def number_states(order: Int32s, loop: Int32s, loops: int, place: Int32s, members: Int32s) -> tuple[int, int]:
     """Give numbers to the states whose place is DEAD, in order, one for each loop.
 
-    `members` gets the states of the model in the order of their numbers, those of a loop by their own numbers; `head`
-    gets the first state of each number in the order given. Returns how many numbers and how many members there are.
+    `members` gets the states of the model in the order of their numbers, those of a loop by their own numbers. Returns
+    how many numbers and how many members there are.
     """
     states = loop.size
     start = np.zeros(loops + 1, dtype=np.int64)
-    inside = np.empty(states, dtype=np.int32)
+    inside = np.empty(states, dtype=np.int32)  # the states of each loop
     for state in range(states):
         if loop[state] >= 0:
             start[loop[state] + 1] += 1
@@ -266,15 +224,14 @@ def number_states(
         state = order[position]
         if place[state] != DEAD:
             continue
-        head[number] = state
         if loop[state] < 0:
             place[state] = number
             members[count] = state
             count += 1
         else:
-            for other in range(start[loop[state] - 1] if loop[state] > 0 else 0, start[loop[state]]):
-                place[inside[other]] = number
-                members[count] = inside[other]
+            for index in range(start[loop[state] - 1] if loop[state] > 0 else 0, start[loop[state]]):
+                place[inside[index]] = number
+                members[count] = inside[index]
                 count += 1
         number += 1
     return number, count

@@ -1,9 +1,10 @@
 """Rounds of sweeps for problems of many states.
 
-A round is one correction of the values, up to twelve Gauss-Seidel sweeps over the rows of the policy, and one over all
-rows, which improves the policy. The correction is constant on groups of states at similar distance to the goal: it
-carries at once what sweeps carry one state at a time. Where sweeps spend their time on the values of one policy and its
-matrix does not fill, a sparse LU takes over: policy iteration. Rounds end with a proof (`certificate.py`).
+A round is up to twelve Gauss-Seidel sweeps over the rows of the policy, and one over all rows, which improves the
+policy. Once twelve did not settle the values, rounds begin with a correction that is constant on groups of states of
+similar value: it carries at once what sweeps carry one state at a time. Where sweeps spend their time on the values of
+one policy and its matrix does not fill, a sparse LU takes over: policy iteration. Rounds end with a proof
+(`certificate.py`).
 """
 
 from __future__ import annotations
@@ -22,9 +23,8 @@ __all__ = ["run_sweeps"]
 SWEEPING = "sweeping"
 DIRECT_AFTER = 12  # rounds before a sparse LU is considered: on dense samples, an early one takes 1.6 times as long
 FREE_PRECISION = 0.1  # of the tolerance, from which on errors are summed up in problems with free rows
-MOST_HARM = (
-    2  # corrections after which the change doubled; where distances are no good groups, they undo what sweeps did
-)
+PRECISION = 1e-3  # the same in other problems
+MOST_HARM = 2  # corrections after which the change doubled: where values are no good groups, they do harm
 PATIENCE = 300  # rounds without progress after which sweeps are given up
 PROGRESS = 0.9  # the share of the smallest change so far below which a change counts as progress
 
@@ -61,21 +61,20 @@ def run_rounds(
     threshold = 2.0 * tolerance  # a change of a sweep; what it leaves is some ten times smaller
     changes = [np.inf]
     smallest = certified = propagated = harm = 0
-    by_value = False
+    stalled = False  # whether a round's sweeps over the policy did not settle
     direct = DirectSteps(chain, problem)
     while True:
         rounds = len(changes)
         corrected = solved = False
         if direct.pays(rounds):
             solved = direct.step(values, policy)
-        elif harm < MOST_HARM and rounds - smallest < PATIENCE // 4:
-            if by_value:
-                chain.group_by_value(values)
+        elif stalled and harm < MOST_HARM and rounds - smallest < PATIENCE // 4:
+            chain.group_by_value(values)
             chain.correct(values)
             corrected = True
         enough = max(0.02 * changes[-1], threshold)
         sweeps, change = chain.sweep_until(values, enough, 1 if solved else POLICY_SWEEPS)
-        by_value = by_value or sweeps == POLICY_SWEEPS
+        stalled = stalled or sweeps == POLICY_SWEEPS
         settled = change <= threshold and rounds > certified + 1 and not solved  # the certificate looks at all rows
         if not settled:
             swept, change = change, chain.optimal_sweep(values, policy)
@@ -86,7 +85,7 @@ def run_rounds(
         advance(SWEEPING, percent_done(changes[1], change, threshold), rounds)
         exhausted = rounds - smallest > PATIENCE or threshold < 1e-15
         if change <= threshold or exhausted:
-            precision = FREE_PRECISION if free_rows else 1e-3
+            precision = FREE_PRECISION if free_rows else PRECISION
             patient = exhausted or (threshold < precision * tolerance and rounds >= 2 * propagated)
             policy.fill(-1)
             bounds = prove(chain, extended, policy, tolerance, patient=patient)

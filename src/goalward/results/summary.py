@@ -213,12 +213,12 @@ def comparison_table(
 def notes_on_pairs(comparisons: Mapping[str, Comparison]) -> list[str]:
     """Return what a reader must know before trusting a comparison."""
     notes = [
-        f"{world}: {each.left_out} of {each.pairs + each.left_out} runs left out: not both agents completed them;"
+        f"{world}: {pairs.left_out} of {pairs.pairs + pairs.left_out} runs left out: not both agents completed them;"
         " goalward status says why, and if runs were cut off the difference is of the easier ones"
-        for world, each in comparisons.items()
-        if each.left_out
+        for world, pairs in comparisons.items()
+        if pairs.left_out
     ]
-    few = min((each.pairs for each in comparisons.values()), default=FEW_RUNS)
+    few = min((comparison.pairs for comparison in comparisons.values()), default=FEW_RUNS)
     if few < FEW_RUNS:
         return [
             *shortened(notes),

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALL_ENTRIES", "INTERRUPTED", "Predecessors", "Structure", "can_reach_goal", "list_predecessors",
-    "number_components", "reached_from", "state_graph", "strong_components", "structure", "sure_states",
-    "zero_cost_components",
+    "number_components", "reached_from", "state_graph", "strong_components", "strong_components_of", "structure",
+    "sure_states", "zero_cost_components",
 ]  # fmt: skip
 
 INTERRUPTED = -1
@@ -122,17 +122,21 @@ def sure_states(ssp: SSP, rows: Bools, successors: Int32s | None = None) -> tupl
     return distance, order[:count], usable
 
 
-def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int, Bools]:
+def zero_cost_components(ssp: SSP, rows: Bools, component: Int32s | None = None) -> tuple[Int32s, int, Bools]:
     """Return the maximal end component of each state among the given rows that cost nothing, or -1.
 
-    Components are numbered by their first states. Also returns their count, and the rows inside them.
+    Components are numbered by their first states. Also returns their count, and the rows inside them. `component` has
+    the strong components of the model, if they are known.
     """
     S, A = ssp.costs.shape
-    component = np.full(S, -1, dtype=np.int32)
+    end_component = np.full(S, -1, dtype=np.int32)
     inside = rows.reshape(-1) & (ssp.costs.reshape(-1) == 0.0)
-    inside[inside] = ssp.successors[ssp.indptr[1:][inside] - 1] != ssp.goal  # the goal comes last in a row
     if not inside.any():
-        return component, 0, inside
+        return end_component, 0, inside
+    component = strong_components_of(ssp)[0] if component is None else component
+    drop_leaving_rows(ssp.indptr, ssp.successors, component, inside)
+    if not inside.any():
+        return end_component, 0, inside
     predecessors = list_predecessors(ssp.indptr, ssp.successors, inside, S, ALL_ENTRIES)
     queue = np.empty(S, dtype=np.int32)
     while True:
@@ -141,8 +145,9 @@ def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int, Bools]:
         queue[: len(lost)] = lost
         if drop_rows_into(ssp.indptr, ssp.successors, A, inside, predecessors, alive, queue, len(lost)) < 0:
             continue
-        entries = np.flatnonzero(np.repeat(inside, np.diff(ssp.indptr)))
-        entry_rows = np.repeat(np.flatnonzero(inside), np.diff(ssp.indptr)[inside])
+        lengths = np.diff(ssp.indptr)
+        entries = np.flatnonzero(np.repeat(inside, lengths))
+        entry_rows = np.repeat(np.flatnonzero(inside), lengths[inside])
         sources, targets = entry_rows // A, ssp.successors[entries]
         label = strong_components(sources, targets, S)
         leaving = label[sources] != label[targets]
@@ -150,8 +155,30 @@ def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int, Bools]:
             break
         inside[entry_rows[leaving]] = False
     number, first = by_appearance(label[alive], S)
-    component[alive] = number[label[alive]]
-    return component, len(first), inside
+    end_component[alive] = number[label[alive]]
+    return end_component, len(first), inside
+
+
+def strong_components_of(ssp: SSP, most: int | None = None) -> tuple[Int32s, int]:
+    """Return the strong component of each state, and how many states lie on cycles; see `number_components`."""
+    component, cyclic = np.empty(ssp.states, dtype=np.int32), INTERRUPTED
+    while cyclic == INTERRUPTED:
+        limit = ssp.states if most is None else most
+        cyclic = number_components(ssp.indptr, ssp.successors, ssp.actions, limit, component)
+    return component, cyclic
+
+
+@kernel
+def drop_leaving_rows(indptr: Int64s, successors: Int32s, component: Int32s, rows: Bools) -> None:
+    """Drop the rows that may lead to another component or the goal."""
+    states = component.size
+    actions = rows.size // states
+    for row in range(rows.size):
+        if rows[row]:
+            own = component[row // actions]
+            for entry in range(indptr[row], indptr[row + 1]):
+                if successors[entry] == states or component[successors[entry]] != own:
+                    rows[row] = False
 
 
 def strong_components(sources: Int64s, targets: Int32s, states: int) -> Int64s:

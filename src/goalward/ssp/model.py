@@ -46,7 +46,7 @@ from goalward.ssp.checks import ModelArrays, StatesAndActions
 from goalward.ssp.layout import GridLayout
 from goalward.ssp.transitions import GOAL, Transition, dense_rows, reachable_transitions, read_transitions
 
-__all__ = ["FIELDS", "GIVE_UP", "SSP", "GridLayout", "Name", "check_model", "keep_rows"]
+__all__ = ["FIELDS", "GIVE_UP", "SSP", "GridLayout", "Name", "check_model", "restrict_actions"]
 
 Name = str | int
 """Of a state or a label in a file."""
@@ -430,16 +430,15 @@ def recognise_give_up(ssp: SSP) -> SSP:
         return ssp
 
 
-def keep_rows(ssp: SSP, rows: Bools) -> SSP:
-    """Return the model in which only the given actions are available; ``rows[s, a]``."""
-    kept = rows.reshape(-1)
-    length = np.diff(ssp.indptr)
-    entries = np.repeat(kept, length)
+def restrict_actions(ssp: SSP, available: Bools) -> SSP:
+    """Return the model in which only some actions are available; ``available[s, a]``."""
+    lengths = np.diff(ssp.indptr)
+    entries = np.repeat(available.reshape(-1), lengths)
     return ssp._replace(
-        indptr=np.append(0, np.cumsum(np.where(kept, length, 0))),
+        indptr=np.append(0, np.cumsum(np.where(available.reshape(-1), lengths, 0))),
         successors=ssp.successors[entries],
         probabilities=ssp.probabilities[entries],
-        costs=np.where(rows, ssp.costs, np.inf),
+        costs=np.where(available, ssp.costs, np.inf),
     )
 
 

@@ -322,8 +322,8 @@ def check_address(address: str) -> None:
     """Raise SettingError at once if nobody listens at an address; Dask itself would keep trying."""
     import socket
 
-    kind, _, place = address.rpartition("://")
-    host, _, port = place.rpartition(":")
+    kind, _, location = address.rpartition("://")
+    host, _, port = location.rpartition(":")
     if kind not in ("", "tcp", "tls") or not host or not port.isdigit():
         raise SettingError(f"the address of a Dask scheduler is {address!r}; it must look like tcp://host:8786")
     try:

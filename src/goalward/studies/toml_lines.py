@@ -23,18 +23,11 @@ def line_of(text: str, place: Place) -> int:
     >>> line_of("runs = 3\n[[worlds]]\nid = 'a'\n[[worlds]]\nid = 'b'", ("worlds", 1, "id"))
     5
     """
-    wanted = tuple(place)
-    best_length, best_line = 0, 1
-    for found, line in places(text):
-        length = common_length(found, wanted)
-        if length > best_length and length in (len(found), len(wanted)):
-            best_length, best_line = length, line
-    return best_line
-
-
-def common_length(one: Place, other: Place) -> int:
-    differing = (number for number, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1])
-    return next(differing, min(len(one), len(other)))
+    lines: dict[Place, int] = {}
+    for known, line in places(text):
+        lines.setdefault(known, line)
+    beginnings = (tuple(place[:length]) for length in range(len(place), 0, -1))
+    return next((lines[beginning] for beginning in beginnings if beginning in lines), 1)
 
 
 def places(text: str) -> Iterator[tuple[tuple[str | int, ...], int]]:

@@ -15,7 +15,7 @@ from goalward.errors import SettingError
 from goalward.settings import Share, Size, check_memory
 from goalward.ssp.checks import check_least, pair_name
 from goalward.ssp.layout import DIRECTIONS, WALL, GridLayout, neighbours
-from goalward.ssp.model import SSP, keep_rows
+from goalward.ssp.model import SSP, restrict_actions
 from goalward.worlds.base import register
 from goalward.worlds.map_text import GOAL, PIT, START, Drawing, read_drawing
 
@@ -37,37 +37,24 @@ S..#....
 def grid_world(rows: Size = 3, columns: Size = 4, success: Share = 0.85) -> SSP:
     """GridWorld: from the top left to the bottom right of a slippery grid.
 
-    Description
-    -----------
     The grid of the PSRL-SSP paper; with ``success=0.95`` that of the UC-SSP paper. A walker crosses a rectangle and
     slips now and then.
 
     States
-    ------
-    The cells, row by row, without the goal cell: ``rows * columns - 1`` of them. They carry no names; the layout says
-    where each lies.
-
+        The cells, row by row, without the goal cell: ``rows * columns - 1`` of them. They carry no names; the layout
+        says where each lies.
     Actions
-    -------
-    left, right, up, down, available everywhere.
-
+        left, right, up, down, available everywhere.
     Transitions
-    -----------
-    With probability `success` to the neighbouring cell in the direction of the action, with probability
-    ``(1 - success) / 3`` each to the neighbour in one of the three other directions. A step off the grid stays.
-
+        With probability `success` to the neighbouring cell in the direction of the action, with probability
+        ``(1 - success) / 3`` each to the neighbour in one of the three other directions. A step off the grid stays.
     Costs
-    -----
-    1 for every action; `SSP.with_costs` gives others.
-
+        1 for every action; `SSP.with_costs` gives others.
     Start and goal
-    --------------
-    The start is the top left cell, the goal the bottom right one.
-
+        The start is the top left cell, the goal the bottom right one.
     Known values
-    ------------
-    Default settings: V*(start) = B* = T* = 6.0365; from the start the uniformly random policy costs 42.087, always
-    right 60.317, always down 120.29, always up 1544.4. With ``success=0.95``: V*(start) = 5.3014.
+        Default settings: V*(start) = B* = T* = 6.0365; from the start the uniformly random policy costs 42.087, always
+        right 60.317, always down 120.29, always up 1544.4. With ``success=0.95``: V*(start) = 5.3014.
     """
     check_size(rows, columns)
     if rows * columns < 2:
@@ -81,8 +68,6 @@ def grid_world(rows: Size = 3, columns: Size = 4, success: Share = 0.85) -> SSP:
 def grid_map(text: str = TWO_ROOMS, success: Share = 0.85) -> SSP:
     r"""GridMap: a slippery grid with walls, drawn in characters.
 
-    Description
-    -----------
     One line of text for each row of the grid: ``S`` start, ``G`` goal, ``#`` wall, ``.`` free, ``O`` pit. Lines before
     the map may give the cost of a character, ``~ = 5``, which makes it one of the map, and the wind of each column,
     ``wind = 0 0 1 1``. Indentation common to all lines and empty lines at both ends are dropped. The default map is two
@@ -95,31 +80,20 @@ def grid_map(text: str = TWO_ROOMS, success: Share = 0.85) -> SSP:
         ...#...G
 
     States
-    ------
-    The cells that are neither wall nor goal, row by row. They carry no names; the layout says where each lies.
-
+        The cells that are neither wall nor goal, row by row. They carry no names; the layout says where each lies.
     Actions
-    -------
-    left, right, up, down, available everywhere but in pits, where nothing can be done.
-
+        left, right, up, down, available everywhere but in pits, where nothing can be done.
     Transitions
-    -----------
-    As in GridWorld; a step into a wall or off the grid stays. Wind carries the walker further up, or down where it is
-    negative, by as many cells as the column says in which the step began, to a wall or the edge at most.
-
+        As in GridWorld; a step into a wall or off the grid stays. Wind carries the walker further up, or down where it
+        is negative, by as many cells as the column says in which the step began, to a wall or the edge at most.
     Costs
-    -----
-    1 for every action, or what the map says of the character of the cell in which it is played.
-
+        1 for every action, or what the map says of the character of the cell in which it is played.
     Start and goal
-    --------------
-    The start is the one ``S``. There may be several ``G``; they are one goal. A map from whose start no goal can be
-    reached is still a model, but `solve` refuses it. Maps with pits have dead ends: see docs/dead-ends.md.
-
+        The start is the one ``S``. There may be several ``G``; they are one goal. A map from whose start no goal can be
+        reached is still a model, but `solve` refuses it. Maps with pits have dead ends: see docs/dead-ends.md.
     Known values
-    ------------
-    Default settings: V*(start) = B* = T* = 13.7880, the uniformly random policy costs 325.57. A map of
-    ``S`` and ``G`` side by side with ``success=1``: V*(start) = 1.
+        Default settings: V*(start) = B* = T* = 13.7880, the uniformly random policy costs 325.57. A map of ``S`` and
+        ``G`` side by side with ``success=1``: V*(start) = 1.
 
     Examples
     --------
@@ -152,7 +126,7 @@ def on_ground(ssp: SSP, drawn: Drawing) -> SSP:
     layout = GridLayout(rows, columns, ssp.layout.cells, ssp.layout.goals, ground, drawn.wind)
     costs = np.repeat(drawn.costs[drawn.free], 4).reshape(-1, 4)
     pits = (drawn.cells == PIT)[drawn.free]
-    return keep_rows(ssp._replace(costs=costs, layout=layout), np.repeat(~pits, 4).reshape(-1, 4))
+    return restrict_actions(ssp._replace(costs=costs, layout=layout), np.repeat(~pits, 4).reshape(-1, 4))
 
 
 def check_size(rows: int, columns: int) -> None:

@@ -3,7 +3,7 @@
 A drawing is one line for each row of a grid. Lines before it may say more::
 
     ~ = 5              a step from a cell marked ~ costs 5
-    . = 0.5            so may be seen of . and S, which cost 1 otherwise
+    . = 0.5            also for . and S, which cost 1 otherwise
     wind = 0 0 1 1     how many cells the wind carries upwards, for each column
 
 ``S`` is the start, ``G`` a goal, ``#`` a wall, ``O`` a pit, ``.`` free; every other character needs a line that says
@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from goalward.arrays import Bools, Floats
 from goalward.errors import SettingError
-from goalward.formatting import visible
 
 __all__ = ["GOAL", "PIT", "START", "Drawing", "read_drawing"]
 
@@ -57,8 +56,6 @@ class Drawing(NamedTuple):
 
 def read_drawing(text: str) -> Drawing:
     """Read a map; raises SettingError with the row, the character or the line that is wrong."""
-    if not isinstance(text, str):
-        raise SettingError(f"the map is {text!r}; it must be a text with one line for each row")
     lines = textwrap.dedent(text.expandtabs()).splitlines()
     prices: dict[str, float] = {FREE: 1.0, START: 1.0}
     wind: tuple[int, ...] | None = None
@@ -69,7 +66,7 @@ def read_drawing(text: str) -> Drawing:
             continue
         name, value = header.groups()
         if name in seen:
-            raise SettingError(f"the map says twice what {name} is; keep one of the lines")
+            raise SettingError(f"two lines before the map say what {name} is; keep one")
         seen.add(name)
         if name == "wind":
             wind = read_wind(value)
@@ -78,14 +75,11 @@ def read_drawing(text: str) -> Drawing:
     cells = read_cells("\n".join(lines), prices)
     if wind is not None and len(wind) != cells.shape[1]:
         raise SettingError(f"wind has {len(wind)} numbers, the map {cells.shape[1]} columns; give one for each")
-    for mark, what, most in ((START, "start", 1), (GOAL, "goal", cells.size)):
-        count = np.count_nonzero(cells == mark)
-        if not count:
-            raise SettingError(
-                f"the map has no {what}; mark {'exactly' if most == 1 else 'at least'} one cell with {mark}"
-            )
-        if count > most:
-            raise SettingError(f"the map has {count} {what}s; mark exactly one cell with {mark}")
+    starts, goals = (int(np.count_nonzero(cells == mark)) for mark in (START, GOAL))
+    if starts != 1:
+        raise SettingError(f"the map has {starts} starts; mark exactly one cell with {START}")
+    if not goals:
+        raise SettingError(f"the map has no goal; mark at least one cell with {GOAL}")
     costs = np.ones(cells.shape)
     for mark, price in prices.items():
         costs[cells == mark] = price
@@ -132,12 +126,11 @@ def read_cells(text: str, prices: dict[str, float]) -> NDArray[np.str_]:
             raise SettingError(
                 f"row {row} of the map has {len(line)} cells, row 0 has {len(lines[0])}; all rows must be equally long"
             )
-        strange = next((column for column, cell in enumerate(line) if cell not in known), None)
-        if strange is not None:
-            blank = line[strange].isspace()
-            shown, example = ("a blank or a tab", "~") if blank else (repr(line[strange]), line[strange])
+        unknown = next((column for column, cell in enumerate(line) if cell not in known), None)
+        if unknown is not None:
+            shown = "a blank or a tab" if line[unknown].isspace() else repr(line[unknown])
             raise SettingError(
-                f"row {row}, column {strange} of the map is {shown}; a cell is {USUAL}, or has its cost in a line"
-                f" before the map, such as {visible(example)} = 5"
+                f"row {row}, column {unknown} of the map is {shown}; a cell is {USUAL}, or a character with its cost in"
+                " a line before the map, such as ~ = 5"
             )
     return np.array([list(line) for line in lines])

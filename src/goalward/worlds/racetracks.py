@@ -32,36 +32,24 @@ Drive = tuple[int, int, int, int]
 def racetrack(track: str = BEND, slip: Share = 0.1, fastest: Annotated[int, Ge(1), Le(20)] = 3) -> SSP:
     """Racetrack: a car with inertia goes round a bend as fast as it dares.
 
-    Description
-    -----------
     The racetrack of Barto, Bradtke and Singh (1995), on a small track. Who is fast cannot turn; who leaves the track
     starts again. States are positions with speeds, so there is no picture.
 
     States
-    ------
-    What can be reached of: row, column, and the speeds down and right, each from -`fastest` to `fastest`.
-
+        What can be reached of: row, column, and the speeds down and right, each from -`fastest` to `fastest`.
     Actions
-    -------
-    Nine accelerations: -1, 0 or 1 down and -1, 0 or 1 to the right.
-
+        Nine accelerations: -1, 0 or 1 down and -1, 0 or 1 to the right.
     Transitions
-    -----------
-    The acceleration is added to the speed, but with probability `slip` it is not; then the car moves by its speed. What
-    lies under the straight line is passed, cell by cell. A car that leaves the track is back at the start and stands.
-
+        The acceleration is added to the speed, but with probability `slip` it is not; then the car moves by its speed.
+        What lies under the straight line is passed, cell by cell. A car that leaves the track is back at the start and
+        stands.
     Costs
-    -----
-    1 for every action.
-
+        1 for every action.
     Start and goal
-    --------------
-    The start is the cell ``S`` of the track, at rest; the goal is to get to or through a cell ``G``. The track is a
-    map as `grid_map` reads it, of the characters ``S G # .``.
-
+        The start is the cell ``S`` of the track, at rest; the goal is to get to or through a cell ``G``. The track is a
+        map as `grid_map` reads it, of the characters ``S G # .``.
     Known values
-    ------------
-    V*(start) = 5.3340 with the default settings.
+        V*(start) = 5.3340 with the default settings.
     """
     cells = read_drawing(track).cells
     marks = {(row, column): str(cells[row, column]) for row, column in product(*map(range, cells.shape))}

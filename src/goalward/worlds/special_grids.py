@@ -22,30 +22,19 @@ WIND = (0, 0, 0, 1, 1, 1, 2, 2, 1, 0)
 def four_rooms(side: Size = 4, success: Share = 0.85) -> SSP:
     """FourRooms: a square of four rooms joined by four doors.
 
-    Description
-    -----------
     The rooms of Sutton, Precup and Singh (1999): most steps stay inside a room, and few cells lead out of it.
     Actions are those of GridWorld.
 
     States
-    ------
-    The free cells, row by row: four rooms of `side` times `side` cells and four doors, without the goal.
-
+        The free cells, row by row: four rooms of `side` times `side` cells and four doors, without the goal.
     Transitions
-    -----------
-    As in GridWorld, with probability `success` in the direction of the action; a step into a wall stays.
-
+        As in GridWorld, with probability `success` in the direction of the action; a step into a wall stays.
     Costs
-    -----
-    1 for every action.
-
+        1 for every action.
     Start and goal
-    --------------
-    From the top left cell to the bottom right one. The doors are in the middle of the walls.
-
+        From the top left cell to the bottom right one. The doors are in the middle of the walls.
     Known values
-    ------------
-    Default settings: V*(start) = 20.1865.
+        Default settings: V*(start) = 20.1865.
     """
     n = side
     check_size(2 * n + 1, 2 * n + 1)
@@ -63,32 +52,21 @@ def maze(
 ) -> SSP:
     """Maze: narrow passages, with one way between any two cells unless walls are opened.
 
-    Description
-    -----------
     A maze carved by a random walk that backs up where it is stuck. What is learnt in one passage says nothing about
     another, and dead ends have to be tried.
     Actions are those of GridWorld.
 
     States
-    ------
-    The `rows` times `columns` cells and the gaps between those that are joined, row by row, without the goal.
-
+        The `rows` times `columns` cells and the gaps between those that are joined, row by row, without the goal.
     Transitions
-    -----------
-    As in GridWorld, with probability `success` in the direction of the action; a step into a wall stays. All draws come
-    from ``numpy.random.default_rng(seed)``.
-
+        As in GridWorld, with probability `success` in the direction of the action; a step into a wall stays. All draws
+        come from ``numpy.random.default_rng(seed)``.
     Costs
-    -----
-    1 for every action.
-
+        1 for every action.
     Start and goal
-    --------------
-    From the top left cell to the bottom right one. `openings` of the walls between cells are opened afterwards.
-
+        From the top left cell to the bottom right one. `openings` of the walls between cells are opened afterwards.
     Known values
-    ------------
-    Default settings: V*(start) = 14.9219.
+        Default settings: V*(start) = 14.9219.
     """
     R, C, rng = rows, columns, np.random.default_rng(seed)
     check_size(2 * R - 1, 2 * C - 1)
@@ -122,23 +100,16 @@ def sand_grid(
 ) -> SSP:
     """SandGrid: a slippery grid on ground that is dear to cross in some cells and cheap in others.
 
-    Description
-    -----------
     GridWorld with costs of very different size, so that the shortest way is not the cheapest.
     States, actions and transitions are those of GridWorld.
 
     Costs
-    -----
-    Every action from a cell costs the same: ``cost_min ** u`` with u uniform on [0, 1) for each cell, drawn from
-    ``numpy.random.default_rng(seed)``, so the logarithms of the costs are uniform.
-
+        Every action from a cell costs the same: ``cost_min ** u`` with u uniform on [0, 1) for each cell, drawn from
+        ``numpy.random.default_rng(seed)``, so the logarithms of the costs are uniform.
     Start and goal
-    --------------
-    From the top left cell to the bottom right one.
-
+        From the top left cell to the bottom right one.
     Known values
-    ------------
-    Default settings: V*(start) = 0.9111.
+        Default settings: V*(start) = 0.9111.
     """
     grid = grid_world(rows, columns, success)
     exponents = np.random.default_rng(seed).random(grid.states)
@@ -149,31 +120,20 @@ def sand_grid(
 def windy_grid(gusts: Annotated[float, Ge(0.0), Le(0.5)] = 0.0) -> SSP:
     """WindyGrid: a wind across the middle of a grid carries the walker upwards.
 
-    Description
-    -----------
     The windy grid of Sutton and Barto (1998, example 6.5).
     Actions are those of GridWorld.
 
     States
-    ------
-    The 7 times 10 cells, row by row, without the goal cell.
-
+        The 7 times 10 cells, row by row, without the goal cell.
     Transitions
-    -----------
-    One cell in the direction of the action and as many up as the wind of the column says: 0 0 0 1 1 1 2 2 1 0. Where
-    there is wind, with probability `gusts` each it is one stronger or one weaker. One stops at the edge.
-
+        One cell in the direction of the action and as many up as the wind of the column says: 0 0 0 1 1 1 2 2 1 0.
+        Where there is wind, with probability `gusts` each it is one stronger or one weaker. One stops at the edge.
     Costs
-    -----
-    1 for every action.
-
+        1 for every action.
     Start and goal
-    --------------
-    From the first cell of the fourth row to its eighth cell.
-
+        From the first cell of the fourth row to its eighth cell.
     Known values
-    ------------
-    Without gusts V*(start) = 15.0000, the 15 steps that the book prints.
+        Without gusts V*(start) = 15.0000, the 15 steps that the book prints.
     """
     goal = 3 * 10 + 7
     cells = np.delete(np.arange(70), goal)
@@ -190,24 +150,17 @@ def windy_grid(gusts: Annotated[float, Ge(0.0), Le(0.5)] = 0.0) -> SSP:
 def sand_pit(cost: Share = 0.1, success: Share = 0.95) -> SSP:
     """SandPit: a small slippery grid on which one cell costs more than all others.
 
-    Description
-    -----------
     The grid of the UC-SSP paper with sand in its middle. The smaller `cost` is, the longer is the way round that pays,
     and the harder is the world by c_min.
     Actions, transitions, start and goal are those of GridWorld.
 
     States
-    ------
-    As in GridWorld, with 3 rows and 4 columns.
-
+        As in GridWorld, with 3 rows and 4 columns.
     Costs
-    -----
-    1 for every action in the cell in row 1, column 1; `cost` in all others.
-
+        1 for every action in the cell in row 1, column 1; `cost` in all others.
     Known values
-    ------------
-    V*(start) = 0.5470 with the default settings. The paper prints 2.66, 0.55, 0.07 and 0.02 for a cost of 0.5, 0.1,
-    0.01 and 0.001.
+        V*(start) = 0.5470 with the default settings. The paper prints 2.66, 0.55, 0.07 and 0.02 for a cost of 0.5, 0.1,
+        0.01 and 0.001.
     """
     return grid_map(f". = {cost!r}\nS = {cost!r}\n~ = 1\nS...\n.~..\n...G", success)
 
@@ -216,23 +169,16 @@ def sand_pit(cost: Share = 0.1, success: Share = 0.95) -> SSP:
 def free_corner(cost: Share = 0.4, success: Share = 0.95) -> SSP:
     """FreeCorner: a small slippery grid on which the first four cells cost nothing.
 
-    Description
-    -----------
     The grid of the UC-SSP paper with zero costs: algorithms that divide by the smallest cost have to do something else
     here. No loop is free: every policy slips out of the corner sooner or later.
     Actions, transitions, start and goal are those of GridWorld.
 
     States
-    ------
-    As in GridWorld, with 3 rows and 4 columns.
-
+        As in GridWorld, with 3 rows and 4 columns.
     Costs
-    -----
-    0 in rows 0 and 1 of columns 0 and 1, `cost` elsewhere.
-
+        0 in rows 0 and 1 of columns 0 and 1, `cost` elsewhere.
     Known values
-    ------------
-    V*(start) = 0.8642 with the default settings.
+        V*(start) = 0.8642 with the default settings.
     """
     return grid_map(f". = {cost!r}\nS = 0\n, = 0\nS,..\n,,..\n...G", success)
 
@@ -241,34 +187,21 @@ def free_corner(cost: Share = 0.4, success: Share = 0.95) -> SSP:
 def self_loop(stay_cost: NotNegative = 0.1, exit_cost: NotNegative = 1.0) -> SSP:
     """SelfLoop: stay where you are for little, or pay once and be done.
 
-    Description
-    -----------
     The smallest world in which the cheapest policy on average never arrives: methods for average costs stay for ever.
     The first figure of the UC-SSP paper has it, with the goal as the second of its two states.
 
     States
-    ------
-    One, the start.
-
+        One, the start.
     Actions
-    -------
-    stay, exit.
-
+        stay, exit.
     Transitions
-    -----------
-    Both are deterministic: stay stays, exit reaches the goal.
-
+        Both are deterministic: stay stays, exit reaches the goal.
     Costs
-    -----
-    `stay_cost` for stay, `exit_cost` for exit.
-
+        `stay_cost` for stay, `exit_cost` for exit.
     Start and goal
-    --------------
-    The start is the only state.
-
+        The start is the only state.
     Known values
-    ------------
-    V*(start) = exit_cost, 1.0000 with the default settings.
+        V*(start) = exit_cost, 1.0000 with the default settings.
     """
     transitions, costs = np.array([[[1.0, 0.0], [0.0, 1.0]]]), [[stay_cost, exit_cost]]
     return SSP.from_dense(transitions, costs, action_names=("stay", "exit"))

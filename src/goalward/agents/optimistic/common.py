@@ -1,4 +1,4 @@
-"""What optimistic agents have in common: settings, counts, checks, ties, and attempts with a horizon.
+"""What optimistic agents have in common: settings, counts, checks and ties.
 
 They are defined for known costs in [0, 1]. With `rescale` they divide the costs of any other world by the largest one
 and plan in that unit; the costs and the regret of a run are in true costs all the same. Their confidence widths hold
@@ -15,26 +15,22 @@ import numpy as np
 from annotated_types import Gt
 
 from goalward.acting.contract import Steps, Task
-from goalward.acting.stop import CUT, GOALS, STEPS
-from goalward.agents.base import Agent, OnlineAgent, Step
+from goalward.agents.base import Agent, OnlineAgent
 from goalward.agents.ties import break_ties, checked_order, pick, shares
-from goalward.arrays import Floats, Int32s, Int64s
-from goalward.beliefs.counts import Counts, enter
-from goalward.errors import ConvergenceError, CostError, SettingError, StateError
-from goalward.jit import kernel
+from goalward.arrays import Floats, Int64s
+from goalward.beliefs.counts import Counts
+from goalward.errors import ConvergenceError, CostError, StateError
 from goalward.settings import Confidence, Size
 
-__all__ = [
-    "HORIZON", "IN_PROGRESS", "MISSED", "ROW_FULL", "TAKEN", "Attempts", "Fact", "HorizonOptimist", "OnlineOptimist",
-    "Optimist", "at_least_one", "count_step", "next_power",
-]  # fmt: skip
+__all__ = ["ROW_FULL", "Fact", "OnlineOptimist", "Optimist", "at_least_one", "next_power"]
 
-LARGEST_PLAN = 1 << 28
+ROW_FULL = -1  # what a kernel returns if it cannot count a step
 Fact = Annotated[float, Gt(0.0), ": see gw.hardness(world)"]
 Scale = Annotated[float, Gt(0.0), ", 1 for the theory's widths"]
 ROW_FULL = -1  # what a kernel returns if it cannot count a step
-# Positions in an attempt: its steps so far, its horizon, whether it is in progress, whether the last one failed.
-TAKEN, HORIZON, IN_PROGRESS, MISSED = range(4)
+# Positions in an attempt: its steps so far, its horizon, whether it is in progress, whether the last one failed, and
+# for agents with a policy for each step the number of last steps whose policies differ.
+TAKEN, HORIZON, IN_PROGRESS, MISSED, DISTINCT = range(5)
 
 
 class Optimist(Agent, kw_only=True):
@@ -127,47 +123,6 @@ class OnlineOptimist(OnlineAgent, Optimist):
         return super().notes() | {"B": self._unit * float(self.B[0])}
 
 
-class Attempts(OnlineAgent, Optimist):
-    """An optimist that plans for one attempt to reach the goal, which ends after `HORIZON` steps at the latest."""
-
-    def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Start from scratch on a task."""
-        super().begin(task, rng)
-        self._attempt: Int64s = np.zeros(4, dtype=np.int64)
-
-    def learn(self, step: Step[int]) -> int:
-        """Count a step; a truncated episode ends the attempt."""
-        row, goal = step.state * self.task.actions + step.action, self.task.goal
-        while (ended := count_step(row, step.next_state, goal, *self.counts.rows, self._attempt)) == ROW_FULL:
-            self.counts.widen()
-        return ended + CUT if step.truncated else ended
-
-    def restart(self) -> None:
-        """Start an episode, with an attempt of its own."""
-        self._attempt[IN_PROGRESS] = self._attempt[MISSED] = 0
-
-
-class HorizonOptimist(Optimist, kw_only=True):
-    """An optimist with plans of finitely many steps; it must be told B* and T*."""
-
-    B_star: Fact
-    """B*, the largest optimal value."""
-
-    T_star: Fact
-    """T*, the largest expected number of steps of the optimal policy."""
-
-    needs: ClassVar[tuple[str, ...]] = ("B_star", "T_star")
-
-    def check_horizon(self, formula: str, horizon: int) -> None:
-        """Raise SettingError if plans of so many steps do not fit into memory; `formula` is for the message."""
-        pairs = self.task.costs.size
-        if horizon * pairs > LARGEST_PLAN:
-            raise SettingError(
-                f"the horizon {formula} is {horizon}; its plans of {horizon} steps by {pairs} pairs do not fit into"
-                " memory: a smaller T_star is needed"
-            )
-
-
 def cost_unit(name: str, task: Task, rescale: bool) -> float:
     """Return what costs are divided by; raises an error if they lie outside [0, 1] or a state has no action."""
     idle = ~task.available.any(axis=1)
@@ -186,27 +141,6 @@ def cost_unit(name: str, task: Task, rescale: bool) -> float:
             f" plan in units of the largest cost, as in world.with_costs(world.costs / {largest:g})"
         )
     return 1.0
-
-
-@kernel
-def count_step(
-    row: int, successor: int, goal: int,
-    size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s, attempt: Int64s,
-) -> int:  # fmt: skip
-    """Count a step of an attempt; return flags if it ends the attempt, or ROW_FULL with nothing changed."""
-    if not enter(row, successor, size, successors, counts):
-        return ROW_FULL
-    visits[row] += 1
-    attempt[TAKEN] += 1
-    ended = 0
-    if successor == goal:
-        ended += GOALS
-    if attempt[TAKEN] == attempt[HORIZON]:
-        ended += STEPS
-    if ended > 0:
-        attempt[IN_PROGRESS] = 0
-        attempt[MISSED] = successor != goal
-    return ended
 
 
 def at_least_one(visits: Int64s) -> Floats:

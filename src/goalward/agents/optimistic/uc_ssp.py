@@ -50,15 +50,8 @@ from goalward.acting.contract import Plan, Task
 from goalward.acting.rollout import STATE, Dynamics, Walk, end_epoch, has_room, take_step
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
-from goalward.agents.optimistic.common import (
-    HORIZON,
-    IN_PROGRESS,
-    MISSED,
-    ROW_FULL,
-    TAKEN,
-    Attempts,
-    count_step,
-)
+from goalward.agents.optimistic.attempts import HORIZON, IN_PROGRESS, MISSED, TAKEN, Attempts, count_step
+from goalward.agents.optimistic.common import ROW_FULL
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import RowCounts

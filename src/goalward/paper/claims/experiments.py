@@ -184,13 +184,11 @@ def withheld_finding(source: RunSource) -> Finding:
     tasks = [(name, episodes, run_seed(seed, "withheld")) for name in PAPER_WORLDS for seed in range(runs)]
     same = source.map(without_model, tasks)
     needs = {name: agents.find(name).needs for name in ("psrl", "uc-ssp", "bernstein-ssp", "ulcvi", "eb-ssp")}
-    told = ", ".join(f"{name} {' and '.join(needs[name]) or 'nothing'}" for name in needs)
+    known = ", ".join(f"{name} {' and '.join(needs[name]) or 'nothing'}" for name in needs)
     true = all(same) and not needs["psrl"]
     ran = f"PSRL-SSP behind an interface of steps only; {' and '.join(PAPER_WORLDS)}; {runs} runs, K={episodes:,}"
-    figure = (
-        f"{sum(same)} of {len(same)} runs the same, episode by episode, as with the model at hand; must be told: {told}"
-    )
-    return Finding("withheld", "PSRL-SSP needs no B* and no T*", ran, figure, certain(true))
+    figure = f"{sum(same)} of {len(same)} runs the same, episode by episode, as with the model at hand"
+    return Finding("withheld", "PSRL-SSP needs no B* and no T*", ran, f"{figure}; must be told: {known}", certain(true))
 
 
 def prior_finding(source: RunSource) -> Finding:

@@ -129,8 +129,8 @@ def keep_claims(folder: Path, findings: Sequence[Finding]) -> None:
     """Write verdicts into a results folder, for its report; those of other tests that are there already stay."""
     new = [finding.to_document() for finding in findings]
     tested = {row["key"] for row in new}
-    kept = [row for row in read_claims(folder) if row["key"] not in tested]
-    write_bytes(folder / CLAIMS_FILE, json.dumps([*kept, *new]).encode())
+    others = [row for row in read_claims(folder) if row["key"] not in tested]
+    write_bytes(folder / CLAIMS_FILE, json.dumps([*others, *new]).encode())
 
 
 def read_claims(folder: Path) -> list[dict[str, Any]]:
