@@ -127,7 +127,7 @@ class Steps(NamedTuple):
 
     def part(self, start: int, end: int) -> Steps:
         """Return the steps from `start` up to `end`, without copying."""
-        return Steps._make(column[start:end] for column in self)
+        return Steps._make([column[start:end] for column in self])
 
 
 class Policy(ABC, Generic[X]):

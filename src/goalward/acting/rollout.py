@@ -38,6 +38,8 @@ BLOCK = 8192
 
 EPISODES = int(Ended.EPISODES)
 UNAVAILABLE = -1
+# A table has actions [H, S] or cumulative probabilities [S, A]; the other array is empty.
+NO_ACTIONS, NO_CHANCES = np.empty((0, 0), dtype=np.int64), np.empty((0, 0))
 # Indices into the cursor of a walk.
 STATE, EPISODES_LEFT, DONE, ROOM, USED, CHOSEN, EPOCHS, ENDED = range(8)
 
@@ -216,8 +218,7 @@ class TablePolicy(TabularPolicy):
     def __init__(self, table: NDArray[Any], S: int, A: int):
         table = np.asarray(table)
         self.steps = 0
-        # Actions [H, S] and cumulative probabilities [S, A]; one of them is empty.
-        self.actions, self.chances = np.empty((0, S), dtype=np.int64), np.empty((0, 0))
+        self.actions, self.chances = NO_ACTIONS, NO_CHANCES
         if table.dtype.kind == "f" and table.shape == (S, A):
             if not table.min() >= 0.0 or not np.abs(table.sum(axis=1) - 1.0).max() <= 1e-9:
                 raise PolicyError("the probabilities of a policy must not be negative and must sum to 1 in every state")
