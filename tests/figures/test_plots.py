@@ -9,7 +9,7 @@ import pytest
 import goalward as gw
 from goalward import figures, worlds
 from goalward.errors import SettingError, UnknownNameError
-from goalward.figures import figure, figure_names, plot
+from goalward.figures import figure, plot
 from goalward.figures.drawing import new_figure
 from goalward.results.results import open_results
 from goalward.studies.study import Study
@@ -129,7 +129,7 @@ def test_worlds_without_a_finite_model(continuous):
 
 def test_a_figure_is_one_function(results, monkeypatch):
     """Its name, its description and its settings are known from then on."""
-    monkeypatch.setattr(figures, "_figures", dict(figures._figures))
+    monkeypatch.setattr(figures.registry, "entries", dict(figures.registry.entries))
 
     @figure("levels")
     def levels_figure(results, level=0.95):
@@ -139,8 +139,8 @@ def test_a_figure_is_one_function(results, monkeypatch):
         return drawn
 
     assert plot(results, "levels", level=0.5).get_suptitle() == "4 cells, 0.5"
-    assert figure_names()["levels"] == "Draw nothing but the level."
-    with pytest.raises(SettingError, match="a figure of kind levels has no setting run; it takes level"):
+    assert "levels" in figures.registry.known()
+    with pytest.raises(UnknownNameError, match="no setting of levels is called 'run'"):
         plot(results, "levels", run=1)
 
 

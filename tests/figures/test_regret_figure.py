@@ -80,7 +80,7 @@ def test_infinite_regret_can_be_drawn(axes):
 def test_axes(axes, scale):
     panel = regret_figure(study(cell_results("one", "a", 2.0)), axes=axes).axes[0]
     assert panel.get_xscale() == panel.get_yscale() == scale
-    with pytest.raises(SettingError, match="axes is 'polar'; it must be one of linear, log"):
+    with pytest.raises(SettingError, match="axes is 'polar'; it must be 'linear' or 'log'"):
         regret_figure(study(cell_results("one", "a", 2.0)), axes="polar")
 
 

@@ -10,7 +10,7 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["cache_state", "doctor", "installed", "list_things", "run_checks"]
 
-KINDS = ("agents", "figures", "priors", "studies", "worlds")
 PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "pydantic", "matplotlib", "typer", "rich", "distributed", "gymnasium")
 # V* of the start of the UC-SSP paper's grid, as printed there, with the decimals of our own planner.
 PUBLISHED_VALUE = 5.3014
@@ -49,58 +48,49 @@ def list_things(
     format: Format = "text",
 ) -> None:
     """List the agents, figures, priors, studies or worlds by name."""
-    if kind not in KINDS:
-        raise UnknownNameError("list", kind, KINDS)
-    if name is not None:
-        show(details(kind, name), format=format)
-        return
-    rows = [{"name": entry, "description": about} for entry, about in descriptions(kind).items()]
-    show(Table(rows, name=kind, notes=[f"goalward list {kind} NAME shows the settings of one"]), format=format)
-
-
-def descriptions(kind: str) -> dict[str, str]:
-    """Return the first line of what is said about each thing of a kind, by name."""
     from goalward.registry import summary
 
-    if kind == "figures":
-        from goalward.figures import figure_names
-
-        return figure_names()
     if kind == "studies":
-        from goalward.studies.study import shipped_studies
-
-        return {spec.name: spec.description for spec in shipped_studies()}
-    return {name: summary(entry) for name, entry in registry_of(kind)}
+        show(studies_table(name), format=format)
+        return
+    registry = registry_of(kind)
+    if name is None:
+        show(names_table(kind, {entry: summary(thing) for entry, thing in registry}), format=format)
+    else:
+        show(settings_table(registry, name), format=format)
 
 
 def registry_of(kind: str) -> Registry[Any]:
     from goalward.agents.base import registry as agents
     from goalward.beliefs.base import registry as priors
+    from goalward.figures import registry as figures
     from goalward.worlds.base import registry as worlds
 
-    registries: dict[str, Registry[Any]] = {"agents": agents, "priors": priors, "worlds": worlds}
+    registries: dict[str, Registry[Any]] = {"agents": agents, "figures": figures, "priors": priors, "worlds": worlds}
+    if kind not in registries:
+        raise UnknownNameError("list", kind, (*registries, "studies"))
     return registries[kind]
 
 
-def details(kind: str, name: str) -> Table:
-    """Return one thing of a kind with its settings."""
-    if kind in ("agents", "priors", "worlds"):
-        return settings_table(registry_of(kind), name)
-    known = descriptions(kind)
-    if name not in known:
-        raise UnknownNameError(kind.replace("ies", "y").removesuffix("s"), name, known)
-    if kind == "studies":
-        return Table.facts(
-            {"name": name, "description": known[name], "settings": f"goalward run {name} --show"}, "study"
-        )
-    from goalward.figures import figure_settings
+def names_table(kind: str, descriptions: Mapping[str, str]) -> Table:
+    rows = [{"name": name, "description": text} for name, text in descriptions.items()]
+    return Table(rows, name=kind, notes=[f"goalward list {kind} NAME shows the settings of one"])
 
-    rows = [{"setting": setting, "default": str(default)} for setting, default in figure_settings(name).items()]
-    return Table(rows, ["setting", "default"], "settings", f"{name}: {known[name]}")
+
+def studies_table(name: str | None) -> Table:
+    from goalward.studies.study import shipped_studies
+
+    known = {spec.name: spec.description for spec in shipped_studies()}
+    if name is None:
+        return names_table("studies", known)
+    if name not in known:
+        raise UnknownNameError("study", name, known)
+    facts = {"name": name, "description": known[name], "settings": f"goalward run {name} --show"}
+    return Table.facts(facts, "study")
 
 
 def settings_table(registry: Registry[Any], name: str) -> Table:
-    """Return the settings of an entry of a registry, their defaults as a command line takes them, what is allowed."""
+    """Return the settings of an entry: their defaults as a command line takes them, and what is allowed."""
     from goalward.registry import summary
     from goalward.settings import settings_of
 

@@ -282,24 +282,17 @@ def plot(
     ] = None,
 ) -> None:
     """Draw the results of a study."""
-    from goalward.figures import checked_kind
-    from goalward.figures import plot as draw
+    from goalward.figures import registry
     from goalward.figures.drawing import FORMATS, figure_files, save_figure
-    from goalward.results.measures import CURVES, checked_measure
-    from goalward.statistics import checked_level
 
-    checked_kind(kind)
-    if measure is not None:
-        checked_measure(measure, CURVES)
-    if level is not None:
-        checked_level(level)
+    draw = registry.find(kind)
     files = [] if out is None else figure_files(out)
     results = read_results(folder, study)
     if out is None:
         name = f"{results.design.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"
         files = [folder / f"{name}.{ending}" for ending in FORMATS]
     settings = {"measure": measure, "axes": axes, "level": level, "agent": agent, "world": world, "run": number}
-    save_figure(draw(results, kind, **{name: value for name, value in settings.items() if value is not None}), files)
+    save_figure(draw(results, **{name: value for name, value in settings.items() if value is not None}), files)
     say(*(f"written: {path}" for path in files))
 
 

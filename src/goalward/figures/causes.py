@@ -18,6 +18,7 @@ from goalward.figures.symbols import cause_name, marked
 from goalward.formatting import mathtext
 from goalward.progress import counted
 from goalward.results.results import Results, world_name
+from goalward.settings import Count
 from goalward.ssp.model import SSP
 from goalward.studies.rerun import regret_by_cause, rerun
 from goalward.studies.run_spec import make_world
@@ -29,7 +30,7 @@ HATCHES = ("", "//", "..", "xx", "\\\\", "--", "++")
 
 
 @figure("causes")
-def causes_figure(results: Results, run: int = 0) -> Figure:
+def causes_figure(results: Results, run: Count = 0) -> Figure:
     """Draw which causes ended the epochs in which regret was paid."""
     design = results.design
     cells = [cell.cell for cell in results.cells if run in cell.runs] or design.cells

@@ -36,6 +36,7 @@ from goalward.figures.terminal_grid import MAYBE, NEVER, ground_meanings, has_wa
 from goalward.formatting import mathtext, number, short_count
 from goalward.learning.run import Run
 from goalward.results.results import CellResults, Results
+from goalward.settings import Count
 from goalward.ssp.layout import GridLayout
 from goalward.ssp.model import SSP
 from goalward.studies.design import Cell
@@ -325,7 +326,7 @@ def run_figure(world: SSP, run: Run, title: str) -> Figure:
 
 
 @figure("grid")
-def learnt_figure(results: Results, agent: str | None = None, world: str | None = None, run: int = 0) -> Figure:
+def learnt_figure(results: Results, agent: str | None = None, world: str | None = None, run: Count = 0) -> Figure:
     """Draw what an agent has learnt on a grid: its last plan, and its visits.
 
     The default is the learner with the least mean regret in the first grid of the study.

@@ -8,7 +8,7 @@ line ends where the first run ends, with a cross.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -27,24 +27,24 @@ from goalward.results.curves import band, regime_of, runs_text
 from goalward.results.measures import CURVES, checked_measure
 from goalward.results.results import CellResults, Results
 from goalward.results.summary import SweepRow, sweep_rows
-from goalward.statistics import checked_level, mean_interval
+from goalward.settings import Confidence
+from goalward.statistics import mean_interval
 
 __all__ = ["curve_figure", "growth_figure", "regret_figure"]
 
-AXES = ("linear", "log")
+Axis = Literal["linear", "log"]
 MEASURE_NAMES = {"regret": "regret", "gap_regret": "sum of optimality gaps", "steps": "steps of the episode"}
 
 
 @figure("regret")
-def regret_figure(results: Results, measure: str | None = None, axes: str = "linear", level: float = 0.95) -> Figure:
+def regret_figure(
+    results: Results, measure: str | None = None, axes: Axis = "linear", level: Confidence = 0.95
+) -> Figure:
     """Draw the regret of every agent in every world along the episodes.
 
     The default measure on logarithmic axes is the gap regret: realised regret can fall below zero by chance, where its
     logarithm has gaps.
     """
-    if axes not in AXES:
-        raise SettingError(f"axes is {axes!r}; it must be one of {', '.join(AXES)}")
-    checked_level(level)
     measure = checked_measure(measure or ("gap_regret" if axes == "log" else "regret"), CURVES)
     worlds = results.worlds()
     styles = agent_styles(results.algorithms().items())
@@ -136,9 +136,9 @@ def marked_points(points: Floats, number: int, lines: int, axes: str) -> list[in
 
 
 @figure("growth")
-def growth_figure(results: Results, level: float = 0.95) -> Figure:
+def growth_figure(results: Results, level: Confidence = 0.95) -> Figure:
     """Draw the final gap regret against a swept setting of the world, with the fitted powers."""
-    sweeps = sweep_rows(results, checked_level(level))
+    sweeps = sweep_rows(results, level)
     if not sweeps:
         raise SettingError("the study sweeps no numeric setting of a world; growth has nothing to show")
     groups = list(dict.fromkeys((row.world, row.setting) for row in sweeps))

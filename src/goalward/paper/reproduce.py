@@ -15,8 +15,8 @@ from pathlib import Path
 
 from goalward import __version__
 from goalward.errors import FileError
+from goalward.figures import plot
 from goalward.figures.drawing import figure_files, save_figure
-from goalward.figures.regret import regret_figure
 from goalward.files import read_text, write_bytes
 from goalward.results.results import Results
 from goalward.results.summary import summary_tables
@@ -114,7 +114,7 @@ def publish(results: Results, folder: Path, regime: str) -> tuple[list[Table], l
     marker = folder / "figures.stamp"
     if not (all(path.exists() for path in files) and stamp_of(marker) == stamp):
         for axes, paths in figures.items():
-            save_figure(regret_figure(results, axes=axes), paths)
+            save_figure(plot(results, axes=axes), paths)
         write_bytes(marker, stamp.encode())
     published = published_table(tables[0], regime)
     return [*tables, *([] if published is None else [published])], [*files, *written]
