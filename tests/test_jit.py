@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,6 +24,7 @@ import pytest
 
 import goalward
 from goalward import jit as _jit
+from goalward.ssp import graph
 
 RunPython = Callable[..., str]
 
@@ -314,3 +316,22 @@ def test_kernels_notice_an_interrupt() -> None:
         signal.signal(signal.SIGINT, before)
     assert stopped >= 0
     assert handled, "the signal is not lost: its handler runs after the kernel"
+
+
+def test_small_problems_are_analysed_uncompiled_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_jit, "_steps", Counter())
+    monkeypatch.setattr(_jit, "LITTLE", 1_000)
+    assert _jit.lightly(graph.find_sure_states, 999) is graph.find_sure_states.py_func  # type: ignore[attr-defined]
+    assert _jit.lightly(graph.find_sure_states, 2) is graph.find_sure_states
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        dense = rng.dirichlet(np.full(7, 0.2), size=(6, 2))
+        dense[rng.random(dense.shape) < 0.7] = 0.0
+        dense[dense.sum(axis=2) == 0.0, 0] = 1.0
+        ssp = goalward.SSP.from_dense(dense, np.ones((6, 2)), normalize=True)
+        monkeypatch.setattr(_jit, "LITTLE", 10**9)
+        plain = graph.sure_states(ssp, ssp.available)
+        _jit.compile_always()
+        for one, other in zip(plain, graph.sure_states(ssp, ssp.available), strict=True):
+            np.testing.assert_array_equal(one, other)
+            assert one.dtype == other.dtype

@@ -24,6 +24,7 @@ import stat
 import tempfile
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -36,7 +37,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils, event
 from numba.core.runtime.nrt import rtsys
-from numba.extending import intrinsic
+from numba.extending import lower_builtin, type_callable
 
 from goalward.progress import phase
 
@@ -44,9 +45,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 __all__ = [
     "cache_directory",
+    "compile_always",
     "interrupted",
     "kernel",
     "kernels",
+    "lightly",
     "source_hash",
 ]
 
@@ -56,7 +59,9 @@ UNCOMPILED = bool(getattr(numba.config, "DISABLE_JIT", False))
 UNUSED_SECONDS = 30 * 24 * 3600.0
 ASK_EVERY = 1 << 16  # steps of a kernel between two checks for an interrupt
 MARK = b"\n@kernel\n"
+LITTLE = 20_000
 _kernels: list[Any] = []
+_steps: Counter[Any] = Counter()
 
 
 def kernel_sources(package: Path = PACKAGE) -> dict[str, bytes]:
@@ -200,41 +205,55 @@ def adapt_cache(cache: Any) -> None:
     cache.save_overload, cache.load_overload = save_overload, load_overload
 
 
-@intrinsic
-def _interrupted(_: Any, step: Any) -> Any:
-    """Ask Python; a signal that it has noticed is set again, so that its handler runs once the kernel has returned."""
+def interrupted(step: int) -> bool:
+    """Return, inside a kernel, whether Ctrl-C was pressed; Python is asked at each 2^16th step, from 0 on.
 
-    def emit(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        bit, word = ir.IntType(1), ir.IntType(32)
-        tools = cast(Any, cgutils)
-        answer = tools.alloca_once(builder, bit)
-        builder.store(bit(0), answer)
-        often = builder.and_(arguments[0], arguments[0].type(ASK_EVERY - 1))
-        with builder.if_then(builder.icmp_unsigned("==", often, often.type(0)), likely=False):
-            occurred = tools.get_or_insert_function(builder.module, ir.FunctionType(word, []), "PyOS_InterruptOccurred")
-            with builder.if_then(builder.icmp_signed("!=", builder.call(occurred, []), word(0)), likely=False):
-                again = tools.get_or_insert_function(
-                    builder.module, ir.FunctionType(ir.VoidType(), []), "PyErr_SetInterrupt"
-                )
-                builder.call(again, [])
-                builder.store(bit(1), answer)
-        return builder.load(answer)
-
-    return types.boolean(types.int64), emit
-
-
-def _never(step: int) -> bool:
-    """Python answers signals itself between two of its steps."""
+    A kernel that may take longer than a fraction of a second asks, and returns at once with a result that promises
+    nothing: KeyboardInterrupt is raised on its return. The caller carries on as after any such result, in case a
+    handler of its own ignores the signal. Uncompiled, the answer is no: Python handles signals between two steps.
+    """
     return False
 
 
-interrupted: Callable[[int], bool] = _never if UNCOMPILED else cast(Any, _interrupted)
-"""Return, inside a kernel, whether Ctrl-C was pressed; Python is asked at each 2^16th step, from 0 on.
+@type_callable(interrupted)
+def type_interrupted(_: Any) -> Callable[[Any], Any]:
+    """Declare the type of the answer."""
+    return lambda step: types.boolean
 
-A kernel that may take longer than a fraction of a second asks, and returns at once with a result that promises nothing:
-KeyboardInterrupt is raised on its return. The caller carries on as after any such result, in case a handler of its own
-ignores the signal.
-"""
+
+@lower_builtin(interrupted, types.Integer)
+def compile_interrupted(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+    """Ask Python; a signal that it has noticed is set again, so that its handler runs once the kernel has returned."""
+    bit, word = ir.IntType(1), ir.IntType(32)
+    tools = cast(Any, cgutils)
+    answer = tools.alloca_once(builder, bit)
+    builder.store(bit(0), answer)
+    often = builder.and_(arguments[0], arguments[0].type(ASK_EVERY - 1))
+    with builder.if_then(builder.icmp_unsigned("==", often, often.type(0)), likely=False):
+        occurred = tools.get_or_insert_function(builder.module, ir.FunctionType(word, []), "PyOS_InterruptOccurred")
+        with builder.if_then(builder.icmp_signed("!=", builder.call(occurred, []), word(0)), likely=False):
+            again = tools.get_or_insert_function(
+                builder.module, ir.FunctionType(ir.VoidType(), []), "PyErr_SetInterrupt"
+            )
+            builder.call(again, [])
+            builder.store(bit(1), answer)
+    return builder.load(answer)
+
+
+def lightly(compiled: Function, steps: int) -> Function:
+    """Return a kernel uncompiled until its calls in this process took LITTLE steps together, then compiled.
+
+    Compiling takes as long as 100,000 steps in Python, so a small problem is done sooner without it. For kernels that
+    compute with integers only: these give the same results in both forms, overflow and division included.
+    """
+    _steps[compiled] += steps
+    return compiled if UNCOMPILED or _steps[compiled] > LITTLE else cast(Any, compiled).py_func
+
+
+def compile_always() -> None:
+    """Let `lightly` return compiled kernels from now on: a warm-up is for problems of any size."""
+    global LITTLE
+    LITTLE = 0
 
 
 def kernels() -> list[Any]:

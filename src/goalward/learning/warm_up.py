@@ -14,6 +14,7 @@ import numpy as np
 
 from goalward.acting.contract import Step
 from goalward.agents.base import Learner, OnlineAgent, registry
+from goalward.jit import compile_always
 from goalward.learning.learn import learn
 from goalward.planning.solve import DENSE_STATES, solve_all
 from goalward.settings import settings_of
@@ -30,6 +31,7 @@ def warm_up(agents: Iterable[str] | None = None) -> None:
 
     Kernels in the cache are loaded, which takes a fraction of a second.
     """
+    compile_always()
     if agents is None:
         plan_on_toys()
     for name in registry.known() if agents is None else dict.fromkeys(agents):
@@ -121,5 +123,7 @@ def compile_rare_planner_kernels() -> None:
     hurry(reduction.problem, policy)
     chain = PolicyChain(reduction, exact=True)
     chain.choose(policy)
+    chain.direct_work()
+    chain.direct_step(np.ones(reduction.states))
     by_covering(chain, extended, policy, 0.5)
     by_elimination(chain, extended, policy, 0.5)

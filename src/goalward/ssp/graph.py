@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from goalward.arrays import Bools, Int32s, Int64s
-from goalward.jit import interrupted, kernel
+from goalward.jit import interrupted, kernel, lightly
 from goalward.ssp.model import SSP, check_model
 from goalward.ssp.transitions import by_appearance
 
@@ -115,10 +115,12 @@ def sure_states(ssp: SSP, rows: Bools, successors: Int32s | None = None) -> tupl
     distance = np.empty(ssp.states, dtype=np.int32)
     order = np.empty(ssp.states, dtype=np.int32)
     targets = ssp.successors if successors is None else successors
-    predecessors = list_predecessors(ssp.indptr, targets, usable, ssp.states, ALL_ENTRIES)
+    work = len(targets)
+    predecessors = lightly(list_predecessors, work)(ssp.indptr, targets, usable, ssp.states, ALL_ENTRIES)
+    find = lightly(find_sure_states, work)
     count = INTERRUPTED
     while count == INTERRUPTED:
-        count = find_sure_states(ssp.indptr, targets, ssp.actions, usable, predecessors, distance, order)
+        count = find(ssp.indptr, targets, ssp.actions, usable, predecessors, distance, order)
     return distance, order[:count], usable
 
 
