@@ -57,7 +57,7 @@ WIDEST = 1 << 12  # bits of a record of variables
 
 def read_packed(path: Path, limit: int = LARGEST_FILE) -> bytes:
     """Return the content of a file, decompressed if it is packed with gzip or xz."""
-    pieces, size = [], 0
+    content = io.BytesIO()
     try:
         with path.open("rb") as file:
             magic = file.read(6)
@@ -68,15 +68,14 @@ def read_packed(path: Path, limit: int = LARGEST_FILE) -> bytes:
             elif magic == XZ:
                 stream = lzma.LZMAFile(file)  # noqa: SIM115 - the file it reads from is closed here
             while piece := stream.read(PIECE):
-                pieces.append(piece)
-                size += len(piece)
-                if size > limit:
+                content.write(piece)
+                if content.tell() > limit:
                     raise FileError(f"holds more than {limit:,} bytes; no larger model is read")
     except OSError as error:  # gzip raises it too when its content is damaged
         raise FileError(f"{error.strerror or f'damaged ({error})'}") from None
     except (EOFError, zlib.error, lzma.LZMAError) as error:
         raise FileError(f"damaged, or not complete ({error}); write it again") from None
-    return b"".join(pieces)
+    return content.getvalue()
 
 
 def tar_members(content: bytes) -> dict[str, memoryview]:
