@@ -42,8 +42,8 @@ class Cell(NamedTuple):
     text: str
 
 
-def written(value: Any) -> str:
-    """Write a value for people: numbers with three digits, nothing for None.
+def written(value: Any, digits: int = 3) -> str:
+    """Write a value for people: numbers with this many digits, nothing for None.
 
     >>> written(1234.5), written(12345), written(None), written("a")
     ('1,234', '12,345', '', 'a')
@@ -53,7 +53,7 @@ def written(value: Any) -> str:
     if isinstance(value, Interval):
         return with_margin(value)
     if isinstance(value, float):
-        return number(value)
+        return number(value, digits)
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 

@@ -38,7 +38,7 @@ def test_table_json_and_markdown_agree(tmp_path: Path, call: Call) -> None:
     (row,) = document["claims"]
     assert (row["key"], row["verdict"]) == ("withheld", "holds")
     assert table.startswith(f"holds: {row['claim']}\n  measured   4 of 4 runs the same, episode by episode")
-    assert table.endswith(f"* 1 holds\n\nwritten: {page}\n\nwritten: {bounds}\n")
+    assert table.endswith(f"* 1 holds\n\nwritten: {page}\nwritten: {bounds}\n")
     assert "| measured | 4 of 4 runs the same" in page.read_text()
     assert bounds.read_text().splitlines()[4].startswith("| 2 | 2 | 60 |")
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from goalward import agents, learn, worlds
+from goalward.agents import saving
 from goalward.cli.learn import run_once
 from goalward.errors import SettingError
 from goalward.seeds import run_seed
@@ -13,14 +14,14 @@ from goalward.seeds import run_seed
 def test_it_is_the_run_of_learn() -> None:
     found = run_once("grid-world", ["rows=2"], agent_settings=["value_limit=9.0"], episodes=30, seed=7)
     expected = learn(agents.PSRL(value_limit=9.0), worlds.grid_world(2), 30, 7)
-    assert (found.world, found.run.costs.tolist()) == ("grid-world", expected.costs.tolist())
+    assert (found.origin["world"], found.run.costs.tolist()) == ("grid-world", expected.costs.tolist())
     assert found.origin == {"world": "grid-world", "settings": ["rows=2"], "seed": 7, "episodes": 30}
     assert found.seconds > 0.0
 
 
 def test_a_kept_agent_goes_on_with_new_luck(tmp_path: Path) -> None:
     first = run_once("grid-world", ["rows=2"], episodes=30, seed=7)
-    first.save(tmp_path / "kept.npz")
+    saving.save(first.run.agent, tmp_path / "kept.npz", first.origin)
     second = run_once(None, episodes=20, resume=tmp_path / "kept.npz")
     seed = run_seed(7, "resume", 30)
     expected = learn(first.run.agent, worlds.grid_world(2), 20, seed, resume=True)

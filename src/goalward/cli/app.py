@@ -8,6 +8,7 @@ its arguments, makes one call and ends in `show(table, ...)`. It imports what is
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -131,14 +132,21 @@ def say(*lines: str, format: str = "text") -> None:
     typer.echo(text, file=stream)
 
 
-def say_choice(store: Store, *studies: str | None) -> None:
-    """Mention on standard error which of several designs of each study is shown."""
-    for sentence in filter(None, map(store.choice, studies)):
+def say_choice(store: Store, study: str | None) -> None:
+    """Mention on standard error which of several designs of a study, or of each study, is shown."""
+    for sentence in filter(None, map(store.choice, [study] if study else store.studies())):
         typer.echo(visible(sentence), err=True)
 
 
-def show(*tables: Table, format: str) -> None:
-    """Print tables in a format; text has colours and fits the width if it goes to a terminal."""
+def show(*tables: Table, format: str, written: Iterable[Path | None] = ()) -> None:
+    """Print tables in a format, then the files that were written."""
+    print_tables(tables, format)
+    if files := [f"written: {path}" for path in written if path is not None]:
+        say("", *files, format=format)
+
+
+def print_tables(tables: Sequence[Table], format: str) -> None:
+    """Print tables; text has colours and fits the width if it goes to a terminal."""
     if format == "text" and sys.stdout.isatty() and (sys.stdout.encoding or "").lower().startswith("utf"):
         from rich.console import Console
 

@@ -6,9 +6,9 @@ import math
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -27,7 +27,7 @@ from goalward.cli.app import (
 )
 from goalward.errors import SettingError
 from goalward.formatting import number
-from goalward.table import Cell, Column, Columns, Table
+from goalward.table import Cell, Column, Columns, Table, written
 
 if TYPE_CHECKING:
     from goalward.agents.base import Learner
@@ -54,25 +54,22 @@ def learn(
     format: Format = "text",
 ) -> None:
     """Let an agent learn in a world, and print what it cost."""
-    from goalward.agents.saving import check_place
+    from goalward.agents import saving
     from goalward.signals import stop_requests
     from goalward.studies.user_files import is_reference
 
     if resume is not None and (agent is not None or agent_settings):
         raise SettingError("--resume brings its agent with it; leave --agent and --agent-set out")
     if save is not None:
-        check_place(save)
+        saving.check_place(save)
         if is_reference(agent or ""):
             raise SettingError(f"--save works only for goalward's own agents, and {agent} is a file; leave it out")
     if png is not None:
-        from goalward import worlds
         from goalward.figures.drawing import picture_file
 
         picture_file(png)
-        if world is not None:
-            worlds.load(world, settings or [])  # refuses worlds with continuous states, which are not drawn
     with stop_requests() as stopped:
-        single = run_once(
+        run, seconds, origin, model = run_once(
             world,
             settings or [],
             agent=agent,
@@ -86,15 +83,15 @@ def learn(
             keep_replay=png is not None,
         )
     # The tables are printed even if the agent cannot be saved, for example because the disk is full.
-    title = f"{single.run.agent.name} in {single.world}, seed {single.run.seed}"
-    show(*run_tables(single.run, single.seconds, single.world, title), format=format)
+    title = f"{run.agent.name} in {origin['world']}, seed {run.seed}"
+    show(*run_tables(run, seconds, origin["world"], title), format=format)
     if save is not None:
-        single.save(save)
+        saving.save(run.agent, save, origin)
     if png is not None:
         from goalward.figures.drawing import save_figure
         from goalward.figures.grid import run_figure
 
-        save_figure(run_figure(single.model, single.run, f"{title}: {len(single.run.costs):,} episodes"), [png])
+        save_figure(run_figure(model, run, f"{title}: {len(run.costs):,} episodes"), [png])
         say("", f"written: {png}", format=format)
     if save is not None:
         say("", f"saved: {save}; continue with: goalward learn --resume {save}", format=format)
@@ -102,25 +99,13 @@ def learn(
         raise typer.Exit(128 + stopped())
 
 
-@dataclass(frozen=True, eq=False)
-class SingleRun:
-    """A run, its duration, the description of its agent's origin that is saved with it, and the model of the world."""
+class SingleRun(NamedTuple):
+    """A run, its duration, the description of its agent's origin that is saved with it, and its world."""
 
     run: Run
     seconds: float
     origin: Mapping[str, Any]
-    model: Any
-
-    @property
-    def world(self) -> str:
-        """The name of the world."""
-        return str(self.origin["world"])
-
-    def save(self, path: Path) -> None:
-        """Write the agent to a file."""
-        from goalward.agents import saving
-
-        saving.save(self.run.agent, path, self.origin)
+    world: SSP | ContinuousTask
 
 
 def default_agent(world: SSP | ContinuousTask) -> str:
@@ -138,8 +123,7 @@ def make_learner(agent: str, settings: Sequence[str], world: Any, episodes: int)
 
     if not is_reference(agent):
         return agents.find(agent).from_settings(read_settings(settings), world, episodes)
-    file = read_agent_file(agent, Path())
-    with blaming(file):
+    with blaming(file := read_agent_file(agent, Path())):
         return load_class(file).from_settings(read_settings(settings), world, episodes)
 
 
@@ -257,7 +241,7 @@ def run_facts(run: Run, seconds: float, world: str) -> Table:
     why = f"{' and '.join(outside)} ended the run" if outside else "the environment cut the others off"
     speed = run.total_steps / seconds
     by_cause = dict(Counter(map(cause_name, run.epochs.ended.tolist())).most_common())
-    prior_knowledge = ", ".join(f"{name} = {short(value)}" for name, value in run.agent.given.items())
+    prior_knowledge = ", ".join(f"{name} = {written(value, 6)}" for name, value in run.agent.given.items())
     facts = {
         **run.notes,
         "world": world,
@@ -280,13 +264,7 @@ def run_facts(run: Run, seconds: float, world: str) -> Table:
         *("steps", "epochs_ended_by"),
         *([] if math.isnan(run.optimal_value) else [Column("optimal_value", "optimal cost")]),
         Column("given", "knows in advance"),
-        *(Column(name, write=short) for name in run.notes),
+        *(Column(name, write=partial(written, digits=6)) for name in run.notes),
         *(["truncated"] if run.truncated else []),
     ]
     return Table.facts(facts, "run", columns=columns)
-
-
-def short(value: object) -> str:
-    if isinstance(value, float):
-        return number(value, 6)
-    return f"{value:,}" if isinstance(value, int) else str(value)

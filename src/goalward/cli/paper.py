@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from goalward.cli.app import DaskAddress, Format, Workers, app, say, show
+from goalward.cli.app import DaskAddress, Format, Workers, app, show
 from goalward.errors import SettingError, UnknownNameError
 
 __all__ = ["arena", "claims", "reproduce"]
@@ -40,8 +40,7 @@ def reproduce(
     folder = out or Path("results") / study.design.name
     report, about = run_and_report(study, folder, workers, dask, format)
     tables, files = publish(open_results(folder, study.design.reference), folder, regime)
-    show(*about, *tables, format=format)
-    say("", *(f"written: {path}" for path in files), format=format)
+    show(*about, *tables, format=format, written=files)
     if report.failures or report.stopped:
         raise typer.Exit(1)
 
@@ -90,10 +89,7 @@ def claims(
         table.save(table_file)
     if bounds is not None:
         regret_table(stored_regret_rows(Store.open(out))).save(bounds)
-    show(table, format=format)
-    for path in (table_file, bounds):
-        if path is not None:
-            say("", f"written: {path}", format=format)
+    show(table, format=format, written=[table_file, bounds])
 
 
 @app.command()
@@ -128,7 +124,6 @@ def arena(
     files = publish_arena(ratios, out, study.design.name)
     # Programs get one row for each agent in each world, people a column for each agent.
     single = [ratios.table] if format in ("csv", "json") else []
-    show(*single, *arena_tables(ratios), *about, format=format)
-    say("", *(f"written: {path}" for path in files), format=format)
+    show(*single, *arena_tables(ratios), *about, format=format, written=files)
     if report.failures or report.stopped:
         raise typer.Exit(1)

@@ -182,7 +182,7 @@ def status(
             if unused:
                 notes = [f"{unused:,} runs belong to no study; goalward status {folder} --prune deletes them"]
     show(*status_tables(checked, notes), format=format)
-    say_choice(store, *([study] if study else store.studies()))
+    say_choice(store, study)
     if not all(status.sound for status in checked):
         raise typer.Exit(1)
 
@@ -251,9 +251,7 @@ def summary(
         tables = summary_tables(results, level, bootstrap)
     if out is not None:
         save(tables, out)
-    show(*tables, format=format)
-    if out is not None:
-        say("", f"written: {out}", format=format)
+    show(*tables, format=format, written=[out])
 
 
 @app.command()
@@ -312,7 +310,7 @@ def export(
 
     store = Store.open(folder)
     table = export_table(store, study, absent)
-    say_choice(store, *([study] if study else store.studies()))
+    say_choice(store, study)
     if out is None:
         show(table, format=format)
     else:

@@ -311,9 +311,9 @@ def legend_entries(ssp: SSP, values: Floats | None, shares: Floats | None = None
     return entries
 
 
-def run_figure(world: SSP, run: Run, title: str) -> Figure:
-    """Draw a run from its replay: on a grid the last plan and the visits, elsewhere the regret."""
-    if world.layout is None:
+def run_figure(world: SSP | ContinuousTask, run: Run, title: str) -> Figure:
+    """Draw a run from its replay: on a grid the last plan and the visits, elsewhere the regret or the costs."""
+    if not isinstance(world, SSP) or world.layout is None:
         return curve_figure(run, title)
     visits = np.zeros(world.costs.size, dtype=np.int64)
     frames = replay_of(run).frames
