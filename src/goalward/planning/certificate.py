@@ -10,7 +10,7 @@ By ratio
 
 By covering
     Where some rows cost nothing, the errors there are carried on to rows whose cost pays for them (see `cover`). This
-    takes a few passes. Without it, csma and wlan take 3 to 4 times as long.
+    takes a few passes. Without it, csma and wlan take 1.7 to 2 times as long.
 
 By elimination
     Elimination without subtraction has an error bound of its own: each component of the solution is off by at most a

@@ -19,7 +19,7 @@ __all__ = ["MOST_DIRECT_WORK", "POLICY_SWEEPS", "REPEATS", "PolicyChain"]
 # components (parts1e5) takes 5.6 times as long. When corrections came in every round, also where sweeps settle, chains
 # took 0.21 of the time without them, tireworld 0.55 and queues 0.7: a correction cost more than the sweeps it saved.
 GROUPS = 256
-POLICY_SWEEPS = 12  # at most in a round; with one, mazes and chains take 2 to 2.5 times as long
+POLICY_SWEEPS = 12  # at most in a round; with one, mazes, chains and consensus take 1.7 to 3 times as long
 REPEATS = 30  # attempts of a proof, or of sums on the way to the goal; what takes more is not worth its time
 MOST_DIRECT_WORK = 1e9  # about a second
 # What a sparse LU takes, in units of one multiplication of a sweep: for each state, and for each multiplication of an
