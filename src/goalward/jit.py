@@ -221,7 +221,7 @@ def type_interrupted(_: Any) -> Callable[[Any], Any]:
     return lambda step: types.boolean
 
 
-@lower_builtin(interrupted, types.Integer)
+@lower_builtin(interrupted, types.Integer)  # type: ignore[no-untyped-call, untyped-decorator]
 def compile_interrupted(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
     """Ask Python; a signal that it has noticed is set again, so that its handler runs once the kernel has returned."""
     bit, word = ir.IntType(1), ir.IntType(32)

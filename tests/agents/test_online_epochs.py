@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from goalward import SSP, agents, learn, worlds
-from goalward.acting.rollout import BLOCK, Dynamics, TabularPolicy, Walk
+from goalward.acting.model_world import BLOCK, Dynamics, TabularPolicy, Walk
 from goalward.acting.stop import Ended, TableStop
 from goalward.agents import OnlineAgent
 from goalward.agents.optimistic.mvp_plus import MVPPlus

@@ -11,7 +11,7 @@ from scipy import stats
 
 import goalward as gw
 from goalward import SSP, learn, worlds
-from goalward.acting.rollout import ModelStage, TabularPolicy
+from goalward.acting.model_world import ModelStage, TabularPolicy
 from goalward.agents import PSQL, SVISSP, VISSP, LCBAdvantage, OnlineAgent, Plan, QLearning, RandQL, Step, Task
 from goalward.agents.model_free.horizon import horizon, note_step
 from goalward.agents.model_free.lcb_advantage import iota, stage_horizon

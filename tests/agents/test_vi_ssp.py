@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from goalward import SSP, learn, worlds
-from goalward.acting.rollout import ModelStage
+from goalward.acting.model_world import ModelStage
 from goalward.agents import VISSP, Task
 from goalward.agents.optimistic.vi_ssp import C1, C2, iota
 

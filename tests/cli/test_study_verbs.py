@@ -295,7 +295,6 @@ def test_the_doctor_finds_what_is_wrong(run, monkeypatch):
         (["summary", "."], ".: not a results folder; create one with goalward run"),
         (["plot", "nowhere"], "nowhere: No such folder"),
         (["plot", "nowhere", "--kind", "gird"], "no figure is called 'gird'; did you mean 'grid'?"),
-        (["plot", "nowhere", "--measure", "cost"], "measure is 'cost'; it must be one of regret, gap_regret"),
         (
             ["summary", "nowhere", "--compare", "a", "b", "--level", "2"],
             "level is 2.0; it must be a number between 0 and 1",

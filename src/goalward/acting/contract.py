@@ -12,11 +12,12 @@ A run alternates between planning and acting::
             agent.observe(chunk.steps)
 
 The time of one plan is an epoch. `goalward.acting.stop` lists what can end a plan. There are two stages: a known model
-is rolled out in compiled code (`goalward.acting.rollout`), environments and tasks with continuous states are stepped in
-Python (`goalward.acting.stepping`). An agent that learns at every step is its own policy: its only plan is
-``Plan(self)``, and the stage calls its `act` and `learn` at every step, or its `rollout`, which does the same.
-A world with finitely many states has a `Task` and follows a `Plan`; `goalward.continuous` has the counterparts.
-The type variables `TaskT` and `PlanT` let a type checker refuse an agent in the wrong world.
+is rolled out in compiled code (`goalward.acting.model_world`); environments and tasks with continuous states are
+stepped in Python (`goalward.acting.stepping`).
+
+An agent that learns at every step is its own policy. Its only plan is ``Plan(self)``, which lasts for the whole run,
+and it reports the ends of its epochs itself. The stage calls its `act` and `learn` at every step, or its compiled
+`rollout` (`goalward.acting.model_world.TabularPolicy`), which does the same.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The stepping loop: plans are followed step by step, in environments and in tasks with continuous states.
 
-A plan means here exactly what it means in `goalward.acting.rollout`. An environment that draws one uniform number for
-each step, from the generator that its seed makes, and takes the successor as `draw_successor` does, gives the same
+A plan means here exactly what it means in `goalward.acting.model_world`. An environment that draws one uniform number
+for each step, from the generator that its seed makes, and takes the successor as `draw_successor` does, gives the same
 trajectory bit for bit.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goalward.acting.contract import NEVER, Chunk, PlanT, Policy, Stage, Step, Steps
-from goalward.acting.rollout import BLOCK, Uniforms
+from goalward.acting.model_world import BLOCK, Uniforms
 from goalward.acting.stop import Ended, Stop
 from goalward.seeds import streams
 

@@ -1,6 +1,7 @@
 """What ends a plan: every condition, declared once and used by the compiled rollout and by the stepping loop.
 
-A new condition is a flag of `Ended`, a field of `Plan` and a line in `TableStop` or its kernels.
+A new condition is a flag of `Ended`, a field of `Plan`, a line in `TableStop` or its kernels, and its name for people
+in `goalward.figures.symbols.CAUSES`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from goalward.acting.contract import Plan, Step
 
 __all__ = [
-    "CUT", "GOALS", "NEVER", "STEPS", "STEPS_TAKEN", "Ended", "Stop", "TableStop", "stop_after", "stop_before",
+    "CUT", "GOALS", "NEVER", "RUN_OVER", "STEPS", "STEPS_TAKEN", "Ended", "Stop", "TableStop", "stop_after",
+    "stop_before",
 ]  # fmt: skip
 
 NEVER = int(np.iinfo(np.int64).max)
@@ -45,6 +47,10 @@ class Ended(IntFlag):
     DEAD_END = 128  # no action is available
     CUT = 256  # the environment truncated the episode, and stop_when_cut holds
     INFORMATION = 512  # with continuous states: the information about an action has doubled
+
+
+RUN_OVER = Ended.EPISODES | Ended.MAX_STEPS | Ended.STOPPED | Ended.DEAD_END
+"""The flags that also end the run; all others are conditions of a plan."""
 
 
 # Plain integers: arithmetic on flags is slow, and kernels need constants.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from goalward.lazy import lazy
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # type checkers import these names, `lazy` reads the same lines at run time
     from goalward.agents.base import NEVER as NEVER
     from goalward.agents.base import Agent as Agent
     from goalward.agents.base import Learner as Learner

@@ -30,7 +30,7 @@ import numpy as np
 
 from goalward.acting import contract
 from goalward.acting.contract import NEVER, Plan, PlanT, Step, Steps, Task, TaskT
-from goalward.acting.rollout import TabularPolicy
+from goalward.acting.model_world import TabularPolicy
 from goalward.arrays import Floats
 from goalward.beliefs.base import LARGEST_NUMBER, restored_array, restored_number
 from goalward.errors import SettingError, ShapeError
@@ -240,8 +240,8 @@ class OnlineAgent(Agent, TabularPolicy):
     """An agent for tables that learns at every step: it is its own policy.
 
     Override `rollout` with a kernel that does what `act` and `learn` do, built from `has_room` and `take_step` of
-    `goalward.acting.rollout`, if acting must be fast. An algorithm that plans in epochs does so inside `act` when no
-    plan is in progress; its `learn` returns flags when an epoch ends.
+    `goalward.acting.model_world`, if acting must be fast. An algorithm that plans in epochs does so inside `act` when
+    no plan is in progress; its `learn` returns flags when an epoch ends.
     """
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:

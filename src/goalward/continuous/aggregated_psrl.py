@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from goalward.acting.contract import Plan, Policy, Step, Steps, Task
-from goalward.acting.rollout import TablePolicy
+from goalward.acting.model_world import TablePolicy
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.posterior.psrl import PSRL

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from goalward.acting.contract import Plan, Step, Task, World
-from goalward.acting.rollout import policy_of, unavailable
+from goalward.acting.model_world import policy_of, unavailable
 from goalward.acting.stepping import SteppingStage
 from goalward.acting.stop import TableStop
 from goalward.arrays import Floats

@@ -4,8 +4,8 @@ Observations are the states 0..S-1 and the goal S, actions are 0..A-1. The rewar
 episode is `terminated` on entering the goal, or a state from which no path leads to the goal; ``info["goal"]`` says
 which, and ``info["cost"]`` what the step cost. Episodes are never truncated here.
 
-Each step takes one uniform number and draws its successor as `goalward.acting.rollout` does, so a run of `learn` in the
-environment is the run in the model, step for step.
+Each step takes one uniform number and draws its successor as `goalward.acting.model_world` does, so a run of `learn` in
+the environment is the run in the model, step for step.
 
 An action that is not available leaves the state as it is, at the largest cost of the model; where there are such
 actions, ``info["action_mask"]`` shows those that are available.
@@ -21,7 +21,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from goalward.acting.rollout import draw_successor, dynamics
+from goalward.acting.model_world import draw_successor, dynamics
 from goalward.arrays import Bools, Bytes
 from goalward.errors import PolicyError, SettingError
 from goalward.registry import summary

@@ -6,7 +6,7 @@ import string
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from goalward.acting.stop import Ended
+from goalward.acting.stop import RUN_OVER, Ended
 from goalward.ssp.model import GIVE_UP, SSP
 
 __all__ = ["ASCII", "CAUSES", "UNICODE", "Glyphs", "action_marks", "cause_name", "marked"]
@@ -65,5 +65,5 @@ def action_marks(ssp: SSP, glyphs: Glyphs = UNICODE) -> list[str]:
 def cause_name(ended: int) -> str:
     """Name what ended an epoch: the conditions of its plan that held, or what ended the run if none did."""
     flags = [flag for flag in Ended if ended & flag]
-    conditions = [flag for flag in flags if flag <= Ended.STEPS]
+    conditions = [flag for flag in flags if not flag & RUN_OVER]
     return " and ".join(CAUSES[flag] for flag in conditions or flags)

@@ -16,8 +16,8 @@ from typing import Any, Generic, Protocol, TypedDict, Unpack, overload
 import numpy as np
 
 from goalward.acting.contract import Chunk, Plan, PlanT, Stage, Steps, Task, TaskT, World
-from goalward.acting.rollout import ModelWorld
-from goalward.acting.stop import NEVER, Ended
+from goalward.acting.model_world import ModelWorld
+from goalward.acting.stop import NEVER, RUN_OVER, Ended
 from goalward.agents.base import Learner
 from goalward.beliefs.base import LARGEST_NUMBER, Prior
 from goalward.errors import SettingError
@@ -36,7 +36,7 @@ __all__ = ["learn"]
 Watch = Callable[[int, int], object]
 # Plain integers: arithmetic on flags is slow, and this is done for every plan.
 EPISODES, MAX_STEPS, STOPPED = int(Ended.EPISODES), int(Ended.MAX_STEPS), int(Ended.STOPPED)
-RUN_OVER = EPISODES | MAX_STEPS | STOPPED | int(Ended.DEAD_END)
+ENDS_RUN = int(RUN_OVER)
 
 
 class Steppable(Protocol):
@@ -190,9 +190,9 @@ class Loop(Generic[TaskT, PlanT]):
         """Learn until the run is over; return why."""
         ended = 0
         with phase(f"{self.agent.name} learns", len(self.ledger.costs), "episodes", "steps") as self.progress:
-            while not ended & RUN_OVER:
+            while not ended & ENDS_RUN:
                 ended = self.epoch()
-        return Ended(ended & RUN_OVER)
+        return Ended(ended & ENDS_RUN)
 
     def epoch(self) -> int:
         """Make a plan, follow it to its end and learn; return what ended it."""

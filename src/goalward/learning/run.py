@@ -1,4 +1,7 @@
-"""What a run leaves behind."""
+"""What a run leaves behind: costs, steps and regret of every episode, and its epochs.
+
+`goalward.studies.run_file` stores the episodes of a run; single steps and epochs are not stored.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from goalward.agents.base import Learner
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
 from goalward.formatting import sparkline
+from goalward.learning.regret import gap_regret, realised_regret
 from goalward.learning.replay import Replay
 from goalward.ssp.model import SSP
 from goalward.table import Table
@@ -128,13 +132,13 @@ class Run:
     def regret(self) -> Floats:
         """Realised regret after each episode: costs so far minus k V*(s_init)."""
         self._require_model()
-        return np.cumsum(self.costs) - self.optimal_value * np.arange(1, len(self.costs) + 1)
+        return realised_regret(self.costs, self.optimal_value)
 
     @cached_property
     def gap_regret(self) -> Floats:
         """Sum of optimality gaps after each episode: the same expectation as `regret`, far less variance."""
         self._require_model()
-        return np.cumsum(self.gaps)
+        return gap_regret(self.gaps)
 
     @property
     def has_model(self) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from goalward.acting.contract import Plan
-from goalward.acting.rollout import ModelStage
+from goalward.acting.model_world import ModelStage
 from goalward.acting.stop import Ended
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import PolicyError

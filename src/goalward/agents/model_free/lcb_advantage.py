@@ -38,7 +38,7 @@ import numpy as np
 from annotated_types import Ge
 
 from goalward.acting.contract import Step, Task
-from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
+from goalward.acting.model_world import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.optimistic.common import Fact, OnlineOptimist

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from goalward.acting.contract import Step, Task
-from goalward.acting.rollout import STATE, Dynamics, Walk, has_room, take_step
+from goalward.acting.model_world import STATE, Dynamics, Walk, has_room, take_step
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.model_free.horizon import ModelFree, horizon, note_step

@@ -23,7 +23,7 @@ from collections.abc import Callable
 import numpy as np
 
 from goalward.acting.contract import Step
-from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
+from goalward.acting.model_world import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.model_free.horizon import QTable

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from goalward.acting.contract import Plan, Step, Task
-from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, end_epoch, has_room, take_step
+from goalward.acting.model_world import CHOSEN, STATE, Dynamics, Walk, end_epoch, has_room, take_step
 from goalward.acting.stop import CUT, GOALS, STEPS
 from goalward.agents.base import OnlineAgent
 from goalward.agents.optimistic.common import ROW_FULL, Fact, Optimist

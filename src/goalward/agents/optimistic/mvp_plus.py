@@ -29,7 +29,7 @@ from typing import ClassVar
 import numpy as np
 
 from goalward.acting.contract import Task
-from goalward.acting.rollout import Dynamics, Walk, has_room
+from goalward.acting.model_world import Dynamics, Walk, has_room
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.optimistic.attempts import DISTINCT, IN_PROGRESS, HorizonOptimist, play_interval

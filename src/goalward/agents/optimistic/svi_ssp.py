@@ -32,7 +32,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from goalward.acting.contract import Step, Task
-from goalward.acting.rollout import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
+from goalward.acting.model_world import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.model_free.lcb_advantage import stage_horizon

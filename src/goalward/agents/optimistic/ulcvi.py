@@ -38,7 +38,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from goalward.acting.contract import Task
-from goalward.acting.rollout import Dynamics, Walk, has_room
+from goalward.acting.model_world import Dynamics, Walk, has_room
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.optimistic.attempts import DISTINCT, HORIZON, IN_PROGRESS, TAKEN, HorizonOptimist, play_interval

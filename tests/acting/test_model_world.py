@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from goalward import SSP, Environment, learn, worlds
 from goalward.acting.contract import Stage
-from goalward.acting.rollout import BLOCK, ModelStage
+from goalward.acting.model_world import BLOCK, ModelStage
 from goalward.acting.stop import Ended
 from goalward.agents import Plan
 from goalward.errors import PolicyError, UnreachableGoalError
