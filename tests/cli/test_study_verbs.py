@@ -205,6 +205,7 @@ def test_plots_that_cannot_be(run):
         (["--kind", "causes", "--run", "3"], "run is 3; the study has the runs 0 to 2"),
         (["--out", "y.bmp"], "y.bmp: figures are not written as .bmp; the ending must be one of .png, .pdf, .svg"),
         (["--axes", "polar"], "axes is 'polar'; it must be 'linear' or 'log'"),
+        (["--measure", "cost"], "measure is 'cost'; it must be one of regret, gap_regret"),
     ):
         code, _, err = run("plot", "results/small", *arguments)
         assert code == 2
@@ -295,7 +296,6 @@ def test_the_doctor_finds_what_is_wrong(run, monkeypatch):
         (["summary", "."], ".: not a results folder; create one with goalward run"),
         (["plot", "nowhere"], "nowhere: No such folder"),
         (["plot", "nowhere", "--kind", "gird"], "no figure is called 'gird'; did you mean 'grid'?"),
-        (["plot", "nowhere", "--measure", "cost"], "measure is 'cost'; it must be one of regret, gap_regret"),
         (
             ["summary", "nowhere", "--compare", "a", "b", "--level", "2"],
             "level is 2.0; it must be a number between 0 and 1",

@@ -61,7 +61,7 @@ def caveat_handles(caveats: Mapping[str, str]) -> list[Line2D]:
     return [Line2D([], [], linestyle="none", label=mathtext(f"* {text}")) for text in dict.fromkeys(caveats.values())]
 
 
-def grouped(value: float, _: int | None = None) -> str:
+def grouped(value: float, _: float | None = None) -> str:
     """Write the number at a tick with grouped thousands. A function of the module, so that figures can be pickled."""
     return f"{value:,.10g}"
 
