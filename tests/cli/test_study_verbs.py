@@ -205,6 +205,7 @@ def test_plots_that_cannot_be(run):
         (["--kind", "causes", "--run", "3"], "run is 3; the study has the runs 0 to 2"),
         (["--out", "y.bmp"], "y.bmp: figures are not written as .bmp; the ending must be one of .png, .pdf, .svg"),
         (["--axes", "polar"], "axes is 'polar'; it must be 'linear' or 'log'"),
+        (["--measure", "cost"], "measure is 'cost'; it must be one of regret, gap_regret"),
     ):
         code, _, err = run("plot", "results/small", *arguments)
         assert code == 2

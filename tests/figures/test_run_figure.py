@@ -137,11 +137,13 @@ def test_the_axes_of_a_curve_start_at_zero():
     assert (axes.get_xlim()[0], axes.get_ylim()[0]) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize(("name", "magic"), [("run.pdf", b"%PDF"), ("run.png", b"\x89PNG")])
-def test_the_verb_draws(tmp_path, capsys, monkeypatch, name, magic):
+@pytest.mark.parametrize(
+    ("world", "name", "magic"), [("grid-world", "run.pdf", b"%PDF"), ("navigation", "run.png", b"\x89PNG")]
+)
+def test_the_verb_draws(tmp_path, capsys, monkeypatch, world, name, magic):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as done:
-        main(["learn", "grid-world", "--episodes", "5", "--png", name])
+        main(["learn", world, "--episodes", "5", "--png", name])
     assert done.value.code == 0
     assert capsys.readouterr().out.endswith(f"written: {name}\n")
     assert (tmp_path / name).read_bytes().startswith(magic)
@@ -151,7 +153,6 @@ def test_the_verb_refuses_other_formats_before_the_run(capsys):
     for arguments, message in (
         (["learn", "grid-world", "--png", "x.bmp"], "figures are not written as .bmp"),
         (["watch", "mountain-car", "--live"], "--live is for worlds with finitely many"),
-        (["learn", "mountain-car", "--png", "x.png"], "no table to look at or to solve; learn in it: goalward learn"),
     ):
         with pytest.raises(SystemExit) as done:
             main(arguments)

@@ -14,14 +14,13 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter
 
 from goalward.errors import SettingError
 from goalward.files import check_not_folder, replacing, writing
 from goalward.formatting import mathtext
 
 __all__ = [
-    "FORMATS", "add_legend", "caveat_handles", "figure_files", "finish_axes", "grouped_ticks", "new_figure",
+    "FORMATS", "add_legend", "caveat_handles", "figure_files", "finish_axes", "grouped", "new_figure",
     "picture_file", "save_figure",
 ]  # fmt: skip
 
@@ -62,13 +61,8 @@ def caveat_handles(caveats: Mapping[str, str]) -> list[Line2D]:
     return [Line2D([], [], linestyle="none", label=mathtext(f"* {text}")) for text in dict.fromkeys(caveats.values())]
 
 
-def grouped_ticks() -> FuncFormatter:
-    """Return a formatter that groups thousands."""
-    return FuncFormatter(grouped)
-
-
-def grouped(value: float, _: int | None = None) -> str:
-    """Write the number at a tick. Figures can be pickled because this is a function of the module."""
+def grouped(value: float, _: float | None = None) -> str:
+    """Write the number at a tick with grouped thousands. A function of the module, so that figures can be pickled."""
     return f"{value:,.10g}"
 
 

@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 from goalward.arrays import Floats
 from goalward.errors import SettingError
 from goalward.figures import figure
-from goalward.figures.drawing import add_legend, caveat_handles, finish_axes, grouped_ticks, new_figure
+from goalward.figures.drawing import add_legend, caveat_handles, finish_axes, grouped, new_figure
 from goalward.figures.styles import LineStyle, agent_styles
 from goalward.figures.symbols import marked
 from goalward.formatting import mathtext
@@ -119,8 +119,8 @@ def draw_panel(
     else:
         panel.set_xlim(0, 1.02 * longest)
         panel.set_ylim(bottom=min(0.0, panel.get_ylim()[0]))
-        panel.xaxis.set_major_formatter(grouped_ticks())
-        panel.yaxis.set_major_formatter(grouped_ticks())
+        panel.xaxis.set_major_formatter(grouped)
+        panel.yaxis.set_major_formatter(grouped)
 
 
 def say_empty(panel: Axes, message: str) -> None:
@@ -212,8 +212,8 @@ def curve_figure(run: Run, title: str) -> Figure:
     axes.set_xlim(left=0.0)
     if axes.dataLim.ymin >= 0.0:
         axes.set_ylim(bottom=0.0)
-    axes.xaxis.set_major_formatter(grouped_ticks())
-    axes.yaxis.set_major_formatter(grouped_ticks())
+    axes.xaxis.set_major_formatter(grouped)
+    axes.yaxis.set_major_formatter(grouped)
     axes.set_title(mathtext(title))
     axes.legend(frameon=False)
     finish_axes(axes)
