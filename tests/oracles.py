@@ -91,7 +91,7 @@ class Exact:
         return Exact(self.states, self.actions, kept, {pair: self.costs[pair] for pair in kept}, self.scale)
 
     def sure(self) -> tuple[set[int], dict[int, int]]:
-        """Return the states that can reach the goal surely, with a policy that does so."""
+        """Return the states that can reach the goal almost surely, with a policy that does so."""
         alive = set(range(self.states))
         while True:
             inside = [
@@ -239,7 +239,7 @@ def reached_surely(exact: Exact, policy: dict[int, int]) -> set[int]:
 
 
 def exact_policy_values(ssp: SSP, policy: Sequence[int], *, unit_costs: bool = False) -> Vector:
-    """Return what a deterministic policy costs; None where it does not reach the goal surely."""
+    """Return what a deterministic policy costs; None where it does not reach the goal almost surely."""
     exact = Exact.of(ssp, unit_costs=unit_costs)
     chosen = {state: int(action) for state, action in enumerate(policy)}
     sure = reached_surely(exact, chosen)
@@ -248,7 +248,7 @@ def exact_policy_values(ssp: SSP, policy: Sequence[int], *, unit_costs: bool = F
 
 
 def exact_mixture_values(ssp: SSP, policy: np.ndarray, *, unit_costs: bool = False) -> Vector:
-    """Return what a policy that plays at random costs; None where it does not reach the goal surely."""
+    """Return what a policy that plays at random costs; None where it does not reach the goal almost surely."""
     return Exact.of_mixture(ssp, policy, unit_costs=unit_costs).best()[0]
 
 

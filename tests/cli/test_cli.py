@@ -210,7 +210,7 @@ def test_list_describes_one_thing(run):
         (["solve", "missing.npz"], "missing.npz: No such file or directory"),
         (["list", "world"], "no list is called 'world'; did you mean 'worlds'?"),
         (["show", "random-mdp", "--png", "x.png"], "the model has no grid layout and cannot be drawn"),
-        (["solve", "grid-map", "--set", "text=S#G"], "no policy reaches the goal surely from the initial state"),
+        (["solve", "grid-map", "--set", "text=S#G"], "no policy reaches the goal almost surely from the initial state"),
     ],
 )
 def test_errors_are_one_line_and_exit_code_two(run, arguments, message):

@@ -26,7 +26,7 @@ export function edited(model, world, walls, costs) {
   return { rows, prices, states, actions };
 }
 
-// Returns {values, policy}: infinity and -1 where no policy reaches the goal surely.
+// Returns {values, policy}: infinity and -1 where no policy reaches the goal almost surely.
 export function plan({ rows, prices, states, actions }, walls = new Set()) {
   const goal = states;
   const policy = properPolicy(rows, states, actions, walls);
@@ -60,7 +60,7 @@ export function actionValue(row, price, values) {
   return sum;
 }
 
-// A policy that reaches the goal surely from every state from which one does; -1 elsewhere.
+// A policy that reaches the goal almost surely from every state from which one does; -1 elsewhere.
 function properPolicy(rows, states, actions, walls) {
   let sure = new Set(Array.from({ length: states }, (_, state) => state).filter((state) => !walls.has(state)));
   for (;;) {
