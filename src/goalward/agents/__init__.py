@@ -28,7 +28,6 @@ if TYPE_CHECKING:  # type checkers import these names, `lazy` reads the same lin
     from goalward.agents.base import registry as registry
     from goalward.agents.baselines import Optimal as Optimal
     from goalward.agents.baselines import Uniform as Uniform
-    from goalward.agents.impatient import Impatient as Impatient
     from goalward.agents.model_free.lcb_advantage import LCBAdvantage as LCBAdvantage
     from goalward.agents.model_free.psql import PSQL as PSQL
     from goalward.agents.model_free.q_learning import QLearning as QLearning

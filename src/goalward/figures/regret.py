@@ -218,9 +218,3 @@ def curve_figure(run: Run, title: str) -> Figure:
     axes.legend(frameon=False)
     finish_axes(axes)
     return figure
-
-
-@figure("steps")
-def steps_figure(results: Results) -> Figure:
-    """Draw the steps of each episode."""
-    return regret_figure(results, measure="steps")

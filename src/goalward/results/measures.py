@@ -135,7 +135,6 @@ MEASURES = (
         lambda run: run.cpu_seconds,
         (Statistic("seconds", mean, lambda value: number(value, 2, zeros=True)),),
     ),
-    Measure("epochs", lambda run: sum(run.outcome["ended_by"].values()), (Statistic("epochs", mean, rounded),), kind="int64"),
 )
 CURVES = tuple(measure.curve for measure in MEASURES if measure.curve)
 """What can be drawn along the episodes: both regrets so far, and the steps of each episode."""
