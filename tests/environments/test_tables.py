@@ -64,7 +64,7 @@ def test_random_starts_are_one_state_more() -> None:
 
 
 def test_holes_are_dead_ends_and_the_restart_is_that_of_the_table() -> None:
-    """Slippery FrozenLake: nobody reaches the goal almost surely; with restarts of known cost the table gives the value."""
+    """Slippery FrozenLake: nobody reaches the goal almost surely; restarts of known cost have the table's value."""
     env = gymnasium.make("FrozenLake-v1")
     lake = gw.from_gymnasium(env)
     found = gw.structure(lake)

@@ -76,7 +76,7 @@ def test_many_blocks_of_luck_are_one_stream() -> None:
 
 def test_episodes_that_do_not_end_are_cut_off() -> None:
     ssp = gw.SSP.from_dense([[[0.0, 0.5, 0.5]], [[0.0, 1.0, 0.0]]], [[2.0], [1.0]], state_names=["a", "pit"])
-    with pytest.raises(PolicyError, match="does not reach the goal almost surely from the start, state a; pass max_steps"):
+    with pytest.raises(PolicyError, match="not reach the goal almost surely from the start, state a; pass max_steps"):
         gw.simulate(ssp, np.array([0, 0]), 10)
     found = gw.simulate(ssp, np.array([0, 0]), 1000, max_steps=5)
     assert set(zip(found.costs.tolist(), found.steps.tolist(), found.reached.tolist(), strict=True)) == {

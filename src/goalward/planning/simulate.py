@@ -85,8 +85,8 @@ def simulate(
     chain = markov_chain(ssp, weights)
     if max_steps is None and sure_states(chain, chain.available)[0][ssp.initial_state] < 0:
         raise PolicyError(
-            f"the policy does not reach the goal almost surely from the start, state {ssp.state_name(ssp.initial_state)};"
-            " pass max_steps to cut episodes off"
+            "the policy does not reach the goal almost surely from the start, state"
+            f" {ssp.state_name(ssp.initial_state)}; pass max_steps to cut episodes off"
         )
     plays = np.asarray(weights.any(axis=1))
     if (weights > 0.0).sum(axis=1).max(initial=0) <= 1:
