@@ -184,7 +184,7 @@ def checked(function: Function, owner: str | Callable[[], str], cls: type | None
     def call(*values: Any, **given: Any) -> Any:
         settings, whose = settings_of(cls or call), owner if isinstance(owner, str) else owner()
         positional = dict(zip(names(), values, strict=False))
-        check_names(whose, given, [name for name in names() if cls is None or name != "self"])
+        check_names(whose, [name for name in given if name not in names()], settings)
         for name, setting in settings.items():
             if setting.default is MISSING and name not in positional and name not in given:
                 raise missing(whose, cls, name)

@@ -195,3 +195,10 @@ def test_uncompiled_kernel_gives_the_same_run(run_python) -> None:  # type: igno
         "print(hashlib.sha256(b''.join(a.tobytes() for a in run.trajectory)).hexdigest(), run.gaps.sum())"
     )
     assert run_python(code) == run_python(code, NUMBA_DISABLE_JIT="1")
+
+
+def test_an_agent_that_plans_nothing_is_refused_also_after_its_first_plan() -> None:
+    stage = ModelStage(worlds.grid_world(), 0)
+    stage.follow(Plan(np.ones(11, dtype=np.int64), stop_after_steps=2), 5, 10)
+    with pytest.raises(PolicyError, match="the agent planned None; plan"):
+        stage.follow(None, 5, 10)  # type: ignore[arg-type]

@@ -11,13 +11,13 @@ A run alternates between planning and acting::
             chunk = stage.follow(plan, ...)          what happened: Steps, and why the plan ended
             agent.observe(chunk.steps)
 
-The time of one plan is an epoch. `goalward.acting.stop` lists what can end a plan. There are two stages: a known model
-is rolled out in compiled code (`goalward.acting.model_world`); environments and tasks with continuous states are
-stepped in Python (`goalward.acting.stepping`).
+The time of one plan is an epoch. `goalward.acting.stop` lists what can end a plan. There are two kinds of stages: a
+known model is rolled out in compiled code (`goalward.acting.model_world`); environments and tasks with continuous
+states are stepped in Python (`goalward.acting.stepping`).
 
 An agent that learns at every step is its own policy. Its only plan is ``Plan(self)``, which lasts for the whole run,
-and it reports the ends of its epochs itself. The stage calls its `act` and `learn` at every step, or its compiled
-`rollout` (`goalward.acting.model_world.TabularPolicy`), which does the same.
+and it reports the ends of its epochs itself, by the flags that `learn` returns. The stage calls its `act` and `learn`
+at every step, or its compiled `rollout` (`goalward.acting.model_world.TabularPolicy`), which does the same.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Task(StatesAndActions):
     initial_state, episodes
         Where every episode starts, and K, the number of episodes of the run.
     give_up
-        The action that is known to lead to the start from everywhere, or None.
+        The index of the action that is known to lead to the start from everywhere, or None.
     """
 
     costs: Floats
@@ -146,7 +146,8 @@ class Policy(ABC, Generic[X]):
 class Plan(NamedTuple):
     """A policy for a table and what ends it, counted from the start of the plan; by default the end of the run.
 
-    Every plan makes at least one step. An online policy has no conditions: it ends its epochs itself.
+    Every plan makes at least one step, unless no action is available. An online policy has no conditions: it ends its
+    epochs itself.
 
     Attributes
     ----------
@@ -160,7 +161,7 @@ class Plan(NamedTuple):
     stop_when_cut
         Ends when the environment truncates an episode.
     model, values
-        The model that the policy comes from and its optimal values, to look at after the run.
+        The model that the policy comes from and the optimal values of that model, to look at after the run.
     """
 
     policy: NDArray[Any] | Policy[int]
@@ -204,7 +205,7 @@ class World(ABC, Generic[TaskT, PlanT]):
     model: SSP | None = None
     """The true model, against which regret is measured; None if it is not known."""
     graph: SSP | None = None
-    """A model with the true graph, which shows whether a run may never end; None if it is not known."""
+    """A model with the true possible transitions, to find runs that may never end; None if it is not known."""
     continuous: bool = False  # whether its states are points of a box
 
     @abstractmethod

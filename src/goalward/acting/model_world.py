@@ -331,7 +331,7 @@ class ModelStage(Stage[Plan]):
 
     def follow(self, plan: Plan, episodes: int, steps: int = NEVER) -> Chunk:
         """Follow a plan, begun or new, for at most this many episodes and steps, until it ends or a chunk is full."""
-        if plan is not self.plan:
+        if plan is None or plan is not self.plan:
             policy = policy_of(plan, *self.shape)
             if not isinstance(policy, TabularPolicy):
                 raise PolicyError(f"the policy of the plan is {policy!r:.60}; it must be a table or a TabularPolicy")

@@ -68,7 +68,7 @@ class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
 
     def follow(self, plan: PlanT, episodes: int, steps: int = NEVER) -> Chunk:
         """Follow a plan, begun or new, for at most this many episodes and steps, until it ends or a chunk is full."""
-        if plan is not self.plan:
+        if plan is None or plan is not self.plan:
             self.plan, (self.policy, self.stop) = plan, self.read(plan)
         policy, stop, simulator, draw = self.policy, self.stop, self.simulator, self.choices.draw
         happened: list[Step[X]] = []

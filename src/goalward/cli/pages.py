@@ -56,7 +56,7 @@ def report(
         f"{shown['design'].name}: {problem}" for shown in page.content["studies"] for problem in shown["problems"]
     ]
     store = Store.open(folder)
-    say_choice(store, *([study] if study else store.studies()))
+    say_choice(store, study)
     say(*troubles, *problems, f"written: {path}")
     show_if(show, path)
 

@@ -134,7 +134,7 @@ def load_world(name: str, settings: Iterable[str] = (), **options: Any) -> SSP |
             raise SettingError(f"{name} is the map; text cannot be set as well")
         return build("grid-map", {"text": read_map(path), **chosen})
     if path.suffix or path.name != name:
-        check_names(name, chosen, list(inspect.signature(SSP.load).parameters)[1:])
+        check_names(name, [*chosen, *options], list(inspect.signature(SSP.load).parameters)[1:])
         if doubled := next((option for option in options if option in chosen), None):
             raise SettingError(f"{doubled} is set twice; keep one of {chosen[doubled]!r} and {options[doubled]!r}")
         return SSP.load(path, **chosen, **options)
