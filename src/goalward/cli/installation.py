@@ -167,7 +167,8 @@ def cache_state() -> str:
     if folder is None:
         return "none: no folder can be written, so every process compiles its own; set GOALWARD_CACHE_DIR"
     files = list(folder.rglob("*.nbc"))
-    compiled, megabytes = len(files), sum(path.stat().st_size for path in files) / 1e6
+    # Several installations with the same sources share the folder, each with its own copies.
+    compiled, megabytes = len({path.name for path in files}), sum(path.stat().st_size for path in files) / 1e6
     return f"{folder} (writable): {compiled} of {len(jit.kernels())} kernels are compiled, {megabytes:.1f} MB"
 
 

@@ -217,9 +217,12 @@ def explained(mistake: ErrorDetails) -> str:
     place, kind = mistake["loc"], mistake["type"]
     name = next((part for part in reversed(place) if isinstance(part, str)), "the study")
     if kind == "extra_forbidden":
-        allowed = list(section_of(place).model_fields)
-        near = difflib.get_close_matches(name, allowed, n=1, cutoff=0.5)
+        section = section_of(place)
+        allowed = [field for field in section.model_fields if field not in ("swept", "code", "stored")]
+        near = difflib.get_close_matches(name, allowed, n=1, cutoff=0.6)
         hint = f"did you mean {near[0]!r}?" if near else f"allowed are: {', '.join(allowed)}"
+        if section is not StudySpec and not near:
+            hint += f"; settings of its own go into settings = {{ {name} = ... }}"
         return f"no key is called {name!r} here; {hint}"
     if kind == "missing":
         example = {"worlds": "[[worlds]]", "agents": "[[agents]]"}.get(name, f'{name} = "..."')
