@@ -161,7 +161,7 @@ def filled_store(folder: Path, runs: int) -> tuple[Store, Design]:
     study = Study.from_dict(document)
     store = Store.open(folder / "many", create=True)
     store.save_study(study.design.reference, study.text, study.attachments)
-    run = gw.learn(gw.agents.make("psrl"), gw.worlds.grid_world(), 10_000, seed=0)
+    run = gw.learn(gw.agents.PSRL(gw.Dirichlet(0.1)), gw.worlds.grid_world(), 10_000, seed=0)
     for cell in study.design.cells:
         for spec in study.design.specs(cell):
             store.add(spec.key, encode(run, spec, {"cpu_seconds": 0.1}))

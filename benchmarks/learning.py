@@ -62,7 +62,7 @@ def regret_table(seeds: int) -> str:
         world = gw.worlds.make(name)
         uniform = gw.evaluate(world, uniform_policy(world)).costs
         loss = EPISODES * (uniform[world.initial_state] - gw.solve(world).values[world.initial_state])
-        runs = [gw.learn(gw.agents.PSRL(), world, EPISODES, seed) for seed in range(seeds)]
+        runs = [gw.learn(gw.agents.PSRL(gw.Dirichlet(0.1)), world, EPISODES, seed) for seed in range(seeds)]
         for kind in ("regret", "gap_regret"):
             found = np.array([getattr(run, kind)[-1] for run in runs])
             half = 1.96 * found.std(ddof=1) / np.sqrt(seeds)
@@ -79,11 +79,11 @@ def uniform_policy(world: gw.SSP) -> np.ndarray:
 def speed_table(repetitions: int) -> str:
     world = gw.worlds.grid_world()
     P, costs = world.to_dense(), np.array(world.costs)
-    gw.learn(gw.agents.PSRL(), world, 10, seed=0)
+    gw.learn(gw.agents.PSRL(gw.Dirichlet(0.1)), world, 10, seed=0)
     found: dict[str, list[float]] = {"goalward": [], "literal": [], "narrow": []}
     for seed in range(repetitions):
         began = time.process_time()
-        steps = gw.learn(gw.agents.PSRL(), world, EPISODES, seed).total_steps
+        steps = gw.learn(gw.agents.PSRL(gw.Dirichlet(0.1)), world, EPISODES, seed).total_steps
         found["goalward"].append(steps / (time.process_time() - began))
         for name in ("literal", "narrow"):
             began = time.process_time()
@@ -163,12 +163,12 @@ def fresh_process(part: str, **environment: str) -> dict[str, float]:
 def compile_part() -> dict[str, float]:
     """Time the first `learn` of a process, with whatever it has to compile or load; the imports are made before."""
     world = gw.worlds.grid_world()
-    agent = gw.agents.PSRL()
+    agent = gw.agents.PSRL(gw.Dirichlet(0.1))
     return {"seconds": cpu(lambda: gw.learn(agent, world, 10))}
 
 
 def large_part() -> dict[str, float]:
-    gw.learn(gw.agents.PSRL(), gw.worlds.grid_world(), 10)
+    gw.learn(gw.agents.PSRL(gw.Dirichlet(0.1)), gw.worlds.grid_world(), 10)
     world = sparse_world(2_000)
     agent = gw.agents.PSRL(prior=gw.Dirichlet(0.1, support=world))
     gw.learn(agent, world, 1)

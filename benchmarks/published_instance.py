@@ -77,7 +77,9 @@ class Instance:
     def measure(self, name: str, times: int = 1, first: int = FIRST_SEED) -> None:
         """Let one algorithm learn, in this many times its usual number of runs."""
         world = gw.worlds.make("random-mdp", states=self.states, rows=self.rows, seed=self.seed)
-        settings: dict[str, object] = {} if name == "psrl" else {"delta": 0.1, "ties": "random"}
+        settings: dict[str, object] = (
+            {"prior": gw.Dirichlet(0.1)} if name == "psrl" else {"delta": 0.1, "ties": "random"}
+        )
         if name == "eb-ssp":
             settings |= {"ties": "first", "action_order": [self.action, 1 - self.action]}
         agent = gw.agents.find(name).from_world(world, episodes=EPISODES, **settings)

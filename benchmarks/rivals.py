@@ -62,7 +62,8 @@ def main() -> None:
 
 
 def make(name: str, world: gw.SSP, episodes: int = EPISODES, **settings: object) -> gw.agents.Agent:
-    return gw.agents.find(name).from_world(world, episodes=episodes, **settings)
+    paper = {"prior": gw.Dirichlet(0.1)} if name == "psrl" else {}
+    return gw.agents.find(name).from_world(world, episodes=episodes, **paper, **settings)
 
 
 def regrets(name: str, world: gw.SSP, seeds: range, **settings: object) -> np.ndarray:

@@ -44,7 +44,7 @@ def dense_world(states: int) -> gw.SSP:
 
 
 PRIORS: dict[str, Callable[[gw.SSP], gw.beliefs.Prior]] = {
-    "dense Dirichlet(0.1), the default": lambda world: gw.Dirichlet(0.1),
+    "dense Dirichlet(0.1)": lambda world: gw.Dirichlet(0.1),
     "Dirichlet(0.1) on a known support": lambda world: gw.Dirichlet(0.1, support=world),
     "tied slips": lambda world: gw.TiedDirichlet.slip(world),
     "neighbourhoods, successors unknown": lambda world: gw.Neighbourhoods(),
@@ -124,7 +124,8 @@ def whole_run(name: str, seconds: float) -> dict[str, float]:
 
 def rival_case(name: str, world_name: str, seconds: float) -> dict[str, float]:
     world = WORLDS[world_name]()
-    agent = gw.agents.find(name).from_world(world, episodes=10_000)
+    paper = {"prior": gw.Dirichlet(0.1)} if name == "psrl" else {}
+    agent = gw.agents.find(name).from_world(world, episodes=10_000, **paper)
     run, spent = timed_run(agent, world, seconds)
     epochs = len(run.epochs)
     return {"states": world.states, "step": spent / run.total_steps, "epoch": spent / epochs if epochs else 0.0}

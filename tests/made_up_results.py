@@ -24,8 +24,8 @@ def cell_results(world, agent, slope, *, swept=None, cut=None, runs=4, caveat=""
     return CellResults(
         cell, np.arange(runs), done < 100, done,
         {name: curve[np.arange(runs), done - 1] for name, curve in both.items()}
-        | {"steps": done * 3, "seconds": np.ones(runs)},
-        points, both | {"steps": steps}, Counter(), caveat=caveat,
+        | {"steps": done * 3, "seconds": np.ones(runs), "cost": slope + np.arange(runs), "goals": np.ones(runs)},
+        points, both | {"steps": steps, "cost": steps}, Counter(), caveat=caveat,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 import subprocess
@@ -34,11 +35,29 @@ def test_an_agent_and_a_study_of_ones_own(tmp_path: Path) -> None:
     assert results.count() == (len(study.design.cells),) * 2
 
 
+def test_an_environment_in_a_policy_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The README's first block, with more episodes: the deployed policy is within 5 % of the hidden model's optimum."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    warehouse = importlib.import_module("warehouse")
+    env = gw.Environment(warehouse.Warehouse(), goal=lambda step: step.info["is_success"], give_up_cost=20.0)
+    policy = gw.learn(gw.agents.PSRL(), env, episodes=1000, seed=0).policy
+    policy.save(tmp_path / "warehouse.policy")
+    loaded = gw.load_policy(tmp_path / "warehouse.policy")
+    assert isinstance(loaded, gw.LearntPolicy)
+    observation, _ = env.environment.reset(seed=0)
+    assert loaded.act(observation) == policy.act(observation)
+    model = warehouse.Warehouse.model(give_up_cost=20.0)
+    cost = gw.evaluate(model, loaded.table).costs[model.initial_state]
+    assert cost <= 1.05 * gw.solve(model).values[model.initial_state]
+    trial = loaded.evaluate(env, episodes=200, seed=1)
+    assert trial.cost.low <= cost <= trial.cost.high
+
+
 def test_every_example_is_tried() -> None:
     """Models are solved in docs/files.md, whose sessions are run; all else is run here."""
     pages = "".join(path.read_text(encoding="utf-8") for path in (EXAMPLES.parent / "docs").glob("*.md"))
     shown = {path.name for path in EXAMPLES.iterdir() if f"$ goalward solve examples/{path.name}" in pages}
-    run_here = {"evolve.py", "neat.ini", "dqn.py", "my_agent.py", "my_study.toml", "maze.txt"}
+    run_here = {"evolve.py", "neat.ini", "dqn.py", "my_agent.py", "my_study.toml", "maze.txt", "warehouse.py"}
     assert {path.name for path in EXAMPLES.iterdir() if path.is_file()} == shown | run_here
 
 

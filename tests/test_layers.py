@@ -17,7 +17,7 @@ LAYERS = """
     settings
     arrays seeds formatting files
     archive progress table
-    jit statistics signals
+    jit statistics signals user_code
     registry
     ssp
     acting
@@ -40,9 +40,11 @@ LAYERS = """
 """
 FLOOR = {package: floor for floor, line in enumerate(LAYERS.split("\n")) for package in line.split()}
 
-# Calls downwards: a model and a solution find the format of a file by its ending; `learn` wraps bare environments.
+# Calls downwards: a model and a solution find the format of a file by its ending; `learn` wraps bare environments, and
+# worlds by name include those of Gymnasium.
 ALLOWED = {
     ("goalward.learning.learn", "environments"),
+    ("goalward.worlds.base", "environments"),
     ("goalward.ssp.model", "interchange"),
     ("goalward.planning.solve", "interchange"),
 }

@@ -1,10 +1,16 @@
 """Whoever waits sees what is being done."""
 
 import io
+import sys
+import time
+import types
 from collections import Counter
 
+import pytest
+
+from goalward import agents, learn, worlds
 from goalward.cli.study import study_progress
-from goalward.progress import SECONDS_BETWEEN_LINES, Display, Phase, advance, counted, current, hushed, phase
+from goalward.progress import SECONDS_BETWEEN_LINES, Display, Phase, counted, current, hushed, phase
 from goalward.studies.runner import Progress
 
 
@@ -16,10 +22,9 @@ class Terminal(io.StringIO):
 
 
 def test_phases_nest_and_end() -> None:
-    with phase("whole", 4, "parts") as whole, phase("part", second_unit="steps"):
+    with phase("whole", 4, "parts") as whole, phase("part", second_unit="steps") as inner:
         whole.advance(1)
-        advance("part", 0, 1_000)
-        advance("another", 7)
+        inner.advance(0, 1_000)
         said = current(whole.began + 5.0)
     assert said == "whole: 1 of 4 parts, about 15 s left; part: 1,000 steps"
     assert current() == ""
@@ -78,3 +83,37 @@ def test_lines_of_a_study_come_at_the_start_and_at_the_end(capsys) -> None:
             if done == 3:
                 assert current() == "making runs: 3 of 6 runs, about 1.5 s left"
     assert capsys.readouterr().err == "6 runs to make, 4 are stored already\n6 of 6 runs, 3.0 s\n"
+
+
+def test_learn_shows_its_progress_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("goalward.progress.SECONDS_BEFORE_BARS", 0.0)
+
+    def slow(episodes: int, steps: int) -> None:
+        time.sleep(0.05)
+
+    for stream, expected in ((Terminal(), True), (io.StringIO(), False)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        learn(agents.PSRL(), worlds.grid_world(2, 2), 40, watch=slow)
+        assert ("psrl learns" in stream.getvalue()) is expected
+
+
+def test_notebooks_show_bars_without_widgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The modules of IPython are not installed here; these have what is used of them."""
+    shown: list[str] = []
+
+    class Place:
+        def update(self, html: str) -> None:
+            shown.append(html)
+
+    kernel = types.SimpleNamespace(kernel=True)
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: kernel))
+    display = types.SimpleNamespace(HTML=str, display=lambda html, display_id: Place())
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    look = Display(io.StringIO(), 0.0)
+    with phase("psrl <learns>", 10, "episodes") as entry:
+        entry.advance(4)
+        look.look(entry.began + 10.0)
+        look.clear()
+    assert "psrl &lt;learns&gt;" in shown[0]
+    assert "4 of 10 episodes" in shown[0]
+    assert shown[-1] == ""

@@ -132,7 +132,10 @@ def test_the_same_settings_make_the_same_key() -> None:
 def test_a_prior_is_a_name_or_a_table() -> None:
     full = {"kind": "dirichlet", "concentration": 0.1, "support": None, "goal": None}
     complete = agents.find("psrl").complete
-    assert complete({})["prior"] == complete({"prior": "dirichlet"})["prior"] == full
+    assert complete({"prior": "dirichlet"})["prior"] == full
+    assert complete({})["prior"] is complete({"prior": None})["prior"] is None
+    with pytest.raises(SettingError, match="prior is None; it must be a prior"):
+        agents.find("expectile").complete({"prior": None})
     assert complete({"prior": {"kind": "dirichlet", "concentration": 2}})["prior"] == full | {"concentration": 2.0}
     with pytest.raises(SettingError) as error:
         complete({"prior": 3})
@@ -148,7 +151,8 @@ def test_a_prior_is_a_name_or_a_table() -> None:
 
 def test_a_prior_in_a_constructor_is_an_object_a_name_or_a_table() -> None:
     PSRL: Any = gw.agents.PSRL
-    assert PSRL("dirichlet").prior == PSRL({"kind": "dirichlet", "concentration": 0.1}).prior == PSRL().prior
+    assert PSRL("dirichlet").prior == PSRL({"kind": "dirichlet", "concentration": 0.1}).prior == gw.Dirichlet(0.1)
+    assert PSRL().prior is PSRL(None).prior is PSRL.from_settings({"prior": None}, WORLD, 1).prior is None
     for given, message in {
         3: "prior is 3; it must be a prior, a name",
         "dirichlett": "no prior is called 'dirichlett'; did you mean 'dirichlet'",

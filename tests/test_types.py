@@ -34,5 +34,5 @@ def test_signatures_name_every_setting() -> None:
         assert list(inspect.signature(agent).parameters) == list(settings_of(agent))
     for _, world in worlds:
         assert list(inspect.signature(world.build).parameters) == list(settings_of(world.build))
-    assert str(inspect.signature(gw.agents.PSRL)).startswith("(prior: 'Prior' = Dirichlet(0.1), perturb_costs: ")
+    assert str(inspect.signature(gw.agents.PSRL)).startswith("(prior: 'Prior | None' = None, perturb_costs: ")
     assert str(inspect.signature(gw.Dirichlet)).startswith("(concentration: 'Positive' = 0.1, support: ")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from goalward import continuous as continuous
     from goalward import errors as errors
     from goalward import worlds as worlds
+    from goalward.acting.contract import Task as Task
+    from goalward.acting.model_world import ModelWorld as ModelWorld
     from goalward.beliefs.dirichlet import Dirichlet as Dirichlet
     from goalward.beliefs.finite import FinitePrior as FinitePrior
     from goalward.beliefs.neighbourhoods import Neighbourhoods as Neighbourhoods
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from goalward.continuous.task import ContinuousTask as ContinuousTask
     from goalward.environments.discretize import Discretize as Discretize
     from goalward.environments.environment import Environment as Environment
+    from goalward.environments.explore import explore as explore
     from goalward.environments.tables import from_gymnasium as from_gymnasium
     from goalward.environments.tables import to_gymnasium as to_gymnasium
     from goalward.errors import GoalwardError as GoalwardError
@@ -29,12 +32,16 @@ if TYPE_CHECKING:
     from goalward.interchange.logs import LogEstimate as LogEstimate
     from goalward.interchange.logs import learn_from as learn_from
     from goalward.learning.learn import learn as learn
+    from goalward.learning.policy import LearntPolicy as LearntPolicy
+    from goalward.learning.policy import Trial as Trial
+    from goalward.learning.policy import load_policy as load_policy
     from goalward.learning.run import Run as Run
     from goalward.learning.tuning import Tuning as Tuning
     from goalward.learning.tuning import tune as tune
     from goalward.learning.warm_up import warm_up as warm_up
     from goalward.pages.report import report as report
     from goalward.pages.watch import watch as watch
+    from goalward.planning.distribution import CostDistribution as CostDistribution
     from goalward.planning.evaluate import Evaluation as Evaluation
     from goalward.planning.evaluate import evaluate as evaluate
     from goalward.planning.hardness import Hardness as Hardness
@@ -43,6 +50,7 @@ if TYPE_CHECKING:
     from goalward.planning.simulate import simulate as simulate
     from goalward.planning.solve import Solution as Solution
     from goalward.planning.solve import solve as solve
+    from goalward.results.comparison import compare as compare
     from goalward.results.results import Results as Results
     from goalward.results.results import open_results as open_results
     from goalward.results.results import run as run

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goalward.errors import FileError
-from goalward.files import read_bytes, replacing, writing
+from goalward.files import read_bytes, write_bytes
 
-__all__ = ["check_header", "damaged", "read", "write"]
+__all__ = ["check_header", "damaged", "digest", "read", "write"]
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -38,8 +38,9 @@ def write(path: Path, format: str, version: int, tree: dict[str, Any]) -> None:
     size = sum(array.nbytes for array in contents.values())
     if size > LARGEST:
         raise FileError(f"{path}: cannot be written (it has {size:,} bytes; the most that is read is {LARGEST:,})")
-    with writing(path), replacing(path) as file:
-        np.savez_compressed(file, **contents)
+    file = io.BytesIO()
+    np.savez_compressed(file, **contents)
+    write_bytes(path, file.getvalue())
 
 
 def read(path: Path, format: str, version: int) -> dict[str, Any]:
@@ -103,6 +104,12 @@ def with_arrays(value: Any, arrays: Arrays) -> Any:
     return (
         arrays[value[ARRAY]] if ARRAY in value else {name: with_arrays(inner, arrays) for name, inner in value.items()}
     )
+
+
+def digest(tree: dict[str, Any]) -> str:
+    """Return the SHA-256 of a tree."""
+    arrays: Arrays = {}
+    return checksum(without_arrays(tree, "", arrays), arrays)
 
 
 def checksum(values: dict[str, Any], arrays: Arrays) -> str:

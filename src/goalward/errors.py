@@ -20,6 +20,8 @@ __all__ = [
 
 MOST_NAMES = 12
 """How many names a message lists."""
+COMPARED = 5000
+"""How many names are searched for the nearest one."""
 
 
 class GoalwardError(Exception):
@@ -108,7 +110,7 @@ class UnknownNameError(GoalwardError, KeyError):
 
     def __str__(self) -> str:
         kind, name, names = self.args
-        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5) if isinstance(name, str) else []
+        near = difflib.get_close_matches(name, names[:COMPARED], n=1, cutoff=0.5) if isinstance(name, str) else []
         if near:
             hint = f"did you mean {near[0]!r}?"
         else:

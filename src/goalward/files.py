@@ -14,15 +14,15 @@ import os
 import stat
 import tomllib
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from goalward.errors import FileError
 
 __all__ = [
     "TEMPORARY", "check_inside", "check_not_folder", "check_regular", "is_inside", "parse_json", "parse_toml",
-    "read_bytes", "read_text", "reason", "replacing", "write_bytes", "writing",
+    "read_bytes", "read_text", "reason", "write_bytes",
 ]  # fmt: skip
 
 TEMPORARY = ".part"
@@ -115,32 +115,6 @@ def parse(path: Path, text: Any, loads: Callable[[Any], Any], language: str) -> 
     return data
 
 
-@contextlib.contextmanager
-def replacing(path: Path, inside: Path | None = None) -> Iterator[BinaryIO]:
-    """Open a file to be written whole: it replaces the old one at the end of the block, unless there was an error.
-
-    Devices, such as ``/dev/stdout``, are written to and not replaced.
-    """
-    check_inside(path, inside)
-    check_not_folder(path)
-    device = path.parts[:2] == ("/", "dev") and (path.is_symlink() or (path.exists() and not path.is_file()))
-    if device and inside is None:
-        with path.open("wb") as file:
-            yield file
-        return
-    temporary = path.with_name(f".{uuid.uuid4().hex}{TEMPORARY}")
-    try:
-        with temporary.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())  # otherwise a power cut may leave the name with an empty file
-        os.replace(temporary, path)
-        sync_folder(path.parent)
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
 def make_parents(path: Path, inside: Path | None) -> None:
     """Create the folders above a file, but never `inside`: if that is missing, somebody has removed it."""
     if inside is None:
@@ -165,18 +139,28 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_bytes(path: Path, content: bytes, inside: Path | None = None) -> None:
-    """Write a file whole, or leave what was there untouched; raise FileError with the reason."""
+    """Write a file whole, or leave what was there untouched; raise FileError with the reason.
+
+    Devices, such as ``/dev/stdout``, are written to and not replaced.
+    """
     check_inside(path, inside)
-    with writing(path):
-        make_parents(path, inside)
-        with replacing(path, inside) as file:
-            file.write(content)
-
-
-@contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Raise FileError with the reason if the file system refuses to write `path`."""
+    check_not_folder(path)
+    device = path.parts[:2] == ("/", "dev") and (path.is_symlink() or (path.exists() and not path.is_file()))
+    temporary = path.with_name(f".{uuid.uuid4().hex}{TEMPORARY}")
     try:
-        yield
+        if device and inside is None:
+            path.write_bytes(content)
+            return
+        make_parents(path, inside)
+        try:
+            with temporary.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())  # otherwise a power cut may leave the name with an empty file
+            os.replace(temporary, path)
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+        sync_folder(path.parent)
     except OSError as error:
         raise FileError(f"{path}: cannot be written ({reason(error)})") from None

@@ -92,14 +92,14 @@ def cache_directory() -> Path | None:
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
             folder.mkdir(exist_ok=True, mode=0o700)
             # Anybody may put a link into the folder of temporary files.
-            for status in (folder.stat(), root.lstat() if root in fallback else root.stat()):
-                check_private(root, status)
+            if not (is_private(folder.stat()) and is_private(root.lstat() if root in fallback else root.stat())):
+                remedy = "make it yours alone (chown, chmod go-w), or set GOALWARD_CACHE_DIR to another folder"
+                warnings.warn(f"compiled kernels are not kept: others can write to {root}; {remedy}", stacklevel=2)
+                continue
             with tempfile.TemporaryFile(dir=folder):
                 os.utime(folder)
                 remove_unused(root)
                 return folder
-        except UnsafeFolderError as error:
-            warnings.warn(f"compiled kernels are not kept: {error}", stacklevel=2)
         except OSError:
             continue
     return None
@@ -113,15 +113,9 @@ def temporary_folder() -> list[Path]:
         return []
 
 
-class UnsafeFolderError(Exception):
-    """Somebody else can write to a folder, so its content could be anybody's."""
-
-
-def check_private(folder: Path, status: os.stat_result) -> None:
-    """Raise UnsafeFolderError if others can write to a folder: Numba unpickles its cache, which executes code."""
-    if POSIX and not (stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022):
-        remedy = "make it yours alone (chown, chmod go-w), or set GOALWARD_CACHE_DIR to another folder"
-        raise UnsafeFolderError(f"others can write to {folder}; {remedy}")
+def is_private(status: os.stat_result) -> bool:
+    """Return whether nobody else can write to a folder: Numba unpickles its cache, which executes code."""
+    return not POSIX or (stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022)
 
 
 def remove_unused(root: Path) -> None:

@@ -2,16 +2,18 @@
 
 Work that may take long declares a `phase`, anywhere; phases nest. A program opens a display with `displayed`. On a
 terminal it draws a bar for each open phase; all of them disappear with the last phase. Elsewhere, as in a log, it
-prints a line every ten seconds. In Python nothing is shown unless a program opens a display.
+prints a line every ten seconds. In Python `learn` opens one in a terminal or a notebook.
 """
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
-__all__ = ["Display", "Phase", "advance", "counted", "current", "displayed", "hushed", "phase"]
+__all__ = ["Display", "Phase", "counted", "current", "displayed", "hushed", "phase", "shown"]
 
 Item = TypeVar("Item")
 SECONDS_BETWEEN_LINES = 10.0
@@ -96,12 +98,6 @@ def counted(text: str, unit: str, items: Iterable[Item], total: int) -> Iterator
             entry.advance(done)
 
 
-def advance(text: str, done: int, second: int = 0) -> None:
-    """Note how far the innermost phase is, if it has this text."""
-    if _phases and _phases[-1].text == text:
-        _phases[-1].advance(done, second)
-
-
 def current(now: float | None = None) -> str:
     """Return what is being done, from the whole to its parts; empty if no phase is open."""
     moment = time.monotonic() if now is None else now
@@ -124,8 +120,8 @@ class Display:
 
     def __init__(self, stream: TextIO, began: float):
         self.stream, self.began, self.next_line = stream, began, began + SECONDS_BETWEEN_LINES
-        self.terminal = stream.isatty()
-        self.bars: Live | None = None
+        self.terminal = stream.isatty() or in_notebook()
+        self.bars: Live | NotebookBars | None = None
         self.lock, self.process = threading.Lock(), os.getpid()
 
     def look(self, now: float) -> None:
@@ -146,10 +142,7 @@ class Display:
             if not phases or (self.bars is None and now - phases[0].began < SECONDS_BEFORE_BARS):
                 return
             if self.bars is None:
-                from rich.console import Console
-                from rich.live import Live
-
-                self.bars = Live(console=Console(file=self.stream), transient=True, auto_refresh=False)
+                self.bars = NotebookBars() if in_notebook() else terminal_bars(self.stream)
                 self.bars.start()
             self.bars.update(bar_table(phases, now), refresh=True)
 
@@ -161,6 +154,43 @@ class Display:
             if self.bars is not None:
                 self.bars.stop()
                 self.bars = None
+
+
+def in_notebook() -> bool:
+    """Return whether a notebook shows what this process prints."""
+    ipython = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(ipython, "kernel")
+
+
+def terminal_bars(stream: TextIO) -> Live:
+    """Return bars on a terminal; what is printed meanwhile appears above them if it goes to a terminal too."""
+    from rich.console import Console
+    from rich.live import Live
+
+    redirect = sys.stdout.isatty()
+    return Live(console=Console(file=stream), transient=True, auto_refresh=False, redirect_stdout=redirect)
+
+
+class NotebookBars:
+    """Bars in the output of a notebook's cell, with the methods of `Live`, which needs widgets there."""
+
+    def start(self) -> None:
+        """Open the place where they are shown."""
+        from IPython.display import HTML, display  # type: ignore[import-not-found]
+
+        self.html, self.place = HTML, display(HTML(""), display_id=True)
+
+    def update(self, table: Table, *, refresh: bool) -> None:
+        """Show a table."""
+        from rich.console import Console
+
+        console = Console(file=io.StringIO(), record=True, width=100, force_jupyter=False)
+        console.print(table)
+        self.place.update(self.html(console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")))
+
+    def stop(self) -> None:
+        """Remove the bars."""
+        self.place.update(self.html(""))
 
 
 def bar_table(phases: list[Phase], now: float) -> Table:
@@ -195,3 +225,10 @@ def displayed(stream: TextIO) -> Iterator[None]:
         over.set()
         _displays.remove(display)
         display.clear()
+
+
+def shown() -> AbstractContextManager[None]:
+    """Show what is being done inside in a terminal or a notebook, unless it is shown already."""
+    stream = sys.stderr
+    wanted = stream is not None and not _displays and (stream.isatty() or in_notebook())
+    return displayed(stream) if wanted else nullcontext()

@@ -8,6 +8,7 @@ Each of the three has one registry. An entry is a class or a function below a de
 goalward's own entries are listed in the ``__init__.py`` of their package (see `goalward.lazy`). A look-up first imports
 the module whose listed name is like the one it looks for, ``sand_pit`` or ``SandPit``, and the other modules only if
 that was wrong. A name may end in a version, ``grid-world-v0``; without it, it means the newest version.
+``my_file.py:Name`` names a class or a function in a user's file (`goalward.user_code`).
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
-from goalward.errors import UnknownNameError
+from goalward.errors import SettingError, UnknownNameError
 from goalward.lazy import lazy_names
 from goalward.settings import checked
+from goalward.user_code import described, imported_code, is_reference, load_member, load_module, read_user_file
 
 __all__ = ["VERSION", "Registry", "code_digest", "summary", "version"]
 
@@ -73,7 +75,8 @@ class Registry(Generic[Entry]):
 
     def owner(self, name: str) -> str:
         """Return what messages about settings call an entry."""
-        return f"the {name} prior" if self.kind == "prior" else name
+        short = name.rpartition(":")[2]
+        return f"the {short} prior" if self.kind == "prior" else short
 
     def known(self) -> tuple[str, ...]:
         """Return all names, sorted."""
@@ -81,12 +84,23 @@ class Registry(Generic[Entry]):
         return tuple(sorted(self.entries))
 
     def find(self, name: object) -> Entry:
-        """Return the entry of a name; without a version, the newest one."""
-        return self.entries[self.full_name(name)]
+        """Return the entry of a name; without a version, the newest one. A user's file is executed."""
+        if not is_reference(name):
+            return self.entries[self.full_name(name)]
+        thing = load_member(str(name))
+        if not callable(thing):
+            raise SettingError(f"{described(str(name))} is not a class or a function")
+        return self.enter(str(name), thing if isinstance(thing, type) else checked(thing, self.owner(str(name))))
 
     def code(self, name: object) -> str | None:
-        """Return the digest of the code of an entry (see `code_digest`); None if it comes with goalward."""
-        return self.codes[self.full_name(name)]
+        """Return the digest of the code of an entry (see `code_digest`); None if it comes with goalward.
+
+        The digest of a user's file is part of its name, so this is that of what it imports.
+        """
+        if not is_reference(name):
+            return self.codes[self.full_name(name)]
+        load_module(str(name))
+        return imported_code(read_user_file(str(name))[0].text)
 
     def full_name(self, name: object) -> str:
         """Return the name of an entry with its version; raise UnknownNameError if there is no such entry."""
@@ -123,7 +137,7 @@ def summary(entry: Any) -> str:
 
 
 def code_digest(thing: Any) -> str | None:
-    """Return the SHA-256 of the file, or of the notebook cell, that defines a class or function.
+    """Return a digest of the file, or of the notebook cell, that defines a class or function, and of what it imports.
 
     None if it comes with goalward, whose code is covered by the version of the results. Where there is no text, as at a
     Python prompt, the digest is a random one: it is not known whether the code is the same in another session.
@@ -137,7 +151,8 @@ def code_digest(thing: Any) -> str | None:
         linecache.checkcache(path)
         text = "".join(linecache.getlines(path)) if path else ""
         if text:
-            return hashlib.sha256(text.encode()).hexdigest()
+            package = getattr(sys.modules.get(module), "__package__", None) or ""
+            return hashlib.sha256(f"{text}{imported_code(text, package)}".encode()).hexdigest()
     return uuid.uuid4().hex
 
 

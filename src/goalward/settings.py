@@ -33,7 +33,7 @@ from goalward.errors import SettingError, UnknownNameError
 __all__ = [
     "MISSING", "Confidence", "Count", "Declared", "NotNegative", "Positive", "Setting", "Share", "Size",
     "check_memory", "check_names", "checked", "checked_choice", "checked_integer", "checked_number", "complete",
-    "plain", "read_settings", "settings_of",
+    "plain", "read_settings", "read_value", "settings_of",
 ]  # fmt: skip
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -62,12 +62,20 @@ class Setting:
     @property
     def registry(self) -> Any:
         """The registry that names its values, such as that of the priors; None if its values are plain."""
-        return getattr(self.annotation, "registry", None) or getattr(self.default, "registry", None)
+        kinds = (self.annotation, *get_args(self.annotation), self.default)
+        return next((kind.registry for kind in kinds if hasattr(kind, "registry")), None)
+
+    @property
+    def optional(self) -> bool:
+        """Whether None is allowed."""
+        return NoneType in get_args(self.annotation)
 
     @property
     def allowed(self) -> str:
         """What is allowed, in words."""
-        return f"a {self.registry.kind}" if self.registry else allowed_text(self.annotation)
+        if self.registry is None:
+            return allowed_text(self.annotation)
+        return f"a {self.registry.kind}" + ", or None: chosen by the task" * self.optional
 
     @functools.cached_property
     def adapter(self) -> Any:
@@ -82,10 +90,10 @@ class Setting:
         except PydanticUserError:  # a type that Pydantic cannot check; the class that declares it has to
             return TypeAdapter(Any)
 
-    def check(self, name: str, value: Any) -> Any:
+    def check(self, name: str, value: Any, world: Any = None) -> Any:
         """Return a value as what the annotation says; raises SettingError if it is not allowed."""
         if self.registry is not None:
-            return self.registry.build(value)
+            return None if value is None and self.optional else self.registry.build(value, world)
         # Numbers and arrays of NumPy are tried as they are, then as what they are in Python.
         for candidate in (value, value.tolist()) if hasattr(value, "tolist") else (value,):
             try:
@@ -97,7 +105,8 @@ class Setting:
 
     def plain(self, name: str, value: Any) -> Any:
         """Return a checked value as it enters keys: as plain data, with all settings of what it names."""
-        return plain(self.check(name, value)) if self.registry is None else self.registry.complete(value)
+        named = self.registry is not None and not (value is None and self.optional)
+        return self.registry.complete(value) if named else plain(self.check(name, value))
 
 
 @functools.cache
@@ -107,6 +116,8 @@ def settings_of(thing: Any) -> dict[str, Setting]:
     modules = [sys.modules.get(owner.__module__) for owner in getattr(thing, "__mro__", (thing,))]
     settings: dict[str, Setting] = {}
     for name, parameter in inspect.signature(thing).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
         factory = getattr(fields.get(name), "default_factory", MISSING)
         default = parameter.default if factory is MISSING else factory()
         default = MISSING if default is parameter.empty else default
@@ -328,8 +339,8 @@ def read_settings(pairs: Iterable[str]) -> dict[str, Any]:
 
     A value is read as TOML, and as a text if it is not TOML. ``True``, ``False`` and ``None`` are read as in Python.
 
-    >>> read_settings(["rows=5", "ties=first", "known_costs=false", "prior={kind='slip', concentration=1.0}"])
-    {'rows': 5, 'ties': 'first', 'known_costs': False, 'prior': {'kind': 'slip', 'concentration': 1.0}}
+    >>> read_settings(["rows=5", "ties=first", "rescale=false", "prior={kind='slip', concentration=1.0}"])
+    {'rows': 5, 'ties': 'first', 'rescale': False, 'prior': {'kind': 'slip', 'concentration': 1.0}}
     """
     settings: dict[str, Any] = {}
     for pair in pairs:
@@ -343,6 +354,7 @@ def read_settings(pairs: Iterable[str]) -> dict[str, Any]:
 
 
 def read_value(text: str) -> Any:
+    """Read one value; see `read_settings`."""
     if text in WORDS:
         return WORDS[text]
     try:

@@ -16,13 +16,14 @@ from contextlib import contextmanager
 from typing import Any
 
 __all__ = [
-    "Interrupted", "catch_signals", "check_interrupt", "ignore_signals", "keeping", "received", "stop_requests",
-    "undivided",
+    "Interrupted", "catch_signals", "check_interrupt", "ignore_signals", "interruptible", "interrupts", "keeping",
+    "received", "stop_requests", "undivided",
 ]  # fmt: skip
 
 MOST_SIGNALS = 3
 _received: list[int] = []
 _undivided: list[bool] = []  # one entry for each open block
+_interruptible: list[bool] = []
 
 
 class Interrupted(BaseException):
@@ -129,3 +130,39 @@ def stop_requests() -> Iterator[Callable[[], int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Mark work that may take long and changes nothing: inside `interrupts`, Ctrl-C ends it at once."""
+    _interruptible.append(True)
+    try:
+        yield
+    finally:
+        _interruptible.pop()
+
+
+@contextmanager
+def interrupts() -> Iterator[Callable[[], int]]:
+    """Take the first Ctrl-C as a request to stop; the function returns how many have come.
+
+    The second one raises KeyboardInterrupt, and inside `interruptible` so does the first. Nothing changes outside the
+    main thread, and where the program has a handler of its own.
+    """
+
+    def ask(number: int, frame: object) -> None:
+        _received.append(number)
+        if len(_received) > 1 or _interruptible:
+            raise KeyboardInterrupt
+
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield lambda: 0
+        return
+    _received.clear()
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: len(_received)
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _received.clear()

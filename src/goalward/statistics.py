@@ -38,7 +38,7 @@ from goalward.settings import checked_number
 
 __all__ = [
     "FEW_RUNS", "Comparison", "Interval", "bootstrap_interval", "checked_level", "compare_pairs", "growth_across",
-    "growth_along", "mean_interval", "permutation_test", "quantile", "share",
+    "growth_along", "growth_of_means", "mean_interval", "permutation_test", "quantile", "share",
 ]  # fmt: skip
 
 FEW_RUNS = 5
@@ -159,16 +159,23 @@ def growth_along(episodes: Floats, regrets: Floats, level: float = 0.95) -> Inte
     if np.count_nonzero(last) < 3 or not len(regrets):
         return Interval(math.nan, math.nan, math.nan, len(regrets))
     chosen = spread_points(np.flatnonzero(last), np.log(episodes[last]))
-    x = np.log(episodes[chosen])
-    curves = regrets[:, chosen]
-    n = len(curves)
-    total = curves.sum(axis=0)
-    whole = slope(x, total)
+    return growth_of_means(episodes[chosen], regrets[:, chosen], level=level)
+
+
+def growth_of_means(sizes: Floats, numbers: Floats, per: Floats | None = None, level: float = 0.95) -> Interval:
+    """Return the slope of log(mean of ``numbers[run, size]``) on log(size), with the interval of the jackknife.
+
+    With `per`, it is the slope of log(mean of numbers / mean of per). NaN if a mean is not positive and finite.
+    """
+    x, n = np.log(sizes), len(numbers)
+    weights = np.ones_like(numbers) if per is None else per
+    total, weight = numbers.sum(axis=0), weights.sum(axis=0)
+    whole = slope(x, total / weight)
     if n < 2 or math.isnan(whole):
         return Interval(whole, math.nan, math.nan, n)
-    without = np.array([slope(x, total - curve) for curve in curves])
-    pseudo = n * whole - (n - 1) * without
-    reach = mean_interval(pseudo, level).half_width
+    left_out = zip(total - numbers, weight - weights, strict=True)
+    without = [slope(x, sums / sums_of_weights) for sums, sums_of_weights in left_out]
+    reach = mean_interval(n * whole - (n - 1) * np.array(without), level).half_width
     return Interval(whole, whole - reach, whole + reach, n)
 
 

@@ -32,7 +32,7 @@ def test_the_fixed_point_has_the_quantile_of_its_definition() -> None:
     agent = seen(GRID, BayesUCBVI(quantile=0.15, samples=40), 1500)
     weights, imagined = agent.draw()
     np.testing.assert_allclose(weights.sum(axis=2) + imagined, 1.0)
-    Q, V = agent.solve(weights, imagined)
+    Q, V = agent.solve(weights, agent.draw_costs())
     k = math.ceil(0.15 * 40) - 1
     with_goal = np.append(V, 0.0)
     for row in range(GRID.costs.size):
@@ -53,7 +53,7 @@ def test_one_sample_is_the_optimal_value_of_a_sampled_model() -> None:
     for row, size in enumerate(agent.counts.size):
         np.add.at(dense[row], agent.counts.successors[row, :size], weights[row, 0, :size])
     model = SSP.from_dense(dense.reshape(*GRID.costs.shape, -1), GRID.costs, normalize=True)
-    np.testing.assert_allclose(agent.solve(weights, imagined)[1], gw.solve(model).values, rtol=1e-4)
+    np.testing.assert_allclose(agent.solve(weights, agent.draw_costs())[1], gw.solve(model).values, rtol=1e-4)
 
 
 def test_samples_are_dirichlet() -> None:

@@ -231,7 +231,7 @@ class TestSavedFiles:
         def full(*args: object, **arrays: object) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(np, "savez_compressed", full)
+        monkeypatch.setattr("goalward.files.os.replace", full)
         with pytest.raises(FileError, match="No space left"):
             agents.save(agent, path)
         assert path.read_bytes() == before

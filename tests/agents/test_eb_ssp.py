@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pseudo_code import eb_ssp
 
-from goalward import learn, solve, worlds
+from goalward import Environment, ModelWorld, learn, solve, worlds
 from goalward.acting.stop import Ended
 from goalward.agents import EBSSP, Task
 from goalward.agents.optimistic.common import next_power
@@ -27,12 +27,6 @@ def test_bonus() -> None:
     assert extra == pytest.approx(4.0112986)
     with_costs = bonus(visits, 0.1, 2.0, np.full((3, 2), 0.5), 1.0)
     assert with_costs.extra - extra == pytest.approx(2.2423841)
-
-
-@pytest.mark.parametrize("known_costs", ["no", 0, None])
-def test_known_costs_is_true_or_false(known_costs: object) -> None:
-    with pytest.raises(SettingError, match=f"known_costs is {known_costs!r}; it must be True or False"):
-        EBSSP.from_world(GRID, episodes=3, known_costs=known_costs)
 
 
 def test_when_grid_world_is_first_seen() -> None:
@@ -66,11 +60,12 @@ def test_plans_end_at_powers_of_two() -> None:
 
 @pytest.mark.parametrize("scale", [1.0, 0.002])
 def test_learnt_costs(scale: float) -> None:
-    """Without known costs, step by step as in the pseudo-code."""
+    """With hidden costs, step by step as in the pseudo-code."""
     world = worlds.random_mdp(states=4, seed=3, rows="uniform")
     order = [1, 0]
-    agent = EBSSP.from_world(world, episodes=40, scale=scale, known_costs=False, ties="first", action_order=order)
-    run = learn(agent, world, 40, seed=5, keep_steps=True)
+    agent = EBSSP.from_world(world, episodes=40, scale=scale, ties="first", action_order=order)
+    hidden = ModelWorld(world, costs="hidden", cost_range=(0.0, 1.0))
+    run = learn(agent, hidden, 40, seed=5, keep_steps=True)
     assert run.trajectory is not None
     pairs = eb_ssp(world, 40, 5, 0.1, scale, order, agent.B_star, False)
     assert list(zip(run.trajectory.states.tolist(), run.trajectory.actions.tolist(), strict=True)) == pairs
@@ -88,7 +83,8 @@ def test_costs_of_an_environment_are_averaged_over_the_latest_half() -> None:
     world = worlds.grid_world(1, 2)
     environment = Noisy(world)
     environment.paid = []
-    run = learn(EBSSP.from_world(world, episodes=50, known_costs=False), environment, 50, seed=1, keep_steps=True)
+    unknown = Environment(environment, task=Task(np.full((1, 4), np.nan), 0, 1, cost_range=(0.0, 1.0)))
+    run = learn(EBSSP.from_world(world, episodes=50), unknown, 50, seed=1, keep_steps=True)
     agent = run.agent
     assert isinstance(agent, EBSSP)
     assert run.trajectory is not None

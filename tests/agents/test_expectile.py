@@ -24,7 +24,7 @@ def drawn(world: SSP, count: int, seed: int, prior=None) -> list[SSP]:
 
 
 def indices(samples: Samples, r: np.ndarray, values: np.ndarray) -> np.ndarray:
-    rows = lower_expectiles(samples, r, values)
+    rows, _ = lower_expectiles(samples, r, values)
     return np.add.reduceat(rows * values[samples.successors], samples.indptr[:-1])
 
 
@@ -45,7 +45,7 @@ def test_rows_attain_the_expectile(count: int) -> None:
     models, rng = drawn(worlds.random_mdp(states=8, seed=5, rows="uniform"), count, 1), np.random.default_rng(2)
     samples, values = join_samples(models), np.append(rng.uniform(1.0, 5.0, 8), 0.0)
     r = rng.choice([0.0, 0.3, 1.0, 20.0, 3000.0], 16)
-    rows = lower_expectiles(samples, r, values)
+    rows, _ = lower_expectiles(samples, r, values)
     np.testing.assert_allclose(np.add.reduceat(rows, samples.indptr[:-1]), 1.0, rtol=1e-12)
     X = np.array([(model.to_dense().reshape(16, 9) @ values) for model in models])
     found = indices(samples, r, values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from goalward.acting.contract import Steps, Task
 from goalward.acting.stop import Ended
 from goalward.agents import PSRL, TSDE, DoublingPSRL, EpisodePSRL, PosteriorMean, StepPSRL
 from goalward.agents.posterior.psrl import cost_floor
+from goalward.beliefs.base import Prior
 from goalward.beliefs.base import registry as priors
 from goalward.errors import SettingError, UnknownNameError
 from goalward.learning.run import Run
@@ -42,6 +44,21 @@ def literal_epochs(steps: Steps, S: int, A: int) -> tuple[list[int], list[int]]:
         t += 1
     K[ell] = k - k_start
     return starts, [K[i] for i in range(1, ell + 1)]
+
+
+@pytest.mark.parametrize(("states", "prior"), [(50, Dirichlet(0.1)), (51, gw.Neighbourhoods())])
+def test_the_number_of_states_chooses_the_default_prior(states: int, prior: Prior, tmp_path: Path) -> None:
+    world = worlds.sparse_mdp(states)
+    run, named = (learn(agent, world, 3, seed=1, keep_steps=True) for agent in (PSRL(), PSRL(prior)))
+    assert np.array_equal(run.trajectory, named.trajectory)  # type: ignore[arg-type]
+    assert run.notes == {"prior": repr(prior)}
+    assert named.notes == {}
+    gw.agents.save(run.agent, tmp_path / "agent.npz")
+    loaded = gw.agents.load(tmp_path / "agent.npz")
+    assert isinstance(loaded, PSRL)
+    assert loaded.prior is None
+    one, other = (learn(agent, world, 2, seed=2, resume=True) for agent in (run.agent, loaded))
+    assert np.array_equal(one.costs, other.costs)
 
 
 @pytest.mark.parametrize("world", [worlds.grid_world(), worlds.random_mdp(), chain(3, back=0.3)])
@@ -140,7 +157,7 @@ class TestPerturbedCosts:
     def test_epsilon(self) -> None:
         assert cost_floor(Task.of(self.world, 1000)) == pytest.approx((9 * 2 / 1000) ** (2 / 3), rel=1e-12)
         run = learn(PSRL(perturb_costs=True), self.world, 1000, seed=0)
-        assert run.notes == {"cost_floor": cost_floor(Task.of(self.world, 1000))}
+        assert run.notes == {"prior": "Dirichlet(0.1)", "cost_floor": cost_floor(Task.of(self.world, 1000))}
 
     def test_caveats(self) -> None:
         """S² A is 18: with fewer episodes epsilon is above 1, and Theorem 2 does not hold."""
@@ -248,7 +265,7 @@ class TestSharpness:
     def test_one_is_psrl(self) -> None:
         one, other = (learn(agent, worlds.grid_world(), 50) for agent in (PSRL(), PSRL(sharpness=1)))
         np.testing.assert_array_equal(one.costs, other.costs)
-        assert one.notes == {}
+        assert one.notes == {"prior": "Dirichlet(0.1)"}
 
     def test_more_than_one_is_labelled(self) -> None:
         run = learn(PSRL(sharpness=2.0), worlds.grid_world(), 50)

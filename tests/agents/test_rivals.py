@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pseudo_code import ALGORITHMS
 
-from goalward import SSP, agents, learn, worlds
+from goalward import SSP, ModelWorld, agents, learn, worlds
 from goalward.agents import Steps, Task
 from goalward.beliefs.counts import Counts
 from goalward.errors import ConvergenceError, CostError, SettingError, StateError
@@ -27,7 +27,7 @@ EPISODES = 40
 def facts(name: str, agent: object) -> dict[str, object]:
     """What the literal algorithm is told besides the settings."""
     if name == "eb-ssp":
-        return {"B": agent.B_star, "known": agent.known_costs}  # type: ignore[attr-defined]
+        return {"B": agent.B_star, "known": True}  # type: ignore[attr-defined]
     if name == "ulcvi":
         return {"B_star": agent.B_star, "T_star": agent.T_star}  # type: ignore[attr-defined]
     return {}
@@ -237,8 +237,11 @@ class TestRescaling:
 
 def test_costs_that_are_paid_are_rescaled_too() -> None:
     """EB-SSP with costs that it has to learn."""
-    settings = {"known_costs": False, "scale": SMALL["eb-ssp"]}
-    run = learn(agents.EBSSP(B_star=2.5, **settings), TestRescaling.UNIT, EPISODES, seed=3)
-    same = learn(agents.EBSSP(B_star=20.0, rescale=True, **settings), TestRescaling.LARGE, EPISODES, seed=3)
+    unit, large = (
+        ModelWorld(world, costs="hidden", cost_range=(0.0, largest))
+        for world, largest in ((TestRescaling.UNIT, 1.0), (TestRescaling.LARGE, 8.0))
+    )
+    run = learn(agents.EBSSP(B_star=2.5, scale=SMALL["eb-ssp"]), unit, EPISODES, seed=3)
+    same = learn(agents.EBSSP(B_star=20.0, rescale=True, scale=SMALL["eb-ssp"]), large, EPISODES, seed=3)
     assert same.steps.tolist() == run.steps.tolist()
     assert same.notes["B"] == 8.0 * run.notes["B"]

@@ -176,7 +176,7 @@ def test_a_terminal_gets_colours_and_lines_that_fit(monkeypatch, width):
     assert "\x1b[36m" in printed
     lines = re.sub(r"\x1b\[[\d;]*m", "", printed).splitlines()
     assert max(map(len, lines)) <= width
-    assert [label for line in lines for label in labels if label in line] == labels
+    assert [label for line in lines for label in labels if label in line and "minus" not in line] == labels
     # Numbers are never broken, only parted at their ±.
     assert " ".join(lines).split().count("1,234,710") == 3
 

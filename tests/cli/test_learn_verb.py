@@ -43,7 +43,8 @@ def test_json(run: Call) -> None:
     expected = learn(agents.PSRL(), worlds.grid_world(2), 50, 0)
     assert code == 0
     assert document["agent"] == "psrl"
-    assert document["settings"]["prior"] == {"kind": "dirichlet", "concentration": 0.1, "support": None, "goal": None}
+    assert document["settings"]["prior"] is None
+    assert document["prior"] == "Dirichlet(0.1)"
     assert document["steps"] == expected.total_steps
     assert curve[-1]["regret"] == expected.regret[-1]
     assert curve[-1]["gap_regret"] == expected.gap_regret[-1]

@@ -53,7 +53,7 @@ def test_each_file_says_which_run_it_is(store) -> None:
     facts = json.loads(table.schema.metadata[b"goalward"])
     assert facts["labels"] == {"world": "drawn", "agent": "psrl", "run": 2}
     assert facts["content"]["world"]["settings"]["states"] == 3
-    assert facts["content"]["agent"]["settings"]["prior"]["kind"] == "dirichlet"
+    assert facts["content"]["agent"]["settings"]["sharpness"] == 1.0
     assert facts["outcome"]["final_regret"] == table.column("regret")[-1].as_py()
     assert (facts["key"], len(table)) == (key, 30)
 

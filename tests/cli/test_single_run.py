@@ -15,7 +15,7 @@ def test_it_is_the_run_of_learn() -> None:
     found = run_once("grid-world", ["rows=2"], agent_settings=["value_limit=9.0"], episodes=30, seed=7)
     expected = learn(agents.PSRL(value_limit=9.0), worlds.grid_world(2), 30, 7)
     assert (found.origin["world"], found.run.costs.tolist()) == ("grid-world", expected.costs.tolist())
-    assert found.origin == {"world": "grid-world", "settings": ["rows=2"], "seed": 7, "episodes": 30}
+    assert found.origin == {"world": "grid-world", "settings": ["rows=2"], "rules": {}, "seed": 7, "episodes": 30}
     assert found.seconds > 0.0
 
 
@@ -26,7 +26,7 @@ def test_a_kept_agent_goes_on_with_new_luck(tmp_path: Path) -> None:
     seed = run_seed(7, "resume", 30)
     expected = learn(first.run.agent, worlds.grid_world(2), 20, seed, resume=True)
     assert (second.run.seed, second.run.costs.tolist()) == (seed, expected.costs.tolist())
-    assert second.origin == {"world": "grid-world", "settings": ["rows=2"], "seed": 7, "episodes": 50}
+    assert second.origin == {"world": "grid-world", "settings": ["rows=2"], "rules": {}, "seed": 7, "episodes": 50}
 
 
 def test_a_watch_ends_the_run() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from goalward import ContinuousTask, agents, continuous, learn, worlds
 from goalward.acting.stop import Ended
-from goalward.agents import ContinuousPSRL
+from goalward.agents import AggregatedPSRL, ContinuousPSRL
 from goalward.errors import GoalwardError, SettingError, StateError
 
 SMALL = {"nodes": 41, "features": 24}
@@ -121,8 +121,33 @@ def test_a_saved_agent_goes_on(tmp_path: Path) -> None:
     assert learn(loaded, task, 2, seed=9, resume=True, max_steps=200).total_steps > 0
     with pytest.raises(SettingError, match="has learnt in another world"):
         learn(loaded, continuous.make("pendulum"), 2, resume=True)
-    with pytest.raises(SettingError, match="functions are not data"):
-        agents.save(learn(ContinuousPSRL(**SMALL), line(), 1).agent, tmp_path / "agent.npz")
+
+
+@pytest.mark.parametrize("agent", [ContinuousPSRL(**SMALL), AggregatedPSRL(cells=10)])
+def test_an_agent_of_a_task_made_of_functions_goes_on(agent: Any, tmp_path: Path) -> None:
+    """A run resumed from the file is the run resumed in the process, bit for bit."""
+    run = learn(agent, line(), 6, seed=1)
+    agents.save(run.agent, tmp_path / "agent.npz")
+    loaded = agents.load(tmp_path / "agent.npz")
+    agents.save(loaded, tmp_path / "again.npz")
+    with pytest.raises(SettingError, match="resume with the task"):
+        loaded.task.goal(np.zeros((1, 1)))
+    here = learn(run.agent, line(), 6, seed=2, resume=True, keep_steps=True)
+    for path in ("agent.npz", "again.npz"):
+        there = learn(agents.load(tmp_path / path), line(), 6, seed=2, resume=True, keep_steps=True)
+        np.testing.assert_array_equal(here.trajectory.states, there.trajectory.states)
+    assert np.median(here.steps) <= 10 < run.steps[0]
+    for other in ({"high": [2.0]}, {"actions": ["down", "up"]}, {"coordinates": ["height"]}, {"periodic": True}):
+        with pytest.raises(SettingError, match="has learnt in another world"):
+            learn(loaded, line(**other), 1, resume=True)
+
+
+def test_what_was_learnt_serves_another_goal_and_other_costs() -> None:
+    run = learn(ContinuousPSRL(**SMALL), line(), 6, seed=1)
+    back = line(goal=lambda x: x[:, 0] <= 0.05, start=[0.8], cost=7.0)
+    again = learn(run.agent, back, 2, seed=2, resume=True)
+    assert again.steps.max() <= 12
+    assert again.costs[0] == 7.0 * again.steps[0]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +163,7 @@ def test_a_saved_agent_goes_on(tmp_path: Path) -> None:
         (
             ContinuousPSRL(),
             ContinuousTask([0.0] * 5, [1.0] * 5, 2, lambda x, a, rng: x, lambda x: x[:, 0] > 0.9, start=[0.5] * 5),
-            "the task has 5 dimensions; continuous-psrl plans on a lattice and takes at most 4: leave coordinates out",
+            "the task has 5 dimensions; continuous-psrl plans on a lattice and takes at most 4: .* pass state=",
         ),
         (ContinuousPSRL(), worlds.grid_world(), "continuous-psrl learns in goal tasks with continuous states"),
         (agents.make("psrl"), line(), "psrl learns in models with finitely many states"),

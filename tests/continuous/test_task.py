@@ -8,7 +8,9 @@ import gymnasium
 import numpy as np
 import pytest
 
-from goalward import ContinuousTask
+from goalward import ContinuousTask, learn
+from goalward.agents import PSRL, ContinuousPSRL
+from goalward.continuous.task import task_spec
 from goalward.errors import CostError, GoalwardError, SettingError, ShapeError, StateError
 
 
@@ -55,12 +57,15 @@ def test_costs_are_known_for_all_actions() -> None:
         ({"low": [np.nan]}, SettingError, "coordinate 0 goes from nan to 1"),
         ({"actions": 0}, SettingError, "actions is 0; it must be an integer of at least 1"),
         ({"actions": []}, SettingError, "actions is empty"),
-        ({"goal": 3}, SettingError, "goal is 3; it must be a function of points"),
-        ({"goal": lambda x: True}, ShapeError, "it must return one truth value for each"),
+        ({"goal": 3}, SettingError, "goal is 3; it must be a function of states"),
+        ({"goal": lambda x: x}, ShapeError, "goal must return one truth value for each state"),
+        ({"goal": lambda x: x[:, 0] * 1.0}, ShapeError, "goal must return one truth value for each state"),
+        ({"goal": lambda x: x.nothing}, ShapeError, "no attribute 'nothing'"),
         ({"cost": 0.0}, CostError, "action 0 costs 0.0 at .*; costs must be known, positive and finite"),
         ({"cost": [1.0, np.nan]}, CostError, "action 1 costs nan"),
         ({"cost": None}, CostError, "costs must be known"),
         ({"cost": [1.0, 2.0, 3.0]}, CostError, "one for each of the 2 actions"),
+        ({"cost": "reward"}, CostError, "agents for continuous states must know the costs"),
         ({"cost": lambda x: np.ones(len(x))}, CostError, r"cost returned shape \(3,\) for 3 points"),
         ({"periodic": [True, False]}, ShapeError, "the task has 1 coordinates"),
         ({"start": [np.nan]}, StateError, "it must be 1 finite numbers"),
@@ -74,20 +79,78 @@ def test_bad_input(changes: dict[str, Any], error: type[GoalwardError], message:
 
 def test_a_state_that_is_not_a_number_is_refused_when_it_comes() -> None:
     play = line(step=lambda x, a, rng: [np.nan]).simulator(0)
-    with pytest.raises(StateError, match=r"gave the state .*; it must be 1 finite numbers"):
+    with pytest.raises(StateError, match=r"the state is .*; it must be 1 finite numbers"):
         play.step(0)
 
 
+@pytest.mark.parametrize("m", [1, 2, 3, 4])
 @pytest.mark.parametrize(
-    ("name", "dimensions", "actions"), [("MountainCar-v0", 2, 3), ("Acrobot-v1", 4, 3), ("Pendulum-v1", 2, 3)]
+    "goal",
+    [
+        lambda x: bool(x[0] >= 0.5 and x[-1] >= 0.25),
+        lambda x: x[0] >= 0.5 if np.ndim(x) > 1 else np.bool_(x[0] >= 0.5 and x[-1] >= 0.25),
+    ],
 )
-def test_known_environments_need_no_arguments(name: str, dimensions: int, actions: int) -> None:
-    task = ContinuousTask.from_gymnasium(gymnasium.make(name, max_episode_steps=None))
-    assert (task.spec.dimensions, task.spec.actions) == (dimensions, actions)
+def test_a_goal_for_one_state_is_a_goal_for_many(m: int, goal: Any) -> None:
+    """The second one answers arrays too, with one truth value for each coordinate instead of each state."""
+    spec = task_spec([0.0] * m, [1.0] * m, 2, goal, 1.0)
+    points = np.random.default_rng(0).random((50, m))
+    np.testing.assert_array_equal(spec.goal(points), (points[:, 0] >= 0.5) & (points[:, -1] >= 0.25))
+
+
+@pytest.mark.parametrize(
+    ("name", "dimensions", "actions"),
+    [
+        ("MountainCar-v0", 2, [0, 1, 2]),
+        ("MountainCarContinuous-v0", 2, [[-1.0], [0.0], [1.0]]),
+        ("Acrobot-v1", 4, [0, 1, 2]),
+        ("Pendulum-v1", 2, [[-2.0], [0.0], [2.0]]),
+    ],
+)
+def test_known_environments_need_no_arguments(name: str, dimensions: int, actions: list[Any]) -> None:
+    environment = gymnasium.make(name)
+    task = ContinuousTask.from_gymnasium(environment)
+    assert (task.spec.dimensions, task.spec.encoding.actions.tolist()) == (dimensions, actions)
     play = task.simulator(3)
     for _ in range(20):
         assert not play.step(0).truncated
     assert not task.spec.goal(play.state[np.newaxis])[0]
+    assert environment.action_space.contains(task.spec.encoding.action(2))
+
+
+@pytest.mark.parametrize(("name", "flag"), [("MountainCar-v0", 0.5), ("MountainCarContinuous-v0", 0.45)])
+@pytest.mark.parametrize("velocity", [0.0, 0.02])
+def test_the_goal_of_the_cars_is_where_gymnasium_ends_the_episode(name: str, flag: float, velocity: float) -> None:
+    environment = gymnasium.make(name, max_episode_steps=None, goal_velocity=velocity)
+    goal = ContinuousTask.from_gymnasium(environment).spec.goal
+    rng = np.random.default_rng(0)
+    environment.reset(seed=0)
+    ends = 0
+    for _ in range(300):
+        environment.unwrapped.state = np.array([flag + rng.uniform(-0.06, 0.0), rng.uniform(0.0, 0.04)])  # type: ignore[attr-defined]
+        observation, _, terminated, _, _ = environment.unwrapped.step(environment.action_space.sample())
+        assert goal(observation[np.newaxis].astype(np.float64)) == [terminated]
+        ends += bool(terminated)
+    assert 30 < ends < 270
+
+
+def test_a_rounded_observation_at_the_edge_of_the_goal_set_is_the_goal() -> None:
+    """In single precision 0.9 is below 0.9."""
+
+    class Rounded(Line):
+        def step(self, action: Any) -> Any:
+            observation, *others = super().step(action)
+            return observation.astype(np.float32), *others
+
+    play = ContinuousTask.from_gymnasium(Rounded(end=0.85), goal=lambda x: x[:, 0] >= 0.9).simulator(0)
+    assert [play.step(1).reached for _ in range(4)] == [False] * 3 + [True]
+
+
+def test_wrappers_that_may_change_steps_leave_nothing_known() -> None:
+    car = gymnasium.make("MountainCar-v0")
+    slower = gymnasium.wrappers.TransformObservation(car, lambda x: x / 2.0, car.observation_space)
+    with pytest.raises(SettingError, match="MountainCar-v0 does not tell its goal set"):
+        ContinuousTask.from_gymnasium(slower)
 
 
 def test_states_of_an_environment_are_those_of_its_simulator() -> None:
@@ -110,8 +173,8 @@ def test_a_step_limit_cuts_episodes_off() -> None:
 class Line(gymnasium.Env[Any, Any]):
     """An environment that ends where it is told to."""
 
-    def __init__(self, end: float = 0.95, high: float = 1.0, action_space: Any = None):
-        self.observation_space = gymnasium.spaces.Box(0.0, high, (1,), np.float64)
+    def __init__(self, end: float = 0.95, high: float = 1.0, action_space: Any = None, observation_space: Any = None):
+        self.observation_space = observation_space or gymnasium.spaces.Box(0.0, high, (1,), np.float64)
         self.action_space = action_space or gymnasium.spaces.Discrete(2, start=1)
         self.end = end
 
@@ -133,46 +196,87 @@ def test_an_environment_of_the_user() -> None:
     assert [play.step(1).reached for _ in range(5)] == [False] * 4 + [True]
 
 
+def test_an_old_style_step_is_refused() -> None:
+    class Old(Line):
+        def step(self, action: Any) -> Any:
+            return super().step(action)[:4]
+
+    with pytest.raises(SettingError, match=r"Old\.step returned .*; it must return \(observation, reward"):
+        ContinuousTask.from_gymnasium(Old(), goal=flag).simulator(0).step(0)
+
+
+def test_the_line_that_box_observations_are_advised_to_take_works() -> None:
+    env = gymnasium.make("MountainCar-v0")
+    with pytest.raises(SettingError, match=r"gw\.ContinuousTask\.from_gymnasium\(env"):
+        learn(PSRL(), env, 1)
+    run = learn(ContinuousPSRL(), ContinuousTask.from_gymnasium(env), 1, seed=0)
+    assert run.steps[0] <= 200
+
+
 def test_an_episode_that_ends_outside_the_goal_is_refused() -> None:
     play = ContinuousTask.from_gymnasium(Line(end=0.55), goal=flag, cost=1.0).simulator(0)
     with pytest.raises(StateError, match=r"the environment ended an episode in .*, which is not in the goal set"):
         play.step(1)
 
 
+BOX = gymnasium.spaces.Box(-1.0, 1.0, (1,))
+
+
 @pytest.mark.parametrize(
-    ("environment", "options", "error", "message"),
+    ("environment", "options", "message"),
     [
-        (Line(), {"cost": 1.0}, SettingError, "the goal set of Line is not known; pass goal"),
-        (Line(), {"goal": flag}, CostError, "the costs of Line are not known; pass cost"),
-        (Line(high=np.inf), {"goal": flag, "cost": 1.0}, SettingError, "coordinate 0 goes from 0 to inf"),
         (
-            Line(action_space=gymnasium.spaces.Box(-1.0, 1.0, (1,))),
-            {"goal": flag, "cost": 1.0},
-            SettingError,
-            r"the actions of Line are Box.*; pass actions",
-        ),
-        (
-            Line(action_space=gymnasium.spaces.Box(-1.0, 1.0, (1,))),
-            {"goal": flag, "cost": 1.0, "actions": [[0.0], [5.0]]},
-            SettingError,
+            Line(action_space=BOX),
+            {"goal": flag, "actions": [[0.0], [5.0]]},
             r"action 1 is \[5.0\], which is outside Box",
         ),
-        (
-            Line(),
-            {"goal": flag, "cost": 1.0, "actions": [0, 1]},
-            SettingError,
-            "action 0 is 0, which is outside Discrete",
-        ),
-        (object(), {}, SettingError, "has no reset; pass a Gymnasium environment"),
+        (Line(), {"goal": flag, "actions": [0, 1]}, "action 0 is 0, which is outside Discrete"),
+        (object(), {}, "has no reset and no step"),
+        (Line(action_space=gymnasium.spaces.MultiDiscrete([2, 2])), {"goal": flag}, r"wrappers\.TransformAction"),
+        (Line(), {"goal": flag, "state": lambda x: x}, r"pass low=\[...\] and high=\[...\]"),
+        (Line(observation_space=gymnasium.spaces.Box(0.0, 1.0, (2, 2))), {"goal": flag}, "pass state="),
+        (Line(observation_space=gymnasium.spaces.Dict(x=BOX)), {"goal": flag}, "pass state="),
     ],
 )
-def test_environments_that_say_too_little(
-    environment: Any, options: dict[str, Any], error: type[GoalwardError], message: str
-) -> None:
-    with pytest.raises(error, match=message):
+def test_environments_that_are_refused(environment: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingError, match=message):
         ContinuousTask.from_gymnasium(environment, **options)
 
 
-def test_cart_pole_is_refused_for_its_unbounded_box() -> None:
-    with pytest.raises(SettingError, match=r"coordinate 1 goes from -inf to inf; .* the box must be bounded"):
-        ContinuousTask.from_gymnasium(gymnasium.make("CartPole-v1"), goal=lambda x: x[:, 0] > 2.0, cost=1.0)
+@pytest.mark.parametrize(
+    ("environment", "asks"),
+    [
+        (Line(), {"goal"}),
+        (Line(high=np.inf), {"goal", "low", "high"}),
+        (Line(action_space=gymnasium.spaces.Box(-1.0, np.inf, (1,))), {"goal", "actions"}),
+        (Line(action_space=gymnasium.spaces.Box(-np.inf, -3.0, (2,))), {"goal", "actions"}),
+        (Line(action_space=gymnasium.spaces.Box(np.float32([-1, 2]), np.float32([0.3, 7.7]))), {"goal", "actions"}),
+        (gymnasium.make("CartPole-v1"), {"goal", "low", "high"}),
+    ],
+)
+def test_one_message_shows_all_arguments_that_are_missing_and_they_work(environment: Any, asks: set[str]) -> None:
+    with pytest.raises(SettingError, match="does not tell") as error:
+        ContinuousTask.from_gymnasium(environment)
+    arguments = eval(f"dict({str(error.value).split('such as ')[1]})")  # noqa: S307
+    assert set(arguments) == asks
+    task = ContinuousTask.from_gymnasium(environment, **arguments)
+    agent = ContinuousPSRL(nodes=5)
+    agent.begin(task.task(1), np.random.default_rng(0))
+
+
+def test_actions_of_a_box() -> None:
+    def actions(given: Any) -> Any:
+        task = ContinuousTask.from_gymnasium(Line(action_space=BOX), goal=flag, actions=given)
+        return task.spec.encoding.actions.tolist(), task.spec.action_names
+
+    assert actions(None) == ([[-1.0], [0.0], [1.0]], ("-1", "+0", "+1"))
+    assert actions(5)[0] == [[-1.0], [-0.5], [0.0], [0.5], [1.0]]
+    assert actions([0.5, 1.0]) == actions([[0.5], [1.0]]) == ([[0.5], [1.0]], ("+0.5", "+1"))
+
+
+def test_a_state_is_computed_from_the_observation() -> None:
+    task = ContinuousTask.from_gymnasium(Line(), goal=lambda x: x[:, 1] >= 1.9, low=[0, 0], high=[1, 2],
+                                         state=lambda x: [x[0], 2.0 * x[0]])  # fmt: skip
+    play = task.simulator(0)
+    assert play.state.tolist() == [0.5, 1.0]
+    assert [play.step(1).reached for _ in range(5)] == [False] * 4 + [True]

@@ -152,12 +152,19 @@ class TestOtherTables:
         assert len(ends) == np.count_nonzero(run.reached)
 
     def test_taxi_with_restarts_anywhere(self) -> None:
-        """Where giving up leads is not known beforehand, so agents may not be told."""
-        run = gw.learn(
-            gw.agents.make("uniform"), gw.Environment(gymnasium.make("Taxi-v4"), give_up_cost=50.0), 3, max_steps=300
-        )
-        assert run.agent.task.give_up is None
-        assert run.agent.task.costs.shape == (501, 7)
+        """Giving up leads to one more state, which draws the first observation at no cost."""
+        world = gw.Environment(gymnasium.make("Taxi-v4"), give_up_cost=50.0)
+        run = gw.learn(gw.agents.make("uniform"), world, 3, max_steps=300, keep_steps=True)
+        task, steps = run.agent.task, run.trajectory
+        assert (task.give_up, task.initial_state, task.costs.shape) == (6, 501, (502, 7))
+        assert task.encoding.name(501) == "start"
+        gave_up, started = steps.actions == 6, steps.states == 501
+        assert gave_up.any()
+        assert (steps.next_states[gave_up] == 501).all()
+        assert (steps.costs[gave_up] == 50.0).all()
+        assert (steps.costs[started] == 0.0).all()
+        assert started[0]
+        assert len(set(steps.next_states[started].tolist())) > 5
 
 
 class Charge(gymnasium.Wrapper):
@@ -205,22 +212,31 @@ class TestWrappers:
     """What `step` of the outermost wrapper returns is what is learnt."""
 
     def test_rewards(self) -> None:
+        """Up, up, eleven steps along row 1, down, down: 30 + 1 + 11 + 30 + 1."""
         env = Charge(gymnasium.make("CliffWalking-v1"))
-        run = gw.learn(PSRL(), gw.Environment(env, goal="terminated", task=Task(cliff_costs(30.0), 36, 1)), 250)
-        # Up, up, eleven steps along row 1, down, down: 30 + 1 + 11 + 30 + 1.
-        assert np.median(run.costs[-50:]) == 73.0
-        with pytest.raises(CostError, match=r"the task says 1, .* the wrapper Charge .*task=Task"):
-            gw.learn(PSRL(), gw.Environment(env, goal="terminated"), 10)
+        for task in (None, Task(cliff_costs(30.0), 36, 1)):
+            run = gw.learn(PSRL(), gw.Environment(env, goal="terminated", task=task), 400)
+            assert np.median(run.costs[-50:]) == 73.0
+        wrong = Task(cliff_costs(1.0), 36, 1)
+        with pytest.raises(CostError, match=r"cost 30, but the task says 1; .* let the agent learn"):
+            gw.learn(PSRL(), gw.Environment(env, goal="terminated", task=wrong), 10)
+
+    def test_a_table_below_a_wrapper_is_used_if_asked_for(self) -> None:
+        """It says 1 where the wrapper charges 30, so the agent takes the way of 13 steps, which costs 361."""
+        env = Charge(gymnasium.make("CliffWalking-v1"))
+        run = gw.learn(PSRL(), gw.Environment(env, goal="terminated", use_table=True), 250)
+        assert np.median(run.costs[-50:]) == 361.0
+        assert not run.agent.task.costs_unknown
+        assert gw.Environment(gymnasium.make("CliffWalking-v1"), use_table=False).task(1).costs_unknown
+        with pytest.raises(SettingError, match="the task has 48 states and 4 actions, the environment 48 and 3"):
+            gw.Environment(ThreeMoves(gymnasium.make("CliffWalking-v1")), use_table=True)
 
     def test_observations_of_the_cliff(self) -> None:
         env = Cells(gymnasium.make("CliffWalking-v1"), 12)
-        with pytest.raises(CostError, match="the wrapper Cells"):
-            gw.learn(PSRL(), env, 250)
-        run = gw.learn(PSRL(), gw.Environment(env, task=Task(cliff_costs(1.0), 36, 1)), 250, keep_steps=True)
-        assert run.trajectory.states[0] == 36
-        assert np.median(run.costs[-50:]) == 13.0
-        counted = gw.learn(PSRL(), gw.Environment(env, cost=1.0), 5)
-        assert counted.agent.task.initial_state == 36
+        for task in (None, Task(cliff_costs(1.0), 36, 1)):
+            run = gw.learn(PSRL(), gw.Environment(env, task=task), 400, keep_steps=True)
+            assert run.trajectory.states[0] == run.agent.task.initial_state == 36
+            assert np.median(run.costs[-50:]) == 13.0
 
     @pytest.mark.parametrize("kind", [np.array, tuple])
     def test_observations_of_the_lake(self, kind: Any) -> None:
@@ -255,9 +271,8 @@ class TestWrappers:
         env = Fall(gymnasium.make("CliffWalking-v1"))
         with pytest.raises(SettingError, match=r"which endings of CliffWalking-v1 are the goal"):
             gw.learn(PSRL(), env, 10)
-        run = gw.learn(
-            PSRL(), gw.Environment(env, goal=lambda outcome: outcome.next_state == 47, give_up_cost=20.0), 250
-        )
+        goal = lambda outcome: outcome.next_state == 47  # noqa: E731
+        run = gw.learn(PSRL(), gw.Environment(env, goal=goal, cost=1.0, give_up_cost=20.0), 250)
         assert np.median(run.costs[-50:]) == 13.0
 
     def test_the_model_below_a_wrapper_is_not_that_of_the_steps(self) -> None:
@@ -336,12 +351,31 @@ class TestCosts:
         told = Task(np.full((4, 2), 7.0), 0, 1)
         assert gw.learn(PSRL(), gw.Environment(Walk(reward=-7.0), goal="terminated", task=told), 20).costs[-1] == 21.0
 
+    def test_noisy_costs_are_learnt(self) -> None:
+        """Two ways to the goal; the one with the smaller mean cost, 1.5 against 2.5, is taken in the end."""
+
+        class Fork(gymnasium.Env):
+            observation_space, action_space = spaces.Discrete(1), spaces.Discrete(2)
+
+            def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+                super().reset(seed=seed)
+                return 0, {}
+
+            def step(self, action: Any) -> Any:
+                return 0, -self.np_random.uniform(0.0, 5.0 if action else 3.0), True, False, {}
+
+        world = gw.Environment(Fork(), goal="terminated", cost_range=(0.0, 5.0))
+        run = gw.learn(PSRL(), world, 400, seed=1, keep_steps=True)
+        assert np.isnan(run.agent.task.costs).all()
+        assert run.agent.task.cost_range == (0.0, 5.0)
+        assert np.mean(run.trajectory.actions[-100:] == 0) > 0.9
+        with pytest.raises(CostError, match=r"cost 2\.\d+, and cost_range is 0 to 2; pass a wider one"):
+            gw.learn(PSRL(), gw.Environment(Fork(), goal="terminated", cost_range=(0.0, 2.0)), 400)
+
     def test_another_cost_than_was_told(self) -> None:
-        with pytest.raises(
-            CostError,
-            match=r"action \d in state 0 cost 7, but the task says 1; .*task=",
-        ):
-            gw.learn(PSRL(), gw.Environment(Walk(reward=-7.0), goal="terminated"), 20)
+        told = Task(np.ones((4, 2)), 0, 1)
+        with pytest.raises(CostError, match=r"action \d in state 0 cost 7, but the task says 1; .*task="):
+            gw.learn(PSRL(), gw.Environment(Walk(reward=-7.0), goal="terminated", task=told), 20)
         with pytest.raises(
             CostError, match=r"gave the reward 2\.0, a cost of -2; costs must be finite and not negative"
         ):
@@ -450,7 +484,7 @@ class TestSpaces:
         first = 10 if isinstance(space, spaces.Discrete) and space.start else 0
         env = Walk(space, first=first)
         env.step = lambda action: (observed, -1.0, False, False, {})  # type: ignore[method-assign]
-        with pytest.raises(StateError, match=r"Walk returned the observation .* must be in its observation space"):
+        with pytest.raises(StateError, match=r"the environment returned the observation .*; it must be .*\.\."):
             gw.learn(PSRL(), gw.Environment(env, goal="terminated"), 3)
 
     def test_numbers_that_start_elsewhere(self) -> None:
@@ -461,11 +495,11 @@ class TestSpaces:
     @pytest.mark.parametrize(
         ("env", "message"),
         [
-            (gymnasium.make("CartPole-v1"), r"observations of CartPole-v1 are Box.*gw\.Discretize\(env, bins=\.\.\.\)"),
-            (gymnasium.make("Pendulum-v1"), r"observations of Pendulum-v1 are Box"),
-            (gymnasium.make("MountainCarContinuous-v0"), "must be Discrete"),
+            (gymnasium.make("CartPole-v1"), r"observations of CartPole-v1 are Box.*4 of at most 4 dimensions"),
+            (gymnasium.make("Pendulum-v1"), r"observations of Pendulum-v1 are Box.*ContinuousPSRL.*Discretize"),
+            (gymnasium.make("Acrobot-v1"), r"Discretize\(env.*6 dimensions.*ContinuousTask\.from_gymnasium"),
+            (gymnasium.make("MountainCarContinuous-v0"), "ContinuousPSRL"),
             (Walk(spaces.MultiDiscrete([10_000, 10_000])), "take 100,000,000 values; tables of more than"),
-            (Walk(spaces.Text(3)), "observations of Walk are Text.*TransformObservation"),
             (gymnasium.make_vec("FrozenLake-v1", 2), "is a vector of environments; pass a single one"),
             (7, "world is 7, which has no reset and no step; it must be an SSP, or an environment"),
             (PSRL, "which has no reset"),
@@ -478,11 +512,11 @@ class TestSpaces:
 
     def test_continuous_actions(self) -> None:
         env = gw.Discretize(gymnasium.make("MountainCarContinuous-v0"), bins=4)
-        with pytest.raises(SettingError, match=r"actions of MountainCarContinuous-v0 are Box.* must be Discrete"):
+        with pytest.raises(SettingError, match=r"actions of MountainCarContinuous-v0 are Box.* finitely many"):
             gw.learn(PSRL(), gw.Environment(env, goal="terminated"), 3)
 
     def test_a_task_of_another_size(self) -> None:
-        with pytest.raises(SettingError, match="the task has 3 actions, the environment 2"):
+        with pytest.raises(SettingError, match="the task has 4 states and 3 actions, the environment 4 and 2"):
             gw.learn(PSRL(), gw.Environment(Walk(), goal="terminated", task=Task(np.ones((4, 3)), 0, 1)), 3)
 
 
@@ -561,7 +595,7 @@ class TestRun:
     def test_every_kind_of_agent(self, agent: str) -> None:
         run = gw.learn(
             gw.agents.make(agent),
-            gw.Environment(Walk(cliff=True), goal=lambda o: o.info["is_success"], give_up_cost=1.0),
+            gw.Environment(Walk(cliff=True), goal=lambda o: o.info["is_success"], cost=1.0, give_up_cost=1.0),
             10,
         )
         assert run.reached.all()

@@ -157,7 +157,7 @@ class TestRules:
         (Corridor(P={2: {0: [(1.0, 9, 5.0, True)]}}), {"goal": 5.0}, StateError, "by action 0 to state 9"),
         (Corridor(P={2: {0: [(0.9, 2, 5.0, True)], 1: []}}), {"goal": 5.0}, gw.errors.ProbabilityError, "sum to 0.9"),
         (gymnasium.make("CartPole-v1"), {"goal": "terminated"}, SettingError, "CartPole-v1 shows no table of"),
-        ("NoSuchLake-v1", {}, SettingError, "there is no environment 'NoSuchLake-v1'"),
+        ("NoSuchLake-v1", {}, UnknownNameError, "no Gymnasium environment is called 'NoSuchLake-v1'"),
         (gw.worlds.grid_world(), {}, SettingError, "a model already"),
         (7, {}, SettingError, "env is 7; it must be a Gymnasium environment or its id"),
     ],

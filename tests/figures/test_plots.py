@@ -124,6 +124,8 @@ def test_worlds_without_a_finite_model(continuous):
         with pytest.raises(SettingError, match="navigation"):
             plot(continuous, kind)
     (panel,) = plot(continuous).axes
+    assert (panel.get_ylabel(), len(panel.texts)) == ("cost of the episode", 0)
+    (panel,) = plot(continuous, measure="regret").axes
     assert [text.get_text() for text in panel.texts] == ["V* is not known: no regret"]
 
 
@@ -150,7 +152,7 @@ def test_what_cannot_be_drawn(results):
         ({"kind": "grid", "world": "drawn"}, SettingError, "drawn is not a grid"),
         ({"kind": "grid", "world": "corridr"}, UnknownNameError, "did you mean 'corridor'"),
         ({"kind": "grid", "agent": "psl"}, UnknownNameError, "did you mean 'psrl'"),
-        ({"measure": "x"}, SettingError, "measure is 'x'; it must be one of regret, gap_regret, steps"),
+        ({"measure": "x"}, SettingError, "measure is 'x'; it must be one of regret, gap_regret, cost, steps"),
         ({"level": "x"}, SettingError, "level is 'x'; it must be a number between 0 and 1"),
         ({"kind": "growth", "level": "x"}, SettingError, "level is 'x'; it must be a number between 0 and 1"),
         ({"results": "results"}, SettingError, "this is 'results'"),

@@ -152,7 +152,7 @@ def test_the_verb_draws(tmp_path, capsys, monkeypatch, world, name, magic):
 def test_the_verb_refuses_other_formats_before_the_run(capsys):
     for arguments, message in (
         (["learn", "grid-world", "--png", "x.bmp"], "figures are not written as .bmp"),
-        (["watch", "mountain-car", "--live"], "--live is for worlds with finitely many"),
+        (["watch", "mountain-car", "--live"], "mountain-car has no model; --live needs one"),
     ):
         with pytest.raises(SystemExit) as done:
             main(arguments)

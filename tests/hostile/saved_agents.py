@@ -3,7 +3,7 @@
 Every agent of the registry is saved after some learning, with every kind of prior if it has one. One to three leaves of
 its tree are changed: arrays in their values, shape or type, numbers in their value or type, and leaves are removed,
 added or exchanged. The file is refused with one error of goalward's, or the agent in it can go on learning: it acts,
-saves itself and plays only what exists.
+saves itself and plays only what exists. The policies of the agents are attacked in the same way.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from goalward import SSP, Dirichlet, FinitePrior, Neighbourhoods, agents, archive, learn
+from goalward import SSP, Dirichlet, FinitePrior, LearntPolicy, Neighbourhoods, agents, archive, learn, load_policy
+from goalward.acting.encoding import Encoding
 from goalward.agents import saving as storage
 from goalward.beliefs.base import Prior
 from goalward.beliefs.base import registry as priors
-from goalward.errors import GoalwardError
+from goalward.errors import FileError, GoalwardError
+from goalward.learning import policy as policies
 from goalward.settings import settings_of
 from goalward.worlds.base import build
 
@@ -126,8 +128,44 @@ def mutate(rng: random.Random, tree: dict[str, Any]) -> None:
         parent[last] = rng.choice(NUMBERS)
 
 
+@functools.cache
+def saved_policy(name: str, numbered: bool) -> bytes:
+    """Return the file of the policy of an agent that has learnt a little, with or without names of observations."""
+    made = build("grid-world-v0", {})
+    policy = learn(agents.find(name).from_world(made, episodes=EPISODES), made, EPISODES, 0, max_steps=200).policy
+    assert isinstance(policy, LearntPolicy)
+    if numbered:
+        space = {"kind": "discrete", "n": made.actions, "start": 0}
+        policy.encoding = Encoding(None, space, max_states=made.states, keys=[f"cell {k}" for k in range(made.states)])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "policy.npz"
+        policy.save(path)
+        return path.read_bytes()
+
+
+def attack_policy(rng: random.Random, path: Path) -> str:
+    """Change a saved policy, act with it on everything that it numbers, and save it again."""
+    path.write_bytes(saved_policy(rng.choice(["psrl", "q-learning", "uniform"]), rng.random() < 0.5))
+    tree = archive.read(path, policies.FORMAT, policies.VERSION)
+    for _ in range(rng.choice([1, 1, 2])):
+        mutate(rng, tree)
+    archive.write(path, policies.FORMAT, policies.VERSION, tree)
+    try:
+        policy = load_policy(path)
+    except FileError:
+        return "refused"
+    assert isinstance(policy, LearntPolicy)
+    known = range(len(policy.visited)) if policy.encoding is None else [*policy.encoding.keys, "nothing"]
+    for observation in known:
+        policy.act(observation)
+    policy.save(path)
+    return "used"
+
+
 def attack(rng: random.Random, folder: Path) -> str:
-    """Change a saved agent and go on with it."""
+    """Change a saved agent and go on with it, or a saved policy and act with it."""
+    if rng.random() < 0.25:
+        return attack_policy(rng, folder / "policy.npz")
     name = rng.choice(agents.known())
     continuous = agents.find(name).continuous
     world = "navigation-v0" if continuous else rng.choice(["grid-world-v0", "random-mdp-v1"])

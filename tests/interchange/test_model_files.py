@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import pickle
-import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -271,11 +271,10 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
     named().save(path)
     before = path.read_bytes()
 
-    def fill_the_disk(file: Any, **arrays: object) -> None:
-        file.write(before[:20])
+    def fill_the_disk(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(np, "savez_compressed", fill_the_disk)
+    monkeypatch.setattr(os, "fsync", fill_the_disk)
     with pytest.raises(FileError, match=r"model\.npz: cannot be written \(No space left on device\)"):
         SSP.from_dense([[[0.0, 1.0]]], [[1.0]]).save(path)
     assert path.read_bytes() == before
@@ -309,9 +308,10 @@ def test_paths_that_cannot_be_used(tmp_path: Path, ending: str) -> None:
         SSP.load(path)
     with pytest.raises(FileError, match=rf"model{ending}: is a folder; name a file in it"):
         named().save(path)
-    shutil.rmtree(tmp_path)
-    with pytest.raises(FileError, match=rf"model{ending}: cannot be written .No such file"):
-        named().save(path)
+    path.rmdir()
+    path.touch()
+    with pytest.raises(FileError, match=rf"model{ending}: cannot be written .(File exists|Not a directory)"):
+        named().save(path / path.name)
 
 
 @pytest.mark.parametrize("content", [b"hello world", pickle.dumps([1, 2])])

@@ -108,11 +108,12 @@ def test_other_endings(tmp_path: Path, ending: str) -> None:
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_paths_that_cannot_be_used(tmp_path: Path, ending: str) -> None:
-    path = tmp_path / "nowhere" / f"policy{ending}"
-    with pytest.raises(FileError, match=rf"^{path}: cannot be written"):
-        gw.solve(roads()).save(path)
+    path = tmp_path / f"policy{ending}"
     with pytest.raises(FileError, match=rf"^{path}: No such file or directory"):
         Solution.load(path, roads())
+    gw.solve(roads()).save(path)
+    with pytest.raises(FileError, match=rf"^{path / path.name}: cannot be written"):
+        gw.solve(roads()).save(path / path.name)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -129,15 +130,15 @@ def test_the_solution_of_another_model_is_refused(tmp_path: Path, ending: str) -
     [
         ("state,action", "state,action_name", "the table has no column 'action'"),
         ("state,action", "action,state", "no state is called 'ferry'"),
-        ("A,ferry", "AA,ferry", r"no state is called 'AA'; did you mean 'A'\? in line 2"),
-        ("A,ferry", "A,fairy", r"no action is called 'fairy'; did you mean 'ferry'\? in line 2"),
+        ("A,ferry", "AA,ferry", r"no state is called 'AA'; did you mean 'A'\? in row 2"),
+        ("A,ferry", "A,fairy", r"no action is called 'fairy'; did you mean 'ferry'\? in row 2"),
         ("A,ferry", "A,road", "state 'A' has an action that is not available there"),
         ("A,ferry", "A,", "no action is called ''"),
         ("C,", "pit,", "state 'C' has 0 rows; each state needs one"),
         ("C,,inf,inf,inf\n", "", "state 'C' has 0 rows"),
         ("C,,inf,inf,inf", "C,,inf,inf,inf\nC,,inf,inf,inf", "state 'C' has 2 rows"),
-        ("C,,inf,inf,inf", "C,,inf", "line 3 has 3 fields"),
-        ("C,,inf,inf,inf", "C,,x,y,z", "line 3: value is 'x'; it must be a number"),
+        ("C,,inf,inf,inf", "C,,inf", ".*Row #3: Expected 5 columns, got 3"),
+        ("C,,inf,inf,inf", "C,,x,y,z", ".*Row #3: .* invalid value 'x'"),
         ("C,,inf,inf,inf", "C,,inf,inf,1", "state 'C' must have bounds of which the lower is not above the upper"),
         ("C,,inf,inf,inf", "C,road,nan,0,1", "state 'C' must have bounds .* no negative numbers"),
         ("C,,inf,inf,inf", "C,road,-1,0,1", "state 'C' must have bounds"),

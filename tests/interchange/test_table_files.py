@@ -91,7 +91,7 @@ def test_a_byte_order_mark_and_windows_line_ends(path: Path) -> None:
 def test_duplicates_are_added_up_only_if_asked(path: Path) -> None:
     path.write_text(HEADER + "A,go,B,0.25,1\n\nA,go,A,0.5,1\nA,go,B,0.25,3\n")
     with pytest.raises(
-        FileError, match=r"transition in line 5 is the same as the one in line 2, \('A', 'go', 'B'\); .*sum_"
+        FileError, match=r"transition in row 4 .* is the same as the one in row 2 .*, \('A', 'go', 'B'\); .*sum_"
     ):
         SSP.load(path, goal="B")
     ssp = SSP.load(path, goal="B", sum_duplicates=True)
@@ -165,25 +165,25 @@ def test_names_survive_and_stay_different(path: Path) -> None:
         ("state,action,next,probability,cost\nA,go,B,1,1\n", "no column 'next_state'"),
         ("state,action,next_state,probability,cost,cost\nA,go,B,1,1,1\n", "two columns 'cost'; keep one"),
         ("state,action,next_state,probability,count,cost\nA,go,B,1,1,1\n", "'probability' and a column 'count'; keep"),
-        (HEADER + "A,go,B,1,1\nA;go;B;1;1\n", "line 3 has 1 fields, the first line has 5; separate them by commas"),
-        (HEADER + "A,go,B,1,1\nA,go,B,1\n", "line 3 has 4 fields"),
-        (HEADER + "A,go,B,one,1\n", "line 2: probability is 'one'; it must be a number"),
-        (HEADER + "A,go,B,1,1\n\nA,go,A,0,cheap\n", "line 4: cost is 'cheap'; it must be a number"),
-        (HEADER + "A,go,B,1,1\nA,,A,1,1\n", "there is no action in line 3; every row needs one"),
-        (HEADER + "A,go,B,,1\n", "there is no probability in line 2"),
-        (HEADER + "A,go,B,0.5,1\n", r"\(state 'A', action 'go'\) in line 2 sum to 0\.5; .* normalize=True"),
-        (HEADER + "B,x,B,9,1\nA,go,B,0.5,1\n", "in line 3 sum to 0.5"),
-        (HEADER + "A,go,B,1.5,1\n", r"transition \('A', 'go', 'B', 1\.5, 1\.0\) in line 2 has probability 1\.5"),
-        (HEADER + '"A\n1",go,B,1,1\nA,go,B,-1,1\n', "in line 4 has probability -1"),
-        (HEADER + "A,go,B,nan,1\n", "in line 2 has probability nan"),
+        (HEADER + "A,go,B,1,1\nA;go;B;1;1\n", "Row #3: Expected 5 columns, got 1"),
+        (HEADER + "A,go,B,1,1\nA,go,B,1\n", "Row #3: Expected 5 columns, got 4"),
+        (HEADER + "A,go,B,one,1\n", "Row #2: .* invalid value 'one'"),
+        (HEADER + "A,go,B,1,1\n\nA,go,A,0,cheap\n", "Row #3: .* invalid value 'cheap'"),
+        (HEADER + "A,go,B,1,1\nA,,A,1,1\n", "there is no action in row 3 .*; every row needs one"),
+        (HEADER + "A,go,B,,1\n", "there is no probability in row 2"),
+        (HEADER + "A,go,B,0.5,1\n", r"\(state 'A', action 'go'\) in row 2 .*sum to 0\.5; .* normalize=True"),
+        (HEADER + "B,x,B,9,1\nA,go,B,0.5,1\n", "in row 3 .*sum to 0.5"),
+        (HEADER + "A,go,B,1.5,1\n", r"transition \('A', 'go', 'B', 1\.5, 1\.0\) in row 2 .*has probability 1\.5"),
+        (HEADER + '"A\n1",go,B,1,1\nA,go,B,-1,1\n', "in row 3 .* has probability -1"),
+        (HEADER + "A,go,B,nan,1\n", "in row 2 .*has probability nan"),
         (
             HEADER + "A,go,B,1,1\nA,wait,A,1,-2\n",
-            "in line 3 has cost -2; costs must be finite and not negative: to forbid",
+            "in row 3 .*has cost -2; costs must be finite and not negative: to forbid",
         ),
-        (HEADER + "A,go,B,1,inf\n", "in line 2 has cost inf"),
+        (HEADER + "A,go,B,1,inf\n", "in row 2 .*has cost inf"),
         (
             HEADER + "A,go,B,0.5,1\nA,go,C,0.5,1\n",
-            "state 'C', reached from 'A' by 'go' in line 3, has no transitions of",
+            "state 'C', reached from 'A' by 'go' in row 3 .*, has no transitions of",
         ),
         (HEADER + "B,go,B,1,1\n", "every state of the table is a goal"),
         (COUNTS, r"the table has counts; pass normalize=True \(--normalize\) to take the frequencies .* or prior=1.0"),
@@ -217,9 +217,9 @@ def test_choices_that_the_table_does_not_have(path: Path, options: dict[str, Any
 @pytest.mark.parametrize(
     ("counts", "options", "message"),
     [
-        ("3,-1", {"normalize": True}, r"the count in line 3 is -1; counts must be finite and >= 0"),
-        ("3,nan", {"prior": 1.0}, "the count in line 3 is nan"),
-        ("0,0", {"normalize": True}, r"\(state 'A', action 'go'\) in line 2 sum to 0; pass prior=1.0"),
+        ("3,-1", {"normalize": True}, r"the count in row 3 .*is -1; counts must be finite and >= 0"),
+        ("3,nan", {"prior": 1.0}, "the count in row 3 .*is nan"),
+        ("0,0", {"normalize": True}, r"\(state 'A', action 'go'\) in row 2 .*sum to 0; pass prior=1.0"),
         ("1,2", {"prior": 0.0}, "prior is 0.0; it must be a positive number"),
         ("1,2", {"prior": float("nan")}, "prior is nan"),
     ],

@@ -149,7 +149,7 @@ class TestEnvironments:
             with pytest.raises(SettingError, match="the task has 2 states and 2 actions, the model 11 and 4"):
                 learn(agent, Environment(ModelEnvironment(worlds.grid_world()), task=other), 1)
 
-    @pytest.mark.parametrize("cost", [np.nan, -np.inf, -1.0])
+    @pytest.mark.parametrize("cost", [-np.inf, -1.0])
     def test_costs_of_a_task(self, cost: float) -> None:
         costs = np.ones((11, 4))
         costs[3, 2] = cost
@@ -184,11 +184,11 @@ class TestEnvironments:
         assert first.agent.lengths == again.agent.lengths != []  # type: ignore[attr-defined]
 
     def test_task_is_asked_for(self) -> None:
-        with pytest.raises(SettingError, match="carries no model; say what is known"):
+        with pytest.raises(SettingError, match=r"Bare has no action_space; .* by task=Task"):
             learn(PSRL(), self.Bare(), 10)
 
     def test_strange_state(self) -> None:
-        with pytest.raises(StateError, match=r"returned the observation 7, .* 0\.\.1"):
+        with pytest.raises(StateError, match=r"returned the observation 7; .* 0\.\.1"):
             learn(PSRL(), Environment(self.Bare((0, 7, 5)), task=Task(np.ones((2, 1)), 0, 10)), 10)
 
 

@@ -81,7 +81,7 @@ def test_an_error_that_is_none_of_tuning_is_not_hidden(monkeypatch: pytest.Monke
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(tuning, "learn", broken)
+    monkeypatch.setattr(tuning, "run_agent", broken)
     with pytest.raises(ZeroDivisionError):
         tune(VISSP, GRID, 3, seeds=[1])
     assert issubclass(ConvergenceError, gw.GoalwardError)

@@ -17,7 +17,7 @@ import pytest
 import goalward as gw
 from browsing import wait_until
 from goalward.cli import main
-from goalward.pages.live import MOST_STREAMS, LiveRecorder, LiveServer
+from goalward.pages.live import LiveRecorder, LiveServer
 
 GRID = gw.worlds.grid_world()
 EPISODES = 40
@@ -141,26 +141,6 @@ def test_readers_who_leave_early_are_no_error(live, capsys):
     assert asked(server)[0] == 200
     wait_for(lambda: threading.active_count() == threads)
     assert capsys.readouterr().err == ""
-
-
-def test_streams_are_limited(live):
-    server, _ = live
-    readers = []
-    for _ in range(MOST_STREAMS):
-        reader = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
-        reader.request("GET", "/events")
-        answer = reader.getresponse()
-        assert answer.status == 200
-        readers.append((reader, answer))
-    assert asked(server, "/events")[0] == 503
-    assert asked(server)[0] == 200
-    # A reader who has left is noticed although the run has no news.
-    readers[0][1].close()
-    readers[0][0].close()
-    wait_for(lambda: asked(server, "/events")[0] == 200)
-    for reader, answer in readers:
-        answer.close()
-        reader.close()
 
 
 def wait_for(condition):

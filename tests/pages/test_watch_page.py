@@ -181,7 +181,8 @@ def test_planning_anew_gives_the_values_of_the_planner(visit, path, runs):
 def test_planning_anew_without_the_model_of_the_epoch(visit, tmp_path):
     """A large world has models of few epochs: the mean of the posterior takes their place, or nothing is drawn."""
     rooms = gw.worlds.make("four-rooms")
-    rivals = (agents.find(name).from_settings({}, rooms, 2) for name in ("psrl", "vi-ssp"))
+    settings = {"psrl": {"prior": "dirichlet"}, "vi-ssp": {}}
+    rivals = (agents.find(name).from_settings(settings[name], rooms, 2) for name in settings)
     runs = [gw.learn(agent, rooms, 2, keep_replay=True) for agent in rivals]
     page = visit(gw.watch(*runs).save(tmp_path / "page.html"), "epoch=4&cell=1,1&model=plan")
     assert page.evaluate("window.goalward.replays.map((replay) => replay.plannedModel())") == [None, None]

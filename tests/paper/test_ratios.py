@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from goalward.errors import UnknownNameError
 from goalward.paper.ratios import compare_all, ratio_interval
 from goalward.statistics import mean_interval
 from made_up_results import cell_results, study
@@ -73,8 +72,3 @@ def test_refused_worlds_are_named() -> None:
     assert (by_agent["a"].worlds, by_agent["a"].refused) == (1, 1)
     assert (by_agent["b"].worlds, by_agent["b"].refused) == (0, 2)
     assert math.isnan(by_agent["b"].mean.value)
-
-
-def test_the_reference_must_be_there() -> None:
-    with pytest.raises(UnknownNameError, match="agent in made-up is called 'c'"):
-        compare_all(study(cell_results("one", "a", 2.0)), "c")

@@ -98,8 +98,8 @@ def test_names_that_are_none(folder, run_here):
     assert named(found, "psrl") == "psrl"
     with pytest.raises(UnknownNameError, match="no agent in small is called 'prsl'; did you mean 'psrl'"):
         named(found, "prsl")
-    with pytest.raises(SettingError, match="measure is 'cost'; it must be one of regret, gap_regret"):
-        checked_measure("cost")
+    with pytest.raises(SettingError, match="measure is 'coast'; it must be one of regret, gap_regret, cost"):
+        checked_measure("coast")
 
 
 @pytest.mark.parametrize(

@@ -2,35 +2,35 @@
 
 import pytest
 
+from goalward import agents
 from goalward.errors import FileError, GoalwardError
-from goalward.studies.user_files import load_class, read_agent_file
 
 
 def test_a_class_becomes_an_agent(folder):
-    kind = load_class(read_agent_file("agents.py:Plain", folder))
+    kind = agents.find(f"{folder}/agents.py:Plain")
     assert kind.name == "Plain"
     assert kind(action=2).settings() == {"action": 2}
-    assert load_class(read_agent_file("agents.py:Plain", folder)) is kind
+    assert agents.find(f"{folder}/agents.py:Plain") is kind
 
 
 def test_classes_of_one_file_keep_their_own_names(folder):
-    names = [load_class(read_agent_file(f"agents.py:{name}", folder)).name for name in ("Plain", "Raises", "Leaves")]
+    names = [agents.find(f"{folder}/agents.py:{name}").name for name in ("Plain", "Raises", "Leaves")]
     assert names == ["Plain", "Raises", "Leaves"]
 
 
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
-        ("agents.py:Plan1", "no class in .*agents.py is called 'Plan1'; did you mean 'Plan'?"),
+        ("agents.py:Plan1", "no class or function in .*agents.py is called 'Plan1'; did you mean 'Plan'?"),
         ("agents.py:NoAgent", "NoAgent in .*agents.py is not an agent; derive it from goalward.agents.Agent"),
-        ("agents.py:os", "os in .*agents.py is not an agent"),
+        ("agents.py:os", "os in .*agents.py is not a class or a function"),
         ("missing.py:Plain", "missing.py: No such file or directory"),
-        ("agents.py", "'agents.py' does not name a class in a file; write it like my_agent.py:MyAgent"),
-        ("agents.py:a b", "does not name a class in a file"),
+        ("agents.py", "agents.py' does not name a class or function in a file; write it like my_agent.py:MyAgent"),
+        ("agents.py:", "does not name a class or function in a file"),
         ("broken.py:Plain", "broken.py: cannot be loaded .SyntaxError"),
         ("wrong.py:Plain", "wrong.py: cannot be loaded .ZeroDivisionError: division by zero"),
         ("leaves.py:Plain", "leaves.py: cannot be loaded .SystemExit: 0"),
-        ("binary.py:Plain", "not a text file in UTF-8; an agent is a class in a Python file"),
+        ("binary.py:Plain", "not a text file in UTF-8; it should be a Python file"),
     ],
 )
 def test_what_is_no_agent_is_refused(folder, reference, message):
@@ -39,15 +39,15 @@ def test_what_is_no_agent_is_refused(folder, reference, message):
     (folder / "leaves.py").write_text("import sys; sys.exit(0)\n")
     (folder / "binary.py").write_bytes(b"\xff")
     with pytest.raises(GoalwardError, match=message):
-        load_class(read_agent_file(reference, folder))
+        agents.find(str(folder / reference))
 
 
 def test_a_file_that_failed_can_be_mended(folder):
     (folder / "agent.py").write_text("1 / 0\n")
     with pytest.raises(FileError):
-        load_class(read_agent_file("agent.py:Plain", folder))
+        agents.find(f"{folder}/agent.py:Plain")
     (folder / "agent.py").write_text((folder / "agents.py").read_text())
-    assert load_class(read_agent_file("agent.py:Plain", folder)).name == "Plain"
+    assert agents.find(f"{folder}/agent.py:Plain").name == "Plain"
 
 
 @pytest.mark.parametrize(

@@ -146,3 +146,35 @@ def test_code_without_a_text_is_new_in_every_session():
     assert code_digest(defined()) != code_digest(defined())
     assert code_digest(gw.worlds.grid_world) is None
     assert code_digest(study) == code_digest(costs)
+
+
+FILE = """
+from goalward import SSP, Dirichlet
+
+def world(cost: float = 1.0, seed: int = 0):
+    return SSP.from_dense([[[0.5, 0.5]]], [[FACTOR * cost]])
+
+class Own(Dirichlet):
+    def __init__(self, concentration: float = 0.1):
+        super().__init__(FACTOR * concentration)
+"""
+
+
+def test_worlds_and_priors_in_files_are_hashed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    prior = {"prior": {"kind": "own.py:Own", "concentration": 0.2}}
+    given = study("own.py:world")
+    (tmp_path / "own.py").write_text(FILE.replace("FACTOR", "1.0"))
+    first, believed = costs(given), costs(study(agent="psrl", settings=prior))
+    assert believed == costs(study(agent="psrl", settings={"prior": {"kind": "dirichlet", "concentration": 0.2}}))
+    (tmp_path / "own.py").write_text(FILE.replace("FACTOR", "50.0"))
+    assert costs(given) == [[50.0 * cost for cost in run] for run in first]
+    assert costs(study(agent="psrl", settings=prior)) == costs(
+        study(agent="psrl", settings={"prior": {"kind": "dirichlet", "concentration": 10.0}})
+    )
+    # The stored study is complete: it runs from the results folder alone, without the file.
+    (tmp_path / "own.py").unlink()
+    for path in (tmp_path / "results" / "studies" / "own").glob("*.toml"):
+        assert gw.Study.load(path).design.reference == f"own/{path.stem}"
+    shown = gw.Study.load(next((tmp_path / "results" / "studies" / "own").glob("*.toml")), execute=False)
+    shown.check()

@@ -10,9 +10,9 @@ from goalward.errors import FileError, SettingError
 from goalward.figures import plot
 from goalward.learning.regret import optimum
 from goalward.results.results import load_results
+from goalward.studies.attachments import Attachments
 from goalward.studies.rerun import regret_by_cause, rerun
 from goalward.studies.study import Study
-from goalward.studies.user_files import Attachments
 from goalward.worlds import grid_world
 
 
@@ -99,7 +99,7 @@ def test_attachments_are_verified(folder, write_study, run_here):
     spec = study.design.spec(study.design.cells[0], 0)
     (model,) = (store.folder / "attachments").glob("*.npz")
     (file,) = (store.folder / "attachments").glob("*.py")
-    assert (model.stem, file.stem) == (spec.model_digest, spec.agent_source)
+    assert (model.stem, file.stem) == (spec.model_digest, *spec.sources)
     text = file.read_text()
     for path, other in ((file, text + "# changed"), (model, None)):
         if other is None:
@@ -121,7 +121,7 @@ def test_attachments_are_verified(folder, write_study, run_here):
 def test_what_cannot_be_run_again(write_study, folder):
     study = write_study("agents.py:Plain")
     cell = study.design.cells[0]
-    with pytest.raises(FileError, match=r"the agent file [0-9a-f]{12}... is not attached"):
+    with pytest.raises(FileError, match=r"the Python file [0-9a-f]{12}... is not attached"):
         rerun(study.design.spec(cell, 0))
     assert rerun(study.design.spec(cell, 0), study.attachments)
     with pytest.raises(SettingError, match="run is 2; the study has the runs 0 to 1"):
@@ -147,4 +147,4 @@ def test_only_stored_runs_are_drawn(write_study, run_here):
 def test_a_digest_leads_nowhere_else(folder):
     (folder / "secret.py").write_text("")
     with pytest.raises(FileError, match="is not attached"):
-        Attachments(folder=folder / "attachments").agent_file("../secret")
+        Attachments(folder=folder / "attachments").file("../secret")

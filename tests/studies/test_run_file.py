@@ -133,7 +133,7 @@ def test_another_format_is_named(run, monkeypatch):
     monkeypatch.setattr(record, "FORMAT_VERSION", 7)
     later = encode(run, SPEC, TIMING)
     monkeypatch.undo()
-    with pytest.raises(FileError, match="it has format 7; this goalward reads format 2"):
+    with pytest.raises(FileError, match="it has format 7; this goalward reads format 3"):
         decode(later)
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from goalward.errors import FileError
+from goalward.studies.attachments import Attachments
 from goalward.studies.run_spec import RunSpec, key_of
 from goalward.studies.study import Study
-from goalward.studies.user_files import Attachments
 
 SPEC = RunSpec(
     {"id": "grid-world-v0", "settings": {"rows": 3}}, {"name": "psrl", "settings": {"scale": 0.5}}, 10, None, seed=1
@@ -17,12 +17,12 @@ SPEC = RunSpec(
 # A key that moves makes every stored run of that kind worthless. If results must move, raise RESULTS_VERSION.
 FIRST_KEYS = {
     ("RandomMDP", "ULCVI"): "d7654caff1eed83ff4f1b2a1ca0ef537",
-    ("RandomMDP", "EB-SSP"): "6e1f36c49eebf6dcfaef1dec3cb763c0",
+    ("RandomMDP", "EB-SSP"): "8b4c1596d4da7f6f62220237bfd0dba2",
     ("RandomMDP", "UC-SSP"): "59d8fb8f92678ff645ea7822d9460fd1",
     ("RandomMDP", "Bernstein-SSP"): "dd3dea9a027574e6b06d542330a60985",
     ("RandomMDP", "PSRL-SSP"): "e2937296cdbe52f4ca29e3a2018a519c",
     ("GridWorld", "ULCVI"): "ab0c16db1407e8e67daec27eac3236cd",
-    ("GridWorld", "EB-SSP"): "0083f2fd3708fa357f9238842ff29b6b",
+    ("GridWorld", "EB-SSP"): "6466a24f4793eefaea4d94a4deca7328",
     ("GridWorld", "UC-SSP"): "8834bf7be6c0b4a5ceed281e7b196fe9",
     ("GridWorld", "Bernstein-SSP"): "f337efe4a9184ecca7fb47dd84b1a4b0",
     ("GridWorld", "PSRL-SSP"): "5f44b9ad3b35a38731d58be04af2e88b",
@@ -73,9 +73,10 @@ def test_a_document_makes_the_run_again():
 
 
 def test_what_a_run_needs_beside_its_document():
-    assert (SPEC.model_digest, SPEC.agent_source) == (None, None)
-    own = replace(SPEC, world={"digest": "ab"}, agent={"name": "Own", "source": "cd", "settings": {}})
-    assert (own.model_digest, own.agent_source) == ("ab", "cd")
+    assert (SPEC.model_digest, SPEC.sources) == (None, set())
+    file, prior = "c" * 64, {"kind": f"{'d' * 64}.py:Own"}
+    own = replace(SPEC, world={"digest": "ab"}, agent={"name": f"{file}.py:Own", "settings": {"prior": prior}})
+    assert (own.model_digest, own.sources) == ("ab", {file, "d" * 64})
 
 
 def test_documents_of_no_run():

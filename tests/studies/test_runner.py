@@ -468,7 +468,7 @@ def test_wrong_values_are_found_before_the_first_run(folder, run_here):
 
 def test_which_workers():
     assert isinstance(open_workers(1), ThisProcess)
-    with pytest.raises(SettingError, match="workers is 0; it must be at least 1"):
+    with pytest.raises(SettingError, match="workers is 0; it must be an integer of at least 1"):
         open_workers(0)
     with pytest.raises(SettingError, match="not both"):
         open_workers(2, "tcp://127.0.0.1:1")

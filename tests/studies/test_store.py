@@ -96,7 +96,7 @@ def test_another_format_is_the_same_to_everybody(filled, run_here, monkeypatch):
     older = encode(learn(agents.make("uniform"), worlds.grid_world(2, 2), 30, seed=0), spec, {"cpu_seconds": 0.1})
     monkeypatch.undo()
     store.path(key).write_bytes(older)
-    reason = "it has format 0; this goalward reads format 2"
+    reason = "it has format 0; this goalward reads format 3"
     assert store.find(key) == NoRun("damaged", reason)
     assert load_results(store, study.design).cells[0].damaged == [0]
     report, _ = run_here(study)

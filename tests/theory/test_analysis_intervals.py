@@ -58,7 +58,7 @@ def literal_intervals(run: Run, world: SSP, B: float, threshold: float) -> tuple
 @pytest.mark.parametrize("alpha", [ALPHA, 0.3, None])
 def test_intervals_are_those_of_the_definition(world: str, alpha: float | None) -> None:
     run, model = recorded(world), WORLDS[world]
-    found = cut_into_intervals(run, model, alpha=alpha, delta=0.1)
+    found = cut_into_intervals(run, model, alpha=alpha)
     starts, ended = literal_intervals(run, model, found.B, found.threshold)
     assert found.starts.tolist() == starts
     assert found.ended.tolist() == ended
@@ -128,12 +128,8 @@ def test_known_pairs_need_millions_of_visits() -> None:
 
 def test_bad_input() -> None:
     run, model = recorded("sticky"), WORLDS["sticky"]
-    with pytest.raises(SettingError, match=r"B is -1; it must be a positive number"):
-        cut_into_intervals(run, model, B=-1)
     with pytest.raises(SettingError, match="alpha is 0; it must be a positive number"):
         cut_into_intervals(run, model, alpha=0)
-    with pytest.raises(SettingError, match="delta is 2"):
-        cut_into_intervals(run, model, delta=2)
     free = model.with_costs(model.costs * [0.0, 1.0])
     with pytest.raises(TheoryError, match="c_min=0: no pair is ever known"):
         cut_into_intervals(learn(PSRL(), free, 5, max_steps=100, keep_plans=True, keep_steps=True), free)

@@ -63,7 +63,8 @@ def test_base_two_is_needed() -> None:
     goals[-1] = 1
     count = count_epochs(Epochs(np.cumsum(steps) - steps, zeros, np.array(steps), goals, np.array(ended)), S, A)
     assert (S * A * j, S * A * (2**j - 1)) == (count.L, count.T)
-    assert count.natural_bound < count.L <= count.bound
+    doublings = S * A * np.log(count.T)  # with the natural logarithm
+    assert sqrt(2 * doublings * count.K) + doublings < count.L <= count.bound
 
 
 def test_the_papers_count_of_doublings_is_one_too_few() -> None:
@@ -74,7 +75,6 @@ def test_the_papers_count_of_doublings_is_one_too_few() -> None:
 
 def test_numbers_by_hand() -> None:
     assert epoch_bound(2, 3, 50, 64) == pytest.approx(sqrt(2 * 6 * 50 * 6) + 36)
-    assert epoch_bound(2, 3, 50, 64, base=np.e) == pytest.approx(sqrt(600 * np.log(64)) + 6 * np.log(64))
     assert macro_epoch_bound(2, 3, 18) == pytest.approx(1 + 6 * 2)
 
 
@@ -88,7 +88,6 @@ def test_runs_respect_the_lemma_and_the_invariants(world: str, seed: int) -> Non
     invariants = check_invariants(run)
     assert invariants.doubling
     assert invariants.triggers_rarely
-    assert invariants.largest_growth <= 3.0
     last = int(run.epochs.ended_by(Ended.AFTER_VISITS)[-1])
     assert invariants.triggers.sum() == count.N - 1 + last
 

@@ -3,6 +3,7 @@
 import inspect
 import re
 
+import gymnasium
 import numpy as np
 import pytest
 from dense_oracle import best_values
@@ -11,7 +12,7 @@ import goalward as gw
 import goalward.worlds.base
 import goalward.worlds.grid
 from goalward import SSP, worlds
-from goalward.errors import FileError, SettingError, UnknownNameError
+from goalward.errors import FileError, GoalwardError, SettingError, UnknownNameError
 from goalward.registry import summary
 from goalward.settings import read_settings, settings_of
 
@@ -209,7 +210,7 @@ def test_files_that_cannot_be_read(tmp_path):
         worlds.load(str(tmp_path / "world.json"), ["goal=3"])
     with pytest.raises(SettingError, match="start is set twice; keep one of 3 and '4'"):
         worlds.load(str(tmp_path / "world.json"), ["start=3"], start="4")
-    with pytest.raises(SettingError, match="grid-world is not a model file; --goal is an option of model files alone"):
+    with pytest.raises(SettingError, match="grid-world is a world of goalward; --goal is an option of"):
         worlds.load("grid-world", goal=["3"])
     with pytest.raises(FileError, match="No such file"):
         worlds.load(str(tmp_path / "missing.txt"))
@@ -242,7 +243,64 @@ def test_worlds_that_no_memory_holds_are_refused_at_once(id, settings):
         worlds.make(id, **settings)
 
 
-@pytest.mark.parametrize("name", ["FrozenLake-v1", "ALE/Pong-v5"])
-def test_a_name_of_gymnasium_says_how_to_get_its_model(name):
-    with pytest.raises(SettingError, match=f"{name} looks like an environment of Gymnasium, .*from_gymnasium"):
-        worlds.load(name)
+def test_an_id_of_gymnasium_is_an_environment_and_its_table_a_model():
+    lake = worlds.load_world("FrozenLake-v1", ["is_slippery=false"], give_up_cost="5")
+    assert (lake.environment.unwrapped.spec.id, lake.task(3).give_up) == ("FrozenLake-v1", 4)
+    bare = gw.from_gymnasium(gymnasium.make("FrozenLake-v1", is_slippery=False))
+    assert worlds.load("FrozenLake-v1", ["is_slippery=false"]) == bare
+    assert worlds.load("FrozenLake-v1", ["is_slippery=false"], give_up_cost=5.0) == bare.with_give_up(5.0)
+    inner = worlds.load("goalward.environments:goalward/GridWorld-v0", ["rows=2"])
+    assert inner == worlds.grid_world(rows=2)
+    with pytest.raises(SettingError, match="Blackjack-v1 are the goal"):
+        worlds.load_world("Blackjack-v1")
+    with pytest.raises(SettingError, match="Blackjack-v1 shows no table"):
+        worlds.load("Blackjack-v1", goal="1.0")
+    with pytest.raises(UnknownNameError, match=r"is called 'Taxi-v9'; did you mean 'Taxi-v4'\?"):
+        worlds.load_world("Taxi-v9")
+    with pytest.raises(SettingError, match="nowhere:Taxi-v4 needs nowhere, which is not installed"):
+        worlds.load_world("nowhere:Taxi-v4")
+    with pytest.raises(SettingError, match=r"Gymnasium cannot make Taxi-v4: .*wheels"):
+        worlds.load_world("Taxi-v4", ["wheels=4"])
+
+
+OWN = """
+import goalward as gw
+
+def map(size: int = 2):
+    return gw.worlds.grid_world(size, size)
+
+def lake(**settings):
+    import gymnasium
+    return gymnasium.make("FrozenLake-v1", **settings)
+
+def told():
+    return gw.Environment(lake(), give_up_cost=7.0)
+
+def wrong():
+    return 1 / 0
+
+def needs(size): return size
+number = 3
+"""
+
+
+def test_a_function_in_a_file_returns_a_model_an_environment_or_a_world(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(OWN)
+    assert worlds.load_world("own.py:map", ["size=3"]) == worlds.grid_world(3, 3)
+    assert worlds.load_world("own.py:map", give_up_cost=4.0) == worlds.grid_world(2, 2).with_give_up(4.0)
+    assert worlds.load_world("own.py:lake", give_up_cost=3.0).task(1).costs[5, -1] == 3.0
+    assert worlds.load_world("own.py:told").task(1).costs[5, -1] == 7.0
+    assert worlds.load("own.py:lake") == gw.from_gymnasium("FrozenLake-v1")
+    assert worlds.find("own.py:map").family == "map"
+    for name, options, message in [
+        ("told", {"goal": "1.0"}, "told is a world with rules of its own; leave goal out"),
+        ("map", {"goal": "1.0"}, "map is a model; leave goal out"),
+        ("map", {"settings": ["size=a"]}, "size is 'a'; it must be an integer"),
+        ("wrong", {}, r"the world wrong cannot be made .*own.py, line 15: ZeroDivisionError: division by zero"),
+        ("needs", {}, "the world needs cannot be made .TypeError: needs.. missing 1 required"),
+        ("number", {}, "number in own.py is not a class or a function"),
+        ("mop", {}, "no class or function in own.py is called 'mop'; did you mean 'map'?"),
+    ]:
+        with pytest.raises(GoalwardError, match=message):
+            worlds.load_world(f"own.py:{name}", **options)

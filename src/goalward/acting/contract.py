@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, NamedTuple
 
@@ -32,12 +32,17 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import TypeVar
 
+from goalward.acting.encoding import Encoding
 from goalward.acting.stop import NEVER
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.ssp.checks import StatesAndActions
+from goalward.errors import CostError, ShapeError
+from goalward.ssp.checks import StatesAndActions, checked_costs, checked_state
 from goalward.ssp.model import SSP
 
-__all__ = ["NEVER", "Agent", "Chunk", "Plan", "PlanT", "Policy", "Stage", "Step", "Steps", "Task", "TaskT", "World"]
+__all__ = [
+    "NEVER", "Agent", "Chunk", "Plan", "PlanT", "Policy", "Stage", "Step", "Steps", "Task", "TaskT", "World",
+    "checked_range",
+]  # fmt: skip
 
 TaskT = TypeVar("TaskT", default=Any)
 PlanT = TypeVar("PlanT", default=Any)
@@ -46,22 +51,30 @@ X = TypeVar("X")  # a state: an integer in a table, a point of a box in continuo
 
 @dataclass(frozen=True, eq=False)
 class Task(StatesAndActions):
-    """What an agent may know of a world with finitely many states: everything but the transitions.
+    """What an agent may know of a world with finitely many states: everything but transitions and unknown costs.
 
     Attributes
     ----------
     costs
-        ``costs[s, a]``, infinity where the action is not available.
+        ``costs[s, a]``: NaN where the cost is unknown, infinity where the action is not available. Every cost that is
+        paid for a pair with a known cost is that cost; the others may be random.
     initial_state, episodes
         Where every episode starts, and K, the number of episodes of the run.
     give_up
         The index of the action that is known to lead to the start from everywhere, or None.
+    cost_range
+        The least and the largest cost that can be paid where costs are unknown; None if the agent has to rely on what
+        it has seen so far.
+    encoding
+        How observations of an environment become states and actions become what it takes, or None.
     """
 
     costs: Floats
     initial_state: int
     episodes: int
     give_up: int | None = None
+    cost_range: tuple[float, float] | None = None
+    encoding: Encoding | None = None
 
     def __post_init__(self) -> None:
         # Models of the task share its costs, so they must not change. The caller's array stays as it is.
@@ -69,6 +82,8 @@ class Task(StatesAndActions):
             costs = self.costs.copy()
             costs.flags.writeable = False
             object.__setattr__(self, "costs", costs)
+        if self.cost_range is not None:
+            object.__setattr__(self, "cost_range", checked_range(self.cost_range))
 
     @classmethod
     def of(cls, ssp: SSP, episodes: int) -> Task:
@@ -78,23 +93,55 @@ class Task(StatesAndActions):
     @cached_property
     def available(self) -> Bools:
         """``available[s, a]``: whether the action can be played in the state."""
-        mask = np.isfinite(self.costs)
+        mask = np.asarray(self.costs != np.inf)
         mask.flags.writeable = False
         return mask
+
+    @cached_property
+    def costs_unknown(self) -> bool:
+        """Whether the cost of some pair is unknown."""
+        return bool(np.isnan(self.costs).any())
+
+    def checked(self) -> Task:
+        """Return the task; raises an error if its costs, range, start or action to give up are wrong."""
+        costs = np.array(self.costs, dtype=np.float64)
+        if costs.ndim != 2 or not costs.size:
+            raise ShapeError(f"costs has shape {costs.shape}; it must be states by actions")
+        unknown = np.isnan(costs)
+        costs = np.where(unknown, np.nan, checked_costs(costs, ~unknown & (costs != np.inf)))
+        if self.give_up is not None and (self.give_up != costs.shape[1] - 1 or unknown[:, -1].any()):
+            raise ShapeError(
+                f"give_up is {self.give_up!r}; it must be the last action, {costs.shape[1] - 1}, with known costs, or"
+                " None"
+            )
+        return replace(self, costs=costs, initial_state=checked_state(self.initial_state, len(costs)))
 
     def is_like(self, other: object) -> bool:
         """Return whether another task has the same states, actions, costs, start and action to give up."""
         return (
             isinstance(other, Task)
-            and np.array_equal(self.costs, other.costs)
-            and (self.initial_state, self.give_up) == (other.initial_state, other.give_up)
+            and np.array_equal(self.costs, other.costs, equal_nan=True)
+            and (self.initial_state, self.give_up, self.cost_range)
+            == (other.initial_state, other.give_up, other.cost_range)
         )
 
-    def model(self, indptr: Int64s, successors: Int32s, probabilities: Floats) -> SSP:
-        """Return the model of this task with the given canonical rows."""
-        model = SSP._trusted(indptr, successors, probabilities, self.costs, self.initial_state)
+    def model(self, indptr: Int64s, successors: Int32s, probabilities: Floats, costs: Floats | None = None) -> SSP:
+        """Return the model of this task with the given canonical rows, and costs in place of its own."""
+        costs = self.costs if costs is None else costs
+        model = SSP._trusted(indptr, successors, probabilities, costs, self.initial_state)
         model.__dict__["available"] = self.available  # known already, and read by every plan
         return model
+
+
+def checked_range(cost_range: Any) -> tuple[float, float]:
+    """Return the range of unknown costs; raises CostError unless 0 <= least <= largest < infinity."""
+    try:
+        low, high = (float(end) for end in cost_range)
+    except (TypeError, ValueError):
+        low = high = np.nan
+    if not 0.0 <= low <= high < np.inf:
+        raise CostError(f"cost_range is {cost_range!r}; it must hold two numbers, 0 <= least <= largest cost")
+    return low, high
 
 
 class Step(NamedTuple, Generic[X]):
@@ -198,6 +245,18 @@ class Stage(ABC, Generic[PlanT]):
     def follow(self, plan: PlanT, episodes: int, steps: int) -> Chunk:
         """Follow a plan, begun or new, for at most this many episodes and steps, until it ends or a chunk is full."""
 
+    @abstractmethod
+    def unfinished(self) -> Chunk:
+        """Return the steps before an exception that the environment, or an online policy, raised in `follow`."""
+
+    def position(self) -> dict[str, Any] | None:
+        """Return where the run is, with its plan in progress, as plain data; None if only new episodes can follow."""
+        return None
+
+    def restore(self, position: dict[str, Any], policy: Policy[Any]) -> PlanT | None:
+        """Go to a position, return its plan; `policy` is that of online agents. ValueError if it does not fit."""
+        raise NotImplementedError
+
 
 class World(ABC, Generic[TaskT, PlanT]):
     """Where agents learn: a model, an environment or a task with continuous states."""
@@ -208,15 +267,18 @@ class World(ABC, Generic[TaskT, PlanT]):
     """A model with the true possible transitions, to find runs that may never end; None if it is not known."""
     continuous: bool = False  # whether its states are points of a box
 
+    def resume(self, task: TaskT) -> None:
+        """Continue with the numbering of observations in the task of an agent that resumes; called before `task`."""
+
     @abstractmethod
     def task(self, episodes: int) -> TaskT:
         """Return what an agent may know."""
 
     @abstractmethod
-    def stage(self, seed: int, *, limited: bool = False, costs_known: bool = True) -> Stage[PlanT]:
+    def stage(self, seed: int, *, limited: bool = False) -> Stage[PlanT]:
         """Return a stage at the start of an episode; the seed decides all its random draws.
 
-        `limited`: the run has a limit of steps. `costs_known`: the agent relies on the costs in its task.
+        `limited`: the run has a limit of steps.
         """
 
 
@@ -225,6 +287,7 @@ class Agent(ABC, Generic[TaskT, PlanT]):
 
     task: TaskT
     rng: np.random.Generator
+    online: bool = False  # whether it learns at every step, so that it does not matter where chunks are cut
 
     def begin(self, task: TaskT, rng: np.random.Generator) -> None:
         """Start from scratch on a task, and forget all that was learnt before."""

@@ -9,28 +9,33 @@ used up. Then Python passes the steps to the agent and draws the next block. Eve
 environment's stream, every random action the next one of the acting stream, so neither the size of a block nor the
 plans of an agent shift the random numbers of a run. Online policies bring a kernel of their own, built from `has_room`
 and `take_step`.
+
+A `ModelWorld` can hide the costs from the agent, and make what is paid random with the model's costs as its mean. Then
+every step takes the next number of one more stream.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from goalward.acting.contract import NEVER, Chunk, Plan, Policy, Stage, Step, Steps, Task, World
+from goalward.acting.contract import NEVER, Chunk, Plan, Policy, Stage, Step, Steps, Task, World, checked_range
 from goalward.acting.stop import STEPS_TAKEN, Ended, TableStop, stop_after, stop_before
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.errors import PolicyError
+from goalward.errors import CostError, PolicyError, SettingError
 from goalward.jit import kernel
-from goalward.seeds import generator, streams
+from goalward.seeds import generator, run_seed, streams
 from goalward.ssp.model import SSP
 
 __all__ = [
-    "BLOCK", "CHOSEN", "STATE", "Dynamics", "ModelStage", "ModelWorld", "TablePolicy", "TabularPolicy", "Uniforms",
-    "Walk", "draw_action", "draw_successor", "dynamics", "end_epoch", "has_room", "policy_of", "take_step",
-    "unavailable",
+    "BLOCK", "CHOSEN", "DONE", "STATE", "Dynamics", "ModelStage", "ModelWorld", "TablePolicy", "TabularPolicy",
+    "Uniforms", "Walk", "draw_action", "draw_cost", "draw_successor", "dynamics", "end_epoch", "has_room", "policy_of",
+    "take_step", "unavailable",
 ]  # fmt: skip
 
 BLOCK = 8192
@@ -38,8 +43,10 @@ BLOCK = 8192
 
 EPISODES = int(Ended.EPISODES)
 UNAVAILABLE = -1
+CONDITIONS = Plan._fields[1:6]  # what ends a plan
 # A table has actions [H, S] or cumulative probabilities [S, A]; the other array is empty.
 NO_ACTIONS, NO_CHANCES = np.empty((0, 0), dtype=np.int64), np.empty((0, 0))
+NO_NOISE = np.empty(0)
 # Indices into the cursor of a walk.
 STATE, EPISODES_LEFT, DONE, ROOM, USED, CHOSEN, EPOCHS, ENDED = range(8)
 
@@ -104,13 +111,26 @@ class Uniforms:
     def __init__(self, stream: int):
         self.rng = generator(stream)
         self.block = np.empty(BLOCK)
-        self.used = BLOCK
+        self.blocks, self.used = 0, BLOCK
 
     def refill(self) -> None:
         """Draw the next block if this one is used up."""
         if self.used == BLOCK:
             self.rng.random(out=self.block)
-            self.used = 0
+            self.blocks, self.used = self.blocks + 1, 0
+
+    @property
+    def drawn(self) -> int:
+        """How many numbers have been used."""
+        return BLOCK * (self.blocks - 1) + self.used
+
+    def skip(self, numbers: int) -> None:
+        """Use some numbers of a stream that is at its start."""
+        self.blocks, used = divmod(numbers, BLOCK)
+        self.rng.bit_generator.advance(BLOCK * self.blocks)  # type: ignore[attr-defined]
+        if used:
+            self.refill()
+            self.used = used
 
     def draw(self) -> float:
         """Return the next number."""
@@ -124,10 +144,13 @@ class Walk(NamedTuple):
 
     The next number of `luck` is for a successor, the next one of `choices` for a random action. The columns of `Steps`
     and the ends of an online policy's epochs are written here. The cursor holds the state, the episodes left, the steps
-    done and allowed, the numbers used of `luck` and of `choices`, the epochs ended, and why the plan ended.
+    done and allowed, the numbers used of `luck` and of `choices`, the epochs ended, and why the plan ended. If costs
+    are random, `noise` has a number for each one of `luck`, and `noise_form` says what `draw_cost` makes of it.
     """
 
     luck: Floats
+    noise: Floats
+    noise_form: Floats
     choices: Floats
     states: Int64s
     actions: Int64s
@@ -154,7 +177,10 @@ def take_step(model: Dynamics, walk: Walk, action: int) -> int:
     S, A = model.costs.shape
     walk.states[i] = state
     walk.actions[i] = action
-    walk.costs[i] = model.costs[state, action]
+    cost = model.costs[state, action]
+    if len(walk.noise) > 0:
+        cost = draw_cost(cost, action, walk.noise[cursor[USED]], walk.noise_form)
+    walk.costs[i] = cost
     walk.next_states[i] = draw_successor(
         model.indptr, model.successors, model.cumulative, state * A + action, walk.luck[cursor[USED]]
     )
@@ -174,6 +200,26 @@ def take_step(model: Dynamics, walk: Walk, action: int) -> int:
 
 
 @kernel
+def draw_cost(cost: float, action: int, chance: float, form: Floats) -> float:
+    """Return a random cost with a given mean; `form` is the least and the largest cost, and the one action without.
+
+    It is one of the two; if they are equal, it is uniform from 0 to twice the mean.
+    """
+    if action == form[2]:
+        return cost
+    if form[0] == form[1]:
+        return 2.0 * chance * cost
+    return float(form[1] if chance * (form[1] - form[0]) < cost - form[0] else form[0])
+
+
+@kernel
+def draw_costs(actions: Int64s, costs: Floats, chances: Floats, form: Floats) -> None:
+    """Replace costs by random ones with these means."""
+    for i in range(len(costs)):
+        costs[i] = draw_cost(costs[i], actions[i], chances[i], form)
+
+
+@kernel
 def end_epoch(walk: Walk, flags: int) -> None:
     """Record that an epoch of an online policy ended with the last step; the end of the run ends it as well."""
     cursor = walk.cursor
@@ -184,6 +230,11 @@ def end_epoch(walk: Walk, flags: int) -> None:
 
 class TabularPolicy(Policy[int]):
     """A policy for a table with a rollout: `act` and `learn` at every step of a known model, compiled if it matters."""
+
+    @property
+    def has_kernel(self) -> bool:
+        """Whether a rollout that a subclass defines can be used; if not, the stage calls `act` and `learn`."""
+        return True
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
         """Act and learn while `has_room(walk.cursor)`; the conditions in `stop` are for policies that do not learn."""
@@ -200,7 +251,7 @@ class TabularPolicy(Policy[int]):
             if not 0 <= action < A or model.costs[state, action] == np.inf:
                 raise unavailable(state, action)
             successor = take_step(model, walk, action)
-            flags = self.learn(Step(state, action, float(model.costs[state, action]), successor, successor == S))
+            flags = self.learn(Step(state, action, float(walk.costs[cursor[DONE] - 1]), successor, successor == S))
             if flags:
                 end_epoch(walk, flags)
 
@@ -242,10 +293,14 @@ class TablePolicy(TabularPolicy):
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
         """Follow the table until a condition holds."""
+        start = int(walk.cursor[USED])
         follow(
             *model, self.actions, self.chances, stop.after_visits, stop.before_visits, stop.visits, stop.counters,
             walk.luck, walk.choices, walk.states, walk.actions, walk.costs, walk.next_states, walk.reached, walk.cursor,
         )  # fmt: skip
+        if len(walk.noise):
+            steps = slice(int(walk.cursor[DONE]))
+            draw_costs(walk.actions[steps], walk.costs[steps], walk.noise[start:], walk.noise_form)
 
 
 def policy_of(plan: Plan, S: int, A: int) -> Policy[int]:
@@ -308,15 +363,18 @@ def follow(
 class ModelStage(Stage[Plan]):
     """A known model in which plans are followed; it never truncates an episode."""
 
-    def __init__(self, ssp: SSP, seed: int):
+    def __init__(self, ssp: SSP, seed: int, noise_form: Floats | None = None):
         environment, _, acting = streams(seed)
         self.dynamics = dynamics(ssp)
         self.shape: tuple[int, int] = (ssp.states, ssp.actions)
         self.luck, self.choices = Uniforms(environment), Uniforms(acting)
+        self.noise = None if noise_form is None else Uniforms(run_seed(seed, "costs"))
+        noise = NO_NOISE if self.noise is None else self.noise.block
+        form = NO_NOISE if noise_form is None else noise_form
         self.cursor = np.zeros(8, dtype=np.int64)
         states, actions, next_states, ends, flags = np.empty((5, BLOCK), dtype=np.int64)
         self.record = Steps(states, actions, np.empty(BLOCK), next_states, np.empty(BLOCK, dtype=np.bool_))
-        self.walk = Walk(self.luck.block, self.choices.block, *self.record, ends, flags, self.cursor)
+        self.walk = Walk(self.luck.block, noise, form, self.choices.block, *self.record, ends, flags, self.cursor)
         self.plan: Plan | None = None
         self.restart()
 
@@ -331,23 +389,36 @@ class ModelStage(Stage[Plan]):
 
     def follow(self, plan: Plan, episodes: int, steps: int = NEVER) -> Chunk:
         """Follow a plan, begun or new, for at most this many episodes and steps, until it ends or a chunk is full."""
+        self.cursor[DONE:] = 0
         if plan is None or plan is not self.plan:
-            policy = policy_of(plan, *self.shape)
-            if not isinstance(policy, TabularPolicy):
-                raise PolicyError(f"the policy of the plan is {policy!r:.60}; it must be a table or a TabularPolicy")
-            self.plan, self.policy, self.stop = plan, policy, TableStop(plan, self.shape)
+            self.begin(plan)
+        if self.noise is not None:
+            self.noise.used = self.luck.used
+            self.noise.refill()
         self.luck.refill()
         self.choices.refill()
         # A step takes one number for its successor and at most one for its action.
         room = min(steps, BLOCK - max(self.luck.used, self.choices.used))
         self.cursor[1:] = (episodes, 0, room, self.luck.used, self.choices.used, 0, 0)
-        self.policy.rollout(self.dynamics, self.stop, self.walk)
+        rollout = self.policy.rollout if self.policy.has_kernel else partial(TabularPolicy.rollout, self.policy)
+        rollout(self.dynamics, self.stop, self.walk)
+        if self.cursor[ENDED] == UNAVAILABLE:
+            self.cursor[ENDED] = self.without_action()
+        return self.unfinished()
+
+    def unfinished(self) -> Chunk:
+        """Return the steps up to the cursor."""
         _, _, done, _, self.luck.used, self.choices.used, epochs, ended = self.cursor.tolist()
-        if ended == UNAVAILABLE:
-            ended = self.without_action()
         if ended:
             self.plan = None  # the same plan may be made again
         return Chunk(self.record.part(0, done), ended, self.walk.epoch_ends[:epochs], self.walk.epoch_flags[:epochs])
+
+    def begin(self, plan: Plan) -> None:
+        """Begin to follow a plan."""
+        policy = policy_of(plan, *self.shape)
+        if not isinstance(policy, TabularPolicy):
+            raise PolicyError(f"the policy of the plan is {policy!r:.60}; it must be a table or a TabularPolicy")
+        self.plan, self.policy, self.stop = plan, policy, TableStop(plan, self.shape)
 
     def without_action(self) -> int:
         """Return DEAD_END if no action is available in the state; otherwise the policy is wrong."""
@@ -356,17 +427,95 @@ class ModelStage(Stage[Plan]):
             return int(Ended.DEAD_END)
         raise unavailable(state, self.record.actions.item(self.cursor[DONE]))
 
+    def position(self) -> dict[str, Any]:
+        """Return the state, the numbers used, and the plan in progress with its counts."""
+        where: dict[str, Any] = {"state": self.state, "noise": self.walk.noise_form, "plan": None}
+        where |= {"luck": self.luck.drawn, "choices": self.choices.drawn}
+        if self.plan is None:
+            return where
+        plan = dict(zip(CONDITIONS, self.plan[1 : len(CONDITIONS) + 1], strict=True))
+        plan["policy"] = None if isinstance(self.plan.policy, Policy) else np.asarray(self.plan.policy)
+        return where | {"plan": plan, "visits": self.stop.visits, "counters": self.stop.counters}
+
+    def restore(self, position: dict[str, Any], policy: Policy[int]) -> Plan | None:
+        """Go to a position at the start of a run; return its plan, which has no model and no values."""
+        if not 0 <= position["state"] < self.shape[0]:
+            raise ValueError(f"there is no state {position['state']}")
+        if not np.array_equal(position["noise"], self.walk.noise_form):
+            raise ValueError("its costs were random in another way")
+        self.cursor[STATE] = position["state"]
+        self.luck.skip(position["luck"])
+        self.choices.skip(position["choices"])
+        if self.noise is not None:
+            self.noise.skip(position["luck"])  # every step takes one number of both
+        if position["plan"] is None:
+            return None
+        conditions = dict(position["plan"])
+        table = conditions.pop("policy")
+        self.begin(Plan(policy if table is None else table, **conditions))
+        self.stop.visits[:], self.stop.counters[:] = position["visits"], position["counters"]
+        return self.plan
+
 
 class ModelWorld(World[Task, Plan]):
-    """A known model as a world."""
+    """A known model as a world; the agent may have to learn its costs.
 
-    def __init__(self, ssp: SSP):
+    Parameters
+    ----------
+    ssp
+        The model.
+    costs
+        Whether the agent knows the costs, or they are hidden. What giving up costs is always known.
+    noise
+        What is paid for hidden costs: the cost of the model if None, or a random cost with this mean. "bernoulli" pays
+        the least or the largest cost of the range, by default 0 and the largest cost of the model; "uniform" pays
+        between 0 and twice the mean. Noise hides the costs.
+    cost_range
+        The range of what is paid, which the agent is told; if None, it relies on what it has seen.
+
+    Examples
+    --------
+    >>> import goalward as gw
+    >>> world = gw.ModelWorld(gw.worlds.random_mdp(), noise="bernoulli")
+    >>> gw.learn(gw.agents.PSRL(), world, episodes=50).notes["caveat"]
+    'costs are learnt, in the range seen so far: no theorem covers it'
+    """
+
+    def __init__(
+        self,
+        ssp: SSP,
+        costs: Literal["known", "hidden"] = "known",
+        noise: Literal["bernoulli", "uniform"] | None = None,
+        cost_range: tuple[float, float] | None = None,
+    ):
+        if costs not in ("known", "hidden") or noise not in (None, "bernoulli", "uniform"):
+            raise SettingError(
+                f"costs is {costs!r} and noise is {noise!r}; costs must be 'known' or 'hidden', noise None, 'bernoulli'"
+                " or 'uniform'"
+            )
         self.ssp = self.model = self.graph = ssp
+        self.known = Task.of(ssp, 1)
+        self.noise_form: Floats | None = None
+        if costs == "hidden" or noise is not None:
+            learnt = np.isfinite(ssp.costs)
+            if ssp.give_up is not None:
+                learnt[:, ssp.give_up] = False
+            least, largest = ssp.costs[learnt].min(), ssp.costs[learnt].max()
+            least, largest = (0.0, 2.0 * largest) if noise == "uniform" else (least, largest)
+            low, high = (0.0, largest) if cost_range is None else checked_range(cost_range)
+            if least < low or largest > high:
+                raise CostError(
+                    f"what is paid lies in {least:g}..{largest:g}; cost_range is {cost_range!r} and must contain it"
+                )
+            self.known = replace(self.known, costs=np.where(learnt, np.nan, ssp.costs), cost_range=cost_range)
+            if noise is not None:
+                ends = (low, high) if noise == "bernoulli" else (0.0, 0.0)
+                self.noise_form = np.array([*ends, -1 if ssp.give_up is None else ssp.give_up], dtype=np.float64)
 
     def task(self, episodes: int) -> Task:
         """Return what an agent may know of the model."""
-        return Task.of(self.ssp, episodes)
+        return replace(self.known, episodes=episodes)
 
-    def stage(self, seed: int, *, limited: bool = False, costs_known: bool = True) -> ModelStage:
+    def stage(self, seed: int, *, limited: bool = False) -> ModelStage:
         """Return a stage at the start of an episode."""
-        return ModelStage(self.ssp, seed)
+        return ModelStage(self.ssp, seed, self.noise_form)

@@ -17,6 +17,7 @@ from goalward.acting.contract import NEVER, Chunk, PlanT, Policy, Stage, Step, S
 from goalward.acting.model_world import BLOCK, Uniforms
 from goalward.acting.stop import Ended, Stop
 from goalward.seeds import streams
+from goalward.signals import received
 
 __all__ = ["Simulator", "SteppingStage"]
 
@@ -60,6 +61,7 @@ class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
         environment, _, acting = streams(seed)
         self.simulator, self.read, self.choices = simulate(environment), read, Uniforms(acting)
         self.plan: PlanT | None = None
+        self.happened: tuple[list[Step[X]], list[int], list[int]] = ([], [], [])  # and where and why epochs ended
 
     @property
     def state(self) -> X:
@@ -68,12 +70,10 @@ class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
 
     def follow(self, plan: PlanT, episodes: int, steps: int = NEVER) -> Chunk:
         """Follow a plan, begun or new, for at most this many episodes and steps, until it ends or a chunk is full."""
+        happened, epoch_ends, epoch_flags = self.happened = [], [], []
         if plan is None or plan is not self.plan:
             self.plan, (self.policy, self.stop) = plan, self.read(plan)
         policy, stop, simulator, draw = self.policy, self.stop, self.simulator, self.choices.draw
-        happened: list[Step[X]] = []
-        epoch_ends: list[int] = []
-        epoch_flags: list[int] = []
         ended = 0
         self.truncated = False
         room = min(steps, BLOCK)
@@ -98,8 +98,15 @@ class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
             if epoch_ended:
                 epoch_ends.append(len(happened))
                 epoch_flags.append(epoch_ended + ended)
+            if received():  # the run is to stop, and the next steps may take long
+                break
         if ended:
             self.plan = None  # the same plan may be made again
+        return self.unfinished(ended)
+
+    def unfinished(self, ended: int = 0) -> Chunk:
+        """Return the steps so far."""
+        happened, epoch_ends, epoch_flags = self.happened
         return Chunk(self.columns(happened), ended, epoch_ends, epoch_flags)
 
     def columns(self, happened: list[Step[X]]) -> Steps:

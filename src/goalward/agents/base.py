@@ -30,18 +30,19 @@ import numpy as np
 
 from goalward.acting import contract
 from goalward.acting.contract import NEVER, Plan, PlanT, Step, Steps, Task, TaskT
+from goalward.acting.encoding import Encoding
 from goalward.acting.model_world import TabularPolicy
-from goalward.arrays import Floats
+from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import LARGEST_NUMBER, restored_array, restored_number
-from goalward.errors import SettingError, ShapeError
+from goalward.errors import SettingError
 from goalward.registry import Registry
 from goalward.settings import Declared, check_names, checked_integer, settings_of
-from goalward.ssp.checks import checked_costs, checked_state
 from goalward.ssp.model import SSP
+from goalward.user_code import described
 
 __all__ = [
-    "CAVEAT", "NEVER", "Agent", "Learner", "OnlineAgent", "Plan", "Step", "Steps", "Task", "find", "known", "make",
-    "register", "registry",
+    "CAVEAT", "NEVER", "Agent", "Learner", "Memory", "OnlineAgent", "Plan", "Step", "Steps", "Task", "find", "known",
+    "make", "register", "registry",
 ]  # fmt: skip
 
 CAVEAT = "caveat"
@@ -73,9 +74,6 @@ class Learner(Declared, contract.Agent[TaskT, PlanT]):
     continuous: ClassVar[bool] = False
     """Whether it learns in goal tasks with continuous states, and not in models."""
 
-    known_costs: bool = True
-    """Whether it relies on the costs in its task."""
-
     given: Mapping[str, Any] = MappingProxyType({})
     """What `from_world` read off the true model."""
 
@@ -103,7 +101,7 @@ class Learner(Declared, contract.Agent[TaskT, PlanT]):
     @classmethod
     def check_world(cls, world: object, continuous: bool | None = None) -> None:
         """Raise SettingError if the algorithm cannot learn in a world; that its states are continuous may be known."""
-        continuous = not isinstance(world, SSP) if continuous is None else continuous
+        continuous = getattr(world, "continuous", False) if continuous is None else continuous
         if continuous and not cls.continuous:
             raise SettingError(
                 f"{cls.name} learns in models with finitely many states; in {world} use an agent for continuous"
@@ -122,6 +120,14 @@ class Learner(Declared, contract.Agent[TaskT, PlanT]):
         covers these settings.
         """
         return {}
+
+    def best_policy(self) -> Any:
+        """Return the policy to deploy, without exploration: a table, or a `goalward.learning.policy.FrozenPolicy`."""
+        raise SettingError(f"{self.name} does not say what to deploy; define best_policy(self) in its class")
+
+    def mean_model(self) -> SSP | None:
+        """Return the model that the agent estimates, in the state numbers of its task; None if it has none."""
+        return None
 
     def to_state(self) -> dict[str, Any]:
         """Return what was learnt, for saving: all attributes but settings, task, generator and caches."""
@@ -205,35 +211,70 @@ class Learner(Declared, contract.Agent[TaskT, PlanT]):
         check_names(cls.name, settings, declared)
         values: dict[str, Any] = {}
         for name, value in settings.items():
-            setting = declared[name]
-            values[name] = setting.registry.build(value, world) if setting.registry else setting.check(name, value)
+            values[name] = declared[name].check(name, value, world)
         return cls.from_world(world, episodes=episodes, **values)
 
 
 class Agent(Learner[Task, Plan]):
     """An agent for tables that follows plans."""
 
+    unknown_costs_covered: ClassVar[bool] = False
+    """Whether what is proved about the algorithm, if anything, also holds where it has to learn the costs."""
+
+    def notes(self) -> dict[str, int | float | str]:
+        """Return the caveats as one note."""
+        caveats = self.caveats()
+        return {CAVEAT: "; ".join(caveats)} if caveats else {}
+
+    def caveats(self) -> list[str]:
+        """Return what no theorem covers: costs that have to be learnt."""
+        if not self.task.costs_unknown or self.unknown_costs_covered:
+            return []
+        where = ", in the range seen so far" if self.task.cost_range is None else ""
+        return [f"costs are learnt{where}: no theorem covers it"]
+
+    def best_policy(self) -> Int64s | Floats:
+        """Return the policy to deploy: actions ``[S]``, or probabilities ``[S, A]``.
+
+        With a `mean_model`, its optimal policy, restricted to what was tried (`goalward.agents.deploy`). Without one,
+        the policy that the agent would plan next; a copy plans it, so the agent does not change.
+        """
+        model, visits = self.mean_model(), self.pair_visits()
+        if model is not None and visits is not None:
+            from goalward.agents.deploy import careful_policy
+
+            return careful_policy(self.task, model, visits)
+        policy = copy.deepcopy(self).plan(self.task.initial_state).policy
+        if not isinstance(policy, np.ndarray):
+            raise SettingError(
+                f"{self.name} learns at every step and plans no table to deploy; define best_policy(self) in its class,"
+                " which returns actions [S] or probabilities [S, A]"
+            )
+        return policy[0] if policy.ndim == 2 and policy.dtype.kind in "iu" else policy
+
+    def pair_visits(self) -> Int64s | None:
+        """Return how often each pair was played, ``[S, A]``: ``self.visits`` or those of ``self.counts``, if any."""
+        visits: Int64s | None = getattr(getattr(self, "counts", self), "visits", None)
+        return visits
+
     def largest_cost(self) -> float:
         """Return the largest cost of the task."""
-        return float(self.task.costs[self.task.available].max(initial=1.0))
+        known = self.task.costs[np.isfinite(self.task.costs)]
+        return float(known.max(initial=1.0 if self.task.cost_range is None else self.task.cost_range[1]))
 
     @staticmethod
     def task_to_state(task: Task) -> dict[str, Any]:
         """Return a task as plain data and arrays."""
-        return {name: getattr(task, name) for name in ("costs", "initial_state", "episodes", "give_up")}
+        fields = {name: getattr(task, name) for name in ("costs", "initial_state", "episodes", "give_up", "cost_range")}
+        return fields | {"encoding": None if task.encoding is None else task.encoding.to_state()}
 
     @staticmethod
     def task_from_state(state: dict[str, Any]) -> Task:
         """Return the task of `task_to_state`, checked."""
-        costs = np.array(state["costs"], dtype=np.float64)
-        if costs.ndim != 2 or not costs.size:
-            raise ShapeError(f"costs has shape {costs.shape}; it must be states by actions")
-        costs = checked_costs(costs, costs != np.inf)
         episodes = checked_integer("episodes", state["episodes"], 1, LARGEST_NUMBER)
-        give_up = state.get("give_up")
-        if give_up is not None and give_up != costs.shape[1] - 1:
-            raise ShapeError(f"give_up is {give_up!r}; it must be the last action, {costs.shape[1] - 1}, or nothing")
-        return Task(costs, checked_state(state["initial_state"], len(costs)), episodes, give_up)
+        encoding = None if state["encoding"] is None else Encoding.from_state(state["encoding"])
+        fields = {"costs": np.array(state["costs"]), "episodes": episodes, "encoding": encoding}
+        return Task(**state | fields).checked()
 
 
 class OnlineAgent(Agent, TabularPolicy):
@@ -243,6 +284,8 @@ class OnlineAgent(Agent, TabularPolicy):
     `goalward.acting.model_world`, if acting must be fast. An algorithm that plans in epochs does so inside `act` when
     no plan is in progress; its `learn` returns flags when an epoch ends.
     """
+
+    online = True
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Start from scratch on a task; every state must have an action."""
@@ -269,7 +312,10 @@ class OnlineAgent(Agent, TabularPolicy):
 
 
 def enter(name: str, learner: type[Learner]) -> type[Learner]:
-    learner.name = name
+    if not (isinstance(learner, type) and issubclass(learner, Learner)):
+        raise SettingError(f"{described(name)} is not an agent; derive it from goalward.agents.Agent or OnlineAgent")
+    if ":" not in name:  # one in a user's file is called like its class
+        learner.name = name
     return learner
 
 

@@ -24,6 +24,7 @@ class Optimal(Agent):
     """The true model."""
 
     needs: ClassVar[tuple[str, ...]] = ("model",)
+    unknown_costs_covered: ClassVar[bool] = True
 
     @property
     def leaves_free_loops(self) -> bool:
@@ -40,6 +41,10 @@ class Optimal(Agent):
         planned = Replanner().solve(self.model)
         return Plan(planned.policy, model=self.model, values=planned.values)
 
+    def mean_model(self) -> SSP:
+        """Return the model that it was given."""
+        return self.model
+
     def observe(self, steps: Steps) -> None:
         """Learn nothing."""
 
@@ -52,6 +57,8 @@ class Optimal(Agent):
 @register("uniform")
 class Uniform(Agent):
     """Plays every available action with the same probability."""
+
+    unknown_costs_covered: ClassVar[bool] = True
 
     @property
     def leaves_free_loops(self) -> bool:

@@ -11,18 +11,64 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
+import numpy as np
+
 from goalward import archive
-from goalward.agents.base import Learner, registry
+from goalward.agents.base import Learner, Memory, registry
 from goalward.beliefs.base import Prior
 from goalward.beliefs.base import registry as priors
 from goalward.errors import FileError, GoalwardError, SettingError
+from goalward.planning.solve import Solution
 from goalward.seeds import generator
 from goalward.ssp.model import SSP
 
-__all__ = ["check_place", "load", "read", "save"]
+__all__ = ["check_place", "load", "progress", "read", "restore_progress", "save"]
 
 FORMAT, VERSION = "goalward-agent", 1
 MODEL = ("indptr", "successors", "probabilities", "costs", "initial_state", "give_up")
+
+
+def progress(agent: Learner) -> dict[str, Any]:
+    """Return all that decides what an agent does next: what it has learnt, its caches and its generator."""
+    caches = {name: pack(name, value) for name, value in vars(agent).items() if name.startswith("_")}
+    return {"learnt": agent.to_state(), "caches": caches, "rng": agent.rng.bit_generator.state}
+
+
+def restore_progress(agent: Learner, state: dict[str, Any]) -> None:
+    """Restore what `progress` returned, right after `begin`; raises ValueError if it does not fit."""
+    agent.restore(state["learnt"])
+    for name, value in state["caches"].items():
+        setattr(agent, name, unpack(vars(agent).get(name), value))
+    agent.rng.bit_generator.state = state["rng"]
+
+
+def pack(name: str, value: Any) -> Any:
+    """Return a cache as a part of a tree."""
+    if isinstance(value, Memory):
+        return {"memory": value.to_state()}
+    if isinstance(value, Solution):
+        return {"solution": {"values": value.values, "policy": value.policy}}
+    if isinstance(value, tuple):
+        return {"tuple": {str(index): pack(name, entry) for index, entry in enumerate(value)}}
+    if value is None or isinstance(value, np.ndarray | np.generic | int | float | str):
+        return value
+    raise SettingError(f"there is no checkpoint of such an agent: {name} is of type {type(value).__name__}")
+
+
+def unpack(now: Any, value: Any) -> Any:
+    """Return a cache from its part of a tree; arrays are changed in place, as others may be views of them."""
+    if isinstance(value, dict) and "memory" in value:
+        now.restore(value["memory"])
+        return now
+    if isinstance(value, dict) and "solution" in value:
+        return Solution.to_start_from(**value["solution"])
+    if isinstance(value, dict):
+        entries = [unpack(old, new) for old, new in zip(now, value["tuple"].values(), strict=True)]
+        return now._make(entries) if hasattr(now, "_make") else tuple(entries)
+    if isinstance(now, np.ndarray) and now.flags.writeable and now.shape == value.shape and now.dtype == value.dtype:
+        now[...] = value
+        return now
+    return value
 
 
 def save(agent: Learner, path: str | Path, about: Mapping[str, Any] | None = None) -> None:
@@ -62,19 +108,19 @@ def read(path: str | Path) -> tuple[Learner, dict[str, Any]]:
         raise FileError(f"{path}: the saved agent cannot be made again ({error})") from None
 
 
-def check_place(path: Path) -> None:
-    """Raise FileError if an agent could not be saved there, so that this is known before it has learnt."""
+def check_place(path: Path, what: str = "agent") -> None:
+    """Raise FileError if an agent or policy could not be saved there, so that this is known before the run."""
     folder = path.absolute().parent
     try:
         if path.is_dir():
-            raise FileError(f"{path}: is a folder; name a file to keep the agent in, such as {path / 'agent.npz'}")
+            raise FileError(f"{path}: is a folder; name a file to keep the {what} in, such as {path / what}.npz")
         if not folder.is_dir():
-            raise FileError(f"{path}: there is no folder {folder} to keep the agent in; make it first")
+            raise FileError(f"{path}: there is no folder {folder} to keep the {what} in; make it first")
         with NamedTemporaryFile(dir=folder, prefix=path.name, suffix=".part"):
             pass
     except OSError as error:
         raise FileError(
-            f"{path}: the agent cannot be kept there ({error.strerror or error}); name a file that can be written"
+            f"{path}: the {what} cannot be kept there ({error.strerror or error}); name a file that can be written"
         ) from None
 
 

@@ -16,7 +16,7 @@ from goalward.arrays import Floats, Int64s
 from goalward.errors import SettingError
 from goalward.jit import kernel
 
-__all__ = ["TIE", "checked_order", "pick", "pick_all", "shares"]
+__all__ = ["TIE", "best_tried", "checked_order", "pick", "pick_all", "shares"]
 
 TIE = 1e-9
 """Actions whose values differ by no more than this, relative to the smallest, are tied: rounding decides nothing."""
@@ -42,6 +42,15 @@ def shares(Q: Floats) -> Floats:
     best = Q.min(axis=1, keepdims=True)
     tied = best + TIE * np.abs(best) >= Q
     return np.asarray(tied / tied.sum(axis=1, keepdims=True))
+
+
+def best_tried(Q: Floats, visits: Int64s) -> Floats:
+    """Return the policy ``[S, A]`` of smallest Q among the actions that were tried, of all where none was.
+
+    Values start at zero, so what was never tried would always win.
+    """
+    tried = visits > 0
+    return shares(np.where(tried | ~tried.any(axis=1, keepdims=True), Q, np.inf))
 
 
 @kernel

@@ -8,8 +8,10 @@ of a task, which `update` carries along by Bayes' rule
 `sample` draws a whole model from it, `mean` is the expected model. Both have the costs and the start of the task, and
 the goal can be reached in them if it can be reached in the prior's support.
 
-Giving up leads to the start. This is known, so no prior has to describe it and no belief learns it: `with_known_rows`
-adds these rows to those of a prior, and `Belief.update` ignores steps that gave up.
+A prior is about rows alone: its belief provides `learn`, `sample_rows`, `mean_rows` and the two methods that save it.
+Costs that are unknown have a posterior of their own, the same for all priors (`goalward.beliefs.costs`). Giving up
+leads to the start. This is known, so no prior has to describe it and no belief learns it: `with_known_rows` adds these
+rows to those of a prior, and `Belief.update` ignores steps that gave up.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import copy
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -26,6 +29,7 @@ from numpy.typing import NDArray
 
 from goalward.acting.contract import Steps, Task
 from goalward.arrays import Bools, Floats, Int32s, Int64s
+from goalward.beliefs.costs import CostBelief
 from goalward.errors import BeliefError, SettingError, ShapeError, StateError, UnreachableGoalError
 from goalward.jit import kernel
 from goalward.registry import Registry
@@ -36,7 +40,7 @@ from goalward.ssp.model import SSP
 __all__ = [
     "FLOOR", "LARGEST_NUMBER", "Belief", "CountedBelief", "Marginals", "Prior", "Priors", "Rows", "Sharpness",
     "all_rows", "check_reachable", "excluded", "fit_rows", "register", "registry",
-    "restored_array", "restored_number", "unknown_pairs", "with_known_rows",
+    "restored_array", "restored_number", "seen_model", "unknown_pairs", "with_known_rows",
 ]  # fmt: skip
 
 LARGEST_NUMBER = 2**53
@@ -176,8 +180,14 @@ class Belief(ABC):
     indptr: Int64s
     successors: Int32s
 
+    @cached_property
+    def costs(self) -> CostBelief:
+        """What is believed about unknown costs."""
+        return CostBelief(self.task)
+
     def update(self, steps: Steps) -> None:
         """Learn from steps by Bayes' rule; steps that gave up teach nothing."""
+        self.costs.update(steps)
         if self.task.give_up is not None:
             unknown = steps.actions != self.task.give_up
             steps = Steps(*(column[unknown] for column in steps))
@@ -188,28 +198,61 @@ class Belief(ABC):
         """Learn from steps of unknown rows."""
 
     @abstractmethod
+    def sample_rows(self, rng: np.random.Generator, sharpness: float) -> Rows:
+        """Draw the transition probabilities of a model, as canonical rows; see `sample`."""
+
+    @abstractmethod
+    def mean_rows(self) -> Rows:
+        """Return the expected transition probabilities, as canonical rows."""
+
+    @abstractmethod
+    def rows_to_state(self) -> dict[str, Any]:
+        """Return what was learnt about rows as names with plain data and arrays."""
+
+    @abstractmethod
+    def restore_rows(self, state: dict[str, Any]) -> None:
+        """Restore what `rows_to_state` returned; raises ValueError if it does not fit."""
+
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw a model from the posterior.
 
         With a `sharpness` above 1, every observation counts that many times in the draw of the probabilities. Such a
-        draw varies less than the posterior and is not a sample of it.
+        draw varies less than the posterior and is not a sample of it. Unknown costs are drawn without it.
         """
+        rows = self.sample_rows(rng, sharpness)
+        return self.task.model(*rows, self.costs.sample(rng) if self.task.costs_unknown else None)
 
-    @abstractmethod
     def mean(self) -> SSP:
-        """Return the expected model."""
+        """Return the expected model; unknown costs are the means of what was paid."""
+        return self.task.model(*self.mean_rows(), self.costs.mean())
 
-    @abstractmethod
+    def seen_mean(self) -> SSP:
+        """Return the expected model on the transitions that were seen (`seen_model`), or all of it: see `seen_rows`."""
+        rows = self.seen_rows()
+        return self.mean() if rows is None else seen_model(self.task, rows, self.costs.mean())
+
+    def seen_rows(self) -> Rows | None:
+        """Return the transitions that were seen, with weights that their expected probabilities are proportional to.
+
+        None if the belief learns about one pair from another: then it also knows pairs that were never played.
+        """
+        return None
+
     def to_state(self) -> dict[str, Any]:
         """Return what was learnt as names with plain data and arrays."""
+        return self.rows_to_state() | ({"costs": self.costs.to_state()} if self.task.costs_unknown else {})
 
-    @abstractmethod
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what `to_state` returned; raises ValueError if it does not fit."""
+        if self.task.costs_unknown:
+            self.costs.restore(state["costs"])
+        self.restore_rows(state)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Copy what was learnt and share what never changes: the support, the task, the read-only arrays."""
         twin = copy.copy(self)
+        if self.task.costs_unknown:
+            twin.costs = copy.deepcopy(self.costs, memo)
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray) and value.flags.writeable:
                 setattr(twin, name, value.copy())
@@ -239,12 +282,12 @@ class CountedBelief(Belief):
 
     counts: Int64s
 
-    def to_state(self) -> dict[str, Any]:
+    def rows_to_state(self) -> dict[str, Any]:
         """Return what was learnt as names with plain data and arrays."""
         return {"counts": self.counts}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `to_state` returned."""
+    def restore_rows(self, state: dict[str, Any]) -> None:
+        """Restore what `rows_to_state` returned."""
         self.counts = restored_array("counts", state["counts"], self.counts)
 
 
@@ -322,6 +365,25 @@ def with_known_rows(task: Task, rows: Rows, known: float = 1.0) -> Rows:
         np.insert(rows.successors[kept], ends, task.initial_state),
         np.insert(rows.numbers[kept], ends, known),
     )
+
+
+def seen_model(task: Task, rows: Rows, costs: Floats | None = None) -> SSP:
+    """Return the model of the transitions that were seen, with probabilities proportional to the numbers of the rows.
+
+    Pairs that were never played are not available, except giving up, which is known. A transition to a state in which
+    nothing was ever played leads to the start instead: there the run or the environment broke an episode off. The start
+    is that of the task, or the first state in which something was played. `costs` are those of the task if not given.
+    """
+    rows = with_known_rows(task, rows)
+    lengths = np.diff(rows.indptr)
+    available = (lengths > 0).reshape(task.costs.shape)
+    acts = np.asarray(available.any(axis=1))
+    start = task.initial_state if acts[task.initial_state] else int(np.argmax(acts))
+    successors = np.where(np.append(acts, True)[rows.successors], rows.successors, start)
+    totals = np.add.reduceat(rows.numbers, rows.indptr[:-1][lengths > 0])
+    shares = rows.numbers / np.repeat(totals, lengths[lengths > 0])
+    costs = np.where(available, task.costs if costs is None else costs, np.inf)
+    return SSP.from_rows(rows.indptr, successors, shares, costs, start, give_up=task.give_up)
 
 
 def unknown_pairs(task: Task) -> Bools:

@@ -13,7 +13,7 @@ import numpy as np
 
 from goalward.acting.contract import Steps, Task
 from goalward.arrays import Floats, Int32s, Int64s
-from goalward.beliefs.base import restored_array
+from goalward.beliefs.base import Rows, restored_array
 from goalward.jit import kernel
 
 __all__ = ["Counts", "RowCounts", "enter", "estimate", "tally"]
@@ -87,6 +87,11 @@ class Counts:
         mass, rest = np.empty(self.counts.shape), np.empty(len(self.size))
         estimate(more, self.size, self.counts, self.visits.reshape(-1), mass, rest)
         return self.size, self.successors, mass, rest
+
+    def seen_rows(self, more: float = 0.0) -> Rows:
+        """Return the transitions that were seen, with `more` added to the count of each."""
+        used = np.arange(self.width) < self.size[:, np.newaxis]
+        return Rows(np.append(0, np.cumsum(self.size)), self.successors[used], self.counts[used] + more)
 
     def to_state(self) -> dict[str, Any]:
         """Return the counts as names with arrays."""

@@ -172,18 +172,24 @@ class DirichletBelief(CountedBelief):
             raise excluded(self.task, steps, len(entries), "the support of the prior", remedy)
         np.add.at(self.counts, entries, 1)
 
-    def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
-        """Draw a model; its rows have the parameters concentration + sharpness times the counts."""
+    def sample_rows(self, rng: np.random.Generator, sharpness: float) -> Rows:
+        """Draw rows with the parameters concentration + sharpness times the counts."""
         alpha = self.sharpened(sharpness)
-        return self.task.model(self.indptr, self.successors, dirichlet_rows(rng, self.indptr, alpha))
+        return Rows(self.indptr, self.successors, dirichlet_rows(rng, self.indptr, alpha))
 
-    def mean(self) -> SSP:
-        """Return the expected model."""
+    def mean_rows(self) -> Rows:
+        """Return the expected rows."""
         alpha = self.alpha
         filled = np.flatnonzero(np.diff(self.indptr))
         sums = np.add.reduceat(alpha, self.indptr[filled])
         rows = np.maximum(alpha / np.repeat(sums, np.diff(self.indptr)[filled]), FLOOR)
-        return self.task.model(self.indptr, self.successors, rows)
+        return Rows(self.indptr, self.successors, rows)
+
+    def seen_rows(self) -> Rows:
+        """Return the transitions that were seen, with their parameters."""
+        seen = self.counts > 0
+        ends = np.append(0, np.cumsum(seen))
+        return Rows(ends[self.indptr], self.successors[seen], self.alpha[seen])
 
     def marginals(self, state: int, action: int) -> Marginals:
         """Return the mean and the variance of each probability in a row: those of beta variates."""

@@ -30,7 +30,7 @@ from goalward.beliefs.base import (
     register,
 )  # fmt: skip
 from goalward.errors import SettingError
-from goalward.ssp.checks import LEAST_PROBABILITY
+from goalward.ssp.checks import LEAST_PROBABILITY, canonical_rows
 from goalward.ssp.model import SSP
 
 __all__ = ["FiniteBelief", "FinitePrior"]
@@ -43,7 +43,7 @@ class FinitePrior(Prior):
     Parameters
     ----------
     models
-        The candidates. They must have the costs and the start of the task; only their kernels differ.
+        The candidates. They must have the start and the known costs of the task; only their kernels differ.
     weights
         Their probabilities, or numbers proportional to them; equal ones if not given.
 
@@ -68,9 +68,9 @@ class FinitePrior(Prior):
         for i, model in enumerate(self.models):
             rows = Rows(model.indptr, model.successors, model.probabilities)
             candidate = task.model(*fit_rows(task, rows, model.costs.shape, f"model {i}"))
-            unknown = slice(task.give_up)  # the actions before giving up, which is the last one
-            same_costs = np.array_equal(model.costs[:, unknown], task.costs[:, unknown])
-            if not same_costs or model.initial_state != task.initial_state:
+            learnt = slice(task.give_up)  # the actions before giving up, which is the last one
+            stated, costs = task.costs[:, learnt], model.costs[:, learnt]
+            if not ((costs == stated) | np.isnan(stated)).all() or model.initial_state != task.initial_state:
                 raise SettingError(
                     f"model {i} differs from the task in its costs or its start; candidates may differ in their kernels"
                     " only: see SSP.with_costs and SSP.with_initial_state"
@@ -133,10 +133,11 @@ class FiniteBelief(Belief):
             raise excluded(self.task, steps, explained, what, "add a model in which it can happen")
         self.log_weights = log_weights - log_weights.max()
 
-    def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
-        """Draw one of the models; with a sharpness, the likelihoods of the models are raised to this power."""
+    def sample_rows(self, rng: np.random.Generator, sharpness: float) -> Rows:
+        """Draw the rows of one of the models; the likelihoods of the models are raised to the power `sharpness`."""
         sums = np.cumsum(self.weights if sharpness == 1.0 else self.sharpened(sharpness))
-        return self.models[int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))]
+        model = self.models[int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))]
+        return Rows(model.indptr, model.successors, model.probabilities)
 
     def sharpened(self, sharpness: float) -> Floats:
         """Return the weights of the models, up to a factor, if everything had been observed `sharpness` times."""
@@ -146,13 +147,13 @@ class FiniteBelief(Belief):
         logarithms[possible] = self.log_prior[possible] + sharpness * likelihoods
         return np.asarray(np.exp(logarithms - logarithms.max()))
 
-    def mean(self) -> SSP:
+    def mean_rows(self) -> Rows:
         """Return the mixture of the models."""
         mixture = self.weights @ self.probabilities
         mixture[mixture < LEAST_PROBABILITY] = 0.0  # only models that are all but ruled out have these
-        return SSP.from_rows(
-            self.indptr, self.successors, mixture, self.task.costs, self.task.initial_state, normalize=True
-        )
+        shape = np.where(self.task.available, 1.0, np.inf)
+        indptr, successors, rows, _ = canonical_rows(self.indptr, self.successors, mixture, shape, normalize=True)
+        return Rows(indptr, successors, rows)
 
     def marginals(self, state: int, action: int) -> Marginals:
         """Return the mean and the variance of each probability in a row, over the models."""
@@ -161,12 +162,12 @@ class FiniteBelief(Belief):
         mean = weights @ probabilities
         return Marginals(self.successors[row], mean, weights @ (probabilities - mean) ** 2)
 
-    def to_state(self) -> dict[str, Any]:
+    def rows_to_state(self) -> dict[str, Any]:
         """Return what was learnt as names with plain data and arrays."""
         return {"log_weights": self.log_weights}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `to_state` returned."""
+    def restore_rows(self, state: dict[str, Any]) -> None:
+        """Restore what `rows_to_state` returned."""
         log_weights = np.array(state["log_weights"], dtype=np.float64)
         if log_weights.shape != self.log_weights.shape or np.isnan(log_weights).any():
             raise ValueError(f"log_weights must be {len(self.models)} numbers")

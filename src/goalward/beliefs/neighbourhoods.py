@@ -57,7 +57,6 @@ from goalward.beliefs.neighbourhood_kernels import (
     unreached,
 )  # fmt: skip
 from goalward.errors import UnreachableGoalError
-from goalward.ssp.model import SSP
 
 __all__ = ["Neighbourhoods", "NeighbourhoodsBelief"]
 
@@ -87,8 +86,8 @@ class Neighbourhoods(Prior):
         idle = ~task.available.any(axis=1)
         if idle.any():
             raise UnreachableGoalError(
-                f"in state {int(np.argmax(idle))} no action is available; this prior assumes that the goal can be"
-                " reached from every state: leave the state out, or give it an action"
+                f"in state {int(np.argmax(idle))} no action is available; the prior Neighbourhoods() assumes that the"
+                " goal can be reached from every state: let the agent give up (give_up_cost=20, or --give-up-cost 20)"
             )
         return NeighbourhoodsBelief(task)
 
@@ -127,23 +126,27 @@ class NeighbourhoodsBelief(Belief):
         refresh(self.task.actions, self.n, self.laws, self.counts.rows, self.evidence, probabilities)
         return probabilities
 
-    def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
-        """Draw a model; sharpness multiplies the counts in the rows, and leaves sizes and subsets as they are."""
+    def sample_rows(self, rng: np.random.Generator, sharpness: float) -> Rows:
+        """Draw rows; sharpness multiplies the counts in the rows, and leaves sizes and subsets as they are."""
         indptr, successors, counts = self.draw_support(rng)
         indptr.flags.writeable = False  # as in other beliefs: kernels have one specialisation
-        return self.task.model(indptr, successors, dirichlet_rows(rng, indptr, sharpness * counts + 1.0))
+        return Rows(indptr, successors, dirichlet_rows(rng, indptr, sharpness * counts + 1.0))
 
-    def mean(self) -> SSP:
-        """Return the expected model, dense; the expectation leaves the condition on reachable goals out.
+    def mean_rows(self) -> Rows:
+        """Return the expected rows, dense; the expectation leaves the condition on reachable goals out.
 
         That condition ties all rows together, so the expectation under it has no closed form.
         """
         indptr, successors, _ = all_rows(self.task)
         pairs = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-        rows = Rows(indptr, successors, self.mean_rows()[pairs, successors])
-        return self.task.model(*with_known_rows(self.task, rows))
+        rows = Rows(indptr, successors, self.dense_mean()[pairs, successors])
+        return with_known_rows(self.task, rows)
 
-    def mean_rows(self) -> Floats:
+    def seen_rows(self) -> Rows:
+        """Return the transitions that were seen, with one more than their counts."""
+        return self.counts.seen_rows(1.0)
+
+    def dense_mean(self) -> Floats:
         """Return the expected rows as an array ``[S A, n]``."""
         A, n, size, visits = self.task.actions, self.n, self.counts.size, self.counts.visits
         posterior, dense = self.posterior(), self.counts.to_dense().reshape(-1, n)
@@ -180,16 +183,17 @@ class NeighbourhoodsBelief(Belief):
                 return rows
             lost[state] += 1
         raise UnreachableGoalError(
-            f"{DRAWS} draws in a row left state {np.argmax(lost)} or others without a way to the goal, which can hardly"
-            " be reached from there after what was seen: give the state an action that leads away, or leave it out"
+            f"{DRAWS} draws in a row left state {np.argmax(lost)} or others without a way to the goal; after what was"
+            " seen, it can hardly be reached from there: let the agent give up (give_up_cost=20, or --give-up-cost 20),"
+            " or take another prior, such as Dirichlet(0.1)"
         )
 
-    def to_state(self) -> dict[str, Any]:
+    def rows_to_state(self) -> dict[str, Any]:
         """Return what was learnt as names with plain data and arrays."""
         return self.counts.to_state()
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `to_state` returned; raises ValueError where it does not fit."""
+    def restore_rows(self, state: dict[str, Any]) -> None:
+        """Restore what `rows_to_state` returned; raises ValueError where it does not fit."""
         self.counts.restore(state)
         wrong = (self.counts.visits > 0) & ~self.unknown
         if wrong.any():

@@ -181,8 +181,8 @@ class TiedBelief(CountedBelief):
             raise excluded(self.task, steps, len(entries), "the prior", remedy)
         self.counts += np.bincount(self.cells[entries], minlength=len(self.counts))
 
-    def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
-        """Draw a model; sharpness multiplies the counts in the last draw, not those that the chain splits."""
+    def sample_rows(self, rng: np.random.Generator, sharpness: float) -> Rows:
+        """Draw rows; sharpness multiplies the counts in the last draw, not those that the chain splits."""
         of_cell = np.empty(len(self.masks))
         for group in range(self.groups):
             cells = self.cell_groups == group
@@ -190,11 +190,11 @@ class TiedBelief(CountedBelief):
             if sharpness != 1.0:
                 alpha = self.concentration + sharpness * (alpha - self.concentration)
             of_cell[cells] = self.masks[cells] @ softmax(log_gammas(rng, alpha[0]))
-        return self.task.model(self.indptr, self.successors, np.maximum(of_cell, FLOOR)[self.cells])
+        return Rows(self.indptr, self.successors, np.maximum(of_cell, FLOOR)[self.cells])
 
-    def mean(self) -> SSP:
-        """Return the expected model."""
-        return self.task.model(self.indptr, self.successors, np.maximum(self.moments()[0], FLOOR)[self.cells])
+    def mean_rows(self) -> Rows:
+        """Return the expected rows."""
+        return Rows(self.indptr, self.successors, np.maximum(self.moments()[0], FLOOR)[self.cells])
 
     def marginals(self, state: int, action: int) -> Marginals:
         """Return the mean and the variance of each probability in a row."""

@@ -22,6 +22,7 @@ from goalward.files import reason
 from goalward.formatting import visible
 from goalward.signals import check_interrupt
 from goalward.studies.executors import use_one_thread
+from goalward.user_code import place_of
 
 __all__ = ["app", "main"]
 
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         app(args=[argument for argument in words if argument != "--debug"], prog_name="goalward")
     except Exception as error:
         message, code = explained(error)
-        if code == BUG:
+        if not isinstance(error, GoalwardError):
             check_interrupt()  # A signal that comes while the compiler calls back breaks what is compiled.
         if debug:
             raise
@@ -62,6 +63,8 @@ def explained(error: Exception) -> tuple[str, int]:
         return f"out of memory ({text}); try a smaller problem", 2
     if isinstance(error, OSError):
         text = one_line(": ".join(filter(None, [str(error.filename or ""), reason(error)])))
+    elif place := place_of(error):
+        return f"{place}: {type(error).__name__}: {text}; --debug shows the traceback", 2
     elif not any(part in str(error) for part in TOO_LITTLE_MEMORY):
         return f"a bug in goalward ({type(error).__name__}: {text}); please report it with the output of --debug", BUG
     return f"the system refused: {text}; --debug shows where", 2

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from goalward.studies.store import Store
 
 __all__ = [
-    "AgentName", "AgentSettings", "DaskAddress", "Folder", "Format", "GiveUpCost", "Level", "MaxSteps", "OptionalWorld",
-    "Picture", "Settings", "StudyName", "TableFile", "Workers", "World", "app", "glyphs", "say", "say_choice", "show",
+    "AgentName", "AgentSettings", "Cost", "DaskAddress", "Folder", "Format", "GiveUpCost", "Goal", "Level", "MaxSteps",
+    "OptionalWorld", "Picture", "Settings", "StudyName", "TableFile", "Workers", "World", "app", "given_options",
+    "glyphs", "say", "say_choice", "show",
 ]  # fmt: skip
 
 
@@ -36,7 +38,10 @@ def checked_format(name: str) -> str:
     return name
 
 
-WORLD_HELP = "The name of a world (goalward list worlds), a model file (.npz .json .csv .umb ...), or a map in .txt."
+WORLD_HELP = (
+    "A world (goalward list worlds), a Gymnasium id (Taxi-v4), a function in a file (my_env.py:make_env), a model file"
+    " (.npz .json .csv .umb ...), or a map in .txt."
+)
 World = Annotated[str, typer.Argument(metavar="WORLD", help=WORLD_HELP)]
 OptionalWorld = Annotated[str | None, typer.Argument(metavar="[WORLD]", help=WORLD_HELP)]
 Settings = Annotated[
@@ -63,6 +68,21 @@ Picture = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it
 GiveUpCost = Annotated[
     float | None,
     typer.Option(metavar="NUMBER", help="Add an action that gives up: back to the start, at this cost."),
+]
+Goal = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RULE",
+        help="Environments: which steps reach the goal: terminated, or the least reward. Model files: the goal's name.",
+    ),
+]
+Cost = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RULE",
+        help="Environments: what a step costs: penalty (minus a negative reward, otherwise 1), reward (minus the"
+        " reward) or a number. Model files: the reward that is the cost, or the cost of every step.",
+    ),
 ]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
 StudyName = Annotated[
@@ -119,6 +139,14 @@ def common(
     ] = False,
 ) -> None:
     """Declare the options that all verbs share; `main` reads ``--debug``."""
+
+
+def given_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that are given; a cost that looks like a number is one."""
+    given = {name: value for name, value in options.items() if value not in (None, False, [])}
+    with suppress(ValueError, KeyError):
+        given["cost"] = float(given["cost"])
+    return given
 
 
 def say(*lines: str, format: str = "text") -> None:

@@ -112,7 +112,7 @@ def default_text(setting: Setting, from_world: bool) -> str:
 
     if setting.default is MISSING:
         return "computed from the true world" if from_world else "required"
-    if setting.registry is not None:
+    if setting.registry is not None and setting.default is not None:
         # An inline table of TOML, which has no word for None.
         values = plain(setting.default)
         return f"{{{', '.join(f'{name} = {value!r}' for name, value in values.items() if value is not None)}}}"

@@ -15,13 +15,16 @@ import typer
 from goalward.cli.app import (
     AgentName,
     AgentSettings,
+    Cost,
     Format,
     GiveUpCost,
+    Goal,
     MaxSteps,
     OptionalWorld,
     Picture,
     Settings,
     app,
+    given_options,
     say,
     show,
 )
@@ -30,12 +33,10 @@ from goalward.formatting import number
 from goalward.table import Cell, Column, Columns, Table, written
 
 if TYPE_CHECKING:
-    from goalward.agents.base import Learner
-    from goalward.continuous.task import ContinuousTask
     from goalward.learning.run import Run
-    from goalward.ssp.model import SSP
+    from goalward.worlds.base import AnyWorld
 
-__all__ = ["SingleRun", "default_agent", "learn", "run_once", "run_tables"]
+__all__ = ["SingleRun", "default_agent", "learn", "load_shown", "run_once", "run_tables"]
 
 
 @app.command()
@@ -47,23 +48,35 @@ def learn(
     episodes: Annotated[int, typer.Option(help="How many episodes to run.")] = 1000,
     seed: Annotated[int | None, typer.Option(help="The seed of all random draws.  [default: 0]")] = None,
     max_steps: MaxSteps = None,
+    goal: Goal = None,
+    cost: Cost = None,
     give_up_cost: GiveUpCost = None,
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the agent to a file after the run.")] = None,
     resume: Annotated[Path | None, typer.Option(metavar="FILE", help="Continue with the agent in a file.")] = None,
+    save_policy: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Save the policy to deploy to a file: gw.load_policy reads it.")
+    ] = None,
     png: Picture = None,
     format: Format = "text",
 ) -> None:
-    """Let an agent learn in a world, and print what it cost."""
+    """Let an agent learn in a world, and print what it cost.
+
+    An environment is learnt through its steps, so a saved policy takes what the environment emits. Regret is measured
+    where the true model is known; goalward solve finds the optimal cost of an environment that shows its table.
+    """
     from goalward.agents import saving
     from goalward.signals import stop_requests
-    from goalward.studies.user_files import is_reference
 
     if resume is not None and (agent is not None or agent_settings):
         raise SettingError("--resume brings its agent with it; leave --agent and --agent-set out")
     if save is not None:
         saving.check_place(save)
-        if is_reference(agent or ""):
-            raise SettingError(f"--save works only for goalward's own agents, and {agent} is a file; leave it out")
+        if own := next((text for text in [agent or "", *(agent_settings or [])] if ".py:" in text), None):
+            raise SettingError(
+                f"--save works only for goalward's own agents and priors, and {own} is a file; leave it out"
+            )
+    if save_policy is not None:
+        saving.check_place(save_policy, "policy")
     if png is not None:
         from goalward.figures.drawing import picture_file
 
@@ -77,7 +90,7 @@ def learn(
             episodes=episodes,
             seed=seed,
             max_steps=max_steps,
-            give_up_cost=give_up_cost,
+            rules=given_options({"goal": goal, "cost": cost, "give_up_cost": give_up_cost}),
             resume=resume,
             watch=lambda done, steps: not stopped(),
             keep_replay=png is not None,
@@ -87,6 +100,9 @@ def learn(
     show(*run_tables(run, seconds, origin["world"], title), format=format)
     if save is not None:
         saving.save(run.agent, save, origin)
+    if save_policy is not None:
+        run.policy.save(save_policy)
+        say("", f"policy saved: {save_policy}; load it with: gw.load_policy({str(save_policy)!r})", format=format)
     if png is not None:
         from goalward.figures.drawing import save_figure
         from goalward.figures.grid import run_figure
@@ -105,26 +121,22 @@ class SingleRun(NamedTuple):
     run: Run
     seconds: float
     origin: Mapping[str, Any]
-    world: SSP | ContinuousTask
+    world: AnyWorld
 
 
-def default_agent(world: SSP | ContinuousTask) -> str:
+def default_agent(world: AnyWorld) -> str:
     """Return the name of the agent that learns in a world if none is named."""
-    from goalward.ssp.model import SSP
-
-    return "psrl" if isinstance(world, SSP) else "continuous-psrl"
+    return "continuous-psrl" if getattr(world, "continuous", False) else "psrl"
 
 
-def make_learner(agent: str, settings: Sequence[str], world: Any, episodes: int) -> Learner:
-    """Build an agent of the registry or of a user's file."""
-    from goalward import agents
-    from goalward.settings import read_settings
-    from goalward.studies.user_files import blaming, is_reference, load_class, read_agent_file
+def load_shown(name: str, settings: Sequence[str], **rules: Any) -> AnyWorld:
+    """Return a world to look at: its model, which environments with a table of transitions have, or itself."""
+    from goalward import worlds
 
-    if not is_reference(agent):
-        return agents.find(agent).from_settings(read_settings(settings), world, episodes)
-    with blaming(file := read_agent_file(agent, Path())):
-        return load_class(file).from_settings(read_settings(settings), world, episodes)
+    try:
+        return worlds.load(name, settings, **rules)
+    except SettingError:
+        return worlds.load_world(name, settings, **rules)
 
 
 def run_once(
@@ -136,8 +148,9 @@ def run_once(
     episodes: int = 1000,
     seed: int | None = None,
     max_steps: int | None = None,
-    give_up_cost: float | None = None,
+    rules: Mapping[str, Any] | None = None,
     resume: Path | None = None,
+    use_model: bool = False,
     **options: Any,
 ) -> SingleRun:
     """Let an agent learn in a world.
@@ -152,21 +165,25 @@ def run_once(
         continuous states.
     seed
         By default 0; a saved agent gets a new seed, so that it does not repeat earlier random draws.
-    give_up_cost
-        Let the agent give up at this cost; a saved agent keeps its own.
+    rules
+        ``goal``, ``cost`` and ``give_up_cost``, as `load_world` takes them; a saved agent keeps those that are not
+        given.
     resume
         The file of a saved agent that continues.
+    use_model
+        Learn in the model of an environment that shows its table of transitions, instead of through its steps.
     options
         ``watch``, ``observer`` and ``keep_replay``, as `goalward.learn` takes them.
     """
-    from goalward import worlds
+    from goalward import agents, worlds
     from goalward.agents import saving
-    from goalward.learning.learn import learn
+    from goalward.environments.by_name import closing
+    from goalward.learning.learn import as_world, learn
     from goalward.learning.termination import check_end
     from goalward.seeds import run_seed
-    from goalward.settings import checked_integer
-    from goalward.ssp.model import SSP
-    from goalward.studies.run_spec import with_give_up
+    from goalward.settings import checked_integer, read_settings
+    from goalward.user_code import blaming
+    from goalward.worlds.base import is_foreign
 
     checked_integer("episodes", episodes, 1)
     origin: dict[str, Any] = {"seed": 0, "episodes": 0}
@@ -176,27 +193,30 @@ def run_once(
         origin |= saved_origin
     if world is not None:
         origin |= {"world": world, "settings": list(settings)}
-    if give_up_cost is not None:
-        origin["give_up_cost"] = give_up_cost
-    if origin.get("world") is None:
+    origin["rules"] = origin.get("rules", {}) | dict(rules or {})
+    name = origin.get("world")
+    if name is None:
         raise SettingError("no world is named; choose one of: goalward list worlds")
-    ssp = worlds.load_world(origin["world"], origin["settings"])
-    if origin.get("give_up_cost") is not None:
-        ssp = with_give_up(ssp, origin["give_up_cost"])
-    if learner is None:
-        learner = make_learner(agent or default_agent(ssp), agent_settings, ssp, episodes)
-        origin["seed"] = seed = seed or 0
-    elif seed is None:
-        seed = run_seed(origin["seed"], "resume", origin["episodes"])
-    resumes = resume is not None
-    if max_steps is None and isinstance(ssp, SSP):
-        check_end(ssp, learner, limited=False)
-    # A run of two steps comes first, so that the measured time does not include compiling. It changes nothing.
-    learn(learner, ssp, episodes, seed, max_steps=2, resume=resumes)
-    start = time.perf_counter()
-    run = learn(learner, ssp, episodes, seed, max_steps=max_steps, resume=resumes, **options)
-    seconds = time.perf_counter() - start
-    return SingleRun(run, seconds, origin | {"episodes": origin["episodes"] + len(run.costs)}, ssp)
+    read = load_shown if use_model else worlds.load_world
+    place = read(name, origin["settings"], **origin["rules"])
+    with closing(place):
+        if learner is None:
+            with blaming("the agent"):
+                kind = agents.find(agent or default_agent(place))
+                learner = kind.from_settings(read_settings(agent_settings), place, episodes)
+            origin["seed"] = seed = seed or 0
+        elif seed is None:
+            seed = run_seed(origin["seed"], "resume", origin["episodes"])
+        resumes, graph = resume is not None, as_world(place).graph
+        if max_steps is None and graph is not None:
+            check_end(graph, learner, limited=False)
+        if not is_foreign(name):
+            # A run of two steps comes first, so that the measured time does not include compiling. It changes nothing.
+            learn(learner, place, episodes, seed, max_steps=2, resume=resumes)
+        start = time.perf_counter()
+        run = learn(learner, place, episodes, seed, max_steps=max_steps, resume=resumes, **options)
+        seconds = time.perf_counter() - start
+    return SingleRun(run, seconds, origin | {"episodes": origin["episodes"] + len(run.costs)}, place)
 
 
 def run_tables(run: Run, seconds: float, world: str, title: str = "") -> list[Table]:
@@ -207,7 +227,10 @@ def run_tables(run: Run, seconds: float, world: str, title: str = "") -> list[Ta
 def curve_table(run: Run, title: str) -> Table:
     import numpy as np
 
-    count = len(run.costs)
+    from goalward.acting.stop import Ended
+
+    # An episode in which the run was ended is not finished.
+    count = len(run.costs) - bool(not run.ended & Ended.EPISODES and len(run.reached) and not run.reached[-1])
     shown = sorted({10**power for power in range(len(str(count))) if 10**power < count} | ({count} if count else set()))
     known = not math.isnan(run.optimal_value)
     costs = np.cumsum(run.costs)

@@ -11,14 +11,17 @@ import typer
 from goalward.cli.app import (
     AgentName,
     AgentSettings,
+    Cost,
     Folder,
     GiveUpCost,
+    Goal,
     Level,
     MaxSteps,
     Settings,
     StudyName,
     World,
     app,
+    given_options,
     say,
     say_choice,
 )
@@ -77,6 +80,8 @@ def watch(
     ] = None,
     seed: Annotated[int, typer.Option(help="The seed of all random draws.")] = 0,
     max_steps: MaxSteps = None,
+    goal: Goal = None,
+    cost: Cost = None,
     give_up_cost: GiveUpCost = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page.")] = Path("watch.html"),
     show: Open = False,
@@ -85,9 +90,12 @@ def watch(
     ] = False,
     delay: Annotated[float, typer.Option(min=0.0, help="With --live: seconds to wait at each epoch.")] = 0.0,
 ) -> None:
-    """Write a page that replays how an agent learns."""
-    from goalward import worlds
-    from goalward.cli.learn import default_agent, run_once
+    """Write a page that replays how an agent learns.
+
+    An environment that shows its table of transitions, such as FrozenLake-v1, is watched in its model: the page then
+    compares what the agent believes with the truth. Any other environment is stepped.
+    """
+    from goalward.cli.learn import default_agent, load_shown, run_once
     from goalward.errors import SettingError
     from goalward.pages.page import check_page_path
     from goalward.pages.watch import watch as make_page
@@ -95,14 +103,12 @@ def watch(
     from goalward.ssp.model import SSP
 
     check_page_path(out)
-    model = worlds.load_world(world, settings or [])
+    rules = given_options({"goal": goal, "cost": cost, "give_up_cost": give_up_cost})
+    model = load_shown(world, settings or [], **rules)
     if episodes is None:
-        episodes = 1000 if isinstance(model, SSP) else 20
+        episodes = 20 if getattr(model, "continuous", False) else 1000
     if not isinstance(model, SSP) and live:
-        raise SettingError(
-            f"{world} has continuous states; --live is for worlds with finitely many: leave it out and the page"
-            " replays the run"
-        )
+        raise SettingError(f"{world} has no model; --live needs one: leave it out and the page replays the run")
     if rival is None and rival_settings:
         raise SettingError("--rival-set sets the rival; name one with --rival")
     chosen = [
@@ -114,7 +120,7 @@ def watch(
         name, own_settings = chosen[index]
         return run_once(
             world, settings or [], agent=name, agent_settings=own_settings, episodes=episodes, seed=seed,
-            max_steps=max_steps, give_up_cost=give_up_cost, **options,
+            max_steps=max_steps, rules=rules, use_model=True, **options,
         )  # fmt: skip
 
     if isinstance(model, SSP) and live:
@@ -125,7 +131,7 @@ def watch(
         with stop_requests() as stopped:
             watch_live(
                 {label: partial(run_agent, index) for index, label in enumerate(labels)},
-                model if give_up_cost is None else model.with_give_up(give_up_cost), Path(world).name,
+                model, Path(world).name,
                 seed=seed, episodes=episodes, delay=delay, show=show, stopped=stopped, say=say,
             )  # fmt: skip
         return

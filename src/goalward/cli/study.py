@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -55,7 +57,7 @@ def run(
         str | None, typer.Option(metavar="I/N", help="Run only part I of N, for example in a job array: 3/16.")
     ] = None,
     show_study: Annotated[
-        bool, typer.Option("--show", help="Print the study with all its defaults instead of running it.")
+        bool, typer.Option("--show", help="Print the study with all its defaults instead of running it: TOML, or json.")
     ] = False,
     again: Annotated[
         str | None,
@@ -78,7 +80,8 @@ def run(
     loaded = Study.load(study, execute=not show_study)
     if show_study:
         loaded.check()
-        say(loaded.shown_text)
+        text = loaded.shown_text
+        say(text if format == "text" else json.dumps(tomllib.loads(text), indent=1))
         return
     folder = out or Path("results") / loaded.design.name
     part = read_shard(shard)
@@ -122,7 +125,7 @@ def study_progress() -> Iterator[Callable[[Progress], None]]:
                     for label, runs in progress.wanted.items():
                         agents[label] = phases.enter_context(phase(label, runs, "runs"))
                 else:
-                    typer.echo(f"{wanted:,} runs to make{stored}", err=True)
+                    typer.echo(f"{wanted:,} run{'s' * (wanted != 1)} to make{stored}", err=True)
                 return
             if done or progress.note:
                 making.text = "making runs"
@@ -180,7 +183,8 @@ def status(
             notes = [f"runs that belong to no study are not counted: {error}"]
         else:
             if unused:
-                notes = [f"{unused:,} runs belong to no study; goalward status {folder} --prune deletes them"]
+                belong = "run belongs" if unused == 1 else "runs belong"
+                notes = [f"{unused:,} {belong} to no study; goalward status {folder} --prune deletes them"]
     show(*status_tables(checked, notes), format=format)
     say_choice(store, study)
     if not all(status.sound for status in checked):
@@ -315,7 +319,7 @@ def export(
         show(table, format=format)
     else:
         table.save(out)
-        say(f"{len(table):,} runs written: {out}")
+        say(f"{len(table):,} run{'s' * (len(table) != 1)} written: {out}")
 
 
 def status_tables(studies: Sequence[Status], notes: Sequence[str] = ()) -> list[Table]:
@@ -369,7 +373,7 @@ def report_tables(report: Report, folder: Path) -> list[Table]:
     """Return what became of running a study."""
     made = "no run was made" if report.stopped or report.failures else "nothing to do"
     if report.done:
-        made = f"{report.done:,} runs made in {duration(report.seconds)}"
+        made = f"{report.done:,} run{'s' * (report.done != 1)} made in {duration(report.seconds)}"
     stored = report.stored + report.done
     facts: dict[str, Any] = {
         "study": report.design.name,

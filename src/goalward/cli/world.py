@@ -6,14 +6,13 @@ import inspect
 import math
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goalward.cli.app import Format, GiveUpCost, Picture, Settings, World, app, glyphs, say
+from goalward.cli.app import Cost, Format, GiveUpCost, Picture, Settings, World, app, given_options, glyphs, say
 from goalward.cli.app import show as show_tables
 from goalward.formatting import number
 from goalward.table import Cell, Column, Columns, Table
@@ -28,15 +27,13 @@ if TYPE_CHECKING:
 __all__ = ["hardness_table", "model_facts", "show", "solution_facts", "solution_table", "solve", "structure_facts"]
 
 Read = Callable[[], Any]
-Goal = Annotated[
+Goals = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME", help="Model files: the label or state that is the goal. Can be repeated."),
+    typer.Option(
+        "--goal", metavar="NAME", help="Model files: the label or state that is the goal. Can be repeated. See learn."
+    ),
 ]
 Start = Annotated[str | None, typer.Option(metavar="STATE", help="Model files: the state to start in.")]
-Cost = Annotated[
-    str | None,
-    typer.Option(metavar="NAME|NUMBER", help="Model files: the reward that is the cost, or the cost of every step."),
-]
 Normalize = Annotated[bool, typer.Option("--normalize", help="Model files: rescale rows that do not sum to one.")]
 SumDuplicates = Annotated[
     bool, typer.Option("--sum-duplicates", help="Tables: add up transitions that are there twice.")
@@ -49,7 +46,7 @@ CountPrior = Annotated[
 def read_model(
     world: World,
     settings: Settings = None,
-    goal: Goal = None,
+    goal: Goals = None,
     start: Start = None,
     cost: Cost = None,
     normalize: Normalize = False,
@@ -57,18 +54,14 @@ def read_model(
     prior: CountPrior = None,
     give_up_cost: GiveUpCost = None,
 ) -> Any:
-    """Return a world or the model of a file; a cost that looks like a number is one."""
+    """Return the model of a world, of an environment's table or of a file."""
     from goalward import worlds
 
     options: dict[str, Any] = {
         "goal": goal, "start": start, "cost": cost, "normalize": normalize, "sum_duplicates": sum_duplicates,
-        "prior": prior,
+        "prior": prior, "give_up_cost": give_up_cost,
     }  # fmt: skip
-    options = {name: value for name, value in options.items() if value not in (None, False, [])}
-    with suppress(ValueError, KeyError):
-        options["cost"] = float(options["cost"])
-    ssp = worlds.load(world, settings or (), **options)
-    return ssp if give_up_cost is None else ssp.with_give_up(give_up_cost)
+    return worlds.load(world, settings or (), **given_options(options))
 
 
 def takes_model(verb: Callable[..., None]) -> Callable[..., None]:

@@ -26,8 +26,10 @@ from goalward.agents.posterior.psrl_variants import TSDE
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import Prior
 from goalward.beliefs.dirichlet import Dirichlet
+from goalward.continuous.policy import LatticePolicy
 from goalward.continuous.psrl import ContinuousAgent
 from goalward.continuous.task import ContinuousPlan, TaskSpec, checked_costs, per_axis
+from goalward.learning.policy import LearntPolicy
 from goalward.settings import Size
 
 __all__ = ["AggregatedPSRL"]
@@ -49,9 +51,8 @@ class AggregatedPSRL(ContinuousAgent):
     epochs: Literal["psrl", "tsde"] = "psrl"
     """Whose epochs: those of "psrl", or those of "tsde", which end sooner where a policy drives in a circle."""
 
-    def begin(self, task: TaskSpec, rng: np.random.Generator) -> None:
+    def set_up(self, task: TaskSpec) -> None:
         """Cut the box, and start PSRL-SSP on the cells."""
-        super().begin(task, rng)
         shape = per_axis("cells", self.cells, task.dimensions, MOST_CELLS)
         self._shape: Int64s = np.array(shape, dtype=np.int64)
         self._width: Floats = (task.high - task.low) / self._shape
@@ -59,7 +60,7 @@ class AggregatedPSRL(ContinuousAgent):
         self._centres: Floats = task.low + (corners + 0.5) * self._width
         costs = checked_costs(task.cost(self._centres), self._centres, task.actions)
         self.table: PSRL = EPOCHS[self.epochs](self.prior)
-        self.table.begin(Task(costs, 0, task.episodes), rng)
+        self.table.begin(Task(costs, 0, task.episodes), self.rng)
 
     def cell_of(self, states: Floats) -> Int64s:
         """Return the numbers of the cells in which some states lie."""
@@ -81,8 +82,17 @@ class AggregatedPSRL(ContinuousAgent):
         ends = np.where(steps.reached, self.table.task.goal, self.cell_of(steps.next_states))
         self.table.observe(Steps(self.cell_of(steps.states), steps.actions, steps.costs, ends, steps.reached))
 
+    def best_policy(self) -> LatticePolicy:
+        """Return the policy that PSRL-SSP on the cells deploys."""
+        task, on_cells = self.task, LearntPolicy.of(self.table, self.table.best_policy())
+        plays = np.eye(task.actions)[on_cells.table] if on_cells.table.ndim == 1 else on_cells.table
+        return LatticePolicy(
+            task.low, task.high, task.periodic, self._shape, -plays, on_cells.visited, False, task.encoding
+        )
+
     def restart(self) -> None:
-        """Note that the next step starts an episode although the last one did not reach the goal."""
+        """Start an episode before the last one reached the goal."""
+        super().restart()
         self.table.rng = self.rng
         self.table.restart()
 

@@ -1,48 +1,57 @@
 """Continuous tasks from Gymnasium environments.
 
-Three environments of Gymnasium's classic control need no arguments:
+Four environments of Gymnasium's classic control need no arguments:
 
-    MountainCar   the state is the observation; the goal is the flag at position 0.5
-    Acrobot       the state is the two angles and their speeds; the goal is the tip above the bar's height
-    Pendulum      the state is the angle and its speed; the goal is a set around the upright rest, chosen here because
-                  the environment itself never ends an episode
+    MountainCar              the state is the observation; the goal is the flag at position 0.5
+    MountainCarContinuous    likewise, with the flag at 0.45
+    Acrobot                  the state is the two angles and their speeds; the goal is the tip above the bar's height
+    Pendulum                 the state is the angle and its speed; the goal is a set around the upright rest, chosen
+                             here because the environment itself never ends an episode
 
-In all three every step costs 1, so an episode's cost is the number of its steps.
+In all of them every step costs 1 by default, so an episode's cost is the number of its steps.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from goalward.arrays import Bools, Floats
-from goalward.continuous.task import ContinuousSimulator, ContinuousTask, CostFunction, GoalSet, task_spec
-from goalward.errors import CostError, SettingError
+from goalward.continuous.encoding import STATE_FUNCTIONS, BoxEncoding, StateFunction
+from goalward.continuous.task import (
+    LARGEST_BOUND,
+    ContinuousSimulator,
+    ContinuousTask,
+    CostFunction,
+    GoalSet,
+    task_spec,
+)  # fmt: skip
+from goalward.errors import SettingError
 
 __all__ = ["ACROBOT", "MOUNTAIN_CAR", "PENDULUM", "Facts", "environment_task", "upright"]
 
-Read = Callable[[Any], ArrayLike]
+PI = math.pi
 
 
 class Facts(NamedTuple):
-    """What an agent may know of an environment."""
+    """What an agent may know of an environment; `state` names the function that computes its states."""
 
     low: tuple[float, ...]
     high: tuple[float, ...]
-    periodic: tuple[bool, ...]
     goal: GoalSet
-    read: Read
-    coordinates: tuple[str, ...] | None = None
-    actions: tuple[float, ...] | None = None
-    ends_at_goal: bool = True
+    coordinates: tuple[str, ...]
+    periodic: tuple[bool, ...] | bool = False
+    state: str = "observation"
+    action_names: tuple[str, ...] | None = ("left", "none", "right")
 
 
-def at_the_flag(points: Floats) -> Bools:
-    """Return where the mountain car has reached the flag."""
-    return np.asarray((points[:, 0] >= 0.5) & (points[:, 1] >= 0.0))
+def flag_at(position: float, velocity: float) -> GoalSet:
+    """Return where a mountain car has reached the flag."""
+    return lambda points: np.asarray((points[:, 0] >= position) & (points[:, 1] >= velocity))
 
 
 def above_the_bar(points: Floats) -> Bools:
@@ -57,109 +66,152 @@ def upright(angle: float, speed: float) -> GoalSet:
     )
 
 
-def read_acrobot(observation: Any) -> Floats:
-    """Return the angles and speeds of an observation, which has the cosines and sines of the angles."""
-    cos1, sin1, cos2, sin2, speed1, speed2 = np.asarray(observation, dtype=np.float64)
-    return np.array([np.arctan2(sin1, cos1), np.arctan2(sin2, cos2), speed1, speed2])
-
-
-def read_pendulum(observation: Any) -> Floats:
-    """Return the angle and the speed of an observation, which has the cosine and sine of the angle."""
-    cosine, sine, speed = np.asarray(observation, dtype=np.float64)
-    return np.array([np.arctan2(sine, cosine), speed])
-
-
-PI = float(np.pi)
-MOUNTAIN_CAR = Facts((-1.2, -0.07), (0.6, 0.07), (False, False), at_the_flag, np.asarray, ("position", "velocity"))
+MOUNTAIN_CAR = Facts((-1.2, -0.07), (0.6, 0.07), flag_at(0.5, 0.0), ("position", "velocity"))
 ACROBOT = Facts(
-    (-PI, -PI, -4.0 * PI, -9.0 * PI), (PI, PI, 4.0 * PI, 9.0 * PI), (True, True, False, False), above_the_bar,
-    read_acrobot, ("first angle", "second angle", "first speed", "second speed"),
+    (-PI, -PI, -4.0 * PI, -9.0 * PI), (PI, PI, 4.0 * PI, 9.0 * PI), above_the_bar,
+    ("first angle", "second angle", "first speed", "second speed"), (True, True, False, False), "acrobot",
 )  # fmt: skip
 PENDULUM = Facts(
-    (-PI, -8.0), (PI, 8.0), (True, False), upright(0.2, 1.0), read_pendulum, ("angle", "speed"), (-2.0, 0.0, 2.0),
-    ends_at_goal=False,
+    (-PI, -8.0), (PI, 8.0), upright(0.2, 1.0), ("angle", "speed"), (True, False), "pendulum", None,
 )  # fmt: skip
-KNOWN = {"MountainCar": MOUNTAIN_CAR, "Acrobot": ACROBOT, "Pendulum": PENDULUM}
+
+
+def known_facts(environment: Any) -> Facts | None:
+    """Return what is known of an environment of Gymnasium, unless a wrapper may change its steps."""
+    from goalward.environments.rules import changing_wrapper
+
+    bare = environment.unwrapped
+    kind = type(bare).__name__ if type(bare).__module__.startswith("gymnasium.") else ""
+    if changing_wrapper(environment):
+        return None
+    if kind in ("MountainCarEnv", "Continuous_MountainCarEnv"):
+        names = MOUNTAIN_CAR.action_names if kind == "MountainCarEnv" else None
+        return MOUNTAIN_CAR._replace(goal=flag_at(bare.goal_position, bare.goal_velocity), action_names=names)
+    return {"AcrobotEnv": ACROBOT, "PendulumEnv": PENDULUM}.get(kind)
 
 
 def environment_task(
     environment: Any,
-    goal: GoalSet | None,
-    cost: float | ArrayLike | CostFunction | None,
+    goal: Callable[[Floats], Any] | None,
+    cost: float | ArrayLike | CostFunction,
     actions: ArrayLike | None,
     low: ArrayLike | None,
     high: ArrayLike | None,
     periodic: ArrayLike | None,
-    read: Read | None,
+    state: StateFunction | None,
 ) -> ContinuousTask:
     """Return the task of an environment; see `ContinuousTask.from_gymnasium`."""
     # Not at the top: the built-in tasks need no Gymnasium, and this package registers worlds with it.
     from goalward.environments.rules import name_of
-    from goalward.environments.spaces import first_observation
+    from goalward.environments.spaces import check_environment, first_observation
 
-    for method in ("reset", "step", "observation_space", "action_space"):
-        if not hasattr(environment, method):
-            raise SettingError(f"{environment!r} has no {method}; pass a Gymnasium environment: gymnasium.make(name)")
+    check_environment(environment)
     name = name_of(environment)
-    facts = KNOWN.get(str(getattr(getattr(environment, "spec", None), "name", "")))
-    plays = chosen_actions(environment.action_space, actions, facts, name)
-    if facts is None:
-        if goal is None:
-            raise SettingError(f"the goal set of {name} is not known; pass goal, a function of points [n, m]")
-        if cost is None:
-            raise CostError(
-                f"the costs of {name} are not known; pass cost: a number, one for each action, or a function of points"
-            )
-        space = environment.observation_space
-        if (low is None or high is None) and (read is not None or len(getattr(space, "low", np.empty(())).shape) != 1):
-            raise SettingError(
-                f"the observations of {name} are {space}; a continuous task needs a Box of one row of numbers: pass"
-                " read, which returns the state for an observation, with low and high"
-            )
-        low, high = space.low if low is None else low, space.high if high is None else high
-        facts = Facts((), (), (), goal, np.asarray, ends_at_goal=False)
+    for attribute in ("observation_space", "action_space"):
+        if getattr(environment, attribute, None) is None:
+            raise SettingError(f"{name} has no {attribute}; pass a Gymnasium environment: gymnasium.make(id)")
+    facts = known_facts(environment) if state is None else None
+    missing: dict[str, str] = {}
+    if facts is not None:
+        low, high = facts.low if low is None else low, facts.high if high is None else high
+        goal, periodic = facts.goal if goal is None else goal, facts.periodic if periodic is None else periodic
+    elif low is None or high is None:
+        low, high = box_of(environment.observation_space, low, high, state, name, missing)
+    if goal is None:
+        place = 0.1 * np.ravel(low)[0] + 0.9 * np.ravel(high)[0]
+        missing["its goal set, a function of states [n, m]"] = f"goal=lambda x: x[:, 0] >= {place:.3g}"
+    table = action_table(environment.action_space, actions, name, missing)
+    if missing or goal is None:
+        raise SettingError(
+            f"{name} does not tell {' and '.join(missing)}: pass what fits, such as {', '.join(missing.values())}"
+        )
+    state_name = "function" if state is not None else "observation" if facts is None else facts.state
+    function = STATE_FUNCTIONS[state_name] if state is None else state
+    encoding = BoxEncoding(len(np.ravel(low)), table, state_name, function)
+    names = facts.action_names if facts is not None and actions is None else None
     spec = task_spec(
-        facts.low if low is None else low,
-        facts.high if high is None else high,
-        len(plays),
-        facts.goal if goal is None else goal,
-        1.0 if cost is None else cost,
-        (facts.periodic or False) if periodic is None else periodic,
-        facts.coordinates if low is None and read is None else None,
-    )
-    state_of, ends_at_goal = read or facts.read, facts.ends_at_goal and goal is None
+        low, high, names or action_names(table), goal, cost, False if periodic is None else periodic,
+        None if facts is None else facts.coordinates, encoding,
+    )  # fmt: skip
 
     def simulate(stream: int) -> ContinuousSimulator:
         seeds = [stream]  # for the first reset
 
         def start() -> ArrayLike:
-            return state_of(first_observation(environment, **({"seed": seeds.pop()} if seeds else {})))
+            return function(first_observation(environment, **({"seed": seeds.pop()} if seeds else {})))
 
         def move(state: Floats, action: int) -> tuple[ArrayLike, bool, bool]:
-            observation, _, terminated, truncated, _ = environment.step(plays[action])
-            return state_of(observation), terminated, truncated
+            result = environment.step(encoding.action(action))
+            if not isinstance(result, tuple | list) or len(result) != 5:
+                raise SettingError(
+                    f"{name}.step returned {result!r:.80}; it must return (observation, reward, terminated, truncated,"
+                    " info)"
+                )
+            return function(result[0]), result[2], result[3]
 
-        return ContinuousSimulator(spec, start, move, ends_at_goal)
+        return ContinuousSimulator(spec, start, move)
 
     return ContinuousTask.from_simulator(spec, simulate)
 
 
-def chosen_actions(space: Any, actions: ArrayLike | None, facts: Facts | None, name: str) -> list[Any]:
-    """Return what to pass to the environment for each action."""
-    number = getattr(space, "n", None)
-    if actions is None and number is not None:
-        first = int(getattr(space, "start", 0))
-        return [first + action for action in range(int(number))]
-    if actions is None and facts is not None and facts.actions is not None:
-        actions = [[action] for action in facts.actions]
-    if actions is None:
+def box_of(
+    space: Any, low: ArrayLike | None, high: ArrayLike | None, state: StateFunction | None, name: str,
+    missing: dict[str, str],
+) -> tuple[ArrayLike, ArrayLike]:  # fmt: skip
+    """Return the bounds of the states; those that were not passed are the observation space's."""
+    if state is not None:
         raise SettingError(
-            f"the actions of {name} are {space}; pass actions, those to choose from, such as actions=[[-2.0], [2.0]]"
+            "the bounds of what state= returns are not known; pass low=[...] and high=[...], one number for each"
+            " coordinate of the state"
         )
-    chosen: list[Any] = []
-    for index, action in enumerate(np.asarray(actions)):
-        value = int(action) if number is not None else np.asarray(action, dtype=space.dtype)
-        if not space.contains(value):
-            raise SettingError(f"action {index} is {np.asarray(action).tolist()}, which is outside {space}")
-        chosen.append(value)
+    if type(space).__name__ != "Box" or len(space.shape) != 1:
+        raise SettingError(
+            f"the observations of {name} are {space!s:.80}, not a Box of one row of numbers; pass state=, which"
+            " computes the state from an observation, with low=[...] and high=[...]"
+        )
+    lower, upper = finite_bounds(space.low if low is None else low, space.high if high is None else high)
+    if (low is None and (lower != space.low).any()) or (high is None and (upper != space.high).any()):
+        missing["bounds that hold the states that matter"] = f"low={lower.tolist()}, high={upper.tolist()}"
+    return lower, upper
+
+
+def finite_bounds(low: ArrayLike, high: ArrayLike) -> tuple[Floats, Floats]:
+    """Return bounds with examples in the place of infinite ones."""
+    lower, upper = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
+    without = ~(np.abs(lower) <= LARGEST_BOUND)
+    lower[without] = np.where(np.abs(upper) <= LARGEST_BOUND, upper - 2.0, -1.0)[without]
+    return lower, np.where(np.abs(upper) <= LARGEST_BOUND, upper, lower + 2.0)
+
+
+def action_table(space: Any, actions: ArrayLike | None, name: str, missing: dict[str, str]) -> NDArray[Any]:
+    """Return what to pass to the environment for each action, ``[A, ...]``."""
+    if type(space).__name__ == "Discrete":
+        chosen = np.arange(space.start, space.start + space.n) if actions is None else np.asarray(actions)
+        hint = "leave actions= out to choose from all"
+    elif type(space).__name__ == "Box":
+        count = actions if isinstance(actions, int) and actions > 1 else 3
+        spread = np.linspace(*finite_bounds(space.low, space.high), count, dtype=space.dtype)
+        hint = f"actions={spread.tolist()}"
+        if actions is None or isinstance(actions, int):
+            if math.prod(space.shape) != 1 or not space.is_bounded():
+                missing["which actions to choose from"] = hint
+            actions = spread
+        chosen = np.asarray(actions, dtype=space.dtype)
+        if math.prod(space.shape) == 1 and chosen.ndim:
+            chosen = chosen.reshape(-1, *space.shape)
+    else:
+        raise SettingError(
+            f"the actions of {name} are {space!s:.80}; they must be Discrete or a Box: list those to choose from and"
+            " pass gymnasium.wrappers.TransformAction(env, lambda number: choices[number],"
+            " gymnasium.spaces.Discrete(len(choices)))"
+        )
+    for index, action in enumerate(chosen):
+        if not space.contains(int(action) if chosen.dtype.kind in "iu" and not action.shape else action):
+            raise SettingError(f"action {index} is {action.tolist()}, which is outside {space!s:.80}; write {hint}")
     return chosen
+
+
+def action_names(table: NDArray[Any]) -> list[str]:
+    """Return the names of actions: numbers, with their signs if they are not integers."""
+    form = "{}" if table.dtype.kind in "iu" else "{:+.3g}"
+    return [", ".join(form.format(number) for number in np.ravel(action)) for action in table]

@@ -21,6 +21,7 @@ Giving up
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -84,6 +85,16 @@ class Lattice:
         # The state of each node; goal nodes have the number of the goal.
         self.state_of: Int32s = np.full(len(points), len(self.points), dtype=np.int32)
         self.state_of[~inside] = np.arange(len(self.points))
+
+    def around(self, points: Floats) -> Bools:
+        """Return which nodes, those of the goal included, are corners of a cell that holds one of some points."""
+        lower = np.floor((self.task.folded(points) - self.task.low) / self.spacing).astype(np.int64)
+        marked: Bools = np.zeros(self.nodes, dtype=np.bool_)
+        for corner in itertools.product((0, 1), repeat=len(self.nodes)):
+            node = lower + corner
+            node = np.where(self.periodic, node % self.nodes, np.clip(node, 0, self.nodes - 1))
+            marked[tuple(node.T)] = True
+        return marked.ravel()
 
     @property
     def states(self) -> int:

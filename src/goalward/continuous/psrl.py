@@ -30,7 +30,9 @@ Giving up
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -42,12 +44,16 @@ from goalward.agents.base import Learner, register
 from goalward.arrays import Floats
 from goalward.beliefs.base import LARGEST_NUMBER
 from goalward.continuous.lattice import Lattice
+from goalward.continuous.policy import LatticePolicy
 from goalward.continuous.regression import Dynamics, FourierRegression
 from goalward.continuous.regression_kernels import update_inverse
-from goalward.continuous.task import ContinuousPlan, TaskSpec, checked_costs, per_axis
+from goalward.continuous.task import ContinuousPlan, TaskSpec, checked_costs, per_axis, task_spec
 from goalward.errors import SettingError
+from goalward.planning.evaluate import action_values
 from goalward.planning.solve import Solution, solve_all
+from goalward.seeds import generator
 from goalward.settings import Confidence, Size, checked_integer
+from goalward.ssp.model import SSP
 
 __all__ = ["ContinuousAgent", "ContinuousPSRL"]
 
@@ -60,27 +66,70 @@ SWALLOWED = 0.25
 
 
 class ContinuousAgent(Learner[TaskSpec, ContinuousPlan]):
-    """An algorithm that learns in tasks with continuous states."""
+    """An algorithm that learns in tasks with continuous states.
+
+    The goal and the costs of a task are functions, which no file holds. An agent that was read from a file without them
+    keeps what it had learnt until a run resumes with the task.
+    """
 
     continuous: ClassVar[bool] = True
 
+    def begin(self, task: TaskSpec, rng: np.random.Generator) -> None:
+        """Start from scratch on a task."""
+        super().begin(task, rng)
+        self._begun_on = task
+        self._saved: dict[str, Any] | None = None
+        if task.has_functions:
+            self.set_up(task)
+
+    @abstractmethod
+    def set_up(self, task: TaskSpec) -> None:
+        """Start from scratch on a task whose functions are known."""
+
+    @abstractmethod
+    def best_policy(self) -> LatticePolicy:
+        """Return the policy to deploy."""
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what was learnt, for saving."""
+        return super().to_state() if self._saved is None else self._saved
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what `to_state` returned."""
+        if self.task.has_functions:
+            super().restore(state)
+        else:
+            self._saved = state
+
+    def restart(self) -> None:
+        """Start an episode; a resumed run may have brought another goal and other costs."""
+        if self.task is self._begun_on:
+            return
+        learnt, rng = self.to_state(), self.rng
+        self.begin(self.task, generator(0))  # what is drawn here is replaced by what was learnt
+        try:
+            self.restore(learnt)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError) as error:
+            raise SettingError(f"what {self.name} learnt before does not fit the task ({error})") from None
+        self.rng = rng
+
     @staticmethod
     def task_to_state(task: TaskSpec) -> dict[str, Any]:
-        """Return the id and settings of a registered task."""
-        if task.origin is None:
-            raise SettingError(
-                "an agent that learnt in a task made of functions or an environment cannot be saved: functions are not"
-                " data. Register the task as a world, or learn in gw.continuous.make(id)"
-            )
-        return {"world": task.origin["id"], "settings": dict(task.origin["settings"]), "episodes": task.episodes}
+        """Return a task as plain data and arrays, and its id and settings if it is registered."""
+        plain = {name: getattr(task, name) for name in ("low", "high", "periodic", "episodes")}
+        names = {name: list(getattr(task, name)) for name in ("coordinates", "action_names")}
+        return plain | names | {"world": None if task.origin is None else dict(task.origin)}
 
     @staticmethod
     def task_from_state(state: dict[str, Any]) -> TaskSpec:
-        """Return the task of `task_to_state`."""
+        """Return the task of `task_to_state`, without functions unless it is registered."""
         from goalward.continuous import make
 
         episodes = checked_integer("episodes", state["episodes"], 1, LARGEST_NUMBER)
-        return make(state["world"], **state["settings"]).task(episodes)
+        if state["world"] is not None:
+            return make(state["world"]["id"], **state["world"]["settings"]).task(episodes)
+        box = {name: state[name] for name in ("low", "high", "periodic", "coordinates")}
+        return replace(task_spec(**box, actions=list(state["action_names"]), goal=None, cost=1.0), episodes=episodes)
 
 
 @register("continuous-psrl")
@@ -100,19 +149,20 @@ class ContinuousPSRL(ContinuousAgent):
     tolerance: Confidence = 1e-3
     """The relative precision of the values of a draw on the lattice, which is proved."""
 
-    def begin(self, task: TaskSpec, rng: np.random.Generator) -> None:
+    def set_up(self, task: TaskSpec) -> None:
         """Lines 1 and 2."""
-        super().begin(task, rng)
         m = task.dimensions
         if m > MOST_DIMENSIONS:
+            from goalward.environments.spaces import box_advice
+
             raise SettingError(
                 f"the task has {m} dimensions; {self.name} plans on a lattice and takes at most {MOST_DIMENSIONS}:"
-                " leave coordinates out that hardly matter, with read= or a wrapper, or split the task"
+                f" {box_advice(m)}"
             )
         nodes = NODES[m] if self.nodes is None else self.nodes
         self._lattice = Lattice(task, per_axis("nodes", nodes, m, MOST_NODES))
         self._costs = checked_costs(task.cost(self._lattice.points), self._lattice.points, task.actions)
-        self.belief = FourierRegression(task, 16 << m if self.features is None else self.features, rng)
+        self.belief = FourierRegression(task, 16 << m if self.features is None else self.features, self.rng)
         self.k = 1  # the current episode
         self.k_start = 0  # k_{t_l}, the episode in which the current epoch began
         self.give_up = float(self._costs.max() * self._lattice.nodes.sum())
@@ -133,6 +183,11 @@ class ContinuousPSRL(ContinuousAgent):
         self.belief.update(steps)
         self.k += int(np.count_nonzero(steps.reached))
 
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what `to_state` returned; a task with larger costs makes giving up dearer."""
+        least = self.give_up if self.task.has_functions else 0.0
+        super().restore(state | {"give_up": max(least, state["give_up"])})
+
     def draw(self, state: Floats) -> tuple[Dynamics, Floats]:
         """Lines 8 to 12: draw a model that does not give up in a state, and return it with its values."""
         for _ in range(self.draws):
@@ -146,13 +201,27 @@ class ContinuousPSRL(ContinuousAgent):
 
     def solve(self, dynamics: Dynamics) -> Floats:
         """Return the optimal values of a model on the lattice, from those of the model before."""
+        self._previous = solve_all(self.on_lattice(dynamics), self.tolerance, self._previous)
+        return self._previous.values
+
+    def on_lattice(self, dynamics: Dynamics) -> SSP:
+        """Return a model on the lattice."""
         points = self._lattice.points
         if self._phi[0] != self.belief.length:
             self._phi = (self.belief.length, self.belief.features(points))
         moved = self.belief.moved(points, self._phi[1], dynamics)
-        model = self._lattice.model(moved[:, :, np.newaxis, :] + self.shifts(dynamics), self._costs, self.give_up)
-        self._previous = solve_all(model, self.tolerance, self._previous)
-        return self._previous.values
+        return self._lattice.model(moved[:, :, np.newaxis, :] + self.shifts(dynamics), self._costs, self.give_up)
+
+    def best_policy(self) -> LatticePolicy:
+        """Return the optimal policy of the posterior mean on the lattice."""
+        task, lattice = self.task, self._lattice
+        model = self.on_lattice(self.belief.mean())
+        values = action_values(model, solve_all(model, self.tolerance).values)[:, : task.actions]
+        at_nodes = np.append(values, np.zeros((1, task.actions)), axis=0)[lattice.state_of]  # 0 in the goal set
+        return LatticePolicy(
+            task.low, task.high, task.periodic, lattice.nodes, at_nodes, lattice.around(self.belief.states), True,
+            task.encoding,
+        )  # fmt: skip
 
     def shifts(self, dynamics: Dynamics) -> Floats:
         """Return the noise as equally likely shifts ``[q, m]`` of the same mean and variance."""

@@ -191,6 +191,11 @@ class FourierRegression:
             solve_upper(factor, normal)
         return Dynamics(means + normals * deviations, deviations * self.span)
 
+    def mean(self) -> Dynamics:
+        """Return the posterior mean of the weights, with the noise of the posterior mean precision."""
+        means, _, scales, _ = posterior(self.gram, self.moments, self.squares, self.ratio)
+        return Dynamics(means, np.sqrt(scales / (SHAPE + 0.5 * self.steps)) * self.span)
+
     def moved(self, states: Floats, phi: Floats, dynamics: Dynamics) -> Floats:
         """Return where a model leads from some states without noise, ``[n, A, m]``; `phi` are their features."""
         A, d, m = dynamics.weights.shape

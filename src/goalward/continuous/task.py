@@ -10,25 +10,27 @@ Functions of states are vectorised: they take points ``[n, m]`` and return one e
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from goalward.acting.contract import Policy, Step, World
 from goalward.acting.stepping import SteppingStage
 from goalward.acting.stop import Stop
 from goalward.arrays import Bools, Floats
+from goalward.continuous.encoding import BoxEncoding, StateFunction, checked_point
 from goalward.errors import CostError, PolicyError, SettingError, ShapeError, StateError
 from goalward.seeds import generator
 from goalward.settings import checked_integer
 
 __all__ = [
-    "ContinuousPlan", "ContinuousSimulator", "ContinuousTask", "CostFunction", "GoalSet", "TaskSpec", "checked_costs",
-    "per_axis", "task_spec",
+    "LARGEST_BOUND", "ContinuousPlan", "ContinuousSimulator", "ContinuousTask", "CostFunction", "GoalSet", "TaskSpec",
+    "checked_box", "checked_costs", "per_axis", "task_spec",
 ]  # fmt: skip
 
 GoalSet = Callable[[Floats], Bools]
@@ -37,6 +39,9 @@ StartFunction = Callable[[np.random.Generator], ArrayLike]
 StepFunction = Callable[[Floats, int, np.random.Generator], ArrayLike]
 MOST_STARTS = 1000
 """How often in a row a start in the goal set is drawn again."""
+LARGEST_BOUND = 1e30
+ROUNDING = 1e-6
+"""An environment computes its goal before it rounds the observation: by less than this share of the box."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +49,9 @@ class TaskSpec:
     """What an agent may know of a continuous task: everything but the dynamics.
 
     The fields are the arguments of `ContinuousTask`, checked: `low`, `high` and `periodic` are arrays ``[m]``,
-    `actions` is A, and `cost` is a function that returns ``[n, A]``. `episodes` is K, the number of episodes of the
-    run, and `origin` the id and the settings of a registered task.
+    `actions` is A, and `goal` and `cost` are functions of points ``[n, m]`` that return ``[n]`` and ``[n, A]``. The
+    `encoding` says what observations and actions of the environment mean. `episodes` is K, the number of episodes of
+    the run, and `origin` the id and the settings of a registered task. A task from a file has no functions.
     """
 
     low: Floats
@@ -54,6 +60,7 @@ class TaskSpec:
     actions: int
     goal: GoalSet
     cost: CostFunction
+    encoding: BoxEncoding
     episodes: int = 1
     origin: Mapping[str, Any] | None = field(default=None, repr=False)
     coordinates: tuple[str, ...] = ()
@@ -64,12 +71,15 @@ class TaskSpec:
         """m, the number of coordinates."""
         return len(self.low)
 
+    @property
+    def has_functions(self) -> bool:
+        """Whether the goal and the costs are known; files do not hold functions."""
+        return self.goal is not not_saved
+
     def is_like(self, other: object) -> bool:
-        """Return whether another task has the same box and as many actions; functions cannot be compared."""
-        return (
-            isinstance(other, TaskSpec)
-            and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in ("low", "high", "periodic"))
-            and self.actions == other.actions
+        """Return whether another task has the same box, coordinates and actions; functions cannot be compared."""
+        return isinstance(other, TaskSpec) and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in PLAIN
         )
 
     def folded(self, points: Floats) -> Floats:
@@ -81,25 +91,29 @@ class TaskSpec:
 
     def checked_state(self, value: ArrayLike) -> Floats:
         """Return one state as an array; raises StateError if it is not m finite numbers."""
-        try:
-            state = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            state = np.array(np.nan)
-        if state.shape != self.low.shape or not np.isfinite(state).all():
-            raise StateError(f"the task gave the state {value!r}; it must be {self.dimensions} finite numbers")
-        return self.folded(state)
+        return self.folded(checked_point(value, self.dimensions))
+
+
+PLAIN = ("low", "high", "periodic", "coordinates", "action_names")
+"""The fields that two tasks must share if an agent is to learn first in one, then in the other."""
+
+
+def not_saved(points: Floats) -> Any:
+    """Stands for the functions of a task that was read from a file."""
+    raise SettingError("the goal and the costs of the task are functions, which no file holds; resume with the task")
 
 
 def task_spec(
     low: ArrayLike,
     high: ArrayLike,
     actions: int | Sequence[str],
-    goal: GoalSet,
+    goal: Callable[[Floats], Any] | None,
     cost: float | ArrayLike | CostFunction,
     periodic: ArrayLike = False,
     coordinates: Sequence[str] | None = None,
+    encoding: BoxEncoding | None = None,
 ) -> TaskSpec:
-    """Return what an agent may know of a task, checked."""
+    """Return what an agent may know of a task, checked; without a goal it has no functions."""
     lower, upper = checked_box(low, high)
     m = len(lower)
     if isinstance(actions, int):
@@ -108,19 +122,24 @@ def task_spec(
         action_names = tuple(map(str, actions))
     if not action_names:
         raise SettingError("actions is empty; a task needs at least one action")
-    names = tuple(f"x{i}" for i in range(m)) if coordinates is None else tuple(coordinates)
+    names = tuple(f"x{i}" for i in range(m)) if coordinates is None else tuple(map(str, coordinates))
     wraps = np.asarray(periodic, dtype=np.bool_)
     if len(names) != m or wraps.shape not in ((), (m,)):
         raise ShapeError(
             f"coordinates is {coordinates!r} and periodic is {periodic!r}; the task has {m} coordinates: one name and"
             " one truth value for each, or one truth value for all"
         )
-    probes = np.stack([lower, 0.5 * (lower + upper), upper])
-    check_goal(goal, probes)
-    costs = cost_function(cost, len(action_names))
-    checked_costs(costs(probes), probes, len(action_names))
+    probes = np.linspace(lower, upper, m + 2)  # not m points, so that axes cannot be mixed up
+    goal_set: GoalSet = not_saved
+    costs: CostFunction = not_saved
+    if goal is not None:
+        goal_set, costs = goal_function(goal, probes), cost_function(cost, len(action_names))
+        checked_costs(costs(probes), probes, len(action_names))
     wraps = np.broadcast_to(wraps, (m,)).copy()
-    return TaskSpec(lower, upper, wraps, len(action_names), goal, costs, coordinates=names, action_names=action_names)
+    encoding = encoding or BoxEncoding(m, np.arange(len(action_names)))
+    return TaskSpec(
+        lower, upper, wraps, len(action_names), goal_set, costs, encoding, coordinates=names, action_names=action_names
+    )
 
 
 def per_axis(name: str, value: int | Sequence[int], m: int, most: int) -> list[int]:
@@ -141,7 +160,7 @@ def checked_box(low: ArrayLike, high: ArrayLike) -> tuple[Floats, Floats]:
     if lower.ndim != 1 or not len(lower) or lower.shape != upper.shape:
         raise ShapeError(f"low has shape {lower.shape}, high {upper.shape}; both must be one list of the same length")
     for i, (least, most) in enumerate(zip(lower, upper, strict=True)):
-        if not (least < most and max(-least, most) <= 1e30):
+        if not (least < most and max(-least, most) <= LARGEST_BOUND):
             raise SettingError(
                 f"coordinate {i} goes from {least:g} to {most:g}; low must be below high and the box must be bounded:"
                 " pass low and high that hold all states that matter"
@@ -150,15 +169,30 @@ def checked_box(low: ArrayLike, high: ArrayLike) -> tuple[Floats, Floats]:
     return lower, upper
 
 
-def check_goal(goal: GoalSet, probes: Floats) -> None:
+def goal_function(goal: Callable[[Floats], Any], probes: Floats) -> GoalSet:
+    """Return a goal set as a function of points; a function of one state is called for each, which is slower."""
     if not callable(goal):
-        raise SettingError(f"goal is {goal!r}; it must be a function of points [n, m] that returns n truth values")
-    inside = np.asarray(goal(probes))
-    if inside.shape != (len(probes),) or inside.dtype != np.bool_:
-        raise ShapeError(
-            f"goal returned shape {inside.shape} and dtype {inside.dtype} for {len(probes)} points; it must return one"
-            " truth value for each: write it for arrays [n, m], such as lambda x: x[:, 0] >= 0.5"
+        raise SettingError(
+            f"goal is {goal!r}; it must be a function of states [n, m] that returns n truth values, such as"
+            " goal=lambda x: x[:, 0] >= 0.5"
         )
+    many, one = answer(goal, probes), answer(goal, probes[0])
+    if isinstance(many, np.ndarray) and many.shape == (len(probes),) and many.dtype == np.bool_:
+        return goal
+    if isinstance(one, np.ndarray) and one.shape == () and one.dtype == np.bool_:
+        return lambda points: np.array([bool(goal(point)) for point in points], dtype=np.bool_)
+    raise ShapeError(
+        f"goal must return one truth value for each state, such as goal=lambda x: x[:, 0] >= {probes[-2, 0]:.3g}; for"
+        f" {len(probes)} states in an array of shape {probes.shape} it gave {many!r:.80}, for one state {one!r:.80}"
+    )
+
+
+def answer(function: Callable[[Floats], object], points: Floats) -> NDArray[Any] | Exception:
+    """Return what a user's function returns, or the error that it raises."""
+    try:
+        return np.asarray(function(points))
+    except Exception as error:
+        return error
 
 
 def cost_function(cost: float | ArrayLike | CostFunction, actions: int) -> CostFunction:
@@ -169,8 +203,9 @@ def cost_function(cost: float | ArrayLike | CostFunction, actions: int) -> CostF
         row = np.broadcast_to(np.asarray(cost, dtype=np.float64), (actions,))
     except (TypeError, ValueError):
         raise CostError(
-            f"cost is {cost!r}; it must be a number, one for each of the {actions} actions, or a function of points"
-            " [n, m] that returns [n, A]"
+            f"cost is {cost!r}; agents for continuous states must know the costs: pass a number, one for each of the"
+            f" {actions} actions, or a function of states [n, m] that returns [n, A]. Agents for tables learn costs:"
+            " gw.Environment(gw.Discretize(env, bins=...), ...)"
         ) from None
     return lambda points: np.broadcast_to(row, (len(points), actions))
 
@@ -278,43 +313,54 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
         cls,
         environment: Any,
         *,
-        goal: GoalSet | None = None,
-        cost: float | ArrayLike | CostFunction | None = None,
+        goal: Callable[[Floats], Any] | None = None,
+        cost: float | ArrayLike | CostFunction = 1.0,
         actions: ArrayLike | None = None,
         low: ArrayLike | None = None,
         high: ArrayLike | None = None,
         periodic: ArrayLike | None = None,
-        read: Callable[[Any], ArrayLike] | None = None,
+        state: StateFunction | None = None,
     ) -> ContinuousTask:
         """Return the task of a Gymnasium environment.
 
-        MountainCar, Acrobot and Pendulum are known and need no arguments. For others, say what the agent may know.
+        MountainCar, MountainCarContinuous, Acrobot and Pendulum are known and need no arguments. For others, `goal` is
+        needed, and what their spaces do not tell.
 
         Parameters
         ----------
         environment
-            The environment. A step limit of its own cuts episodes off: make it with ``max_episode_steps=None``.
-        goal, cost
-            The goal set and the costs, as for `ContinuousTask`. Where the environment terminates an episode must lie in
-            the goal set. Its rewards are ignored.
+            The environment. Its rewards are ignored. A time limit truncates episodes, which is never taken for the
+            goal; ``gymnasium.make(id, max_episode_steps=None)`` makes an environment without one.
+        goal
+            The goal set: a function of states ``[n, m]`` that returns n truth values. A function of one state works
+            too, more slowly. Every state in which the environment terminates an episode must lie in it.
+        cost
+            What a step costs, which the agent must know: a number, one for each action, or a function that returns
+            ``[n, A]`` for states ``[n, m]``. Agents for tables can learn costs, those for continuous states cannot.
         actions
-            The actions to choose from, if the action space is continuous: an array ``[A, ...]`` inside the space.
+            What to choose from in a Box of actions: an array ``[A, ...]``, or the number of values, evenly spread over
+            a Box of one number. By default 3: its bounds and its middle.
         low, high, periodic
-            The box of states, by default the observation space, which must be bounded then.
-        read
-            Returns the state for an observation, by default the observation itself.
+            The box of states and which coordinates wrap around; by default the observation space, and none.
+        state
+            Computes the state, at most four numbers for `ContinuousPSRL`, from an observation; by default the
+            observation itself. Pass `low` and `high` with it.
+
+        Examples
+        --------
+        >>> import goalward as gw, gymnasium
+        >>> gw.ContinuousTask.from_gymnasium(gymnasium.make("MountainCarContinuous-v0"), actions=5)
+        ContinuousTask(2 dimensions, 5 actions, box [-1.2..0.6] x [-0.07..0.07])
         """
         from goalward.continuous.environment_task import environment_task
 
-        return environment_task(environment, goal, cost, actions, low, high, periodic, read)
+        return environment_task(environment, goal, cost, actions, low, high, periodic, state)
 
     def task(self, episodes: int) -> TaskSpec:
         """Return what an agent may know."""
         return replace(self.spec, episodes=episodes)
 
-    def stage(
-        self, seed: int, *, limited: bool = False, costs_known: bool = True
-    ) -> SteppingStage[Floats, ContinuousPlan]:
+    def stage(self, seed: int, *, limited: bool = False) -> SteppingStage[Floats, ContinuousPlan]:
         """Return a stage at the start of an episode."""
         return SteppingStage(self.simulator, lambda plan: (plan.policy, plan.stop), seed)
 
@@ -335,8 +381,7 @@ class ContinuousSimulator:
     """A continuous task in progress.
 
     `start` draws the first state of an episode. `move` returns for a state and an action the next state, whether the
-    episode was terminated there, and whether it was truncated. `ends_at_goal` says that termination means the goal,
-    although the state, which may be rounded, is not in the goal set.
+    episode was terminated there, and whether it was truncated.
     """
 
     stuck = False
@@ -346,9 +391,8 @@ class ContinuousSimulator:
         spec: TaskSpec,
         start: Callable[[], Any],
         move: Callable[[Floats, int], tuple[ArrayLike, bool, bool]],
-        ends_at_goal: bool = False,
     ):
-        self.spec, self.start, self.move, self.ends_at_goal = spec, start, move, ends_at_goal
+        self.spec, self.start, self.move = spec, start, move
         self.state = self.first_state()
 
     def first_state(self) -> Floats:
@@ -372,12 +416,14 @@ class ContinuousSimulator:
         state = self.spec.checked_state(raw)
         reached = bool(self.spec.goal(state[np.newaxis])[0])
         if terminated and not reached:
-            if not self.ends_at_goal:
+            signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(state))))
+            reached = bool(self.spec.goal(state + ROUNDING * (self.spec.high - self.spec.low) * signs).any())
+            if not reached:
                 raise StateError(
-                    f"the environment ended an episode in {state.tolist()}, which is not in the goal set; widen the"
-                    " goal, or wrap the environment so that episodes end at the goal alone"
+                    f"the environment ended an episode in {state.tolist()}, which is not in the goal set: widen goal=,"
+                    " or, if episodes also end in failure, use an agent for tables, which can give up:"
+                    " gw.Environment(gw.Discretize(env, bins=...), goal=..., give_up_cost=...)"
                 )
-            reached = True
         cut = bool(truncated) and not reached
         self.state = self.first_state() if reached or cut else state
         return Step(before, action, cost, state, reached, cut)

@@ -1,50 +1,58 @@
 """An environment as a world: what an agent may know of it, and what its steps mean.
 
 An environment has ``reset(seed=...) -> (observation, info)`` and ``step(action) -> (observation, reward, terminated,
-truncated, info)``, as in Gymnasium. Rules say which steps reach the goal and what they cost
-(`goalward.environments.rules`). An episode that ends away from the goal is never learnt as one that reached it: it
-leads to a state in which the agent can only give up. If it may not give up, the run ends there, with an error unless
-the run has a limit of steps. `truncated` breaks the episode off: the step is learnt with the state it led to, and the
-environment is reset.
+truncated, info)``, as in Gymnasium. What the outermost wrapper returns is what is learnt. `goalward.acting.encoding`
+numbers observations and actions; rules say which steps reach the goal and what they cost
+(`goalward.environments.rules`).
 
-An environment made from a model carries it as ``environment.unwrapped.ssp``. In any other, the costs that the agent may
-know come from, in this order,
+Ends of episodes
+    An episode that ends away from the goal is never learnt as one that reached it. With ``give_up_cost`` it leads to
+    one more state, the last one, in which giving up is the only action. Without it the run ends there, with an error
+    unless the run has a limit of steps. `truncated` breaks the episode off: the step is learnt with the state it led
+    to, and the environment is reset.
 
-* the `task` passed to `Environment`: every cost paid must then be the one that it states;
-* the table of transitions, where the environment shows one and no wrapper may change its steps; the agent knows the
-  mean cost of each pair from it and nothing else;
-* the rule for costs: the fixed cost if it has one, 1 otherwise, and every cost paid must be that.
+Giving up
+    With ``give_up_cost`` the agent has one more action, the last one: it resets the environment, at that cost. The
+    agent knows where it leads: to the state in which all episodes start, or, if episodes start in different states, to
+    one more state called "start". Its only action costs nothing and draws the first observation.
 
-With ``give_up_cost`` the agent has one more action, the last one: it resets the environment, at that cost. An episode
-that ends away from the goal then leads to one more state, the last one, in which giving up is the only action. Where
-episodes start in one known state, the agent knows that giving up leads there.
+Costs
+    The agent knows the costs of a `task`, a fixed `cost`, or the mean costs of a table of transitions
+    (``env.unwrapped.P``) that no wrapper may change. All others it has to learn; they may be random.
+
+An environment made from a model carries it as ``environment.unwrapped.ssp``: learning in it is learning in the model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from goalward.acting.contract import Plan, Step, Task, World
+from goalward.acting.encoding import MAX_STATES
 from goalward.acting.model_world import policy_of, unavailable
 from goalward.acting.stepping import SteppingStage
 from goalward.acting.stop import TableStop
 from goalward.arrays import Floats
 from goalward.environments.rules import ENDS, Outcome, changing_wrapper, cost_rule, goal_rule, known_goal, name_of
-from goalward.environments.spaces import StateEncoding, action_space, check_environment, first_observation
-from goalward.environments.tables import has_table, mean_costs, start_probabilities, table_model
+from goalward.environments.spaces import check_environment, encoding_of, first_observation
+from goalward.environments.tables import has_table, mean_costs, start_states, table_model
 from goalward.errors import CostError, EndlessRunError, SettingError
 from goalward.settings import checked_number
-from goalward.ssp.checks import checked_costs, checked_state
 from goalward.ssp.model import SSP
 
 __all__ = ["PATIENCE", "Environment", "model_of"]
 
 PATIENCE = 1_000_000
 """Steps after which a run without a limit that has never reached the goal is an error."""
+FIRST_EPISODES = 10
+"""Episodes after which a task without a goal is recognised."""
+RESETS = 10
+"""Resets with different seeds that must agree before episodes are taken to start in one state."""
 
 
 class Environment(World[Task, Plan]):
@@ -53,14 +61,23 @@ class Environment(World[Task, Plan]):
     Parameters
     ----------
     environment
-        An environment with finitely many observations and actions.
+        A Gymnasium environment, or an object with `reset` and `step`, with finitely many actions.
     goal, cost
-        Which steps reach the goal, and what they cost: see `goalward.environments.rules`.
+        Which steps reach the goal, and what they cost: see `goalward.environments.rules`. By default a step costs minus
+        its reward where that is negative, and 1 otherwise.
     give_up_cost
         Let the agent give up: one more action, the last one, resets the environment at this cost. An episode that ends
         away from the goal is then a restart at this cost. Regret is measured against the best policy that may give up.
+    key, max_states
+        ``key(observation)`` identifies the state: observations with the same key are one state. Without it,
+        observations of finite spaces are numbered by the space, all others as they appear. States that are numbered as
+        they appear may be at most `max_states`.
+    cost_range
+        The least and the largest cost that can be paid, where costs are unknown.
     task
-        What the agent may know, if the environment does not tell.
+        What the agent may know, if the environment does not tell: every cost paid must be the one that it states.
+    use_table
+        Whether to read known costs and dead ends from ``env.unwrapped.P``; by default if no wrapper may change steps.
 
     Examples
     --------
@@ -78,84 +95,78 @@ class Environment(World[Task, Plan]):
         goal: str | float | Callable[[Outcome], object] | None = None,
         cost: str | float | Callable[[Outcome], float] | None = None,
         give_up_cost: float | None = None,
+        key: Callable[[Any], Hashable] | None = None,
+        max_states: int = MAX_STATES,
+        cost_range: tuple[float, float] | None = None,
         task: Task | None = None,
+        use_table: bool | None = None,
     ):
         check_environment(environment)
-        self.environment = environment
-        self.encoding = StateEncoding(environment)
-        self.first_action = 0
-        self.give_up = -1  # the action that resets the environment
-        self.ended: int | None = None  # the state that stands for the end of an episode away from the goal
-        self.model = model_of(environment)
-        if self.model is not None:
-            self.read_model(self.model, goal, cost, give_up_cost, task)
-        else:
-            self.survey(goal, cost, give_up_cost, task)
-
-    def read_model(self, model: SSP, goal: Any, cost: Any, give_up_cost: float | None, task: Task | None) -> None:
-        """Set up an environment that carries its model: the cost is minus the reward."""
-        if give_up_cost is not None:
-            model = model.with_give_up(give_up_cost)
-            self.give_up = model.actions - 1
-        self.model = model
-        self.graph = model
-        self.known = Task.of(model, 1) if task is None else checked_task(task)
-        if not np.array_equal(self.known.available, model.available):
-            raise SettingError(
-                f"the task has {self.known.states} states and {self.known.actions} actions, the model {model.states}"
-                f" and {model.actions}; sizes and available actions must be the same"
-            )
-        self.goal = goal_rule(goal, self.environment)
-        self.cost = cost_rule("reward" if cost is None else cost)
-        self.checks_costs = cost is None
-        self.goes_on = True  # it can be stepped after the end of an episode, so an end need not be the goal
-
-    def survey(self, goal: Any, cost: Any, give_up_cost: float | None, task: Task | None) -> None:
-        """Find out what an agent may know of an environment without a model."""
-        environment, encoding, actions = self.environment, self.encoding, action_space(self.environment)
-        if actions is not None:
-            self.first_action = actions[1]
+        self.environment, self.key = environment, key
+        model = model_of(environment) if key is None and goal is None and cost is None else None
+        known = None if task is None else replace(task.checked(), episodes=1)
+        sized = model or known
+        sizes = None if sized is None else (sized.states, sized.actions)
+        self.encoding = encoding_of(environment, key, max_states, sizes)
         # An environment without spaces follows the plain contract: terminated is the goal.
-        plain = goal is None and known_goal(environment) is None and encoding.count is None
+        preset = known_goal(environment)
+        plain = goal is None and preset is None and not hasattr(environment, "observation_space")
         self.goal = ENDS if plain else goal_rule(goal, environment)
-        pays_reward = task is not None and cost is None and known_goal(environment) is None
+        pays_reward = model is not None or (known is not None and cost is None and preset is None)
         self.cost = cost_rule("reward" if pays_reward else cost)
-        table = has_table(environment)
-        self.graph = table_model(environment, self.goal, self.cost) if table and give_up_cost is None else None
-        if task is not None:
-            known = checked_task(task)
-            if actions is not None and actions[0] != known.actions:
-                raise SettingError(
-                    f"the task has {known.actions} actions, the environment {actions[0]}; they must agree"
-                )
-        elif encoding.count is None or actions is None:
-            raise SettingError(
-                "the environment carries no model; say what is known with"
-                " Environment(environment, task=Task(costs, initial_state, episodes))"
-            )
+        self.checks_costs = model is not None or task is not None  # the costs of a table are means
+        self.ended: int | None = None  # the state that stands for the end of an episode away from the goal
+        self.start: int | None = None  # the state in which episodes start, if they draw their first observation
+        if model is not None:
+            self.model = self.graph = model if give_up_cost is None else model.with_give_up(give_up_cost)
+            known = known or Task.of(self.model, 1)
+            check_sizes(known, "model", *self.model.costs.shape)
         else:
-            stated = 1.0 if self.cost.fixed is None else self.cost.fixed
-            shape = encoding.count, actions[0]
-            costs = mean_costs(environment, self.cost) if table else np.full(shape, stated)
-            starts, _ = start_probabilities(environment, len(costs))
-            known = Task(costs, int(np.argmax(starts)), 1)
-        self.checks_costs = task is not None or not table
-        self.goes_on = False
-        if give_up_cost is not None:
-            self.ended, self.give_up = known.states, known.actions
-            starts, from_table = start_probabilities(environment, known.states)
-            known = with_restarts(known, give_up_cost, from_table and np.count_nonzero(starts) == 1)
-        self.known = known
+            known = self.survey(known, give_up_cost, use_table)
+        self.encoding.give_up = give_up_cost is not None
+        self.give_up = self.encoding.actions if give_up_cost is not None else -1
+        self.known = replace(known, cost_range=known.cost_range if cost_range is None else cost_range)
+        self.numbered, self.resumed = copy(self.encoding), False
+
+    def survey(self, known: Task | None, give_up_cost: float | None, use_table: bool | None) -> Task:
+        """Return what an agent may know of an environment without a model."""
+        environment, encoding = self.environment, self.encoding
+        table = has_table(environment, encoding) if use_table is None else use_table
+        if table and give_up_cost is None:
+            self.graph = table_model(environment, self.goal, self.cost)
+        starts = start_states(environment, encoding, RESETS if give_up_cost is not None else 1)
+        if known is None:
+            shape = encoding.states, encoding.actions
+            fixed = self.cost.fixed
+            costs = mean_costs(environment, self.cost) if table else np.full(shape, np.nan if fixed is None else fixed)
+            check_sizes(costs, "environment", *shape)
+            known = Task(costs, starts[0], 1)
+        check_sizes(known, "environment", encoding.states, encoding.actions)
+        if give_up_cost is None:
+            return known
+        self.ended = encoding.states
+        if len(starts) > 1:
+            self.start = encoding.states + 1
+        return with_restarts(known, give_up_cost, self.start)
 
     def task(self, episodes: int) -> Task:
-        """Return what an agent may know."""
-        return replace(self.known, episodes=episodes)
+        """Return what an agent may know; the numbering of observations starts afresh unless `resume` was called."""
+        if not self.resumed:
+            self.encoding = copy(self.numbered)
+        self.resumed = False
+        return replace(self.known, episodes=episodes, encoding=self.encoding)
 
-    def stage(self, seed: int, *, limited: bool = False, costs_known: bool = True) -> SteppingStage[int, Plan]:
+    def resume(self, task: Task) -> None:
+        """Take over the numbering of observations from a task in which an agent has learnt."""
+        if task.encoding is not None:
+            self.encoding, self.resumed = copy(task.encoding), True
+            self.encoding.key = self.key
+
+    def stage(self, seed: int, *, limited: bool = False) -> SteppingStage[int, Plan]:
         """Return a stage at the start of an episode."""
         shape = self.known.costs.shape
         return SteppingStage(
-            lambda stream: EnvironmentSimulator(self, stream, limited, costs_known),
+            lambda stream: EnvironmentSimulator(self, stream, limited),
             lambda plan: (policy_of(plan, *shape), TableStop(plan, shape)),
             seed,
         )
@@ -167,19 +178,19 @@ class Environment(World[Task, Plan]):
 class EnvironmentSimulator:
     """An environment in progress."""
 
-    def __init__(self, world: Environment, stream: int, limited: bool, costs_known: bool):
-        self.world, self.environment = world, world.environment
-        self.patience = None if limited else PATIENCE
+    def __init__(self, world: Environment, stream: int, limited: bool):
+        self.world, self.environment, self.encoding = world, world.environment, world.encoding
+        self.limited, self.patience = limited, None if limited else PATIENCE
         self.state, self.stuck = -1, False
         self.observation: Any = None
-        self.limited, self.checks_costs = limited, world.checks_costs and costs_known
+        self.first_episodes: FirstEpisodes | None = FirstEpisodes(world)
         task = world.known
         self.actions, self.goal = task.actions, task.goal
+        self.raw_actions = [self.encoding.action(number) for number in range(self.encoding.actions)]
         # Lists, because single entries of arrays are slow to read.
         self.costs: list[float] = task.costs.ravel().tolist()
         self.idle = [not any(row) for row in task.available.tolist()]
-        # The last state may be the one that only giving up leaves.
-        self.states = task.states if world.ended is None else world.ended
+        self.low, self.high = (0.0, np.inf) if task.cost_range is None else task.cost_range
         self.reset(seed=stream)
 
     def check(self, action: int) -> None:
@@ -194,7 +205,10 @@ class EnvironmentSimulator:
         if action == world.give_up:
             self.reset()
             return self.counted(Step(state, action, stated, self.state, False))
-        raw_action = action + world.first_action
+        if state == world.start:
+            self.state = self.encoding.state(self.observation)
+            return self.counted(Step(state, action, stated, self.state, False))
+        raw_action = self.raw_actions[action]
         result = self.environment.step(raw_action)
         try:
             observation, reward, terminated, truncated, info = result
@@ -206,7 +220,9 @@ class EnvironmentSimulator:
         outcome = Outcome(self.observation, raw_action, observation, reward, terminated, info)
         cost, reached = world.cost.cost(outcome), bool(world.goal.reached(outcome))
         cut = bool(truncated) and not terminated and not reached
-        lost = bool(terminated) and not reached and not world.goes_on
+        lost = bool(terminated) and not reached and world.model is None
+        if self.first_episodes is not None and self.first_episodes.judged(outcome, reached, terminated or truncated):
+            self.first_episodes = None
         if reached:
             successor = self.goal
         elif lost and world.ended is not None:
@@ -214,8 +230,11 @@ class EnvironmentSimulator:
         else:
             if lost and not self.limited:
                 self.refuse_end(outcome)
-            successor = world.encoding.state(observation, self.states)
-        if self.checks_costs and cost != stated and not abs(cost - stated) <= 1e-9 * stated:
+            successor = self.encoding.state(observation)
+        if stated != stated:
+            if not self.low <= cost <= self.high:
+                self.refuse_range(outcome, cost)
+        elif world.checks_costs and cost != stated and not abs(cost - stated) <= 1e-9 * stated:
             self.refuse_cost(outcome, cost, stated)
         if reached or cut:
             self.reset()
@@ -227,7 +246,8 @@ class EnvironmentSimulator:
     def reset(self, **seed: int) -> None:
         """Start an episode."""
         self.observation = first_observation(self.environment, **seed)
-        self.state = self.world.encoding.state(self.observation, self.states)
+        start = self.world.start
+        self.state = self.encoding.state(self.observation) if start is None else start
         self.stuck = self.idle[self.state]
 
     def counted(self, step: Step[int]) -> Step[int]:
@@ -237,8 +257,8 @@ class EnvironmentSimulator:
             if self.patience == 0:
                 raise EndlessRunError(
                     f"{name_of(self.environment)} has not reached the goal in {PATIENCE:,} steps; the goal is"
-                    f" {self.world.goal}: choose another rule with Environment(environment, goal=...), or pass"
-                    " max_steps=..., which ends the run"
+                    f" {self.world.goal}: choose another rule with Environment(environment, goal=...), make a time"
+                    " limit longer, or pass max_steps=..., which ends the run"
                 )
         return step
 
@@ -250,33 +270,77 @@ class EnvironmentSimulator:
             " give_up_cost=...), which makes such an end a restart at that cost, or another rule as goal=..."
         )
 
+    def refuse_range(self, outcome: Outcome, cost: float) -> None:
+        """Raise CostError: a cost is not in the range that the agent relies on."""
+        raise CostError(
+            f"action {outcome.action} in state {outcome.state!r} cost {cost:g}, and cost_range is {self.low:g} to"
+            f" {self.high:g}; pass a wider one, or none"
+        )
+
     def refuse_cost(self, outcome: Outcome, cost: float, stated: float) -> None:
         """Raise CostError: what was paid is not what the agent knows."""
-        wrapper = changing_wrapper(self.environment)
-        hidden = hasattr(getattr(self.environment, "unwrapped", None), "P") and wrapper is not None
-        why = f", because the wrapper {wrapper} may change what the table of transitions says" if hidden else ""
         raise CostError(
-            f"action {outcome.action} in state {outcome.state!r} cost {cost:g}, but the task says {stated:g}{why}; use"
-            " Environment(environment, task=Task(costs, initial_state, episodes)) with the true costs, or cost=1.0 to"
-            " count steps"
+            f"action {outcome.action} in state {outcome.state!r} cost {cost:g}, but the task says {stated:g}; state NaN"
+            " where costs are random or unknown, or leave task= out and let the agent learn all costs"
         )
 
 
-def checked_task(task: Task) -> Task:
-    """Return a user's task, checked."""
-    costs = checked_costs(task.costs, np.asarray(task.costs) != np.inf)
-    return Task(costs, checked_state(task.initial_state, len(costs)), 1, task.give_up)
+class FirstEpisodes:
+    """Recognises tasks without a goal by their first episodes, however these end."""
+
+    def __init__(self, world: Environment):
+        self.world, self.left = world, FIRST_EPISODES
+        self.always_reached, self.always_rewarded = True, world.cost == cost_rule(None)
+
+    def judged(self, outcome: Outcome, reached: bool, over: bool) -> bool:
+        """Count a step; return whether the first episodes are over, with an error if there is no goal."""
+        self.always_reached = self.always_reached and reached and not outcome.terminated
+        self.always_rewarded = self.always_rewarded and outcome.gain > 0.0
+        self.left -= reached or over
+        if self.left and (self.always_reached or self.always_rewarded):
+            return False
+        name, goal = name_of(self.world.environment), self.world.goal
+        endless = (
+            " Its task seems to be to go on for long; goalward learns to reach a goal at the least cost and cannot help"
+        )
+        if self.always_reached:
+            raise SettingError(
+                f"each of the first {FIRST_EPISODES} steps of {name} reached the goal, {goal}, although the episode was"
+                " not over; pass a rule that holds only where the task is done, such as goal=lambda step:"
+                f' step.info["is_success"].{endless if self.always_rewarded else ""}'
+            )
+        if self.always_rewarded:
+            raise SettingError(
+                f"{name} rewarded every step of its first {FIRST_EPISODES} episodes.{endless}. If its goal really is"
+                f" {goal}, pass cost=1.0 to learn the shortest way there"
+            )
+        return True
 
 
-def with_restarts(task: Task, cost: float, known_start: bool) -> Task:
-    """Return the task with one more action, to give up, and one more state, in which it is the only action."""
+def check_sizes(known: Any, whose: str, states: int, actions: int) -> None:
+    """Raise SettingError if a task or its costs have other sizes than the environment."""
+    shape = np.shape(getattr(known, "costs", known))
+    if shape != (states, actions):
+        raise SettingError(
+            f"the task has {shape[0]} states and {shape[1]} actions, the {whose} {states} and {actions}; they must"
+            " agree"
+        )
+
+
+def with_restarts(task: Task, cost: float, start: int | None) -> Task:
+    """Return the task with one more action, to give up, and the state in which it is the only action.
+
+    With `start`, that state is added too: the initial one, whose only action is free and draws the first observation.
+    """
     S, A = task.costs.shape
-    costs: Floats = np.full((S + 1, A + 1), np.inf)
+    costs: Floats = np.full((S + (1 if start is None else 2), A + 1), np.inf)
     costs[:S, :A] = task.costs
-    costs[:, A] = checked_number("give_up_cost", cost, open=True, note=", what starting again costs")
-    if known_start:
-        costs[task.initial_state, A] = np.inf
-    return Task(costs, task.initial_state, task.episodes, A if known_start else None)
+    costs[: S + 1, A] = checked_number("give_up_cost", cost, open=True, note=", what starting again costs")
+    if start is None:
+        costs[task.initial_state, A] = np.inf  # giving up there changes nothing
+        return replace(task, costs=costs, give_up=A)
+    costs[start, 0] = 0.0
+    return replace(task, costs=costs, initial_state=start, give_up=A)
 
 
 def model_of(environment: Any) -> SSP | None:

@@ -34,6 +34,7 @@ from goalward.settings import checked_number
 
 __all__ = [
     "ENDS", "CostRule", "GoalRule", "Outcome", "changing_wrapper", "cost_rule", "goal_rule", "known_goal", "name_of",
+    "wrappers",
 ]  # fmt: skip
 
 TERMINATED = "terminated"

@@ -1,31 +1,33 @@
-"""The spaces of an environment as numbers: how many states and actions there are, and which state an observation is.
-
-The values of a `Discrete` space are counted from its first one. In `MultiDiscrete`, `MultiBinary`, `Tuple` and `Dict`
-spaces the components are the digits of the number, the last one counting fastest, as in `numpy.ravel_multi_index`. So
-the number of a state depends on the space alone, and a saved agent can be resumed in another process. Other spaces are
-refused; `Discretize` makes `Box` observations finite.
-"""
+"""The spaces of an environment, read into an `Encoding`, and what `reset` must accept and return."""
 
 from __future__ import annotations
 
+import inspect
 import math
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-import numpy as np
-
+from goalward.acting.encoding import MAX_STATES, Encoding, Space, size
 from goalward.environments.rules import name_of
-from goalward.errors import SettingError, StateError
+from goalward.errors import SettingError
+from goalward.settings import checked_integer
 
-__all__ = ["StateEncoding", "action_space", "check_environment", "first_observation"]
+__all__ = ["ACTION_NAMES", "box_advice", "check_environment", "encoding_of", "first_observation", "space_of"]
 
 MOST_STATES = 1_000_000
 """Tabular agents cannot learn more states than this."""
+MOST_ACTIONS = 10_000
+ACTION_NAMES = {
+    "FrozenLakeEnv": ("left", "down", "right", "up"),
+    "CliffWalkingEnv": ("up", "right", "down", "left"),
+    "TaxiEnv": ("south", "north", "east", "west", "pick up", "drop off"),
+    "BlackjackEnv": ("stick", "hit"),
+}
+RESET = "reset(seed=...) must return (observation, info), where info is a dictionary"
 
 
 def check_environment(environment: Any) -> None:
-    """Raise SettingError if an object is not a single environment."""
+    """Raise SettingError if an object is not a single environment with the interface of Gymnasium."""
     missing = [name for name in ("reset", "step") if not callable(getattr(environment, name, None))]
     if missing:
         raise SettingError(
@@ -34,127 +36,108 @@ def check_environment(environment: Any) -> None:
         )
     if hasattr(environment, "num_envs"):
         raise SettingError(f"{name_of(environment)} is a vector of environments; pass a single one")
+    for layer in (environment, getattr(environment, "unwrapped", environment)):
+        try:
+            inspect.signature(layer.reset).bind(seed=0)
+        except ValueError:
+            pass  # a function without a signature
+        except TypeError as error:
+            raise SettingError(f"{name_of(environment)}.reset takes no seed ({error}); {RESET}") from None
 
 
 def first_observation(environment: Any, **seed: int) -> Any:
-    """Reset an environment and return its observation; errors raised by the environment are passed on."""
-    try:
-        result = environment.reset(**seed)
-    except TypeError as error:
-        if not re.search("unexpected keyword argument '(seed|options)'", str(error)):
-            raise
-        raise SettingError(
-            f"{name_of(environment)}.reset failed: {error}; reset(seed=...) must return (observation, info)"
-        ) from error
+    """Reset an environment and return its observation."""
+    result = environment.reset(**seed)
     if not isinstance(result, tuple | list) or len(result) != 2 or not isinstance(result[1], Mapping):
-        raise SettingError(
-            f"{name_of(environment)}.reset returned {result!r:.80}; reset(seed=...) must return (observation, info),"
-            " where info is a dictionary"
-        )
+        raise SettingError(f"{name_of(environment)}.reset returned {result!r:.80}; {RESET}")
     return result[0]
 
 
-def action_space(environment: Any) -> tuple[int, int] | None:
-    """Return the number of actions and the first action; None if the environment has no action space."""
-    space = getattr(environment, "action_space", None)
-    if space is None:
-        return None
-    if type(space).__name__ != "Discrete":
-        raise SettingError(
-            f"the actions of {name_of(environment)} are {space}; they must be Discrete: choose some of them by a"
-            " wrapper such as gymnasium.wrappers.TransformAction"
-        )
-    return int(space.n), int(space.start)
+def encoding_of(
+    environment: Any,
+    key: Callable[[Any], Hashable] | None = None,
+    max_states: int = MAX_STATES,
+    sizes: tuple[int, int] | None = None,
+) -> Encoding:
+    """Return how the observations and actions of an environment are numbered.
 
-
-class StateEncoding:
-    """Numbers the observations of an environment 0..count-1; `count` is None if it has no observation space."""
-
-    def __init__(self, environment: Any):
-        self.name = name_of(environment)
-        self.space = getattr(environment, "observation_space", None)
-        self.digits: list[tuple[int, int]] = []
-        self.count: int | None = None
-        if self.space is None:
-            return
-        digits = digits_of(self.space)
-        if digits is None:
-            remedy = (
-                "wrap it in gw.Discretize(env, bins=...)"
-                if type(self.space).__name__ == "Box"
-                else "make them Discrete by a wrapper such as gymnasium.wrappers.TransformObservation"
-            )
-            raise SettingError(f"the observations of {self.name} are {self.space}; they must be Discrete: {remedy}")
-        self.digits = digits
-        self.count = math.prod(size for size, _ in digits)
-        if self.count > MOST_STATES:
+    `sizes` are the states and actions of a task or model. Observations without a space are then these states, and a
+    Discrete space may have more values than these states, of which the goal is one.
+    """
+    name, space = name_of(environment), getattr(environment, "observation_space", None)
+    observations = None
+    if key is None and space is not None:
+        observations = space_of(space)
+        if observations is None and type(space).__name__ == "Box":
+            raise SettingError(f"the observations of {name} are {space}; {box_advice(math.prod(space.shape))}")
+        if observations is not None and size(observations) > MOST_STATES:
             raise SettingError(
-                f"the observations of {self.name} take {self.count:,} values; tables of more than {MOST_STATES:,}"
-                " states cannot be learnt: combine values"
+                f"the observations of {name} take {size(observations):,} values; tables of more than {MOST_STATES:,}"
+                " states cannot be learnt: if far fewer appear, number these by key=lambda observation:"
+                " str(observation), or combine values by another function"
             )
-
-    def state(self, observation: Any, states: int) -> int:
-        """Return the state of an observation, which must be below `states`."""
-        try:
-            number = self.number(observation)
-        except (TypeError, ValueError, KeyError, OverflowError):
-            allowed = "an integer" if self.space is None else f"in its observation space, {self.space}"
-            raise StateError(f"{self.name} returned the observation {observation!r}; it must be {allowed}") from None
-        if not 0 <= number < states:
-            raise StateError(
-                f"{self.name} returned the observation {observation!r}, which is state {number}, and the episode has"
-                f" not ended; the task has the states 0..{states - 1}"
-            )
-        return number
-
-    def number(self, observation: Any) -> int:
-        """Return the number of an observation; raises ValueError or TypeError if it is outside the space."""
-        if self.space is None:
-            number = int(observation)
-            if number != observation:
-                raise ValueError
-            return number
-        number = 0
-        for (size, start), value in zip(self.digits, values_of(self.space, observation), strict=True):
-            digit = int(value) - start
-            if digit + start != value or not 0 <= digit < size:
-                raise ValueError
-            number = number * size + digit
-        return number
+    if key is None and sizes is not None and (space is None or type(space).__name__ == "Discrete"):
+        start = 0 if observations is None else observations["start"]
+        n = sizes[0] if observations is None else min(sizes[0], observations["n"])
+        observations = {"kind": "discrete", "n": n, "start": start}
+    moves = actions_of(environment, sizes and sizes[1])
+    names = ACTION_NAMES.get(type(getattr(environment, "unwrapped", environment)).__name__)
+    names = names if names is not None and len(names) == size(moves) else None  # a wrapper may choose other actions
+    checked_integer("max_states", max_states, 1, MOST_STATES)
+    return Encoding(observations, moves, max_states=max_states, key=key, action_names=names)
 
 
-def digits_of(space: Any) -> list[tuple[int, int]] | None:
-    """Return the size and the first value of each digit of a space; None if the space is not finite."""
+def actions_of(environment: Any, actions: int | None) -> Space:
+    """Return the action space of an environment; without one, as many actions as a task has."""
+    name, space = name_of(environment), getattr(environment, "action_space", actions)
+    if space is None:
+        raise SettingError(
+            f"{name} has no action_space; set it to the number of actions or to a space such as"
+            " gymnasium.spaces.Discrete(4), or say what is known by task=Task(costs, initial_state, episodes)"
+        )
+    moves = space_of(space)
+    if moves is None or size(moves) > MOST_ACTIONS:
+        raise SettingError(
+            f"the actions of {name} are {space}; they must be finitely many: choose some of them by a wrapper such as"
+            " gymnasium.wrappers.TransformAction"
+        )
+    return moves
+
+
+def box_advice(dimensions: int) -> str:
+    """Return what to do with continuous observations, the better way first."""
+    ways = [
+        "learn with continuous states by gw.learn(gw.agents.ContinuousPSRL(), gw.ContinuousTask.from_gymnasium(env,"
+        " goal=...), episodes)",
+        "cut them into cells by gw.Environment(gw.Discretize(env, bins=...), ...)",
+    ]
+    if dimensions <= 4:
+        return f"{ways[0]}, which suits {dimensions} of at most 4 dimensions, or {ways[1]}"
+    return (
+        f"{ways[1]}, keeping few of the {dimensions} dimensions, or pass state=, which computes up to 4 numbers that"
+        f" matter, with low= and high=, and {ways[0]}"
+    )
+
+
+def space_of(space: Any) -> Space | None:
+    """Return a finite Gymnasium space as `Encoding` describes it, an integer as that many values; None for others."""
     kind = type(space).__name__
+    if kind == "int":
+        return {"kind": "discrete", "n": space, "start": 0}
     if kind == "Discrete":
-        return [(int(space.n), int(space.start))]
+        return {"kind": "discrete", "n": int(space.n), "start": int(space.start)}
     if kind == "MultiDiscrete":
-        return list(zip(space.nvec.ravel().tolist(), space.start.ravel().tolist(), strict=True))
+        n, start = space.nvec.ravel().tolist(), space.start.ravel().tolist()
+        return {"kind": "array", "n": n, "start": start, "shape": list(space.shape)}
     if kind == "MultiBinary":
-        return [(2, 0)] * math.prod(space.shape)
+        count = math.prod(space.shape)
+        return {"kind": "array", "n": [2] * count, "start": [0] * count, "shape": list(space.shape)}
     if kind not in ("Tuple", "Dict"):
         return None
-    digits: list[tuple[int, int]] = []
-    for component in space.spaces.values() if kind == "Dict" else space.spaces:
-        inner = digits_of(component)
-        if inner is None:
-            return None
-        digits += inner
-    return digits
-
-
-def values_of(space: Any, observation: Any) -> list[Any]:
-    """Return the values of the digits of an observation."""
-    kind = type(space).__name__
-    if kind == "Discrete":
-        return [observation]
-    if kind in ("MultiDiscrete", "MultiBinary"):
-        return np.asarray(observation).ravel().tolist()
-    if len(observation) != len(space.spaces):
-        raise ValueError
-    pairs = (
-        [(component, observation[name]) for name, component in space.spaces.items()]
-        if kind == "Dict"
-        else zip(space.spaces, observation, strict=True)
-    )
-    return [value for component, entry in pairs for value in values_of(component, entry)]
+    parts = [space_of(part) for part in (space.spaces.values() if kind == "Dict" else space.spaces)]
+    if None in parts:
+        return None
+    return {
+        "kind": kind.lower(),
+        "parts": [[name, part] for name, part in zip(space.spaces, parts, strict=True)] if kind == "Dict" else parts,
+    }

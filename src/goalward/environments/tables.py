@@ -18,26 +18,26 @@ The table describes the bare environment. It is not used if a wrapper may change
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from goalward.acting.encoding import Encoding
 from goalward.arrays import Floats
+from goalward.environments.by_name import make_environment
 from goalward.environments.rules import CostRule, GoalRule, Outcome, changing_wrapper, cost_rule, goal_rule, name_of
-from goalward.environments.spaces import StateEncoding, action_space, first_observation
+from goalward.environments.spaces import ACTION_NAMES, encoding_of, first_observation, space_of
 from goalward.errors import ModelError, SettingError, ShapeError, StateError
 from goalward.settings import checked_number
 from goalward.ssp.layout import GridLayout
 from goalward.ssp.model import SSP
 
-__all__ = ["from_gymnasium", "has_table", "mean_costs", "start_probabilities", "table_model", "to_gymnasium"]
+__all__ = [
+    "ENDED", "GOAL", "LIVE", "Table", "assemble", "from_gymnasium", "has_table", "mean_costs", "start_probabilities",
+    "start_states", "table_model", "to_gymnasium",
+]  # fmt: skip
 
-ACTION_NAMES = {
-    "FrozenLakeEnv": ("left", "down", "right", "up"),
-    "CliffWalkingEnv": ("up", "right", "down", "left"),
-    "TaxiEnv": ("south", "north", "east", "west", "pick up", "drop off"),
-}
 GOAL, ENDED, LIVE = range(3)
 
 
@@ -98,31 +98,34 @@ def environment_of(env: Any) -> Any:
         if not hasattr(env, "unwrapped"):
             raise SettingError(f"env is {env!r}; it must be a Gymnasium environment or its id, such as 'FrozenLake-v1'")
         return env
-    try:
-        import gymnasium
-    except ModuleNotFoundError:
-        raise SettingError("this needs Gymnasium, which is not installed; pip install '.[gymnasium]'") from None
-    try:
-        return gymnasium.make(env)
-    except gymnasium.error.Error as error:
-        raise SettingError(f"there is no environment {env!r}: {error}") from None
+    return make_environment(env)
 
 
-def has_table(environment: Any) -> bool:
-    """Return whether an environment shows its table of transitions, and no wrapper may change what it says."""
+def has_table(environment: Any, encoding: Encoding) -> bool:
+    """Return whether an environment shows its table of transitions, and no wrapper or key may change what it says."""
     bare = getattr(environment, "unwrapped", environment)
-    return hasattr(bare, "P") and not getattr(bare, "fickle_passenger", False) and not changing_wrapper(environment)
+    hidden = changing_wrapper(environment) or encoding.needs_key or getattr(bare, "fickle_passenger", False)
+    return hasattr(bare, "P") and not hidden
 
 
-def start_probabilities(environment: Any, states: int) -> tuple[Floats, bool]:
-    """Return the probability of each first state, and whether the environment tells; if not, it is reset once."""
+def start_states(environment: Any, encoding: Encoding, resets: int) -> list[int]:
+    """Return the states in which episodes start, the most likely one first.
+
+    If the environment does not tell, these are the first states after some resets.
+    """
+    told = None if changing_wrapper(environment) or encoding.needs_key else start_probabilities(environment)
+    if told is not None and len(told) == encoding.states:
+        return [int(np.argmax(told)), *np.flatnonzero(told).tolist()][: np.count_nonzero(told)]
+    first = encoding.state(first_observation(environment, seed=0))
+    found = [encoding.find(first_observation(environment, seed=seed)) for seed in range(1, resets)]
+    return [first, *(-1 for state in found if state != first)]
+
+
+def start_probabilities(environment: Any) -> Floats | None:
+    """Return the probability of each first state; None if the environment does not tell."""
     starts = getattr(getattr(environment, "unwrapped", environment), "initial_state_distrib", None)
-    probabilities = np.zeros(states) if starts is None else np.array(starts, dtype=np.float64)
-    if not changing_wrapper(environment) and probabilities.shape == (states,) and probabilities.sum() > 0.0:
-        return np.asarray(probabilities / probabilities.sum()), True
-    only = np.zeros(states)
-    only[StateEncoding(environment).state(first_observation(environment, seed=0), states)] = 1.0
-    return only, False
+    probabilities = np.zeros(0) if starts is None else np.array(starts, dtype=np.float64)
+    return np.asarray(probabilities / probabilities.sum()) if probabilities.sum() > 0.0 else None
 
 
 class Table(NamedTuple):
@@ -143,15 +146,15 @@ def read_table(environment: Any) -> Table:
         raise SettingError(
             f"{name} shows no table of transitions (env.unwrapped.P); learn through its steps: gw.learn(agent, env)"
         )
-    encoding, actions = StateEncoding(bare), action_space(bare)
-    if type(encoding.space).__name__ != "Discrete" or encoding.count is None or actions is None:
+    states, actions = space_of(bare.observation_space), space_of(bare.action_space)
+    if states is None or actions is None or not states["kind"] == actions["kind"] == "discrete":
         raise SettingError(f"{name} has a table but no Discrete spaces; its states and actions must be numbers")
-    first_state = encoding.digits[0][1]
+    S, first_state, A, first_action = states["n"], states["start"], actions["n"], actions["start"]
     entries: list[tuple[float, Outcome]] = []
-    for state in range(encoding.count):
-        for action in range(actions[0]):
+    for state in range(S):
+        for action in range(A):
             try:
-                listed = [tuple(entry) for entry in rows[state + first_state][action + actions[1]]]
+                listed = [tuple(entry) for entry in rows[state + first_state][action + first_action]]
                 outcomes = [(float(p), int(y) - first_state, float(r), bool(end)) for p, y, r, end in listed]
             except (KeyError, IndexError, TypeError, ValueError):
                 raise ShapeError(
@@ -159,14 +162,14 @@ def read_table(environment: Any) -> Table:
                     " reward, terminated)"
                 ) from None
             for probability, successor, reward, end in outcomes:
-                if not 0 <= successor < encoding.count:
+                if not 0 <= successor < S:
                     raise StateError(
                         f"the table of {name} leads from state {state} by action {action} to state {successor}; there"
-                        f" are 0..{encoding.count - 1}"
+                        f" are 0..{S - 1}"
                     )
                 if probability != 0.0:
                     entries.append((probability, Outcome(state, action, successor, reward, end, {})))
-    return Table(encoding.count, actions[0], entries)
+    return Table(S, A, entries)
 
 
 def mean_costs(environment: Any, cost: CostRule) -> Floats:
@@ -196,7 +199,34 @@ def table_model(environment: Any, goal: GoalRule, cost: CostRule, dead_end: Any 
             f"no transition of {name_of(environment)} reaches the goal by its rule, {goal}; pass another rule as"
             " goal=..."
         )
-    starts, _ = start_probabilities(environment, table.states)
+    starts = start_probabilities(environment)
+    if starts is None or len(starts) != table.states:
+        starts = np.zeros(table.states)
+        starts[encoding_of(environment.unwrapped).state(first_observation(environment, seed=0))] = 1.0
+    return assemble(
+        table,
+        kinds,
+        starts,
+        lambda ignored: costs_of(table, cost, ignored),
+        [str(state) for state in range(table.states)],
+        ACTION_NAMES.get(type(environment.unwrapped).__name__),
+        environment,
+    )
+
+
+def assemble(
+    table: Table,
+    kinds: Sequence[int],
+    starts: Floats,
+    costs_without: Callable[[Collection[int]], Floats],
+    state_names: Sequence[str],
+    action_names: Sequence[str] | None,
+    environment: Any = None,
+) -> SSP:
+    """Return the model of transitions, each of which reaches the goal, ends elsewhere or goes on (`kinds`).
+
+    `costs_without` returns the costs ``[S, A]``; those of the states that it gets are not used.
+    """
     entered: dict[int, set[int]] = {kind: set() for kind in (GOAL, ENDED, LIVE)}
     for (_, outcome), kind in zip(table.entries, kinds, strict=True):
         entered[kind].add(outcome.next_state)
@@ -205,7 +235,7 @@ def table_model(environment: Any, goal: GoalRule, cost: CostRule, dead_end: Any 
     dead_ends = entered[ENDED] - inside - goals
     states = [state for state in range(table.states) if state not in goals]
     number = {state: index for index, state in enumerate(states)}
-    names = [str(state) for state in states]
+    names = [state_names[state] for state in states]
     # A state in which an episode may end or go on is two states of the model.
     shared_dead_end = len(names)
     if entered[ENDED] - dead_ends:
@@ -225,7 +255,7 @@ def table_model(environment: Any, goal: GoalRule, cost: CostRule, dead_end: Any 
     if names[-1] == "start":
         rows[first * table.actions] = [(number[int(state)], starts[state]) for state in np.flatnonzero(starts)]
     costs = np.zeros((S, table.actions))
-    costs[: len(states)] = costs_of(table, cost, goals | dead_ends)[states]
+    costs[: len(states)] = costs_without(goals | dead_ends)[states]
     renumbered = names != [str(state) for state in range(S)]
     return SSP.from_rows(
         np.append(0, np.cumsum([len(row) for row in rows])),
@@ -234,8 +264,8 @@ def table_model(environment: Any, goal: GoalRule, cost: CostRule, dead_end: Any 
         np.where(np.isfinite(costs), costs, 0.0),
         first,
         state_names=names if renumbered else None,
-        action_names=ACTION_NAMES.get(type(environment.unwrapped).__name__),
-        layout=None if renumbered else layout_of(environment, states, sorted(goals)),
+        action_names=action_names,
+        layout=None if renumbered or environment is None else layout_of(environment, states, sorted(goals)),
     )
 
 

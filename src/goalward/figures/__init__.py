@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from goalward.figures.regret import growth_figure as growth_figure
     from goalward.figures.regret import regret_figure as regret_figure
     from goalward.learning.run import Run
+    from goalward.planning.distribution import CostDistribution
     from goalward.results.results import Results
 
 __all__ = ["figure", "plot", "registry"]
@@ -29,14 +30,14 @@ registry: Registry[Callable[..., Figure]] = Registry("figure", (__name__,), lamb
 figure = registry.register
 
 
-def plot(results: Results | Run, kind: str = "regret", **settings: Any) -> Figure:
-    """Draw one figure of a study, or the regret of one run; ``figure.savefig(path)`` writes it.
+def plot(results: Results | Run | CostDistribution, kind: str = "regret", **settings: Any) -> Figure:
+    """Draw one figure of a study, the regret of a run, or a distribution of costs; ``figure.savefig(path)`` writes it.
 
     Parameters
     ----------
     results
         The results of a study. Or a run: then its regrets along the episodes are drawn, or its costs if the true model
-        is not known.
+        is not known. Or the distribution of a policy's cost.
     kind
         The name of a figure: ``regret``, ``growth``, ``causes`` or ``grid``; ``goalward list figures`` describes them.
     settings
@@ -49,13 +50,18 @@ def plot(results: Results | Run, kind: str = "regret", **settings: Any) -> Figur
         If the figure does not have a setting, or not with this value.
     """
     from goalward.learning.run import Run
+    from goalward.planning.distribution import CostDistribution
     from goalward.results.results import Results
 
+    if isinstance(results, Run | CostDistribution) and (settings or kind != "regret"):
+        raise SettingError("a single run or distribution is drawn in one way: leave out the kind and its settings")
+    if isinstance(results, CostDistribution):
+        from goalward.figures.distribution import distribution_figure
+
+        return distribution_figure(results)
     if isinstance(results, Run):
         from goalward.figures.regret import curve_figure
 
-        if settings or kind != "regret":
-            raise SettingError("a single run is drawn in one way: leave out the kind and its settings")
         return curve_figure(results, f"{results.agent.name}: {len(results.costs):,} episodes, seed {results.seed}")
     if not isinstance(results, Results):
         raise SettingError(

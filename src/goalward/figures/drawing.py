@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from goalward.errors import SettingError
-from goalward.files import check_not_folder, replacing, writing
+from goalward.files import check_not_folder, write_bytes
 from goalward.formatting import mathtext
 
 __all__ = [
@@ -116,7 +116,7 @@ def save_figure(figure: Figure, files: Iterable[Path]) -> None:
             options["pil_kwargs"] = {"quality": 95}
         elif form != "png":
             options["metadata"] = {"Date": None} if form == "svg" else {"CreationDate": None}
-        with writing(path), mpl.rc_context({"svg.hashsalt": "goalward", "pdf.fonttype": 42}):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(path) as file:
-                figure.savefig(file, format=form, **options)
+        file = io.BytesIO()
+        with mpl.rc_context({"svg.hashsalt": "goalward", "pdf.fonttype": 42}):
+            figure.savefig(file, format=form, **options)
+        write_bytes(path, file.getvalue())

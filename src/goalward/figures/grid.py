@@ -26,7 +26,6 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from goalward.arrays import Floats, Int32s, Int64s
-from goalward.continuous.task import ContinuousTask
 from goalward.errors import SettingError, UnknownNameError
 from goalward.figures import figure
 from goalward.figures.drawing import new_figure
@@ -42,6 +41,7 @@ from goalward.ssp.model import SSP
 from goalward.studies.design import Cell
 from goalward.studies.rerun import replay_of, rerun
 from goalward.studies.run_spec import make_world
+from goalward.worlds.base import AnyWorld
 
 __all__ = ["grid_figure", "learnt_figure", "plan_figure", "run_figure"]
 
@@ -311,7 +311,7 @@ def legend_entries(ssp: SSP, values: Floats | None, shares: Floats | None = None
     return entries
 
 
-def run_figure(world: SSP | ContinuousTask, run: Run, title: str) -> Figure:
+def run_figure(world: AnyWorld, run: Run, title: str) -> Figure:
     """Draw a run from its replay: on a grid the last plan and the visits, elsewhere the regret or the costs."""
     if not isinstance(world, SSP) or world.layout is None:
         return curve_figure(run, title)
@@ -359,7 +359,7 @@ def chosen_cell(results: Results, agent: str | None, world: str | None, run: int
 
 def is_grid(results: Results, cell: Cell, run: int) -> bool:
     """Return whether the world of a run is a grid."""
-    world: SSP | ContinuousTask = make_world(results.design.spec(cell, run).world, results.attachments)
+    world: AnyWorld = make_world(results.design.spec(cell, run).world, results.attachments)
     return isinstance(world, SSP) and world.layout is not None
 
 

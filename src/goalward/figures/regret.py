@@ -33,19 +33,26 @@ from goalward.statistics import mean_interval
 __all__ = ["curve_figure", "growth_figure", "regret_figure"]
 
 Axis = Literal["linear", "log"]
-MEASURE_NAMES = {"regret": "regret", "gap_regret": "sum of optimality gaps", "steps": "steps of the episode"}
+MEASURE_NAMES = {
+    "regret": "regret",
+    "gap_regret": "sum of optimality gaps",
+    "cost": "cost of the episode",
+    "steps": "steps of the episode",
+}
 
 
 @figure("regret")
 def regret_figure(
     results: Results, measure: str | None = None, axes: Axis = "linear", level: Confidence = 0.95
 ) -> Figure:
-    """Draw the regret of every agent in every world along the episodes.
+    """Draw the regret of every agent in every world along the episodes, or the costs if no true model is known.
 
     The default measure on logarithmic axes is the gap regret: realised regret can fall below zero by chance, where its
     logarithm has gaps.
     """
-    measure = checked_measure(measure or ("gap_regret" if axes == "log" else "regret"), CURVES)
+    usual = "gap_regret" if axes == "log" else "regret"
+    known = any(cell.has_model for cell in results.cells)
+    measure = checked_measure(measure or (usual if known else "cost"), CURVES)
     worlds = results.worlds()
     styles = agent_styles(results.algorithms().items())
     columns = min(len(worlds), 3)

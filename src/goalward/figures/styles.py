@@ -72,10 +72,9 @@ def agent_styles(agents: Iterable[tuple[str, str]]) -> dict[str, LineStyle]:
 
 
 def free_number(first: int, taken: list[int]) -> int:
-    """Return the first number from `first` on whose colour is free; if all are taken, whose style is."""
-    colours = {number % len(COLOURS) for number in taken}
-    candidates = [(first + step) % STYLES for step in range(STYLES)]
-    for number in candidates:
-        if number % len(COLOURS) not in colours:
-            return number
-    return next((number for number in candidates if number not in taken), first % STYLES)
+    """Return the first number from `first` on whose colour and marker are free, or only the colour, or neither."""
+    styles = [line_style(number) for number in taken]
+    colours, markers = {style.colour for style in styles}, {style.marker for style in styles}
+    candidates = [line_style((first + step) % STYLES) for step in range(STYLES)]
+    free = [style for style in candidates if style.number not in taken] or candidates
+    return min(free, key=lambda style: (style.colour in colours) * 2 + (style.marker in markers)).number

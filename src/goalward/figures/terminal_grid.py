@@ -62,9 +62,14 @@ def grid_text(ssp: SSP, values: Floats, policy: Int64s, *, width: int = 100, gly
             break
     else:
         gap = " " if 2 * layout.columns - 1 <= width else ""
-        lines = [gap.join(row) for row in bare_cells(ssp, layout, actions, glyphs)]
+        bare = ["x" if action == " " else action for action in actions]
+        bare[ssp.initial_state] = "S"
+        lines = [gap.join(row) for row in arrange(layout, bare, "G", glyphs.wall)]
         entries = ["S start", "G goal", *entries, *(f"{mark or 'x'} {text}" for mark, text in lost.items())]
-    return "\n".join([*lines, "   ".join([*entries, *gives_up]), *wind_text(layout)])
+    lines.append("   ".join([*entries, *gives_up]))
+    if layout.wind is not None:
+        lines.append(f"wind of the columns, in cells upwards: {' '.join(map(str, layout.wind))}")
+    return "\n".join(lines)
 
 
 def maybe_states(ssp: SSP, values: Floats) -> Bools:
@@ -136,17 +141,6 @@ def draw_boxes(cells: Cells, padding: str, glyphs: Glyphs) -> str:
     side = glyphs.vertical
     rows = [side + side.join(f"{padding}{cell}{padding}" for cell in row) + side for row in cells]
     return "\n".join([top, f"\n{middle}\n".join(rows), bottom])
-
-
-def bare_cells(ssp: SSP, layout: GridLayout, actions: list[str], glyphs: Glyphs) -> Cells:
-    states = ["x" if action == " " else action for action in actions]
-    states[ssp.initial_state] = "S"
-    return arrange(layout, states, "G", glyphs.wall)
-
-
-def wind_text(layout: GridLayout) -> list[str]:
-    """Return the line that names the wind; none if there is no wind."""
-    return [] if layout.wind is None else [f"wind of the columns, in cells upwards: {' '.join(map(str, layout.wind))}"]
 
 
 def has_walls(layout: GridLayout) -> bool:

@@ -28,7 +28,7 @@ import numpy as np
 
 from goalward import archive
 from goalward.errors import FileError, GoalwardError, SettingError
-from goalward.files import check_regular, read_bytes, replacing, writing
+from goalward.files import check_regular, read_bytes, write_bytes
 from goalward.ssp.checks import ModelArrays
 from goalward.ssp.layout import GridLayout
 
@@ -116,8 +116,7 @@ def write_own(path: Path, ssp: SSP) -> None:
     fields["costs"] = np.where(ssp.available, ssp.costs, 0.0)  # JSON has no infinity
     lists = {name: fields[name].tolist() for name in ModelArrays._fields}
     text = json.dumps({"format": NAME, "version": VERSION} | fields | lists)
-    with writing(path), replacing(path) as file:
-        file.write(f"{text}\n".encode())
+    write_bytes(path, f"{text}\n".encode())
 
 
 def read_own(path: Path, start: Name | None = None) -> dict[str, Any]:

@@ -23,12 +23,11 @@ from goalward.files import check_regular
 from goalward.ssp.model import Name
 from goalward.ssp.transitions import Columns, goal_mask
 
-__all__ = ["Source", "find_goals", "unknown_name"]
+__all__ = ["Source", "find_goals"]
 
 NAMES = ("state", "action", "next_state", "episode")
 NUMBERS = ("probability", "count", "cost", "step")
 MOST_ROWS = 1 << 29
-COMPARED = 5000  # names that are searched for a near miss
 
 
 class Source:
@@ -51,6 +50,7 @@ class Source:
             check_regular(self.path)
             read = from_parquet if self.path.suffix == ".parquet" else from_csv
             self.table, columns = read(self.path, numbers)
+        self.header = list(columns)
         repeated = next((name for name in (*NAMES, *numbers) if columns.count(name) > 1), None)
         if repeated is not None:
             raise ShapeError(f"the table has two columns {repeated!r}; keep one")
@@ -62,16 +62,11 @@ class Source:
         """Return where a row is, as part of a sentence."""
         if self.path is None or self.path.suffix == ".parquet":
             return f" in row {row} (counted from 0)"
-        with self.path.open(newline="", encoding="utf-8-sig") as file:
-            records = csv.reader(file)
-            for number, _ in enumerate(record for record in records if record):
-                if number == row + 1:
-                    break
-            return f" in line {records.line_num}"
+        return f" in row {row + 2} (the header is row 1)"
 
     def require(self, *columns: str) -> None:
         """Raise ShapeError if a column is missing."""
-        present = self.table.column_names
+        present = self.header
         for column in columns:
             if column not in present:
                 near = difflib.get_close_matches(column, present, n=1, cutoff=0.5)
@@ -171,35 +166,12 @@ def from_csv(path: Path, numbers: Sequence[str]) -> tuple[Any, list[str]]:
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    for newlines in (False, True):  # names with line breaks are rare, and reading for them is slow
-        parse = arrow_csv.ParseOptions(newlines_in_values=newlines)
-        try:
-            return arrow_csv.read_csv(path, parse_options=parse, convert_options=convert), header
-        except (pa.ArrowException, KeyError) as error:
-            message = first_line(error)
-    raise FileError(csv_fault(path, header, numbers) or f"is not a CSV file ({message})")
-
-
-def csv_fault(path: Path, header: Sequence[str], numbers: Sequence[str]) -> str | None:
-    """Describe the first line of a CSV file that cannot be read."""
+    parse = arrow_csv.ParseOptions(newlines_in_values=True)
+    one_thread = arrow_csv.ReadOptions(use_threads=False)  # with several, errors do not name the row
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            records = csv.reader(file)
-            for record in records:
-                if record and len(record) != len(header):
-                    return (
-                        f"line {records.line_num} has {len(record)} fields, the first line has {len(header)};"
-                        " separate them by commas, and put names with commas in quotes"
-                    )
-                for column, field in zip(header, record, strict=False):
-                    if column in numbers and field and records.line_num > 1:
-                        try:
-                            float(field)
-                        except ValueError:
-                            return f"line {records.line_num}: {column} is {field!r:.40}; it must be a number"
-    except (UnicodeDecodeError, csv.Error) as error:
-        return f"is not a CSV file in UTF-8 ({error})"
-    return None
+        return arrow_csv.read_csv(path, read_options=one_thread, parse_options=parse, convert_options=convert), header
+    except (pa.ArrowException, KeyError) as error:
+        raise FileError(f"is not a CSV file of such a table ({first_line(error)})") from None
 
 
 def first_line(error: BaseException) -> str:
@@ -219,11 +191,5 @@ def find_goals(columns: Columns, goal: Name | Sequence[Name] | None) -> Bools:
     wanted = [str(name) for name in ([goal] if isinstance(goal, str | int) else goal or ["goal"])]
     unknown = next((name for name in wanted if name not in names), None)
     if unknown is not None:
-        raise unknown_name("state", unknown, list(map(str, names)))
+        raise UnknownNameError("state", unknown, map(str, names))
     return goal_mask(columns, wanted)
-
-
-def unknown_name(kind: str, name: object, known: Sequence[str]) -> UnknownNameError:
-    """Return the error for an unknown name, with the nearest known one, or some of them."""
-    near = difflib.get_close_matches(str(name), known[:COMPARED], n=1, cutoff=0.5)
-    return UnknownNameError(kind, str(name), near or known)

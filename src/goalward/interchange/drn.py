@@ -27,6 +27,7 @@ it, which is what is written.
 
 from __future__ import annotations
 
+import io
 import re
 from functools import partial
 from pathlib import Path
@@ -46,7 +47,6 @@ __all__ = ["read", "write"]
 
 LABEL = re.compile(r'"([^"]+)"|([^\s"]+)')
 FRACTION = re.compile(r"(-?[0-9]{1,300})\s*/\s*([0-9]{1,300})")
-SPACE = re.compile(rb"\s*")
 LARGEST = (1 << 31) - 2  # states are numbered with 32 bits in a model
 NO_LABEL = "__NOLABEL__"
 REFUSED = {
@@ -71,8 +71,7 @@ class Parser:
     """Reads a file line by line and remembers the number of the line for messages."""
 
     def __init__(self, content: bytes):
-        self.content = content
-        self.position = 0
+        self.lines = enumerate(io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="\n"), start=1)
         self.at = 0  # the number of the line that was read last
         self.header: dict[str, str] = {}
         self.placeholders: dict[str, float] = {}
@@ -91,22 +90,11 @@ class Parser:
 
     def next_line(self) -> str | None:
         """Return the next line without spaces around it; None at the end."""
-        start = self.position
-        if start == len(self.content):
-            return None
-        end = self.content.find(b"\n", start)
-        end, self.position = (end, end + 1) if end >= 0 else (len(self.content), len(self.content))
-        self.at += 1
         try:
-            return self.content[start:end].decode("utf-8").strip()
-        except UnicodeDecodeError as error:
-            raise FileError(f"byte {start + error.start} is not UTF-8; a .drn file is text") from None
-
-    def skip_empty_lines(self) -> None:
-        """Move to the next line that is not empty, fast however many empty ones there are."""
-        start, end = self.position, SPACE.match(self.content, self.position).end()  # type: ignore[union-attr]
-        self.at += self.content.count(b"\n", start, end)
-        self.position = end
+            self.at, line = next(self.lines, (self.at, None))
+        except UnicodeDecodeError:
+            raise FileError(f"is not UTF-8 after line {self.at}; a .drn file is text") from None
+        return None if line is None else line.strip()
 
     def model(self) -> Explicit:
         """Read the whole file."""
@@ -133,18 +121,20 @@ class Parser:
 
     def read_header(self) -> None:
         """Read all up to the line @model."""
+        section = ""
         while (line := self.next_line()) != "@model":
             if line is None:
                 raise FileError("has no line @model; it is not a DRN file, or not complete")
             if not line or line.startswith("//"):
-                self.skip_empty_lines()
                 continue
             name, colon, value = line.partition(":")
+            if section == "@placeholders" and not name.startswith("@"):
+                self.placeholders[name.strip()] = self.number(value.strip())
+                continue
+            section = name
             if name in self.header:
                 raise self.fault(f"{name} is given twice; keep one")
-            if name == "@placeholders":
-                self.read_placeholders()
-            elif name in ("@type", "@value_type") and colon:
+            if name == "@placeholders" or (name in ("@type", "@value_type") and colon):
                 self.header[name] = value.strip()
             elif name in ("@parameters", "@reward_models", "@nr_states", "@nr_choices") and not colon:
                 self.header[name] = self.next_line() or ""
@@ -158,13 +148,6 @@ class Parser:
         if self.header.get("@parameters"):
             raise FileError("has parameters; give them values and export the model again")
 
-    def read_placeholders(self) -> None:
-        self.header["@placeholders"] = ""
-        while self.position < len(self.content) and not self.content.startswith(b"@", self.position):
-            name, colon, value = (self.next_line() or "").partition(":")
-            if colon:
-                self.placeholders[name.strip()] = self.number(value.strip())
-
     def read_states(self) -> None:
         """Read the states with their choices and branches."""
         first_of_state = False
@@ -177,9 +160,7 @@ class Parser:
                 first_of_state = False
             elif line.startswith("//[") and first_of_state and line.endswith("]"):
                 self.names[len(self.state_choices) - 1] = " ".join(line[3:-1].split())
-            elif not line:
-                self.skip_empty_lines()
-            elif not line.startswith("//"):
+            elif line and not line.startswith("//"):
                 if first_of_state:  # the one choice of a state need not be named
                     self.choice_line("0")
                     first_of_state = False

@@ -39,8 +39,8 @@ from goalward.acting.contract import Steps, Task
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.beliefs.base import Belief, Prior
 from goalward.beliefs.dirichlet import Dirichlet
-from goalward.errors import FileError, GoalwardError, SettingError, ShapeError, StateError
-from goalward.interchange.columns import Source, find_goals, unknown_name
+from goalward.errors import FileError, GoalwardError, SettingError, ShapeError, StateError, UnknownNameError
+from goalward.interchange.columns import Source, find_goals
 from goalward.planning.evaluate import markov_chain
 from goalward.planning.solve import Solution, solve, solve_all
 from goalward.seeds import checked_seed
@@ -275,7 +275,7 @@ def numbered(columns: Columns, is_goal: Bools, start: Name | None, left_out: int
     states[is_goal] = S
     names = tuple(str(columns.state_names[number]) for number in old_states)
     if start is not None and str(start) not in names:
-        raise unknown_name("state with a logged action", start, names)
+        raise UnknownNameError("state with a logged action", str(start), names)
     steps = Steps.in_table(
         states[columns.states], actions[columns.actions], columns.costs, states[columns.next_states], S
     )

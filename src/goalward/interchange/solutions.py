@@ -18,15 +18,15 @@ import csv
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
-from goalward.errors import FileError, GoalwardError
+from goalward.errors import FileError, GoalwardError, UnknownNameError
 from goalward.files import check_regular
 from goalward.interchange import umb
-from goalward.interchange.columns import Source, unknown_name
+from goalward.interchange.columns import Source
 from goalward.interchange.explicit import choices_of, unique_names
 from goalward.ssp.model import SSP
 
@@ -39,13 +39,8 @@ NUMBERS = ("value", "lower", "upper")
 GOAL_PROBABILITY = "goal_probability"
 
 
-class Numbers(NamedTuple):
-    """What a file holds of a solution."""
-
-    values: Floats
-    policy: Int64s
-    lower: Floats
-    upper: Floats
+Numbers = tuple[Floats, Int64s, Floats, Floats]
+"""The values of a solution, its policy, the lower and the upper bounds."""
 
 
 def check_ending(path: Path) -> None:
@@ -104,7 +99,7 @@ def read_csv(path: Path, ssp: SSP) -> Numbers:
     played = np.full(source.rows, -1)
     played[values < np.inf] = known_numbers(source, "action", action_names, values < np.inf)
     order = np.argsort(states)
-    return Numbers(values[order], played[order], lower[order], upper[order])
+    return values[order], played[order], lower[order], upper[order]
 
 
 def known_numbers(source: Source, column: str, known: Sequence[str], rows: Bools | None = None) -> Int64s:
@@ -115,7 +110,7 @@ def known_numbers(source: Source, column: str, known: Sequence[str], rows: Bools
     unknown = (numbers < 0) if rows is None else (numbers < 0) & rows
     if unknown.any():
         row = int(np.argmax(unknown))
-        raise FileError(f"{unknown_name(column, names[codes[row]], known)}{source.location(row)}")
+        raise FileError(f"{UnknownNameError(column, names[codes[row]], known)}{source.location(row)}")
     return numbers if rows is None else numbers[rows]
 
 
@@ -124,11 +119,11 @@ def write_umb(path: Path, ssp: SSP, policy: Int64s, numbers: dict[str, Floats]) 
     model = choices_of(ssp)
     owner = np.repeat(np.arange(ssp.states + 1), np.diff(model.state_choices))
     at_goal = {GOAL_PROBABILITY: 1.0}
-    annotations = {
-        name: umb.Annotation("states", np.append(values, at_goal.get(name, 0.0))) for name, values in numbers.items()
+    annotations: dict[str, umb.Annotation] = {
+        name: ("states", np.append(values, at_goal.get(name, 0.0))) for name, values in numbers.items()
     }
     played = (np.append(policy, 0)[owner] == model.actions) & (owner < ssp.states)
-    umb.write(path, ssp, annotations | {"policy": umb.Annotation("choices", played)})
+    umb.write(path, ssp, annotations | {"policy": ("choices", played)})
 
 
 def read_umb(path: Path, ssp: SSP) -> Numbers:
@@ -150,7 +145,7 @@ def read_umb(path: Path, ssp: SSP) -> Numbers:
     policy = np.full(archive.states, -1)
     owner = np.repeat(np.arange(archive.states), np.diff(mine.state_choices))
     policy[owner[played]] = mine.actions[played]
-    return Numbers(values, policy[:-1], lower, upper)
+    return values, policy[:-1], lower, upper
 
 
 def check(ssp: SSP, numbers: Numbers) -> None:

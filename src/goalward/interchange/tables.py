@@ -30,8 +30,8 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from goalward.arrays import Floats, Int64s
-from goalward.errors import ProbabilityError, SettingError, ShapeError
-from goalward.interchange.columns import Source, find_goals, unknown_name
+from goalward.errors import ProbabilityError, SettingError, ShapeError, UnknownNameError
+from goalward.interchange.columns import Source, find_goals
 from goalward.interchange.explicit import choices_of, unique_names
 from goalward.interchange.umb import write_packed
 from goalward.settings import checked_number
@@ -64,7 +64,7 @@ def read(
     if start is not None:
         start = str(start)
         if start not in columns.state_names:
-            raise unknown_name("state", start, [str(name) for name in columns.state_names])
+            raise UnknownNameError("state", start, map(str, columns.state_names))
     return rows_of(columns, is_goal, start, normalize, source.location, duplicates=sum_duplicates)
 
 

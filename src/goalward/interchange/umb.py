@@ -24,7 +24,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from goalward import __version__
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError
-from goalward.files import replacing, writing
+from goalward.files import write_bytes
 from goalward.interchange.explicit import Explicit, Reward, choices_of
 
 if TYPE_CHECKING:
@@ -128,8 +128,7 @@ def write_packed(path: Path, content: bytes, ending: str = "") -> None:
     """Write a file whole, or leave the old one untouched; `ending` is ``.gz``, ``.xz`` or empty."""
     if ending:
         content = gzip.compress(content, mtime=0) if ending == ".gz" else lzma.compress(content)
-    with writing(path), replacing(path) as file:
-        file.write(content)
+    write_bytes(path, content)
 
 
 class Archive:
@@ -255,19 +254,7 @@ class Archive:
 
 def read(path: Path, **options: Any) -> dict[str, Any]:
     """Read what `SSP.from_rows` takes; the options are those of `Explicit.rows`."""
-    archive = Archive(path)
-    for option, group in (("goal", "aps"), ("cost", "rewards")):
-        if option in options:
-            options[option] = by_alias(options[option], archive.annotations(group))
-    return explicit(archive).rows(**options)
-
-
-def by_alias(name: Any, known: Mapping[str, tuple[str, Any]]) -> Any:
-    """Return a name, or a list of names, with ids replaced by aliases."""
-    if isinstance(name, list | tuple):
-        return [by_alias(entry, known) for entry in name]
-    aliases = {folder.rpartition("/")[2]: alias for alias, (folder, _) in known.items()}
-    return name if name in known else aliases.get(name, name)
+    return explicit(Archive(path)).rows(**options)
 
 
 def explicit(archive: Archive) -> Explicit:
@@ -377,11 +364,8 @@ def decoded(digits: NDArray[np.uint8], variable: dict[str, Any]) -> list[Any]:
     return [value + offset for value in values] if isinstance(offset, int) and offset else values
 
 
-class Annotation(NamedTuple):
-    """Numbers or truth values of the states or the choices of a written model."""
-
-    entity: str
-    values: NDArray[Any]
+Annotation = tuple[str, NDArray[Any]]
+"""Numbers or truth values of the states or the choices of a written model, which the text says."""
 
 
 def write(path: Path, ssp: SSP, annotations: Mapping[str, Annotation] | None = None) -> None:

@@ -9,8 +9,10 @@ and never learnt as one that did.
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypedDict, Unpack, overload
 
 import numpy as np
@@ -18,25 +20,29 @@ import numpy as np
 from goalward.acting.contract import Chunk, Plan, PlanT, Stage, Steps, Task, TaskT, World
 from goalward.acting.model_world import ModelWorld
 from goalward.acting.stop import NEVER, RUN_OVER, Ended
+from goalward.agents import saving
 from goalward.agents.base import Learner
 from goalward.beliefs.base import LARGEST_NUMBER, Prior
-from goalward.errors import SettingError
+from goalward.errors import GoalwardError, SettingError
+from goalward.learning.checkpoint import Checkpoint, run_of
 from goalward.learning.ledger import Ledger
 from goalward.learning.regret import known_optimum
 from goalward.learning.replay import Observer, Recorder
 from goalward.learning.run import Run
 from goalward.learning.termination import check_end
-from goalward.progress import phase
-from goalward.seeds import checked_seed, generator, streams
+from goalward.progress import phase, shown
+from goalward.seeds import checked_seed, generator, run_seed, streams
 from goalward.settings import checked_integer
+from goalward.signals import interrupts
 from goalward.ssp.model import SSP, check_model
 
-__all__ = ["learn"]
+__all__ = ["Loop", "as_world", "learn", "run_agent"]
 
 Watch = Callable[[int, int], object]
 # Plain integers: arithmetic on flags is slow, and this is done for every plan.
 EPISODES, MAX_STEPS, STOPPED = int(Ended.EPISODES), int(Ended.MAX_STEPS), int(Ended.STOPPED)
 ENDS_RUN = int(RUN_OVER)
+PATIENCE = 0.1  # seconds after which Ctrl-C is looked for
 
 
 class Steppable(Protocol):
@@ -59,6 +65,8 @@ class Options(TypedDict, total=False):
     keep_replay: bool
     watch: Watch | None
     observer: Observer | None
+    checkpoint: str | Path | None
+    every: float
 
 
 @overload
@@ -82,8 +90,13 @@ def learn(
     keep_replay: bool = False,
     watch: Watch | None = None,
     observer: Observer | None = None,
+    checkpoint: str | Path | None = None,
+    every: float = 60.0,
 ) -> Run:
     """Let an agent learn in a world.
+
+    Ctrl-C ends the run with what was learnt so far; a second one raises KeyboardInterrupt at once. An exception in the
+    environment, or in the agent, is raised as it is, with what was learnt as its attribute `run`.
 
     Parameters
     ----------
@@ -110,6 +123,9 @@ def learn(
         Called now and then with the number of episodes and steps done; the run ends if it returns False.
     observer
         Called with every plan, its steps and its end during the run; it does not change the run.
+    checkpoint, every
+        A file in which the run is saved every so many seconds, between two plans or thousands of steps, and whenever it
+        ends or is interrupted. `learn` with the same arguments resumes it: see `goalward.learning.checkpoint`.
 
     Returns
     -------
@@ -136,41 +152,97 @@ def learn(
     >>> bool(more.gap_regret[-1] < run.gap_regret[-1])
     True
     """
+    loop = start_run(**locals())
+    with shown(), interrupts() as loop.interrupts:
+        try:
+            return loop.run()
+        except BaseException as error:
+            run = loop.interrupted(error)
+            if isinstance(error, KeyboardInterrupt) and loop.interrupts() < 2:
+                return run
+            vars(error)["run"] = run
+            error.add_note(
+                f"what {run.agent.name} learnt before this is in error.run; continue with"
+                " learn(error.run.agent, ..., resume=True)"
+            )
+            raise
+
+
+def run_agent(
+    agent: Learner[Any, Any],
+    world: SSP | Steppable | World[Any, Any],
+    episodes: int,
+    seed: int = 0,
+    **options: Unpack[Options],
+) -> Run:
+    """Return the run that `learn` returns; signals and exceptions pass through, and no progress is shown."""
+    return start_run(agent, world, episodes, seed, **options).run()
+
+
+def start_run(
+    agent: Learner[Any, Any],
+    world: SSP | Steppable | World[Any, Any],
+    episodes: int,
+    seed: int,
+    *,
+    max_steps: int | None = None,
+    resume: bool = False,
+    keep_plans: bool = False,
+    keep_steps: bool = False,
+    keep_replay: bool = False,
+    watch: Watch | None = None,
+    observer: Observer | None = None,
+    checkpoint: str | Path | None = None,
+    every: float = 60.0,
+) -> Loop[Any, Any]:
+    """Return a run at its start, or where its checkpoint left it; see `learn` for the arguments."""
     checked_integer("episodes", episodes, 1, LARGEST_NUMBER)
     limit = NEVER if max_steps is None else checked_integer("max_steps", max_steps, 1)
     check_arguments(agent, world)
+    if resume and getattr(agent, "task", None) is None:
+        raise SettingError(f"{agent.name} has not learnt anything yet; resume with the agent of an earlier run")
     target = as_world(world)
     agent.check_world(world, continuous=target.continuous)
     if target.graph is not None:
         check_end(target.graph, agent, limited=max_steps is not None)
+    if checkpoint is not None and (keep_plans or keep_steps or keep_replay or observer is not None):
+        raise SettingError("a checkpoint keeps no plans, steps or replays; leave keep_... and observer out")
+    begin_seed = seed = checked_seed(seed)
+    file, resumes = None, resume
+    if checkpoint is not None:
+        file = Checkpoint(checkpoint, every, run_of(agent, target.model, episodes, seed, resume))
+        if file.starts_episode:
+            agent, resumes = file.agent(agent), True
+            begin_seed = run_seed(seed, "checkpoint", file.steps)  # not the random draws of the start again
+    if resumes:
+        target.resume(agent.task)
     best = None if target.model is None else known_optimum(target.model)
     gaps, value = (None, np.nan) if best is None else (best.gaps, best.value)
     task = target.task(episodes)
-    learner = prepare(agent, task, generator(streams(seed).planning), resume)
+    learner = prepare(agent, task, generator(streams(begin_seed).planning), resumes)
     if keep_replay and target.continuous:
         keep_plans = keep_steps = True
     elif keep_replay and observer is None:
         observer = Recorder()
     if observer is not None:
         observer.begin(learner, task, gaps, value)
-    stage = target.stage(seed, limited=max_steps is not None, costs_known=agent.known_costs)
-    ledger = Ledger(episodes, gaps)
-    plans: list[Any] | None = [] if keep_plans else None
-    pieces: list[Steps] | None = [] if keep_steps else None
-    ended = Loop(learner, stage, ledger, limit, plans, pieces, watch, observer).run()
-    return Run(
+    loop: Loop[Any, Any] = Loop(
         learner,
-        checked_seed(seed),
-        episodes,
-        *ledger.episode_columns(),
-        epochs=ledger.epochs(),
-        optimal_value=value,
-        ended=ended,
-        plans=None if plans is None else tuple(plans),
-        trajectory=None if pieces is None else join(pieces),
-        world=None if resume else target.model,
-        replay=observer.replay() if isinstance(observer, Recorder) else None,
+        target.stage(begin_seed, limited=max_steps is not None),
+        Ledger(episodes, gaps),
+        limit,
+        seed,
+        value,
+        None if resumes else target.model,
+        [] if keep_plans else None,
+        [] if keep_steps else None,
+        watch,
+        observer,
+        file,
     )
+    if file is not None:
+        file.restore(loop)
+    return loop
 
 
 @dataclass(eq=False)
@@ -181,38 +253,86 @@ class Loop(Generic[TaskT, PlanT]):
     stage: Stage[PlanT]
     ledger: Ledger
     max_steps: int
+    seed: int
+    optimal_value: float
+    world: SSP | None
     plans: list[PlanT] | None
     pieces: list[Steps] | None
     watch: Watch | None
     observer: Observer | None
+    checkpoint: Checkpoint | None
+    plan: PlanT | None = None  # in progress
+    plan_ended: int = 0  # why the plan has ended, if it has
+    pace: int = 1  # how many steps an online agent makes in about PATIENCE seconds
+    interrupts: Callable[[], int] = lambda: 0
 
-    def run(self) -> Ended:
-        """Learn until the run is over; return why."""
+    def run(self) -> Run:
+        """Learn until the run is over."""
         ended = 0
         with phase(f"{self.agent.name} learns", len(self.ledger.costs), "episodes", "steps") as self.progress:
             while not ended & ENDS_RUN:
                 ended = self.epoch()
-        return Ended(ended & ENDS_RUN)
+        return self.result(Ended(ended & ENDS_RUN))
+
+    def result(self, ended: Ended) -> Run:
+        """Return what was learnt so far."""
+        plans, pieces, observer = self.plans, self.pieces, self.observer
+        return Run(
+            self.agent,
+            self.seed,
+            len(self.ledger.costs),
+            *self.ledger.episode_columns(),
+            epochs=self.ledger.epochs(),
+            optimal_value=self.optimal_value,
+            ended=ended,
+            plans=None if plans is None else tuple(plans),
+            trajectory=join(pieces) if pieces else None,
+            world=self.world,
+            replay=observer.replay() if isinstance(observer, Recorder) else None,
+        )
 
     def epoch(self) -> int:
-        """Make a plan, follow it to its end and learn; return what ended it."""
-        agent, stage, ledger, observer = self.agent, self.stage, self.ledger, self.observer
-        plan = agent.plan(stage.state)
-        if self.plans is not None:
-            self.plans.append(plan)
-        if observer is not None:
-            observer.plan(plan, stage.state)
-        ended = 0
+        """Make a plan, or take the one in progress, follow it to its end and learn; return what ended it."""
+        agent, stage, ledger, observer, file = self.agent, self.stage, self.ledger, self.observer, self.checkpoint
+        if self.plan is None and not self.plan_ended:
+            self.plan = self.make_plan()
+        ended, plan = self.plan_ended, self.plan
         while not ended:
+            assert plan is not None
             episodes = len(ledger.costs) - ledger.episodes_over
             room = self.max_steps - ledger.total_steps
-            chunk = stage.follow(plan, episodes, room if observer is None else min(room, observer.room()))
+            if observer is not None:
+                room = min(room, observer.room())
+            start = time.monotonic()
+            try:
+                chunk = stage.follow(plan, episodes, min(room, self.pace) if agent.online else room)
+            except BaseException:
+                self.record(stage.unfinished())
+                raise
+            quick = time.monotonic() - start < PATIENCE
+            self.pace = 1 + (2 * self.pace if quick else self.pace // 4)
             self.record(chunk)
             ended = chunk.ended | self.ended_outside()
+            if file is not None and (ended & ENDS_RUN or time.monotonic() >= file.next_time):
+                file.save(self, chunk.ended)
         ledger.close_epoch(ended)
         if observer is not None:
             observer.close(ended, stage.state)
+        self.plan, self.plan_ended = None, 0
         return ended
+
+    def make_plan(self) -> PlanT:
+        """Let the agent plan."""
+        if self.checkpoint is not None:
+            self.checkpoint.before_plan = copy.deepcopy(saving.progress(self.agent))
+        plan = self.agent.plan(self.stage.state)
+        if self.checkpoint is not None:
+            self.checkpoint.before_plan = None
+        if self.plans is not None:
+            self.plans.append(plan)
+        if self.observer is not None:
+            self.observer.plan(plan, self.stage.state)
+        return plan
 
     def record(self, chunk: Chunk) -> None:
         """Record what happened, and let the agent learn from it."""
@@ -236,9 +356,34 @@ class Loop(Generic[TaskT, PlanT]):
             over |= EPISODES
         elif ledger.total_steps >= self.max_steps:
             over |= MAX_STEPS
-        if self.watch is not None and self.watch(ledger.episodes_over, ledger.total_steps) is False:
+        if self.interrupts() or (
+            self.watch is not None and self.watch(ledger.episodes_over, ledger.total_steps) is False
+        ):
             over |= STOPPED
         return over
+
+    def interrupted(self, error: BaseException) -> Run:
+        """Return what was learnt before an exception, and save it if there is a checkpoint."""
+        file = self.checkpoint
+        # Elsewhere in a model the agent may be half way through a step: there the last checkpoint stays.
+        if file is not None and (self.stage.position() is None or file.before_plan is not None):
+            try:
+                file.save(self, 0)
+            except GoalwardError as refused:
+                error.add_note(str(refused))
+        self.ledger.break_off(STOPPED)
+        if self.plans is not None:
+            del self.plans[len(self.ledger.epochs()) :]
+        return self.result(Ended.STOPPED)
+
+    def start_episode(self) -> None:
+        """Continue a run that was saved somewhere in an episode with a new one."""
+        if self.ledger.has_open_episode:
+            self.ledger.truncate_episode()
+        if self.ledger.episodes_over == len(self.ledger.costs):
+            self.plan_ended |= EPISODES
+        if not self.plan_ended:
+            self.ledger.break_off(STOPPED)
 
 
 def join(pieces: list[Steps]) -> Steps:
@@ -273,8 +418,6 @@ def check_arguments(agent: object, world: object) -> None:
 def prepare(agent: Learner[TaskT, PlanT], task: TaskT, rng: np.random.Generator, resume: bool) -> Learner[TaskT, PlanT]:
     """Return the copy of an agent that will learn: it starts from scratch, or resumes."""
     before: Any = getattr(agent, "task", None)
-    if resume and before is None:
-        raise SettingError(f"{agent.name} has not learnt anything yet; resume with the agent of an earlier run")
     if resume and not before.is_like(task):
         raise SettingError(
             f"{agent.name} has learnt in another world; states, actions, costs and the start must be the same"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from goalward.learning.run import Epochs
 
 __all__ = ["Ledger"]
 
+EPISODE_COLUMNS = ("costs", "steps", "gaps", "reached")
+NUMBERS = ("total_steps", "start_step", "start_episode", "goals", "last_inner_end")
 UNKNOWN = np.full((1, 1), np.nan)
 UNKNOWN.flags.writeable = False
 
@@ -74,6 +77,12 @@ class Ledger:
         if self.last_inner_end == self.total_steps:
             self.start_episode = self.episodes_over
 
+    @property
+    def has_open_episode(self) -> bool:
+        """Whether the last episode has steps and is not over."""
+        over = self.episodes_over
+        return over < len(self.steps) and bool(self.steps[over] > 0)
+
     def close_epoch(self, ended: int) -> None:
         """Record an epoch that ended now; if one of an online policy just did, add the reasons to it."""
         if self.last_inner_end == self.total_steps:
@@ -88,10 +97,32 @@ class Ledger:
         """Return the epochs so far."""
         return Epochs(*(np.array(column, dtype=np.int64) for column in self.epoch_columns))
 
+    def break_off(self, ended: int) -> None:
+        """Close the epoch in progress, if it has steps."""
+        if self.total_steps > self.start_step:
+            self.close_epoch(ended)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what was recorded so far as plain data and arrays."""
+        episodes = dict(zip(EPISODE_COLUMNS, self.episode_columns(), strict=True))
+        numbers = {name: getattr(self, name) for name in NUMBERS}
+        return episodes | numbers | {"episode": self.episodes_over, "epochs": np.array(self.epoch_columns)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue with what `to_state` returned; raises ValueError if it does not fit."""
+        for name in EPISODE_COLUMNS:
+            getattr(self, name)[: len(state[name])] = state[name]
+        for name in NUMBERS:
+            setattr(self, name, int(state[name]))
+        self.episode[0] = state["episode"]
+        for column, entries in zip(self.epoch_columns, state["epochs"], strict=True):
+            column.frombytes(np.asarray(entries, dtype=np.int64).tobytes())
+        if not 0 <= self.episodes_over <= len(self.costs) or self.total_steps != self.steps.sum():
+            raise ValueError("its numbers of episodes and steps do not fit together")
+
     def episode_columns(self) -> tuple[Floats, Int64s, Floats, Bools]:
         """Return the costs, steps, gaps and arrivals of the episodes that have at least one step."""
-        over = self.episodes_over
-        count = over + int(over < len(self.steps) and self.steps[over] > 0)
+        count = self.episodes_over + self.has_open_episode
         return self.costs[:count], self.steps[:count], self.gaps[:count], self.reached[:count]
 
 

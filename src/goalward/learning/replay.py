@@ -77,7 +77,8 @@ class Frame:
     shares
         The probabilities of the actions, if those that are played are not equally likely.
     values, model
-        What the agent expects to pay from each state, and the model it planned with, where it has them.
+        What the agent expects to pay from each state, and the model it planned with, where it has them and knows the
+        costs.
     steps, goals, ended
         How long it lasted, how often it reached the goal, and what ended it.
     pair
@@ -124,7 +125,8 @@ class Replay:
     optimal_value
         V*(s_init); NaN if the true model is not known.
     belief
-        The belief if it is Dirichlet and started from the prior: the counts then give the posterior.
+        The belief if it is Dirichlet and started from the prior: the counts then give the posterior. None if costs are
+        unknown, because they have a posterior of their own.
     """
 
     agent: Learner
@@ -168,7 +170,8 @@ class Recorder:
         self.open: Frame | None = None
         self.longest = self.first_goal = -1
         belief = getattr(agent, "belief", None)
-        self.belief = belief if isinstance(belief, DirichletBelief) and not belief.counts.any() else None
+        countable = isinstance(belief, DirichletBelief) and not belief.counts.any() and not task.costs_unknown
+        self.belief = belief if countable else None
 
     def plan(self, plan: Plan, state: int) -> None:
         """Begin an epoch, unless the agent ends its epochs itself."""
@@ -177,8 +180,9 @@ class Recorder:
 
     def begin_epoch(self, plan: Plan) -> None:
         """Open the frame of a plan."""
-        # Of larger models not even a dozen would fit.
+        # Of larger models not even a dozen would fit. Models with sampled costs are not kept: the costs have no place.
         small = plan.model is not None and 12 * len(plan.model.successors) <= MOST_MODEL_NUMBERS
+        small &= not self.task.costs_unknown
         self.start(*choices_of(self.agent, plan), plan.values, plan.model if small else None)
 
     def start(

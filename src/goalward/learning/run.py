@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from goalward.acting.encoding import Encoding
 from goalward.acting.stop import Ended
-from goalward.agents.base import Learner
+from goalward.agents.base import Agent, Learner
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
 from goalward.formatting import sparkline
+from goalward.learning.policy import FrozenPolicy, LearntPolicy
 from goalward.learning.regret import gap_regret, realised_regret
 from goalward.learning.replay import Replay
 from goalward.ssp.model import SSP
@@ -26,7 +28,7 @@ __all__ = ["Epoch", "Epochs", "Run"]
 
 TRUNCATIONS = {
     Ended.MAX_STEPS: "max_steps ended the run",
-    Ended.STOPPED: "watch ended the run",
+    Ended.STOPPED: "it was interrupted",
     Ended.DEAD_END: "a dead end ended the run",
 }
 
@@ -140,6 +142,26 @@ class Run:
         self._require_model()
         return gap_regret(self.gaps)
 
+    @cached_property
+    def policy(self) -> FrozenPolicy:
+        """The policy to deploy: what the agent has learnt, without exploration."""
+        best = self.agent.best_policy()
+        return LearntPolicy.of(self.agent, best) if isinstance(self.agent, Agent) else best
+
+    def model(self) -> SSP:
+        """Return the model that the agent has estimated: the posterior mean on the transitions that were seen.
+
+        Pairs that were never played are not available; `goalward.beliefs.base.seen_model` says the rest. States and
+        actions have the names of the world. In an environment, states that never appeared are left out.
+        """
+        model = self.agent.mean_model()
+        if model is None or not isinstance(self.agent, Agent):
+            raise SettingError(f"{self.agent.name} learns no table of transitions; use an agent that does: psrl")
+        if self.agent.task.encoding is not None:
+            return seen_states(model, self.agent.pair_visits(), self.agent.task.encoding)
+        labels = ("state_names", "action_names", "layout")
+        return model if self.world is None else model._replace(**{name: getattr(self.world, name) for name in labels})
+
     @property
     def has_model(self) -> bool:
         """Whether the true model is known; without it there is no regret."""
@@ -205,3 +227,25 @@ class Run:
             f"Run({self.agent.name}, episodes={len(self.costs)}, steps={self.total_steps}, seed={self.seed}{known}, "
             f"epochs={len(self.epochs)}{cut})"
         )
+
+
+def seen_states(model: SSP, visits: Int64s | None, encoding: Encoding) -> SSP:
+    """Return a model on the states that were visited or can follow those, renumbered, with the names of a world."""
+    rows = np.repeat(np.arange(model.states), np.diff(model.indptr[:: model.actions]))
+    kept = np.append(model.available.any(axis=1) if visits is None else visits.any(axis=1), True)
+    kept[model.initial_state] = True
+    while not kept[model.successors[kept[rows]]].all():
+        kept[model.successors[kept[rows]]] = True
+    states = np.flatnonzero(kept[:-1])
+    numbers = np.cumsum(kept) - 1
+    lengths = np.diff(model.indptr).reshape(model.costs.shape)[states]
+    return SSP.from_rows(
+        np.append(0, np.cumsum(lengths)),
+        numbers[model.successors[kept[rows]]],
+        model.probabilities[kept[rows]],
+        model.costs[states],
+        int(numbers[model.initial_state]),
+        state_names=[encoding.name(state) for state in states.tolist()],
+        action_names=[encoding.action_name(action) for action in range(model.actions)],
+        give_up=model.give_up,
+    )

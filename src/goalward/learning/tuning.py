@@ -17,7 +17,7 @@ import numpy as np
 from goalward.agents.base import Learner, registry
 from goalward.arrays import Floats
 from goalward.errors import ConvergenceError, SettingError
-from goalward.learning.learn import learn
+from goalward.learning.learn import run_agent
 from goalward.progress import displayed, phase
 from goalward.seeds import run_seed
 from goalward.ssp.model import SSP
@@ -122,7 +122,7 @@ def tune(
 def final_regret(agent: Learner, world: SSP, episodes: int, seed: int, max_steps: int | None) -> float:
     """Return the gap regret of a run, infinity if it failed."""
     try:
-        run = learn(agent, world, episodes, seed, max_steps=max_steps)
+        run = run_agent(agent, world, episodes, seed, max_steps=max_steps)
     except ConvergenceError:
         return float("inf")
     return float("inf") if run.truncated else float(run.gap_regret[-1])

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from goalward.acting.contract import Step
+from goalward.acting.model_world import ModelWorld
 from goalward.agents.base import Learner, OnlineAgent, registry
 from goalward.jit import compile_always
-from goalward.learning.learn import learn
+from goalward.learning.learn import run_agent
 from goalward.planning.solve import DENSE_STATES, solve_all
 from goalward.settings import settings_of
 from goalward.ssp.model import SSP
@@ -41,6 +42,7 @@ def warm_up(agents: Iterable[str] | None = None) -> None:
         from goalward.beliefs.neighbourhoods import Neighbourhoods
 
         toy_run(registry.find("psrl"), prior=Neighbourhoods())
+        run_agent(registry.find("psrl")(), ModelWorld(toy(), noise="uniform"), EPISODES, max_steps=100)
         for task in ("mountain_car", "acrobot", "pendulum"):
             continuous_run(registry.find("aggregated-psrl"), task)
 
@@ -54,7 +56,7 @@ def toy() -> SSP:
 
 def toy_run(kind: type[Learner], **settings: object) -> None:
     """Run a tabular agent for a few episodes; one that learns at every step is also called step by step."""
-    agent = learn(kind.from_world(toy(), episodes=EPISODES, **settings), toy(), EPISODES, max_steps=100).agent
+    agent = run_agent(kind.from_world(toy(), episodes=EPISODES, **settings), toy(), EPISODES, max_steps=100).agent
     if isinstance(agent, OnlineAgent):
         agent.act(0, lambda: 0.5)
         agent.learn(Step(0, 0, 1.0, 1, False))
@@ -64,7 +66,7 @@ def continuous_run(kind: type[Learner], task: str = "navigation") -> None:
     """Run an agent for continuous states for a few steps in a built-in task."""
     world = getattr(importlib.import_module("goalward.continuous.tasks"), task)()
     settings = {name: value for name, value in COARSE.items() if name in settings_of(kind)}
-    learn(kind.from_settings(settings, world, 1), world, 1, max_steps=5)
+    run_agent(kind.from_settings(settings, world, 1), world, 1, max_steps=5)
 
 
 def toy_models() -> Iterator[SSP]:
@@ -103,7 +105,7 @@ def plan_on_toys() -> None:
         solve_all(model, 1e-3, start=solve_all(model))
         structure(model)
     for policy in (np.zeros(2, dtype=np.int64), np.full((2, 2), 0.5)):
-        evaluate(toy(), policy)
+        evaluate(toy(), policy).distribution()
         simulate(toy(), policy, 1)
     hardness(toy())
     compile_rare_planner_kernels()

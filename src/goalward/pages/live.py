@@ -31,8 +31,6 @@ __all__ = ["LiveRecorder", "LiveServer", "watch_live"]
 
 ADDRESS = "127.0.0.1"
 SECONDS_BETWEEN_UPDATES = 0.3
-MOST_STREAMS = 16
-"""How many pages may follow the runs at once; each needs a thread and prepares its own updates."""
 SECONDS_TO_WAIT = 30.0
 """How long a client may take to send a request or to read the answer."""
 SHARE_OF_TIME = 0.2
@@ -98,7 +96,6 @@ class LiveServer(ThreadingHTTPServer):
         self.seed, self.episodes = seed, episodes
         self.over = threading.Event()
         self.closing = threading.Event()
-        self.streams = threading.BoundedSemaphore(MOST_STREAMS)
         self.thread = threading.Thread(target=self.serve_forever, daemon=True)
 
     @property
@@ -172,13 +169,7 @@ class RequestHandler(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(content)
         elif self.path == "/events":
-            if not self.server.streams.acquire(blocking=False):
-                self.send_error(HTTPStatus.SERVICE_UNAVAILABLE, f"{MOST_STREAMS} pages follow the runs already")
-                return
-            try:
-                self.stream()
-            finally:
-                self.server.streams.release()
+            self.stream()
         else:
             self.send_error(HTTPStatus.NOT_FOUND, "There is only one page here")
 

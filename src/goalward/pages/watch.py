@@ -21,7 +21,7 @@ from goalward.pages.page import Block, Page
 from goalward.pages.planes import agent_facts, plane_document
 from goalward.planning.solve import solve_all
 from goalward.settings import plain
-from goalward.ssp.layout import GridLayout, state_label
+from goalward.ssp.layout import state_label
 from goalward.ssp.model import SSP
 from goalward.studies.rerun import kept_run, replay_of
 
@@ -86,7 +86,7 @@ def same_world(run: Run, other: Run) -> bool:
     other_task: Any = other.agent.task
     if run.agent.continuous or other.agent.continuous:
         return bool(task.is_like(other_task)) and task.origin == other_task.origin
-    return np.array_equal(task.costs, other_task.costs) and run.world == other.world
+    return bool(task.is_like(other_task)) and run.world == other.world
 
 
 def run_labels(names: Sequence[str]) -> list[str]:
@@ -153,7 +153,7 @@ def world_document(block: Block, world: SSP | None, task: Task) -> dict[str, Any
     return document | {
         "actionNames": [world.action_name(action) for action in range(world.actions)],
         "actionMarks": action_marks(world),
-        "layout": layout_document(world.layout),
+        "layout": None if world.layout is None else world.layout.fields(),
         "truth": {
             "indptr": block.put(world.indptr, "u4"),
             "successors": block.put_integers(world.successors),
@@ -163,13 +163,6 @@ def world_document(block: Block, world: SSP | None, task: Task) -> dict[str, Any
         },
         "canPlan": world.states <= MOST_STATES_TO_PLAN,
     }
-
-
-def layout_document(layout: GridLayout | None) -> dict[str, Any] | None:
-    if layout is None:
-        return None
-    cells = {"cells": layout.cells.tolist(), "goals": layout.goals.tolist()}
-    return {"rows": layout.rows, "columns": layout.columns, "wind": layout.wind} | cells
 
 
 def agent_document(
@@ -269,10 +262,9 @@ def models_document(block: Block, frames: Sequence[Frame], room: int) -> dict[st
 
 def planning_costs(block: Block, replay: Replay) -> dict[str, Any] | None:
     """Return the costs that the agent plans with, if they are not those of the world."""
-    costs = getattr(replay.agent, "_planning_costs", None)
-    if costs is None:
-        costs = next((frame.model.costs for frame in replay.frames if frame.model is not None), None)
-    if costs is None or np.array_equal(costs, replay.task.costs):
+    costs = next((frame.model.costs for frame in replay.frames if frame.model is not None), replay.task.costs)
+    costs = np.maximum(costs, getattr(replay.agent, "_cost_floor", 0.0))
+    if replay.task.costs_unknown or np.array_equal(costs, replay.task.costs):
         return None
     return block.put(costs, "f8")
 

@@ -23,7 +23,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from goalward.arrays import Floats
-from goalward.errors import UnknownNameError
 from goalward.results.results import CellResults, Results
 from goalward.statistics import Interval, quantile
 from goalward.table import Table
@@ -148,8 +147,6 @@ def compare_all(
 
     `refusals` says why agents do not learn in worlds, by the labels of the world and the agent.
     """
-    if reference not in results.agents():
-        raise UnknownNameError(f"agent in {results.design.name}", reference, results.agents())
     refused = dict(refusals or {})
     agents = list(dict.fromkeys([*results.agents(), *(agent for _, agent in refused)]))
     ratios: list[Ratio] = []

@@ -9,15 +9,11 @@ wide interval excludes little.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from pathlib import Path
 
-from goalward import __version__
-from goalward.errors import FileError
 from goalward.figures import plot
 from goalward.figures.drawing import figure_files, save_figure
-from goalward.files import read_text, write_bytes
 from goalward.results.results import Results
 from goalward.results.summary import summary_tables
 from goalward.statistics import Interval
@@ -25,8 +21,6 @@ from goalward.table import Cell, Table, save
 
 __all__ = ["PUBLISHED", "publish", "published_table"]
 
-DRAWING = 2
-"""Moves when the same results give another figure."""
 FIGURES = {"linear": "regret", "log": "regret-log"}
 EPISODES = 10_000
 TOLERANCE = 0.25
@@ -99,30 +93,15 @@ def verdict(here: Interval, published: float) -> str:
 
 
 def publish(results: Results, folder: Path, regime: str) -> tuple[list[Table], list[Path]]:
-    """Write the tables and figures of a study; return the tables and the names of the files.
-
-    Drawing takes longer than everything else if the results have not changed, so figures are drawn only if the stamp
-    beside them does not match the results.
-    """
+    """Write the tables and figures of a study; return the tables and the names of the files."""
     tables = summary_tables(results)
     written = [folder / "summary.csv", folder / "summary.md"]
     for path in written:
         save(tables, path)
-    stamp = hashlib.sha256((f"{__version__} {DRAWING}" + tables[0].csv()).encode()).hexdigest()
-    figures = {axes: figure_files(folder / name) for axes, name in FIGURES.items()}
-    files = [path for paths in figures.values() for path in paths]
-    marker = folder / "figures.stamp"
-    if not (all(path.exists() for path in files) and stamp_of(marker) == stamp):
-        for axes, paths in figures.items():
-            save_figure(plot(results, axes=axes), paths)
-        write_bytes(marker, stamp.encode())
+    files: list[Path] = []
+    for axes, name in FIGURES.items():
+        paths = figure_files(folder / name)
+        save_figure(plot(results, axes=axes), paths)
+        files += paths
     published = published_table(tables[0], regime)
     return [*tables, *([] if published is None else [published])], [*files, *written]
-
-
-def stamp_of(marker: Path) -> str:
-    """Return the stamp in a file; an empty one if it cannot be read."""
-    try:
-        return read_text(marker, "a stamp", inside=marker.parent)
-    except FileError:
-        return ""

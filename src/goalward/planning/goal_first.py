@@ -34,7 +34,7 @@ from scipy import sparse
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import PrecisionError, UnreachableGoalError
 from goalward.planning.bellman import UNIT
-from goalward.planning.evaluate import Evaluation, row_sums
+from goalward.planning.evaluate import Evaluation, step_mean
 from goalward.planning.solve import Solution, proved, remedy, solve_all
 from goalward.ssp.graph import can_reach_goal, sure_states
 from goalward.ssp.model import SSP
@@ -92,11 +92,11 @@ def solve_goal_first(ssp: SSP, tolerance: float) -> GoalFirstSolution:
         solution = with_probability(ssp, alive, sure, inside, np.where(alive, 1.0, 0.0), tolerance)
         proved(solution, tolerance, COST)
         return solution
-    loss = solve_all(part(ssp, maybe, ssp.available, step_mass(ssp, ~alive)), min(0.1 * tolerance, 0.1 * TIES[0]))
+    loss = solve_all(part(ssp, maybe, ssp.available, step_mean(ssp, ~alive, 0.0)), min(0.1 * tolerance, 0.1 * TIES[0]))
     largest = np.where(sure, 1.0, 0.0)
     largest[maybe] = np.minimum(np.nextafter(1.0 - (1.0 - rounding(ssp)) * loss.lower, 2.0), 1.0)
     p, policy = best_policy(ssp, sure, maybe, loss.policy)
-    after = step_mean(ssp, p)
+    after = step_mean(ssp, p, 1.0)
     for tie in TIES:
         keep = maybe[:, np.newaxis] & (after >= p[:, np.newaxis] * (1.0 - tie))
         keep[np.flatnonzero(maybe), policy[maybe]] = True
@@ -137,7 +137,7 @@ def best_policy(ssp: SSP, sure: Bools, maybe: Bools, first: Int64s) -> tuple[Flo
     policy[maybe] = first
     p, _ = win_probability(ssp, sure, maybe, policy, TIES[0])
     for _ in range(MOST_POLICIES):
-        after = step_mean(ssp, p)
+        after = step_mean(ssp, p, 1.0)
         better = maybe & (after.max(axis=1) > p * (1.0 + TIES[0]))
         if not better.any():
             break
@@ -169,7 +169,7 @@ def win_probability(ssp: SSP, sure: Bools, maybe: Bools, policy: Int64s, toleran
     value, lower = np.where(sure, 1.0, 0.0), np.where(sure, 1.0, 0.0)
     if maybe.any():
         played = np.arange(ssp.actions) == policy[:, np.newaxis]
-        solution = solve_all(part(ssp, maybe, played, step_mass(ssp, sure, goal=True)), 0.1 * tolerance)
+        solution = solve_all(part(ssp, maybe, played, step_mean(ssp, sure, 1.0)), 0.1 * tolerance)
         decided = np.isfinite(solution.values)
         value[maybe] = np.where(decided, np.minimum(solution.values, 1.0), 0.0)
         lower[maybe] = np.where(decided, np.minimum((1.0 - rounding(ssp)) * solution.lower, 1.0), 0.0)
@@ -199,23 +199,9 @@ def part(ssp: SSP, states: Bools, rows: Bools, costs: Floats) -> SSP:
     )
 
 
-def step_mass(ssp: SSP, states: Bools, goal: bool = False) -> Floats:
-    """Return the probability of stepping into some states, for each pair."""
-    return step_mean(ssp, states.astype(np.float64), float(goal))
-
-
 def rounding(ssp: SSP) -> float:
-    """Return a bound of the relative rounding error of `step_mass`, and of a product with it."""
+    """Return a bound of the relative rounding error of `step_mean`, and of a product with it."""
     return (int(np.diff(ssp.indptr).max()) + 2) * UNIT
-
-
-def step_mean(ssp: SSP, numbers: Floats, goal: float = 1.0) -> Floats:
-    """Return the mean of a number of the next state, for each pair; 0 where the action is not available."""
-    mean = np.zeros(ssp.costs.size)
-    filled = np.flatnonzero(ssp.available.ravel())
-    weighted = ssp.probabilities * np.append(numbers, goal)[ssp.successors]
-    mean[filled] = np.add.reduceat(weighted, ssp.indptr[filled]) / row_sums(ssp)[filled]
-    return mean.reshape(ssp.costs.shape)
 
 
 def spread(states: Bools, numbers: Floats) -> Floats:

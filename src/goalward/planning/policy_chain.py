@@ -9,7 +9,7 @@ import numpy as np
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.jit import kernel
 from goalward.planning import bellman
-from goalward.planning.policy_iteration import Equation, add_correction, aggregate, eliminate
+from goalward.planning.policy_iteration import Equation, add_correction, aggregate, eliminate, residual
 from goalward.planning.reduction import Problem, Reduction
 from goalward.ssp.graph import ALL_ENTRIES, Predecessors, list_predecessors
 
@@ -156,14 +156,10 @@ def value_groups(values: Floats, most: int, group: Int32s) -> int:
 @kernel
 def residuals(chain: Problem, values: Floats) -> Floats:
     """Return by how much the backup of each state differs from its value."""
-    _, start, target, weight, to_goal, cost, _ = chain
-    residual = np.empty(values.size)
+    gains = np.empty(values.size)
     for state in range(values.size):
-        gain = cost[state] - to_goal[state] * values[state]
-        for entry in range(start[state], start[state + 1]):
-            gain += weight[entry] * (values[target[entry]] - values[state])
-        residual[state] = gain
-    return residual
+        gains[state], _ = residual(chain, values, state, state)
+    return gains
 
 
 @kernel

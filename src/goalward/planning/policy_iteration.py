@@ -23,7 +23,16 @@ from goalward.jit import kernel
 from goalward.planning.bellman import UNIT
 from goalward.planning.reduction import Problem
 
-__all__ = ["Equation", "add_correction", "aggregate", "dominates", "eliminate", "improve", "policy_iteration"]
+__all__ = [
+    "Equation",
+    "add_correction",
+    "aggregate",
+    "dominates",
+    "eliminate",
+    "improve",
+    "policy_iteration",
+    "residual",
+]
 
 
 class Equation(NamedTuple):

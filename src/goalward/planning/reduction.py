@@ -11,7 +11,7 @@ The reduction of an SSP keeps its values and leaves arithmetic that is safe and 
 4. States are numbered so that sweeps carry values away from the goal (`state_order.py`).
 
 The reduction depends on the graph and on which costs are zero. For another model with the same graph and positive costs
-only the numbers are written again (`Reduction.rewrite`).
+only the numbers are written again (`write_problem`).
 """
 
 from __future__ import annotations
@@ -93,8 +93,11 @@ class Reduction(NamedTuple):
     free_actions: Int64s | None
 
     @classmethod
-    def of(cls, ssp: SSP, small: int) -> Reduction:
-        """Reduce a model; up to `small` states, where nothing is swept, the order by plain distances will do."""
+    def of(cls, ssp: SSP, small: int, members: Int32s | None = None) -> Reduction:
+        """Reduce a model; up to `small` states, where nothing is swept, the order by plain distances will do.
+
+        `members` is the order of an earlier reduction of the same graph, to have the very same problem again.
+        """
         distance, order, usable = sure_states(ssp, ssp.available)
         reduced = np.full(ssp.states + 1, DEAD, dtype=np.int32)
         reduced[ssp.goal] = GOAL
@@ -106,7 +109,10 @@ class Reduction(NamedTuple):
         if has_free_rows:
             loop, loops, loop_rows, free_actions = free_states(ssp, usable, component, reduced)
         if component is not None:
-            order = order_states(ssp, usable, component if cyclic <= most else None, distance, order)
+            if members is not None and np.array_equal(np.sort(members), np.sort(order)):
+                order = members
+            else:
+                order = order_states(ssp, usable, component if cyclic <= most else None, distance, order)
             acyclic = cyclic == 0 <= most
         if loop is None:
             states, members = len(order), order
@@ -118,10 +124,6 @@ class Reduction(NamedTuple):
         problem = Problem.empty(states, len(usable), len(ssp.successors))
         longest = write_problem(ssp.arrays, usable, reduced, members, problem)
         return cls(problem, longest, reduced, members, usable, acyclic, loop_rows, free_actions)
-
-    def rewrite(self, ssp: SSP) -> None:
-        """Write the numbers of another model with the same graph; its costs and those of this one must be positive."""
-        write_problem(ssp.arrays, self.usable, self.reduced, self.members, self.problem)
 
     @property
     def states(self) -> int:

@@ -12,6 +12,7 @@ cannot prove it either, its best solution is taken.
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from goalward.planning.policy_iteration import Equation, policy_iteration
 from goalward.planning.reduction import Problem, Reduction, write_problem
 from goalward.planning.solve import DENSE_STATES, Solution, solve
 from goalward.planning.sweeps import run_sweeps
+from goalward.signals import interruptible
 from goalward.ssp.checks import ModelArrays
 from goalward.ssp.model import SSP
 
@@ -46,30 +48,50 @@ class Planned(NamedTuple):
 class Replanner:
     """Solves one model after the other, each from the solution of the one before.
 
-    A copy starts afresh, so an agent plans the same way whether it was copied or saved and read back.
+    A copy starts afresh, so an agent plans the same way whether it was copied or saved and read back. Only a checkpoint
+    keeps what plans start from: it decides their last bits.
     """
 
     def __init__(self) -> None:
         self.model: SSP | None = None  # the last one, whose graph was reduced
         self.reduction: Reduction
-        self.policy: Int64s
+        self.policy: Int64s | None = None
         self.values: Floats | None = None
         self.previous: Solution | None = None
+        self.order: tuple[str, Int32s] | None = None  # of a large graph that was reduced before a checkpoint
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Replanner:
         return Replanner()
 
+    def to_state(self) -> dict[str, Any]:
+        """Return what the next plan starts from."""
+        previous = None if self.previous is None else {"V": self.previous.values, "pi": self.previous.policy}
+        state: dict[str, Any] = {"policy": self.policy, "values": self.values, "previous": previous, "graph": None}
+        if self.model is not None and self.model.states > DENSE_STATES:
+            state |= {"graph": graph_digest(self.model), "members": self.reduction.members}
+        return state
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what `to_state` returned."""
+        self.model, self.policy, self.values = None, state["policy"], state["values"]
+        self.previous = state["previous"] and Solution.to_start_from(state["previous"]["V"], state["previous"]["pi"])
+        self.order = None if state["graph"] is None else (state["graph"], state["members"])
+
+    @interruptible()
     def solve(self, model: SSP, tolerance: float = TOLERANCE) -> Planned:
         """Solve a model; a tolerance above 1e-6 makes this faster if the model has more than 128 states."""
         if model.costs.min() > 0.0:
             small = model.states <= DENSE_STATES
             last = self.model
             if last is None or last.indptr is not model.indptr or last.successors is not model.successors:
-                self.reduction, self.model = Reduction.of(model, DENSE_STATES), model
-                if last is None or last.states != model.states:
+                same_graph = self.order is not None and self.order[0] == graph_digest(model)
+                members = self.order[1] if self.order is not None and same_graph else None
+                self.reduction, self.model, self.order = Reduction.of(model, DENSE_STATES, members), model, None
+                if self.policy is None or len(self.policy) != model.states:
                     self.policy, self.values = np.full(model.states, -1, dtype=np.int64), None
             elif not small:
-                self.reduction.rewrite(model)
+                reduction = self.reduction
+                write_problem(model.arrays, reduction.usable, reduction.reduced, reduction.members, reduction.problem)
             planned = self.iterate(model) if small else self.sweep(model, tolerance)
             if planned is not None:
                 return planned
@@ -77,7 +99,7 @@ class Replanner:
 
     def iterate(self, model: SSP) -> Planned | None:
         """Solve a small model by policy iteration from the last policy; None without a proof."""
-        if self.reduction.states < model.states:
+        if self.policy is None or self.reduction.states < model.states:
             return None
         reduction, values, policy = self.reduction, np.empty(model.states), self.policy.copy()
         width = replan(
@@ -113,6 +135,11 @@ class Replanner:
                 " does"
             ) from None
         return Planned(self.previous.values, playable(model, self.previous.policy))
+
+
+def graph_digest(model: SSP) -> str:
+    """Return a SHA-256 of the possible transitions of a model."""
+    return hashlib.sha256(model.indptr.tobytes() + model.successors.tobytes()).hexdigest()
 
 
 def playable(model: SSP, policy: Int64s) -> Int64s:

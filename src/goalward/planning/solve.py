@@ -33,9 +33,10 @@ from goalward.planning.policy_iteration import policy_iteration
 from goalward.planning.reduction import DEAD, Reduction
 from goalward.planning.sweeps import run_sweeps
 from goalward.progress import phase
+from goalward.signals import interruptible
 from goalward.ssp.graph import sure_states
 from goalward.ssp.model import SSP, check_model
-from goalward.table import Cell, Table
+from goalward.table import Column, Columns, Table
 
 if TYPE_CHECKING:
     from goalward.planning.goal_first import GoalFirstSolution
@@ -79,6 +80,11 @@ class Solution:
     width: float
     ssp: SSP
 
+    @classmethod
+    def to_start_from(cls, values: Floats, policy: Int64s) -> Solution:
+        """Return values and a policy, of a model that is not at hand, as a solution for `solve` to start from."""
+        return cls(values, policy, values, values, "given", 0, np.inf, None)  # type: ignore[arg-type]
+
     def chain(self) -> SSP:
         """Return the Markov chain that the policy makes of the model: an SSP with one action."""
         from goalward.planning.evaluate import markov_chain
@@ -106,24 +112,16 @@ class Solution:
         return cls(values, policy, lower, upper, f"read from {Path(path).name}", 0, width, model)
 
     def _repr_html_(self) -> str:
-        """Return the solution as a notebook shows it: the value of the start, and the first states."""
-        ssp, start = self.ssp, self.ssp.initial_state
-        facts = {
-            "cost from the start": f"{number(self.values[start], 6)}, proved to a relative {self.width:.1e}",
-            "states": ssp.states,
-            "method": f"{self.method}, {self.iterations} iterations",
-        }
+        """Return the solution as a notebook shows it: the first states."""
+        ssp = self.ssp
+        columns: Columns = ["state", Column("value", write=lambda value: number(value, 6)), "action"]
+        pairs = zip(self.values[:MOST_ROWS].tolist(), self.policy[:MOST_ROWS].tolist(), strict=True)
         rows = [
-            {
-                "state": ssp.state_name(state),
-                "value": Cell(float(self.values[state]), number(self.values[state], 6)),
-                "action": ssp.action_name(int(self.policy[state])),
-            }
-            for state in range(min(ssp.states, MOST_ROWS))
+            {"state": ssp.state_name(state), "value": value, "action": ssp.action_name(action)}
+            for state, (value, action) in enumerate(pairs)
         ]
-        rest = ssp.states - len(rows)
-        states = Table(rows, notes=[f"{rest:,} more states"] if rest else [])
-        return f"<div>{Table.facts(facts, title='Solution').html()}{states.html()}</div>"
+        notes = [f"{ssp.states - MOST_ROWS:,} more states"] if ssp.states > MOST_ROWS else []
+        return Table(rows, columns, title=f"Solution, proved to a relative {self.width:.1e}", notes=notes).html()
 
     def __repr__(self) -> str:
         finite = np.isfinite(self.values)
@@ -210,6 +208,7 @@ def remedy(width: float) -> str:
     return "raise tolerance, or use what is there: " if width < 0.5 else "no tolerance would help; "
 
 
+@interruptible()
 def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) -> Solution:
     """Solve a model wherever it starts, to the tolerance or as far as double precision goes."""
     with phase(f"solving a model of {ssp.states:,} states"):

@@ -45,26 +45,14 @@ def order_states(ssp: SSP, usable: Bools, component: Int32s | None, distance: In
     `component` has the strong components of a nearly acyclic model.
     """
     if component is not None:
-        return sort_by_component(order, component)
+        from scipy import sparse
+
+        # A counting sort by component, which keeps the order of the states of a component.
+        positions = (component[order], np.arange(len(order)))
+        return np.asarray(sparse.coo_array((order, positions), shape=(ssp.states, len(order))).tocsr().data)
     likely_distances(ssp, usable, distance, order)
     sort_ties(ssp.arrays, distance, order)
     return order
-
-
-@kernel
-def sort_by_component(order: Int32s, component: Int32s) -> Int32s:
-    """Return the states sorted by component, those of one component in the order given: a counting sort."""
-    start = np.zeros(component.size + 1, dtype=np.int64)
-    for position in range(order.size):
-        start[component[order[position]] + 1] += 1
-    for number in range(component.size):
-        start[number + 1] += start[number]
-    result = np.empty(order.size, dtype=np.int32)
-    for position in range(order.size):
-        number = component[order[position]]
-        result[start[number]] = order[position]
-        start[number] += 1
-    return result
 
 
 def likely_distances(ssp: SSP, usable: Bools, distance: Int32s, order: Int32s) -> None:
@@ -120,7 +108,7 @@ def search_back(along_likely: Predecessors, along_all: Predecessors, distance: I
     total = order.size
     for position in range(total):
         distance[order[position]] = -1
-    count = 0
+    count = min(0, total)  # a literal would compile add_predecessors twice
     far = 1
     head = -1
     behind = -1  # the first state whose unlikely predecessors have not been examined
@@ -128,22 +116,26 @@ def search_back(along_likely: Predecessors, along_all: Predecessors, distance: I
         while head < count:
             target = states if head < 0 else order[head]
             far = 1 if head < 0 else distance[target] + 1
-            for position in range(along_likely.start[target], along_likely.start[target + 1]):
-                state = along_likely.state[position]
-                if distance[state] < 0:
-                    distance[state] = far
-                    order[count] = state
-                    count += 1
+            count = add_predecessors(along_likely, target, far, distance, order, count)
             head += 1
         while behind < head:
             target = states if behind < 0 else order[behind]
-            for position in range(along_all.start[target], along_all.start[target + 1]):
-                state = along_all.state[position]
-                if distance[state] < 0:
-                    distance[state] = far
-                    order[count] = state
-                    count += 1
+            count = add_predecessors(along_all, target, far, distance, order, count)
             behind += 1
+
+
+@kernel
+def add_predecessors(
+    predecessors: Predecessors, target: int, far: int, distance: Int32s, order: Int32s, count: int
+) -> int:
+    """Append the predecessors of a state that have no distance yet; return how many states are in order."""
+    for position in range(predecessors.start[target], predecessors.start[target + 1]):
+        state = predecessors.state[position]
+        if distance[state] < 0:
+            distance[state] = far
+            order[count] = state
+            count += 1
+    return count
 
 
 @kernel

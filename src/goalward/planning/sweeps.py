@@ -16,11 +16,10 @@ from goalward.planning.bellman import hurry, initial_policy
 from goalward.planning.certificate import Bounds, prove
 from goalward.planning.policy_chain import MOST_DIRECT_WORK, POLICY_SWEEPS, PolicyChain
 from goalward.planning.reduction import DEAD, Problem, Reduction
-from goalward.progress import advance, phase
+from goalward.progress import Phase, phase
 
 __all__ = ["run_sweeps"]
 
-SWEEPING = "sweeping"
 DIRECT_AFTER = 12  # rounds before a sparse LU is considered: on dense samples, an early one takes 1.6 times as long
 FREE_PRECISION = 0.1  # of the tolerance, from which on errors are summed up in problems with free rows
 PRECISION = 1e-3  # the same in other problems
@@ -38,12 +37,12 @@ def run_sweeps(
 
     Values are written to `extended` and the policy to `policy`. `start` has values of a similar model.
     """
-    with phase(SWEEPING, 100, "% of the digits", "rounds"):
-        return run_rounds(reduction, extended, policy, tolerance, start)
+    with phase("sweeping", 100, "% of the digits", "rounds") as progress:
+        return run_rounds(reduction, extended, policy, tolerance, start, progress)
 
 
 def run_rounds(
-    reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float, start: Floats | None
+    reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float, start: Floats | None, progress: Phase
 ) -> tuple[Bounds, int]:
     problem, chain = reduction.problem, PolicyChain(reduction, exact=False)
     values = extended[:DEAD]
@@ -84,7 +83,7 @@ def run_rounds(
         harm += corrected and change > 2.0 * changes[-1]
         smallest = rounds if change < PROGRESS * changes[smallest] else smallest
         changes.append(change)
-        advance(SWEEPING, percent_done(changes[1], change, threshold), rounds)
+        progress.advance(percent_done(changes[1], change, threshold), rounds)
         exhausted = rounds - smallest > PATIENCE or threshold < 1e-15
         if change <= threshold or exhausted:
             precision = FREE_PRECISION if free_rows else PRECISION

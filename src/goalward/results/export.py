@@ -47,14 +47,14 @@ COLUMNS: dict[str, tuple[str, Callable[[ListedRun], Any]]] = {
     "run": ("int64", lambda run: run.number),
     "episodes": ("int64", lambda run: run.cell.episodes),
     "state": ("string", lambda run: run.state),  # stored, cut off (stored, but truncated), missing, failed or damaged
-    "algorithm": ("string", lambda run: run.spec.agent["name"]),
+    "algorithm": ("string", lambda run: run.spec.agent["name"].rpartition(":")[2]),
     "world_id": ("string", lambda run: run.spec.world.get("id") or run.spec.world.get("digest")),
     "world_settings": ("string", lambda run: canonical(run.spec.world.get("settings", {}))),
     "agent_settings": ("string", lambda run: canonical(run.spec.agent["settings"])),
     "give_up_cost": ("double", lambda run: run.spec.world.get("give_up_cost")),
     "max_steps": ("int64", lambda run: run.spec.max_steps),
     "seed": ("int64", lambda run: run.spec.seed),
-    "episodes_done": ("int64", lambda run: run.outcome.get("episodes_done")),  # how many reached the goal
+    "episodes_done": ("int64", lambda run: run.outcome.get("episodes_done")),
     "truncated": ("bool", lambda run: run.outcome.get("truncated")),
     "ended": ("string", lambda run: run.outcome.get("ended")),
     "total_epochs": ("int64", lambda run: run.outcome.get("total_epochs")),

@@ -1,7 +1,7 @@
 """Every result column, declared once: how it is computed from a stored run and what summaries say about it.
 
-A new column is one entry of `MEASURES`. It is computed from what is stored, so existing results have it too: in
-`Results.runs`, exports, summaries and the pages that show summaries.
+A new column is one entry of `MEASURES`. It is computed from what a run file holds, so it can be added to existing
+results: in `Results.runs`, exports, summaries and the pages that show summaries.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from goalward.studies.run_file import StoredRun
 from goalward.table import Column, written
 
 __all__ = [
-    "CURVES", "MEASURES", "REGRETS", "Measure", "Sample", "Statistic", "StoredValues", "checked_measure", "measured",
+    "COMPARED", "CURVES", "MEASURES", "REGRETS", "Measure", "Sample", "Statistic", "StoredValues", "checked_measure",
+    "measured",
 ]  # fmt: skip
 
 
@@ -54,11 +55,12 @@ class Statistic:
     of: Callable[[Sample], Any]
     write: Callable[[Any], str] = written
     shown: bool = True
+    heading: str = ""
 
     @property
     def column(self) -> Column:
         """The column of a table."""
-        return Column(self.name, write=self.write)
+        return Column(self.name, self.heading, self.write)
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,17 @@ MEASURES = (
         curve="gap_regret",
     ),
     Measure(
+        "cost",
+        lambda run: run.outcome["total_cost"] / run.outcome["episodes"],
+        (Statistic("cost", interval, heading="cost per episode"),),
+        curve="cost",
+    ),
+    Measure(
+        "goals",
+        lambda run: run.outcome["goals"] / run.outcome["episodes"],
+        (Statistic("goals", mean, lambda value: f"{100 * value:.4g} %", heading="goal reached"),),
+    ),
+    Measure(
         "steps",
         lambda run: run.outcome["total_steps"],
         (Statistic("steps", mean, rounded),),
@@ -137,8 +150,10 @@ MEASURES = (
     ),
 )
 CURVES = tuple(measure.curve for measure in MEASURES if measure.curve)
-"""What can be drawn along the episodes: both regrets so far, and the steps of each episode."""
+"""What can be drawn along the episodes: both regrets so far, and the cost and the steps of each episode."""
 REGRETS = ("regret", "gap_regret")
+COMPARED = (*REGRETS, "cost")
+"""What agents are compared by: without a true model, by their cost."""
 
 
 def measured(stored: StoredRun) -> tuple[dict[str, Floats], dict[str, float]]:
@@ -148,7 +163,7 @@ def measured(stored: StoredRun) -> tuple[dict[str, Floats], dict[str, float]]:
     return columns, {measure.name: measure.of(run) for measure in MEASURES}
 
 
-def checked_measure(measure: str, known: tuple[str, ...] = REGRETS) -> str:
+def checked_measure(measure: str, known: tuple[str, ...] = COMPARED) -> str:
     """Return the name of a measure; raise SettingError if there is none of this name."""
     if measure not in known:
         raise SettingError(f"measure is {measure!r}; it must be one of {', '.join(known)}")

@@ -20,15 +20,15 @@ import numpy as np
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.progress import counted
-from goalward.results.measures import CURVES, MEASURES, REGRETS, measured
+from goalward.results.measures import COMPARED, CURVES, MEASURES, measured
 from goalward.studies import run_file
+from goalward.studies.attachments import Attachments
 from goalward.studies.design import Cell, Design, world_name
 from goalward.studies.run_file import recorded
 from goalward.studies.run_spec import RunSpec
 from goalward.studies.runner import Watch, run_in_folder
 from goalward.studies.store import NoRun, Store
 from goalward.studies.study import Study
-from goalward.studies.user_files import Attachments
 from goalward.table import Table
 
 __all__ = ["CellResults", "Results", "load_results", "named", "open_results", "run", "world_name"]
@@ -76,8 +76,14 @@ class CellResults:
 
     @property
     def finals(self) -> dict[str, Floats]:
-        """The regrets at the end of complete runs; NaN for runs that were cut off."""
-        return {name: np.where(self.truncated, np.nan, self.values[name]) for name in REGRETS}
+        """The regrets and the cost per episode of complete runs; NaN for runs that were cut off."""
+        finals = {name: self.values[name] for name in COMPARED if name in self.values}
+        return {name: np.where(self.truncated, np.nan, values) for name, values in finals.items()}
+
+    @property
+    def has_model(self) -> bool:
+        """Whether there is regret: not all of it is NaN."""
+        return not len(self.runs) or not bool(np.isnan(self.values["gap_regret"]).all())
 
     @property
     def complete(self) -> Bools:
@@ -92,7 +98,7 @@ class Results:
     design: Design
     cells: list[CellResults]
     attachments: Attachments = field(default_factory=Attachments)
-    """The models and agent files of the results folder, for runs that are carried out again."""
+    """The models and Python files of the results folder, for runs that are carried out again."""
     folder: Path | None = None
     """The results folder; None for results that were never stored."""
 
@@ -109,7 +115,7 @@ class Results:
 
     def algorithms(self) -> dict[str, str]:
         """Return the name of the algorithm of each agent, by its label."""
-        return {cell.cell.agent.label: str(cell.cell.agent.identity["name"]) for cell in self.cells}
+        return {cell.cell.agent.label: str(cell.cell.agent.identity["name"]).rpartition(":")[2] for cell in self.cells}
 
     def caveats(self) -> dict[str, str]:
         """Return the caveat of each agent that has one, by its label."""
@@ -120,7 +126,10 @@ class Results:
         return Table([row for cell in self.cells for row in run_rows(cell)], name="runs")
 
     def summary(self, level: float = 0.95, bootstrap: bool = False) -> Table:
-        """Return a table with one row for each agent in each world: means over runs, with their intervals."""
+        """Return a table with one row for each agent in each world: means over runs, with their intervals.
+
+        If there is one world, the notes compare the agents with the first one, run by run.
+        """
         from goalward.results.summary import summary_table
 
         return summary_table(self, level, bootstrap)

@@ -11,7 +11,7 @@ import numpy as np
 from goalward.arrays import Floats
 from goalward.errors import SettingError
 from goalward.formatting import Interval, number
-from goalward.results.measures import MEASURES, Sample, checked_measure
+from goalward.results.measures import MEASURES, REGRETS, Sample, checked_measure
 from goalward.results.results import CellResults, Results, named, world_name
 from goalward.statistics import (
     FEW_RUNS,
@@ -22,7 +22,7 @@ from goalward.statistics import (
     growth_across,
     mean_interval,
 )
-from goalward.table import Cell, Column, Columns, Table
+from goalward.table import Cell, Column, Columns, Table, written
 
 __all__ = ["SweepRow", "compare", "comparison_table", "summary_table", "summary_tables", "sweep_rows"]
 
@@ -58,8 +58,32 @@ def summary_table(results: Results, level: float = 0.95, bootstrap: bool = False
     lengths = {row["episodes"] for row in rows}
     after = f" after {lengths.pop():,} episodes" if len(lengths) == 1 else ""
     title = f"means{after} with {100 * level:g} % {'bootstrap ' if bootstrap else 't-'}intervals"
-    shown = [statistic.column for measure in MEASURES for statistic in measure.statistics if statistic.shown]
-    return Table(rows, ["agent", Column("complete", "runs"), *shown], "summary", title, notes_on(rows), group="world")
+    known = {cell.has_model for cell in results.cells}
+    hidden = ({"cost", "goals"} if False not in known else set()) | (set() if True in known else {*REGRETS})
+    shown = [
+        statistic.column
+        for measure in MEASURES
+        for statistic in measure.statistics
+        if statistic.shown and measure.name not in hidden
+    ]
+    notes = [*paired_notes(results, level), *notes_on(rows)]
+    return Table(rows, ["agent", Column("complete", "runs"), *shown], "summary", title, notes, group="world")
+
+
+def paired_notes(results: Results, level: float) -> list[str]:
+    """Return the comparisons of all agents with the first one, in a study of one world and few agents."""
+    first, *others = results.agents() or [""]
+    if len(results.worlds()) != 1 or not 0 < len(others) <= MOST_NOTES:
+        return []
+    measure = "gap_regret" if all(cell.has_model for cell in results.cells) else "cost"
+    notes = []
+    for other in others:
+        ((_, pairs),) = compare(results, other, first, measure, level).items()
+        if pairs.pairs > 1:
+            difference, p_value = written(pairs.difference), number(pairs.p_value)
+            words = "cost per episode" if measure == "cost" else "gap regret"
+            notes.append(f"{other} minus {first}, run by run: {words} {difference}, p = {p_value}")
+    return notes
 
 
 def summary_row(results: Results, cell: CellResults, level: float, bootstrap: bool) -> dict[str, Any]:
@@ -101,6 +125,9 @@ def notes_on(rows: list[dict[str, Any]]) -> list[str]:
             notes.append(f"{where}: {row['failed']} of {planned} runs failed; goalward status names them")
         if row["missing"]:
             notes.append(f"{where}: {row['missing']} of {planned} runs are missing; goalward run makes them")
+        if row["goals"] < 1.0:
+            lost = f"{100 * (1.0 - row['goals']):.3g} % of the episodes did not reach the goal"
+            notes.append(f"{where}: {lost}; their costs count as far as they went")
         if row["caveat"]:
             caveats[agent] = row["caveat"]
     notes = shortened(notes) + [f"{agent}: {caveat}" for agent, caveat in caveats.items()]

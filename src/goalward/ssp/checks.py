@@ -82,7 +82,7 @@ def pair_name(actions: int) -> Callable[[int], str]:
 def checked_state(state: int, states: int, name: str = "initial_state") -> int:
     """Return a state as an int; raise StateError if the model does not have it."""
     if isinstance(state, bool) or not isinstance(state, int | np.integer) or not 0 <= state < states:
-        raise StateError(f"{name} is {state!r}; it must be an integer in 0..{states - 1}, the non-goal states")
+        raise StateError(f"{name} is {state!r}; it must be an integer in 0..{states - 1}")
     return int(state)
 
 

@@ -99,7 +99,7 @@ def structure(ssp: SSP) -> Structure:
         maybe=np.flatnonzero(possible & ~sure),
         never=np.flatnonzero(~possible),
         zero_cost_loops=loops,
-        unreachable=unreachable_states(ssp),
+        unreachable=np.flatnonzero(~reached_from(state_graph(ssp), ssp.initial_state)),
         reaches_goal=bool(distance[ssp.initial_state] >= 0),
     )
 
@@ -181,10 +181,6 @@ def drop_leaving_rows(indptr: Int64s, successors: Int32s, component: Int32s, row
             for entry in range(indptr[row], indptr[row + 1]):
                 if successors[entry] == states or component[successors[entry]] != own:
                     rows[row] = False
-
-
-def unreachable_states(ssp: SSP) -> Int64s:
-    return np.flatnonzero(~reached_from(state_graph(ssp), ssp.initial_state))
 
 
 def can_reach_goal(ssp: SSP) -> Bools:

@@ -280,12 +280,8 @@ class SSP(StatesAndActions):
 
     def row(self, state: int, action: int) -> tuple[Int32s, Floats]:
         """Return the successors of a pair and their probabilities."""
-        if not (0 <= state < self.states and 0 <= action < self.actions):
-            raise StateError(
-                f"there is no pair (state {state}, action {action}): "
-                f"the model has states 0..{self.states - 1} and actions 0..{self.actions - 1}"
-            )
-        row = state * self.actions + action
+        row = checks.checked_state(state, self.states, "state") * self.actions
+        row += checks.checked_state(action, self.actions, "action")
         entries = slice(self.indptr[row], self.indptr[row + 1])
         return self.successors[entries], self.probabilities[entries]
 

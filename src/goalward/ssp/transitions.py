@@ -77,7 +77,11 @@ def encode(transitions: Iterable[Transition]) -> Columns:
     first = 0
     while batch := list(islice(remaining, BATCH)):
         if not (set(map(type, batch)) <= {tuple, list} and set(map(len, batch)) == {5}):
-            check_tuples(batch, first)
+            for number, entry in enumerate(batch, first):
+                if not isinstance(entry, tuple | list) or len(entry) != 5:
+                    raise ShapeError(
+                        f"transition {number} is {entry!r}; it must be (state, action, next state, probability, cost)"
+                    )
         flat: list[Any] = list(chain.from_iterable(batch))
         columns = [
             np.fromiter(map(numbers.__getitem__, names), np.int64, len(names))
@@ -90,14 +94,6 @@ def encode(transitions: Iterable[Transition]) -> Columns:
         raise ShapeError("there are no transitions; give tuples (state, action, next state, probability, cost)")
     arrays: Any = (np.concatenate(pieces) for pieces in zip(*batches, strict=True))
     return Columns(*(*arrays, list(states), list(actions)))
-
-
-def check_tuples(batch: list[Transition], first: int) -> None:
-    for number, entry in enumerate(batch, first):
-        if not isinstance(entry, tuple | list) or len(entry) != 5:
-            raise ShapeError(
-                f"transition {number} is {entry!r}; it must be (state, action, next state, probability, cost)"
-            )
 
 
 def goal_mask(columns: Columns, goals: Iterable[Hashable]) -> Bools:

@@ -17,13 +17,14 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from goalward import agents, worlds
 from goalward.errors import GoalwardError, SettingError, UnknownNameError
 from goalward.seeds import run_seed
 from goalward.ssp.model import SSP
+from goalward.studies.attachments import Attachments
 from goalward.studies.run_spec import (
     RESULTS_VERSION,
     RunSpec,
@@ -36,15 +37,21 @@ from goalward.studies.run_spec import (
 )
 from goalward.studies.spec import AgentSpec, Source, StudySpec, WorldSpec
 from goalward.studies.toml_lines import Place
-from goalward.studies.user_files import Attachments, blaming, is_reference, load_class, read_agent_file
-from goalward.worlds.base import read_map
+from goalward.user_code import (
+    attached_path,
+    blaming,
+    digests_in,
+    is_reference,
+    read_user_file,
+    remember,
+    without_digests,
+)
+from goalward.worlds.base import RULES, is_foreign, read_map
 
 __all__ = ["Cell", "Completion", "Design", "StudyAgent", "StudyWorld", "design_of", "located", "world_name"]
 
 MOST_RUNS = 10_000_000
 MOST_COMBINATIONS = 10_000
-ATTACHED = "../../attachments/"
-"""The way from a stored study to the models and agent files of its results folder."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +69,17 @@ class StudyWorld:
     group: str = ""
     code: str = ""
 
+    @property
+    def seed_name(self) -> str:
+        """What the seeds of its runs are made of; an edited file keeps them."""
+        return without_digests(canonical(self.identity))
+
     def drawn(self, seed: int, run: int) -> dict[str, Any]:
         """Return the world of one run."""
         world = self.identity | ({"code": self.code} if self.code else {})
         if self.draw is None:
             return world
-        value = run_seed(seed, "world", canonical(self.identity), run)
+        value = run_seed(seed, "world", self.seed_name, run)
         return world | {"settings": self.identity["settings"] | {self.draw: value}}
 
 
@@ -121,7 +133,7 @@ class Design:
         """Return run number `run` of a cell, counted from 0."""
         if not 0 <= run < self.runs:
             raise SettingError(f"run is {run}; the study has the runs 0 to {self.runs - 1}")
-        seed = run_seed(self.seed, "run", canonical(cell.world.identity), run)
+        seed = run_seed(self.seed, "run", cell.world.seed_name, run)
         world = cell.world.drawn(self.seed, run)
         return RunSpec(world, cell.agent.identity, cell.episodes, self.max_steps, seed, self.results)
 
@@ -159,19 +171,14 @@ def design_of(spec: StudySpec) -> Design:
 
 def world_of(entry: WorldSpec) -> StudyWorld:
     identity: dict[str, Any] = {"id": entry.world, "settings": entry.settings}
-    if entry.world.startswith(ATTACHED):
-        identity = {"digest": PurePosixPath(entry.world).stem}
-    if entry.give_up_cost is not None:
-        identity["give_up_cost"] = entry.give_up_cost
+    if entry.world.endswith(".npz"):
+        identity = {"digest": entry.world.removesuffix(".npz")}
+    identity |= {rule: value for rule in RULES if (value := getattr(entry, rule)) is not None}
     return StudyWorld(entry.label or "", identity, entry.draw, entry.swept, entry.group, entry.code)
 
 
 def agent_identity(entry: AgentSpec) -> dict[str, Any]:
-    identity: dict[str, Any] = {"name": entry.agent}
-    if entry.agent.startswith(ATTACHED):
-        path, _, member = entry.agent.rpartition(":")
-        identity = {"name": member, "source": PurePosixPath(path).stem}
-    return identity | {"settings": entry.settings} | ({"code": entry.code} if entry.code else {})
+    return {"name": entry.agent, "settings": entry.settings} | ({"code": entry.code} if entry.code else {})
 
 
 class Completion:
@@ -188,7 +195,7 @@ class Completion:
     places
         Where the worlds stand in the author's study, by their label, and the agents, by the world's and their own.
     execute
-        Whether to execute users' agent files. Without it, their agents have the settings that the study gives.
+        Whether to execute users' files. Without it, what they define has the settings that the study gives.
     """
 
     def __init__(self, spec: StudySpec, source: Source, execute: bool = True):
@@ -212,7 +219,12 @@ class Completion:
         """Return the worlds of an entry."""
         source, place = self.source, ("worlds", number)
         with located(source, (*place, "world")):
-            usual = Path(entry.world).stem if is_file(entry.world) else worlds.find(entry.world).family
+            reference = self.attached(entry.world)
+            unseen = not self.execute and is_reference(reference)
+            if unseen or is_file(reference):
+                usual = Path(entry.world.rpartition(":")[2]).stem
+            else:
+                usual = worlds.find(reference).family
         family = entry.label or usual
         for settings, swept in combinations(source, place, entry):
             label = labelled(family, swept)
@@ -220,26 +232,38 @@ class Completion:
                 raise source.error(place, f"two worlds are called {label!r}; give one another label")
             self.places[label,] = (*place, "settings")
             with located(source, (*place, "settings")):
-                name, complete = self.look_up_world(entry, settings)
-                attached = name.startswith(ATTACHED)
-                code = "" if attached else world_code(name, complete)
+                name, complete = (reference, settings) if unseen else self.look_up_world(reference, entry, settings)
+                known = not unseen and not name.endswith(".npz")
+                code = world_code(name, complete) if known else ""
             with located(source, (*place, "draw")):
-                if not attached:
+                if known:
                     check_draw(name, entry.draw, settings)
             for known_as in {family, label}:
                 self.families.setdefault(known_as, []).append(label)
             changes = {"world": name, "label": label, "settings": complete, "swept": entry.swept | swept, "code": code}
             yield entry.model_copy(update=changes | {"sweep": {}})
 
-    def look_up_world(self, entry: WorldSpec, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    def attached(self, value: Any) -> Any:
+        """Return a name, or the settings of an agent, in which user files are named by their attachments."""
+        if isinstance(value, dict):
+            return {name: self.attached(entry) for name, entry in value.items()}
+        if not is_reference(value):
+            return value
+        file, member = read_user_file(value, self.source.folder)
+        self.attachments.files[remember(file)] = file
+        name = f"{file.digest}.py:{member}"
+        self.names[name] = value
+        return name
+
+    def look_up_world(self, name: str, entry: WorldSpec, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return the id of a world with all its settings, or the attachment of a model from a file."""
-        name, folder = entry.world, self.source.folder
+        folder = self.source.folder
         if is_file(name) and not name.endswith(".txt"):
             if settings or entry.draw:
                 raise SettingError(f"{name} is a model in a file and has no settings to change")
-            model = SSP.load(folder / name)
+            model = SSP.load(attached_path(folder, name))
             self.attachments.models[model.digest] = model
-            attached = f"{ATTACHED}{model.digest}.npz"
+            attached = f"{model.digest}.npz"
             self.names[attached] = name
             return attached, {}
         if is_file(name):
@@ -252,22 +276,17 @@ class Completion:
     def complete_agents(self, number: int, entry: AgentSpec) -> Iterator[AgentSpec]:
         """Return the agents of an entry."""
         source, place = self.source, ("agents", number)
-        file, name = None, entry.agent
         with located(source, (*place, "agent")):
-            if is_reference(name):
-                file = read_agent_file(name, source.folder)
-                self.attachments.files[file.digest] = file
-                kind = load_class(file) if self.execute else None
-                name = f"{ATTACHED}{file.digest}.py:{file.member}"
-                self.names[name] = entry.agent
-            else:
-                kind = agents.find(name)
+            name = self.attached(entry.agent)
+            kind = agents.find(name) if self.execute or not is_reference(name) else None
         chosen = self.chosen_worlds(place, entry)
-        usual = kind.name if kind is not None else file.member if file is not None else name
-        for settings, swept in combinations(source, place, entry):
-            with located(source, (*place, "settings")), blaming(file):
-                complete = settings if kind is None else complete_agent(kind, settings)
-                code = "" if kind is None else agent_code(kind, None if file else name, complete)
+        usual = name.rpartition(":")[2] if kind is None else kind.name
+        for given, swept in combinations(source, place, entry):
+            with located(source, (*place, "settings")), blaming("the agent"):
+                settings = self.attached(given)
+                seen = kind if self.execute or not digests_in(str(settings)) else None
+                complete = settings if seen is None else complete_agent(seen, settings)
+                code = "" if seen is None else agent_code(seen, name, complete)
             label = labelled(entry.label or usual, swept)
             for world in chosen:
                 if (world, label) in self.places:
@@ -318,5 +337,5 @@ def labelled(label: str, swept: Mapping[str, Any]) -> str:
 
 
 def is_file(name: str) -> bool:
-    """Return whether the name of a world means a file."""
-    return bool(Path(name).suffix) or Path(name).name != name
+    """Return whether the name of a world means a model or a map in a file."""
+    return not is_foreign(name) and (bool(Path(name).suffix) or Path(name).name != name)

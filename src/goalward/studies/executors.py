@@ -20,6 +20,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from typing import Any, TypeVar
 
 from goalward.errors import SettingError, WorkerError
+from goalward.settings import checked_integer
 from goalward.signals import undivided
 
 __all__ = [
@@ -132,9 +133,7 @@ def open_workers(workers: int | Executor | None = None, dask: str | None = None)
         return Dask(dask)
     if isinstance(workers, Executor):
         return Workers(workers)
-    number = cores() if workers is None else workers
-    if number < 1:
-        raise SettingError(f"workers is {number}; it must be at least 1")
+    number = cores() if workers is None else checked_integer("workers", workers, 1)
     return ThisProcess() if number == 1 else Processes(number)
 
 

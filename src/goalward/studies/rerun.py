@@ -12,17 +12,18 @@ from typing import Any
 import numpy as np
 
 from goalward import continuous
+from goalward.environments.by_name import closing
 from goalward.errors import SettingError
-from goalward.learning.learn import learn
+from goalward.learning.learn import run_agent
 from goalward.learning.regret import optimum
 from goalward.learning.replay import Replay
 from goalward.learning.run import Run
 from goalward.ssp.model import SSP
+from goalward.studies.attachments import Attachments
 from goalward.studies.design import Cell, Design
 from goalward.studies.run_file import StoredRun, recorded
 from goalward.studies.run_spec import RunSpec
 from goalward.studies.store import Store
-from goalward.studies.user_files import Attachments
 
 __all__ = ["Repeated", "kept_run", "regret_by_cause", "repeat", "replay_of", "rerun", "same_episodes"]
 
@@ -38,18 +39,20 @@ def rerun(
     this executes the file.
     """
     world, agent = spec.build(attachments or Attachments())
-    return world, learn(
-        agent, world, spec.episodes, spec.seed, max_steps=spec.max_steps, keep_steps=keep_steps, keep_replay=keep_replay
-    )
+    with closing(world):
+        return world, run_agent(
+            agent, world, spec.episodes, spec.seed, max_steps=spec.max_steps, keep_steps=keep_steps,
+            keep_replay=keep_replay,
+        )  # fmt: skip
 
 
 def replay_of(run: Run) -> Replay:
     """Return the replay of a run: the one that was kept, or that of the run carried out again."""
     if run.replay is not None:
         return run.replay
-    if run.world is None:
+    if run.world is None or run.agent.task.costs_unknown:
         raise SettingError(
-            "the run cannot be carried out again: its true model is not known, or it went on from an earlier run;"
+            "the run cannot be carried out again: its true model or costs are not known, or it resumed an earlier run;"
             " record it with learn(..., keep_replay=True)"
         )
     again = learn_again(run, run.world)
@@ -72,7 +75,7 @@ def kept_run(run: Run) -> Run:
 
 
 def learn_again(run: Run, world: Any) -> Run:
-    again = learn(run.agent, world, run.episodes, run.seed, max_steps=max(run.total_steps, 1), keep_replay=True)
+    again = run_agent(run.agent, world, run.episodes, run.seed, max_steps=max(run.total_steps, 1), keep_replay=True)
     if not np.array_equal(again.costs, run.costs):
         raise SettingError(CHANGED)
     return again

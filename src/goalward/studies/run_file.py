@@ -12,9 +12,10 @@ logarithmic one. The footer's key-value metadata has a JSON document under ``goa
 
     key, content        the key of the run, and what decides it; see `studies.run_spec`
     labels              what the study that made the file calls the world and the agent, and which run it was
-    outcome             episodes, episodes_done (how many reached the goal), truncated (was it cut off), ended (by
-                        what), total_steps, total_epochs, ended_by (epochs by what ended them), optimal_value (V* of the
-                        start), final_regret, final_gap_regret
+    outcome             episodes, episodes_done (how many ended before the run did), goals (how many reached the goal),
+                        truncated (was the run cut off), ended (by what), total_cost, total_steps, total_epochs,
+                        ended_by (epochs by what ended them), optimal_value (V* of the start), final_regret,
+                        final_gap_regret
     agent_settings, given, notes    all settings, those read off the true world, and what the agent recorded
     timing, versions, host          when, how long, with what and where
     data_sha256         of the bytes before the footer, which are the same wherever a run is made
@@ -53,7 +54,7 @@ __all__ = [
     "verify",
 ]  # fmt: skip
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 MOST_EPISODES = 20_000
 GRID_POINTS = 2_000
 COLUMNS = {
@@ -75,6 +76,8 @@ FIELDS = {
     "timing.cpu_seconds": float,
     "outcome.episodes": int,
     "outcome.episodes_done": int,
+    "outcome.goals": int,
+    "outcome.total_cost": float,
     "outcome.truncated": bool,
     "outcome.ended": str,
     "outcome.total_steps": int,
@@ -149,10 +152,14 @@ def encode(run: Run, spec: RunSpec, timing: dict[str, Any], labels: RunLabels | 
 def outcome_of(run: Run) -> dict[str, Any]:
     known = len(run.costs) > 0 and not math.isnan(run.optimal_value)
     causes = {flag.name: int(np.count_nonzero(run.epochs.ended_by(flag))) for flag in Ended}
+    # An environment may truncate episodes; only a run that ends before its last episode is cut off.
+    cut = not run.ended & Ended.EPISODES
     return {
         "episodes": run.episodes,
-        "episodes_done": int(np.count_nonzero(run.reached)),
-        "truncated": run.truncated,
+        "episodes_done": len(run.reached) - bool(cut and len(run.reached) and not run.reached[-1]),
+        "goals": int(np.count_nonzero(run.reached)),
+        "truncated": cut,
+        "total_cost": float(run.costs.sum()),
         "ended": str(run.ended.name),
         "total_steps": run.total_steps,
         "total_epochs": len(run.epochs),

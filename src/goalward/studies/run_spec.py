@@ -19,18 +19,19 @@ from typing import Any
 from goalward import agents, worlds
 from goalward.agents.base import Learner
 from goalward.agents.base import registry as known_agents
-from goalward.continuous.task import ContinuousTask
+from goalward.environments.by_name import closing
 from goalward.errors import FileError, SettingError
 from goalward.settings import check_names, settings_of
 from goalward.ssp.model import SSP
+from goalward.studies.attachments import Attachments
 from goalward.studies.spec import PLAIN
-from goalward.studies.user_files import Attachments, load_class
-from goalward.worlds.base import build
+from goalward.user_code import described, digests_in
+from goalward.worlds.base import RULES, AnyWorld, build, build_bare, with_rules
 from goalward.worlds.base import registry as known_worlds
 
 __all__ = [
-    "RESULTS_VERSION", "RunSpec", "agent_code", "canonical", "check_draw", "complete_agent", "complete_world", "key_of",
-    "make_agent", "make_world", "with_give_up", "world_code",
+    "RESULTS_VERSION", "RunSpec", "agent_code", "canonical", "check_draw", "complete_agent", "complete_world",
+    "contains_none", "key_of", "make_agent", "make_world", "world_code",
 ]  # fmt: skip
 
 RESULTS_VERSION = 4
@@ -54,11 +55,11 @@ class RunSpec:
     Attributes
     ----------
     world
-        ``{"id", "settings"}`` for a world of the registry, ``{"digest"}`` for a model from a file; with
-        ``"give_up_cost"`` if agents may give up, and with ``"code"`` if the world does not come with goalward.
+        ``{"id", "settings"}`` for a world with a name, ``{"digest"}`` for a model from a file; with ``"give_up_cost"``
+        if agents may give up, with the rules ``"goal"`` and ``"cost"`` of an environment, and with ``"code"`` if the
+        world does not come with goalward.
     agent
-        ``{"name", "settings"}``, and ``"source"``, the SHA-256 of its text, if the class is in a user's file. With
-        ``"code"`` if the agent or one of its priors is registered and does not come with goalward.
+        ``{"name", "settings"}``, and ``"code"`` if the agent or one of its priors does not come with goalward.
     episodes, max_steps, seed
         The arguments of `goalward.learn`.
     results
@@ -83,9 +84,9 @@ class RunSpec:
         return self.world.get("digest")
 
     @property
-    def agent_source(self) -> str | None:
-        """The SHA-256 of the user's file that has the agent, if it is not one of the registry."""
-        return self.agent.get("source")
+    def sources(self) -> set[str]:
+        """The SHA-256 of each of the user's files that the run needs."""
+        return digests_in(str((self.world, self.agent)))
 
     def document(self) -> dict[str, Any]:
         """Return what decides the run as plain data without None: the key is made of it, and files keep it."""
@@ -147,6 +148,7 @@ def without_none(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def contains_none(value: object) -> bool:
+    """Return whether a value is None or contains it."""
     entries = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
     return value is None or any(map(contains_none, entries))
 
@@ -166,23 +168,23 @@ def check_draw(name: str, draw: str | None, settings: Mapping[str, Any]) -> None
 
 
 def world_code(world_id: str, settings: Mapping[str, Any]) -> str:
-    """Return the digests of a world's file and of its model; empty if the world comes with goalward.
+    """Return the digests of a world's code and of its model; empty if the world comes with goalward.
 
-    A file that the world imports can change the model too. If every run draws its own, the model is the default one.
+    A file that the world reads can change the model too. If every run draws its own, the model is the default one.
     """
     code = known_worlds.code(world_id)
     if code is None:
         return ""
-    model = build(world_id, settings)
-    return f"{code} {model.digest}" if isinstance(model, SSP) else code
+    model = build_bare(world_id, settings)
+    if isinstance(model, SSP):
+        return f"{code} {model.digest}"
+    with closing(model):
+        return code
 
 
-def agent_code(kind: type[Learner], name: str | None, settings: Mapping[str, Any]) -> str:
-    """Return a digest of the code of an agent and its priors; empty if all of them come with goalward.
-
-    `name` is None if the agent is in a user's file, whose own digest is part of the key.
-    """
-    codes = {} if name is None else {f"agent {name}": known_agents.code(name)}
+def agent_code(kind: type[Learner], name: str, settings: Mapping[str, Any]) -> str:
+    """Return a digest of the code of an agent and its priors; empty if all of them come with goalward."""
+    codes = {f"agent {name}": known_agents.code(name)}
     for setting_name, setting in settings_of(kind).items():
         if setting.registry is not None and setting_name in settings:
             used, _ = setting.registry.split(settings[setting_name])
@@ -195,38 +197,25 @@ def agent_code(kind: type[Learner], name: str | None, settings: Mapping[str, Any
 
 
 def make_world(identity: Mapping[str, Any], attachments: Attachments) -> Any:
-    """Return the world of a run, given as in `RunSpec.world`: an `SSP`, or a `ContinuousTask`."""
+    """Return the world of a run, given as in `RunSpec.world`: an `SSP`, or another world."""
+    rules = {name: identity[name] for name in RULES if name in identity}
     if "id" not in identity:
-        world: SSP | ContinuousTask = attachments.model(identity["digest"])
-    else:
-        if (known_worlds.code(identity["id"]) or "") != identity.get("code", "").partition(" ")[0]:
-            raise changed(identity["id"])
-        world = build(identity["id"], identity["settings"])
-    return with_give_up(world, identity["give_up_cost"]) if "give_up_cost" in identity else world
+        return with_rules("the world", attachments.model(identity["digest"]), **rules)
+    attachments.remember(identity["id"])
+    if (known_worlds.code(identity["id"]) or "") != identity.get("code", "").partition(" ")[0]:
+        raise changed(identity["id"])
+    return build(identity["id"], identity["settings"], **rules)
 
 
-def with_give_up(world: SSP | ContinuousTask, cost: float) -> SSP:
-    """Return a model in which the agent may give up; raises SettingError if the world is not a model."""
-    if isinstance(world, ContinuousTask):
-        raise SettingError(f"give_up_cost is for models; leave it out for {world}")
-    return world.with_give_up(cost)
-
-
-def make_agent(
-    identity: Mapping[str, Any], world: SSP | ContinuousTask, episodes: int, attachments: Attachments
-) -> Learner:
+def make_agent(identity: Mapping[str, Any], world: AnyWorld, episodes: int, attachments: Attachments) -> Learner:
     """Return the agent of a run, given as in `RunSpec.agent`; settings it lacks are read off the true world."""
-    registered = None if "source" in identity else identity["name"]
-    if registered is None:
-        # One file may hold several agents.
-        kind = load_class(attachments.agent_file(identity["source"])._replace(member=identity["name"]))
-    else:
-        kind = agents.find(registered)
-    if agent_code(kind, registered, identity["settings"]) != identity.get("code", ""):
+    attachments.remember(identity)
+    kind = agents.find(identity["name"])
+    if agent_code(kind, identity["name"], identity["settings"]) != identity.get("code", ""):
         raise changed(identity["name"])
     kind.check_world(world)
     return kind.from_settings(identity["settings"], world, episodes)
 
 
 def changed(name: str) -> SettingError:
-    return SettingError(f"the code of {name} has changed since the study was read; run the study again")
+    return SettingError(f"the code of {described(name)} has changed since the study was read; run the study again")

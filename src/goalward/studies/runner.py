@@ -32,6 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from goalward.errors import FileError, GoalwardError, SettingError, WorkerError
+from goalward.settings import checked_integer
 from goalward.signals import check_interrupt, keeping
 from goalward.studies.design import Design
 from goalward.studies.executors import CHECK_SECONDS, FEWER, LOST, Workers, open_workers
@@ -143,6 +144,8 @@ def run_in_folder(
 
     Raises `Interrupted` on Ctrl-C and SIGTERM; what is done by then stays stored. `goalward.run` has the parameters.
     """
+    if isinstance(workers, int):
+        checked_integer("workers", workers, 1)
     store = Store.open(folder, create=True)
     with keeping(f"what is done is stored in {folder}, and the same command continues there"):
         return run_study(study, store, lambda: open_workers(workers, dask), shard=shard, watch=watch)
@@ -258,7 +261,7 @@ class Session:
         """Compile the kernels of the agents before the first run; those of users' own agents are compiled in it."""
         agents = [jobs[0].spec.agent for jobs in self.pending.values()]
         try:
-            workers.warm_up(agent["name"] for agent in agents if not {"source", "code"} & agent.keys())
+            workers.warm_up(agent["name"] for agent in agents if "code" not in agent)
         except SettingError:
             raise
         except Exception as error:
@@ -277,9 +280,9 @@ class Session:
 
     def submit(self, workers: Workers, jobs: list[Job]) -> Future[list[Outcome]] | None:
         """Hand out a batch with what its runs need. If that is impossible, the batch waits again."""
-        models, agent_files = zip(*((job.spec.model_digest, job.spec.agent_source) for job in jobs), strict=True)
+        models, files = (job.spec.model_digest for job in jobs), set().union(*(job.spec.sources for job in jobs))
         try:
-            future = workers.submit(carry_out, identity(), jobs, self.attachments.only(models, agent_files))
+            future = workers.submit(carry_out, identity(), jobs, self.attachments.only(models, files))
         except Exception as error:
             self.put_back(jobs)  # it was not in flight, so it is not suspected
             self.broken = isinstance(error, BrokenExecutor)

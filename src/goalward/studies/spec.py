@@ -10,6 +10,9 @@ A study is a TOML file::
     [[worlds]]
     world = "grid-world-v0"      # an id of the registry, a model (.npz, .json) or a map (.txt)
     settings = { rows = 3 }
+    [[worlds]]
+    world = "my_env.py:make_env" # or a function in a file beside the study that returns an environment or a model
+    give_up_cost = 20.0          # goal, cost and give_up_cost are those of goalward.Environment
 
     [[agents]]
     agent = "psrl"               # an algorithm of the registry
@@ -64,6 +67,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 Label = Annotated[str, Field(min_length=1)]
 Positive = Annotated[int, Field(ge=1)]
 Plain = Annotated[Any, PlainValidator(check_plain)]
+Rule = str | Annotated[float, Field(allow_inf_nan=False)]
 Sweep = dict[str, Annotated[list[Plain], Field(min_length=1)]]
 
 
@@ -77,7 +81,7 @@ class WorldSpec(Section):
     """A world, or several that differ in a setting."""
 
     world: str
-    """An id of the registry, a model file or a map."""
+    """An id of the registry, a Gymnasium id, ``file.py:function``, a model file or a map."""
     label: Label | None = None
     """Its name in tables and figures; by default its id without the version."""
     settings: dict[str, Plain] = {}
@@ -90,6 +94,10 @@ class WorldSpec(Section):
     """The group of worlds it belongs to, in tables over several worlds."""
     give_up_cost: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None = None
     """Let agents give up and start again at this cost; worlds with dead ends need it."""
+    goal: Rule | None = None
+    """Which steps of an environment reach the goal: "terminated", or the least reward."""
+    cost: Rule | None = None
+    """What a step of an environment costs: "penalty", "reward", or a number."""
     swept: dict[str, Plain] = {}
     """In stored studies: the settings of a sweep that led to this world."""
     code: str = ""

@@ -6,7 +6,7 @@
       goalward-results.json         the version of this layout
       studies/NAME/DIGEST.toml      each study that was run here, complete: goalward run takes it
       runs/ab/ab12...parquet        one file for each run, named by its key (see `run_file` and `run_spec`)
-      attachments/                  models and agent files that runs need, named by their SHA-256
+      attachments/                  models and Python files that runs need, named by their SHA-256
       failed/ab12...json            what went wrong in runs that failed
       damaged/                      files that cannot be used as the run of their name, set aside
 
@@ -29,10 +29,10 @@ from typing import Any, NamedTuple
 from goalward import files
 from goalward.errors import FileError, GoalwardError, UnknownNameError
 from goalward.progress import counted
+from goalward.studies.attachments import Attachments
 from goalward.studies.design import Cell, Design, design_of, world_name
 from goalward.studies.run_file import StoredRun, decode
 from goalward.studies.spec import parse_spec
-from goalward.studies.user_files import Attachments
 
 __all__ = ["LAYOUT_VERSION", "CellStatus", "Failure", "NoRun", "Status", "Store", "UnusedFiles", "check_studies"]
 
@@ -215,7 +215,7 @@ class Store:
 
     @property
     def attachments(self) -> Attachments:
-        """The models and agent files that the runs here need, read and verified when they are asked for."""
+        """The models and Python files that the runs here need, read and verified when they are asked for."""
         return Attachments(folder=self.folder / "attachments")
 
     def save_study(self, reference: str, text: str, attachments: Attachments) -> None:
@@ -387,7 +387,7 @@ class UnusedFiles:
             for cell in design.cells:
                 specs = design.specs(cell)
                 keys.update(spec.key for spec in specs)
-                needed |= {f"{specs[0].model_digest}.npz", f"{specs[0].agent_source}.py"}
+                needed |= {f"{specs[0].model_digest}.npz", *(f"{digest}.py" for digest in specs[0].sources)}
         runs, failures, attachments = (
             sorted(path for path in store.folder.glob(pattern) if files.is_inside(path, store.folder))
             for pattern in ("runs/*/*.parquet", "failed/*.json", "attachments/*.*")

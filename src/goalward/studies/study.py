@@ -14,22 +14,23 @@ from typing import Any
 import numpy as np
 import tomli_w
 
-from goalward.acting.contract import Task
 from goalward.agents.base import Learner
-from goalward.continuous.task import ContinuousTask
+from goalward.environments.by_name import closing
 from goalward.errors import FileError, GoalwardError, SettingError, UnknownNameError
+from goalward.learning.learn import as_world
 from goalward.learning.termination import check_end
-from goalward.ssp.model import SSP
-from goalward.studies.design import Cell, Completion, Design, design_of, located
+from goalward.studies.attachments import Attachments
+from goalward.studies.design import Completion, Design, design_of, located
 from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, make_agent, make_world
 from goalward.studies.spec import Source, StudySpec, load_spec, validated
 from goalward.studies.toml_lines import Place
-from goalward.studies.user_files import Attachments, blaming
 from goalward.table import Table
+from goalward.user_code import blaming
+from goalward.worlds.base import AnyWorld
 
 __all__ = ["Study", "find_study", "shipped_folder", "shipped_studies"]
 
-UNSEEN = "# Agent files are not executed here; of their agents, only the settings that the study gives are shown.\n"
+UNSEEN = "# Python files are not executed here; of what they define, only settings that the study gives are shown.\n"
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,7 +50,7 @@ class Study:
     design
         The runs it means.
     attachments, names
-        The models and agent files that its runs need, and what the author calls them.
+        The models and Python files that its runs need, and what the author calls them.
     places
         Where the worlds stand in the study, by their label, and the agents, by the world's and their own.
     """
@@ -62,13 +63,13 @@ class Study:
     names: dict[str, str]
     places: dict[tuple[str, ...], Place]
     executable: bool = True
-    """Whether agent files were executed to look up their settings."""
+    """Whether users' files were executed to look up the settings in them."""
 
     @classmethod
     def load(cls, path: str | Path, *, execute: bool = True) -> Study:
         """Read a study from a TOML file, or one that comes with goalward by its name.
 
-        Without `execute` no agent file is executed; such a study can be looked at, not run.
+        Without `execute` no user's file is executed; such a study can be looked at, not run.
         """
         return cls.from_spec(*load_spec(find_study(str(path))), execute=execute)
 
@@ -113,38 +114,35 @@ class Study:
     def check(self) -> None:
         """Build every world, and every agent up to its first plan, so that wrong values are found before any run."""
         for cell in self.design.cells:
-            if self.executable or "source" not in cell.agent.identity:
-                run, world = self.first_run(cell)
-                with located(self.source, self.places[cell.world.label, cell.agent.label]):
-                    agent = self.begun(run, world)
-                with located(self.source, self.places[cell.world.label,]):
-                    check_ends(run, world, agent)
+            run = self.design.spec(cell, 0)
+            if not self.executable and run.sources:
+                continue
+            with located(self.source, self.places[cell.world.label,]):
+                world = make_world(run.world, self.attachments)
+            with closing(world), located(self.source, self.places[cell.world.label, cell.agent.label]):
+                agent = self.begun(run, world)
+            with located(self.source, self.places[cell.world.label,]):
+                check_ends(run, world, agent)
 
     def refusals(self) -> dict[tuple[str, str], str]:
         """Return why agents refuse worlds, by the labels of the world and the agent."""
         refused: dict[tuple[str, str], str] = {}
         for cell in self.design.cells:
-            run, world = self.first_run(cell)
+            run = self.design.spec(cell, 0)
+            world = make_world(run.world, self.attachments)
             try:
                 check_ends(run, world, self.begun(run, world))
             except GoalwardError as error:
                 refused[cell.world.label, cell.agent.label] = str(error)
         return refused
 
-    def first_run(self, cell: Cell) -> tuple[RunSpec, Any]:
-        """Return the first run of a cell and its world."""
-        run = self.design.spec(cell, 0)
-        with located(self.source, self.places[cell.world.label,]):
-            return run, make_world(run.world, self.attachments)
-
-    def begun(self, run: RunSpec, world: SSP | ContinuousTask) -> Learner:
+    def begun(self, run: RunSpec, world: AnyWorld) -> Learner:
         """Return the agent of a run, ready for its first plan."""
         # What an agent prints must not get between the lines of a document on standard output.
-        file = self.attachments.files.get(run.agent_source or "")
-        with blaming(file), contextlib.redirect_stdout(sys.stderr):
+        file = self.attachments.files.get(run.agent["name"].partition(".")[0])
+        with blaming("the agent", file.path if file else ""), contextlib.redirect_stdout(sys.stderr):
             agent = make_agent(run.agent, world, run.episodes, self.attachments)
-            task = world.task(run.episodes) if isinstance(world, ContinuousTask) else Task.of(world, run.episodes)
-            agent.begin(task, np.random.default_rng(0))
+            agent.begin(as_world(world).task(run.episodes), np.random.default_rng(0))
         return agent
 
     def _repr_html_(self) -> str:
@@ -161,21 +159,23 @@ class Study:
         return f"Study({design.name!r}: {len(design.cells):,} cells of {design.runs:,} runs)"
 
 
-def check_ends(run: RunSpec, world: SSP | ContinuousTask, agent: Learner) -> None:
-    if isinstance(world, SSP):
-        check_end(world, agent, limited=run.max_steps is not None)
+def check_ends(run: RunSpec, world: AnyWorld, agent: Learner) -> None:
+    graph = as_world(world).graph
+    if graph is not None:
+        check_end(graph, agent, limited=run.max_steps is not None)
 
 
 def written(spec: StudySpec, names: Mapping[str, str] | None = None, **more: Any) -> str:
     """Write a complete study as TOML; `names` replaces the names of attached files."""
     document = spec.model_dump(exclude={"stored"}, exclude_none=True) | more
     for entry in (*document["worlds"], *document["agents"]):
-        kind = "world" if "world" in entry else "agent"
-        entry[kind] = (names or {}).get(entry[kind], entry[kind])
         for name in ("sweep", "swept", "code", "group"):
             if not entry.get(name, True):
                 del entry[name]
-    return tomli_w.dumps(document)
+    text = tomli_w.dumps(document)
+    for attached, name in (names or {}).items():
+        text = text.replace(attached, name)
+    return text
 
 
 # The studies that come with goalward

@@ -20,18 +20,22 @@ from typing import Any
 from goalward import __version__
 from goalward import jit as _jit
 from goalward.agents.base import Learner
+from goalward.environments.by_name import closing
 from goalward.errors import WorkerError
-from goalward.learning.learn import learn
+from goalward.learning.learn import run_agent
+from goalward.ssp.model import SSP
+from goalward.studies.attachments import Attachments
 from goalward.studies.run_file import RunLabels, encode
 from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, canonical
-from goalward.studies.user_files import Attachments
+from goalward.worlds.base import is_foreign
 
 __all__ = ["Identity", "Job", "Outcome", "carry_out", "failure_of", "identity"]
 
 Identity = tuple[str, int, str]
 
 # The worlds and agents of the last cells. Runs of one cell come one after the other, building a large world takes
-# longer than learning in it, and learning changes neither.
+# longer than learning in it, and learning changes neither. But an environment may carry something from run to run, so
+# every run has its own.
 _built: dict[str, tuple[Any, Learner]] = {}
 _lock = threading.Lock()  # a worker of a cluster may carry out several runs at once, in threads
 MOST_BUILT = 4
@@ -89,7 +93,8 @@ def carry_out_one(job: Job, attachments: Attachments) -> bytes:
     clock, processor = time.perf_counter(), time.thread_time()
     spec = job.spec
     world, agent = build(spec, attachments)
-    run = learn(agent, world, spec.episodes, spec.seed, max_steps=spec.max_steps)
+    with closing(world):
+        run = run_agent(agent, world, spec.episodes, spec.seed, max_steps=spec.max_steps)
     timing = {
         "started": started.isoformat(timespec="seconds"),
         "seconds": time.perf_counter() - clock,
@@ -104,6 +109,8 @@ def build(spec: RunSpec, attachments: Attachments) -> tuple[Any, Learner]:
     built = _built.get(name)
     if built is None:
         built = spec.build(attachments)
+        if not isinstance(built[0], SSP) and is_foreign(spec.world["id"]):
+            return built
         with _lock:
             while len(_built) >= MOST_BUILT:
                 _built.pop(next(iter(_built)))

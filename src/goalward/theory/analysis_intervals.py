@@ -40,12 +40,13 @@ from scipy import optimize
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import TheoryError
 from goalward.learning.run import Run
+from goalward.planning.evaluate import step_mean
 from goalward.settings import checked_number
 from goalward.ssp.model import SSP
 from goalward.theory.confidence import rate
 from goalward.theory.decomposition import largest_value
 from goalward.theory.regret_bounds import rates_bound
-from goalward.theory.trace import Trace, check_world, expectations, trace_of
+from goalward.theory.trace import Trace, trace_of
 
 __all__ = ["Cause", "Intervals", "cut_into_intervals", "known_threshold", "sufficient_alpha"]
 
@@ -119,7 +120,7 @@ def known_threshold(S: int, A: int, B: float, c_min: float, delta: float, alpha:
         raise TheoryError(
             f"c_min={c_min:g}: no pair is ever known without positive costs; raise them (perturb_costs=True)"
         )
-    return alpha * B * S / c_min * log(B * S * A / (checked_number("delta", delta, high=1.0, open=True) * c_min))
+    return alpha * B * S / c_min * log(B * S * A / (delta * c_min))
 
 
 def sufficient_alpha(S: int, A: int, B: float, c_min: float, delta: float) -> float:
@@ -135,35 +136,29 @@ def sufficient_alpha(S: int, A: int, B: float, c_min: float, delta: float) -> fl
     return float(np.exp(optimize.brentq(excess, 0.0, 40.0, xtol=1e-12)))
 
 
-def cut_into_intervals(
-    run: Run, world: SSP, *, B: float | None = None, alpha: float | None = None, delta: float | None = None
-) -> Intervals:
+def cut_into_intervals(run: Run, world: SSP, *, alpha: float | None = None) -> Intervals:
     """Divide a run of PSRL-SSP into the intervals of the analysis.
+
+    B is the largest value of any model in the run, and delta is 1/K, as in the proof of Theorem 1.
 
     Parameters
     ----------
     run, world
         A run recorded in full, and the true model.
-    B
-        The bound on all optimal values; by default the largest value of any model in the run.
     alpha
         The constant of known pairs; by default the smallest that is sufficient for the proof.
-    delta
-        By default 1/K, as in the proof of Theorem 1.
     """
-    trace = trace_of(run)
-    check_world(run, world)
+    trace = trace_of(run, world)
     S, A = world.costs.shape
-    bound = checked_number("B", largest_value(trace, world) if B is None else B, open=True)
-    confidence = 1.0 / max(run.episodes, 2) if delta is None else delta
+    bound, confidence = largest_value(trace, world), 1.0 / max(run.episodes, 2)
     c_min = float(trace.planning_costs.min())
     constant = (
         sufficient_alpha(S, A, bound, c_min, confidence) if alpha is None else checked_number("alpha", alpha, open=True)
     )
     threshold = known_threshold(S, A, bound, c_min, confidence, constant)
-    pairs = trace.epoch, trace.states, trace.actions
+    pairs = trace.epoch, trace.steps.states, trace.steps.actions
     known = trace.visits[pairs] >= threshold
-    paid = trace.planning_costs[trace.states, trace.actions]
+    paid = trace.planning_costs[trace.steps.states, trace.steps.actions]
     starts, ended = cut(trace, known, paid, bound)
     rates = rate(trace.visits[pairs], S, A, confidence)
     T, unknown = len(paid), int(np.count_nonzero(~known))
@@ -190,7 +185,7 @@ def cut(trace: Trace, known: Bools, paid: Floats, B: float) -> tuple[Int64s, Int
     T = len(paid)
     goal = len(trace.planning_costs)
     # What ends an interval after each step, apart from its costs; the last step of the run ends its epoch.
-    causes = np.where(trace.next_states == goal, int(Cause.GOAL), 0)
+    causes = np.where(trace.steps.next_states == goal, int(Cause.GOAL), 0)
     causes[:-1] |= np.where(known[1:], 0, int(Cause.UNKNOWN))
     causes[:-1] |= np.where(np.diff(trace.epoch) > 0, int(Cause.EPOCH), 0)
     causes[-1] |= int(Cause.EPOCH)
@@ -212,12 +207,12 @@ def cut(trace: Trace, known: Bools, paid: Floats, B: float) -> tuple[Int64s, Int
 
 def variances(trace: Trace, world: SSP) -> Floats:
     """Return V_l(s_t, a_t), the variance of V(s'; theta_l) under the true kernel, at each step."""
-    at_steps = np.empty(len(trace.states))
+    at_steps = np.empty(len(trace.steps.states))
     for values, steps in zip(trace.values, trace.epoch_slices(), strict=True):
         with np.errstate(invalid="ignore"):
-            spread = expectations(world, values**2) - expectations(world, values) ** 2
+            spread = step_mean(world, values[:-1] ** 2, 0.0) - step_mean(world, values[:-1], 0.0) ** 2
         # A successor that is a dead end in the sampled model makes the variance infinite. Rounding must not make it
         # negative.
         spread = np.where(np.isnan(spread), np.inf, np.maximum(spread, 0.0))
-        at_steps[steps] = spread[trace.states[steps], trace.actions[steps]]
+        at_steps[steps] = spread[trace.steps.states[steps], trace.steps.actions[steps]]
     return at_steps

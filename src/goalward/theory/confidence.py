@@ -33,7 +33,7 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.learning.run import Run
 from goalward.settings import checked_number
 from goalward.ssp.model import SSP
-from goalward.theory.trace import check_world, trace_of
+from goalward.theory.trace import trace_of
 
 __all__ = ["Coverage", "coverage", "miss_probabilities", "miss_probability", "promise", "rate", "width"]
 
@@ -67,27 +67,10 @@ class Coverage:
     sampled_ratio: float
     difference_ratio: float
 
-    @property
-    def true_coverage(self) -> float:
-        """The share of sets that contain the true kernel."""
-        return 1.0 - self.true_misses / max(self.checks, 1)
-
-    @property
-    def sampled_coverage(self) -> float:
-        """The share of sets that contain the sampled kernel."""
-        return 1.0 - self.sampled_misses / max(self.checks, 1)
-
     def __add__(self, other: Coverage) -> Coverage:
-        return Coverage(
-            self.checks + other.checks,
-            self.informative + other.informative,
-            self.true_misses + other.true_misses,
-            self.sampled_misses + other.sampled_misses,
-            self.promised + other.promised,
-            max(self.true_ratio, other.true_ratio),
-            max(self.sampled_ratio, other.sampled_ratio),
-            max(self.difference_ratio, other.difference_ratio),
-        )
+        """Return the coverage of both: sums of the counts, maxima of the ratios."""
+        pairs = {name: (value, getattr(other, name)) for name, value in vars(self).items()}
+        return Coverage(**{name: max(pair) if name.endswith("ratio") else sum(pair) for name, pair in pairs.items()})
 
 
 def rate(visits: Int64s | int, S: int, A: int, delta: float) -> Floats:
@@ -109,8 +92,7 @@ def promise(visits: Int64s | int, S: int, A: int, delta: float) -> Floats:
 def coverage(run: Run, world: SSP, delta: float = 0.1) -> Coverage:
     """Check the confidence sets of a run: at the start of each epoch, for each pair visited before."""
     checked_number("delta", delta, high=1.0, open=True)
-    trace = trace_of(run)
-    check_world(run, world)
+    trace = trace_of(run, world)
     true = world.to_dense()
     counts = np.zeros(true.shape, dtype=np.int64)
     total = Coverage(0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0)
@@ -118,7 +100,7 @@ def coverage(run: Run, world: SSP, delta: float = 0.1) -> Coverage:
         seen = counts.sum(axis=2) > 0
         if seen.any():
             total += inspect(counts[seen], true[seen], model.to_dense()[seen], world.states, world.actions, delta)
-        np.add.at(counts, (trace.states[steps], trace.actions[steps], trace.next_states[steps]), 1)
+        np.add.at(counts, (trace.steps.states[steps], trace.steps.actions[steps], trace.steps.next_states[steps]), 1)
     return total
 
 

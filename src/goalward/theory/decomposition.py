@@ -29,9 +29,10 @@ import numpy as np
 
 from goalward.arrays import Floats
 from goalward.learning.run import Run
+from goalward.planning.evaluate import step_mean
 from goalward.planning.solve import solve_all
 from goalward.ssp.model import SSP
-from goalward.theory.trace import Trace, check_world, expectations, trace_of
+from goalward.theory.trace import Trace, trace_of
 
 __all__ = ["Decomposition", "decompose", "largest_value"]
 
@@ -96,12 +97,11 @@ def decompose(run: Run, world: SSP) -> Decomposition:
     world
         The true model of the run.
     """
-    trace = trace_of(run)
-    check_world(run, world)
+    trace = trace_of(run, world)
     V, epoch, L = trace.values, trace.epoch, len(run.epochs)
-    ahead, next_value = V[epoch, trace.following], V[epoch, trace.next_states]
+    ahead, next_value = V[epoch, trace.following], V[epoch, trace.steps.next_states]
     sampled, true = expected_next_values(trace, world)
-    terms = (V[epoch, trace.states] - ahead, ahead - next_value, next_value - sampled)
+    terms = (V[epoch, trace.steps.states] - ahead, ahead - next_value, next_value - sampled)
     by_epoch = np.array([np.bincount(epoch, weights=term, minlength=L) for term in terms]).T
     # Each epoch gets the part of K V(s_init; theta_*) of its goals, the last also that of an episode cut off.
     goals = run.epochs.goals.astype(np.float64)
@@ -109,12 +109,12 @@ def decompose(run: Run, world: SSP) -> Decomposition:
     by_epoch[:, 1] -= goals * run.optimal_value
     R1, R2, R3 = by_epoch.sum(axis=0).tolist()
     luck = float(np.sum(next_value - true))
-    planned = trace.planning_costs[trace.states, trace.actions]
+    planned = trace.planning_costs[trace.steps.states, trace.steps.actions]
     return Decomposition(
         R1=R1,
         R2=R2,
         R3=R3,
-        raised_costs=float(np.sum(trace.costs - planned)),
+        raised_costs=float(np.sum(trace.steps.costs - planned)),
         luck=luck,
         misjudgement=R3 - luck,
         regret=float(run.regret[-1]),
@@ -127,11 +127,11 @@ def decompose(run: Run, world: SSP) -> Decomposition:
 
 def expected_next_values(trace: Trace, world: SSP) -> tuple[Floats, Floats]:
     """Return E[V(s'; theta_l)] at each step, under theta_l and under theta_*."""
-    sampled, true = np.empty(len(trace.states)), np.empty(len(trace.states))
+    sampled, true = np.empty(len(trace.steps.states)), np.empty(len(trace.steps.states))
     for model, values, steps in zip(trace.models, trace.values, trace.epoch_slices(), strict=True):
-        pairs = trace.states[steps], trace.actions[steps]
-        sampled[steps] = expectations(model, values)[pairs]
-        true[steps] = expectations(world, values)[pairs]
+        pairs = trace.steps.states[steps], trace.steps.actions[steps]
+        sampled[steps] = step_mean(model, values[:-1], 0.0)[pairs]
+        true[steps] = step_mean(world, values[:-1], 0.0)[pairs]
     return sampled, true
 
 

@@ -31,7 +31,7 @@ Invariants
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import log, sqrt
+from math import log2, sqrt
 
 import numpy as np
 
@@ -43,7 +43,7 @@ from goalward.learning.run import Epochs, Run
 from goalward.theory.trace import RECORD, visits_at_starts
 
 __all__ = [
-    "EpochCount", "Invariants", "all_there", "check_invariants", "count_epochs", "epoch_bound", "macro_epoch_bound",
+    "EpochCount", "Invariants", "check_invariants", "count_epochs", "epoch_bound", "macro_epoch_bound",
 ]  # fmt: skip
 
 
@@ -75,11 +75,6 @@ class EpochCount:
         return epoch_bound(self.S, self.A, self.K, self.T)
 
     @property
-    def natural_bound(self) -> float:
-        """The same expression with the natural logarithm; not proved, and false in general."""
-        return epoch_bound(self.S, self.A, self.K, self.T, base=np.e)
-
-    @property
     def bound_from_macro_epochs(self) -> float:
         """N + sqrt(2 N K), with the macro-epochs that were counted."""
         return self.N + sqrt(2.0 * self.N * self.K)
@@ -108,8 +103,6 @@ class Invariants:
     ----------
     doubling
         Whether no pair is played more than n_{t_l}(s, a) + 1 times in any epoch l.
-    largest_growth
-        The largest n_{t_{l+1}}(s, a) / max(n_{t_l}(s, a), 1); at most 3, where one visit grows to three.
     triggers
         How many epochs each pair ended.
     triggers_rarely
@@ -117,44 +110,35 @@ class Invariants:
     """
 
     doubling: bool
-    largest_growth: float
     triggers_rarely: bool
     triggers: Int64s = field(repr=False)
 
 
-def epoch_bound(S: int, A: int, K: int, T: int, base: float = 2.0) -> float:
-    """Return sqrt(2 S A K log T) + S A log T.
+def epoch_bound(S: int, A: int, K: int, T: int) -> float:
+    """Return sqrt(2 S A K log2 T) + S A log2 T.
 
     >>> round(epoch_bound(11, 4, 10_000, 60_000))
     4436
     """
     if min(S, A, T) < 2:
         raise TheoryError(f"S={S}, A={A}, T={T}: the bound on the number of epochs needs two of each at least")
-    doublings = S * A * log(T) / log(base)
+    doublings = S * A * log2(T)
     return sqrt(2.0 * doublings * K) + doublings
 
 
 def macro_epoch_bound(S: int, A: int, T: int) -> float:
     """Return 1 + S A log2(1 + T / (S A)), which bounds the number of macro-epochs for all S, A and T."""
-    return 1.0 + S * A * float(np.log2(1.0 + T / (S * A)))
+    return 1.0 + S * A * log2(1.0 + T / (S * A))
 
 
-def all_there(epochs: Epochs) -> Epochs:
-    """Return the epochs of a run; raises TheoryError if some are missing, as in the stored records of long runs.
-
-    Each epoch begins where the one before it ends, so a missing epoch leaves a gap in the steps.
-    """
+def count_epochs(epochs: Epochs, S: int, A: int) -> EpochCount:
+    """Count the epochs of a run of PSRL-SSP, for comparison with the lemma; raises TheoryError if some are missing."""
+    # Each epoch begins where the one before it ends; the stored records of long runs have gaps.
     if not np.array_equal(epochs.start_step[1:], epochs.start_step[:-1] + epochs.steps[:-1]):
         raise TheoryError(
             f"these {len(epochs):,} epochs are not all of the run: of runs with more than 20,000 only some are stored;"
             " count them on the run itself, learn(...).epochs"
         )
-    return epochs
-
-
-def count_epochs(epochs: Epochs, S: int, A: int) -> EpochCount:
-    """Count the epochs of a run of PSRL-SSP, for comparison with the lemma; raises TheoryError if some are missing."""
-    all_there(epochs)
     doubled = epochs.ended_by(Ended.AFTER_VISITS)
     K_before = np.append(1, epochs.goals[:-1])
     return EpochCount(
@@ -183,7 +167,6 @@ def check_invariants(run: Run) -> Invariants:
     triggers = np.count_nonzero((visits[1:] > 2 * visits[:-1]) & doubled[:, None, None], axis=0)
     return Invariants(
         doubling=bool((visits[1:] <= 2 * visits[:-1] + 1).all()),
-        largest_growth=float((visits[1:] / np.maximum(visits[:-1], 1)).max()),
         # Compared in integers: j triggers need 2^j - 1 visits.
         triggers_rarely=bool(((1 << triggers) <= visits[-1] + 1).all()),
         triggers=triggers,

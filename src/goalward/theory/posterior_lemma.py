@@ -29,7 +29,7 @@ from goalward.agents.posterior.psrl import PSRL
 from goalward.arrays import Floats
 from goalward.beliefs.base import Prior
 from goalward.errors import SettingError, TheoryError
-from goalward.learning.learn import learn
+from goalward.learning.learn import run_agent
 from goalward.planning.solve import solve_all
 from goalward.seeds import generator, run_seed
 from goalward.settings import checked_integer
@@ -129,8 +129,8 @@ def sample_pair(
     checked_integer("epoch", epoch, 1)
     task = Task(np.asarray(costs, dtype=np.float64), 0, episodes)
     rng = generator(run_seed(seed, "world"))
-    world = draw_world(agent.prior if prior is None else prior, task, rng, agent.value_limit)
-    run = learn(agent, world, episodes, run_seed(seed, "run"), keep_plans=True)
+    world = draw_world(agent.prior_in(task) if prior is None else prior, task, rng, agent.value_limit)
+    run = run_agent(agent, world, episodes, run_seed(seed, "run"), keep_plans=True)
     check_posterior(run)
     if run.plans is None or len(run.plans) < epoch:
         return None

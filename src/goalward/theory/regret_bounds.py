@@ -23,10 +23,8 @@ from dataclasses import dataclass
 from math import log, sqrt
 
 from goalward.errors import TheoryError
-from goalward.planning.hardness import hardness
-from goalward.ssp.model import SSP
 
-__all__ = ["Bound", "rates_bound", "theorem_1", "theorem_2", "third_term_bound", "world_bounds"]
+__all__ = ["Bound", "rates_bound", "theorem_1", "theorem_2", "third_term_bound"]
 
 
 @dataclass(frozen=True)
@@ -39,16 +37,10 @@ class Bound:
         The term that grows like sqrt(K).
     lower_order
         All other terms.
-    logarithm
-        L.
-    dominant_from
-        From this number of episodes on, the main term is the largest, apart from logarithms.
     """
 
     main: float
     lower_order: float
-    logarithm: float
-    dominant_from: float
 
     @property
     def total(self) -> float:
@@ -72,7 +64,7 @@ def theorem_1(S: int, A: int, K: int, B: float, c_min: float) -> Bound:
             f"c_min={c_min:g}: Theorem 1 needs positive costs; theorem_2 covers agents that raise them (perturb_costs)"
         )
     L = log(B * S * A * K / c_min)
-    return Bound(B * S * sqrt(K * A) * L**2, S * S * A * sqrt(B**3 / c_min) * L**2, L, S * S * A * B / c_min)
+    return Bound(B * S * sqrt(K * A) * L**2, S * S * A * sqrt(B**3 / c_min) * L**2)
 
 
 def theorem_2(S: int, A: int, K: int, B: float, T_star: float) -> Bound:
@@ -81,20 +73,7 @@ def theorem_2(S: int, A: int, K: int, B: float, T_star: float) -> Bound:
     L = log(K * B * T_star * S * A)
     middle = (S * S * A) ** (2 / 3) * K ** (1 / 3) * (B**1.5 * L**2 + T_star)
     last = S * S * A * T_star**1.5 * L**2
-    return Bound(B * S * sqrt(K * A) * L**2, middle + last, L, S * S * A * (B**3 + T_star * (T_star / B) ** 6))
-
-
-def world_bounds(world: SSP, K: int) -> tuple[Bound | None, Bound]:
-    """Return the bounds of both theorems with the B*, T* and c_min of a world; the first is None if c_min is 0."""
-    largest = float(world.costs[world.available].max())
-    if largest > 1.0:
-        raise TheoryError(f"costs reach {largest:g}; the theorems are about costs in [0, 1]: rescale with with_costs")
-    hard = hardness(world)
-    if not hard.proper:
-        raise TheoryError("the world has dead ends; the theorems need a policy that reaches the goal from every state")
-    S, A = world.costs.shape
-    first = theorem_1(S, A, K, hard.B_star, hard.c_min) if hard.c_min > 0.0 else None
-    return first, theorem_2(S, A, K, hard.B_star, hard.T_star)
+    return Bound(B * S * sqrt(K * A) * L**2, middle + last)
 
 
 def rates_bound(S: int, A: int, T: int, delta: float) -> float:

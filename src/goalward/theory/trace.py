@@ -13,16 +13,16 @@ from itertools import pairwise
 
 import numpy as np
 
+from goalward.acting.contract import Steps
 from goalward.agents.posterior.psrl import PSRL
 from goalward.agents.posterior.psrl_variants import PosteriorMean
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import Belief
 from goalward.errors import TheoryError
 from goalward.learning.run import Run
-from goalward.planning.evaluate import action_values
 from goalward.ssp.model import SSP
 
-__all__ = ["RECORD", "Trace", "check_posterior", "check_world", "expectations", "trace_of", "visits_at_starts"]
+__all__ = ["RECORD", "Trace", "check_posterior", "trace_of", "visits_at_starts"]
 
 RECORD = "record it with learn(..., keep_plans=True, keep_steps=True)"
 
@@ -41,8 +41,8 @@ class Trace:
         ``values[l, s]`` = V(s; theta_l), with a last column of zeros for the goal.
     epoch
         ``epoch[t]``, the epoch of each step.
-    states, actions, costs, next_states
-        s_t, a_t, c(s_t, a_t) and s'_t.
+    steps
+        s_t, a_t, c(s_t, a_t) and s'_t: `states`, `actions`, `costs` and `next_states`.
     following
         s_{t+1}.
     visits
@@ -55,10 +55,7 @@ class Trace:
     models: tuple[SSP, ...]
     values: Floats
     epoch: Int64s
-    states: Int64s
-    actions: Int64s
-    costs: Floats
-    next_states: Int64s
+    steps: Steps
     following: Int64s
     visits: Int64s
     planning_costs: Floats
@@ -69,29 +66,35 @@ class Trace:
         return [slice(first, end) for first, end in pairwise([0, *ends])]
 
 
-def trace_of(run: Run) -> Trace:
-    """Return the trace of a run; raises TheoryError if the run lacks the records this needs."""
+def trace_of(run: Run, world: SSP) -> Trace:
+    """Return the trace of a run; raises TheoryError if it lacks the records this needs or was in another world."""
     check_posterior(run)
     if run.plans is None or run.trajectory is None:
         missing = "its epochs' models" if run.plans is None else "its steps"
         raise TheoryError(f"the run was recorded without {missing}; {RECORD}")
     costs, start = run.agent.task.costs, run.agent.task.initial_state
+    fits = np.array_equal(costs, world.costs) and start == world.initial_state
+    if not fits or (run.world is not None and run.world != world):
+        raise TheoryError("the world is not the one of the run; pass run.world, the model in which the agent learnt")
     goal = len(costs)
-    states, actions, paid, next_states, _ = run.trajectory
+    states, actions, _, next_states, _ = run.trajectory
     values = np.array([np.append(plan.values, 0.0) for plan in run.plans])
     following = np.append(states[1:], start if next_states[-1] == goal else next_states[-1])
     epoch = np.repeat(np.arange(len(run.epochs)), run.epochs.steps)
-    check_finite(values, epoch, states, next_states)
+    lost = ~np.isfinite(values[epoch, states]) | ~np.isfinite(values[epoch, next_states])
+    if lost.any():
+        step = int(np.argmax(lost))
+        raise TheoryError(
+            f"at step {step} the run is in a state from which the sampled model of epoch {epoch[step]} cannot reach the"
+            " goal; the analysis needs finite values: take a prior with a wider support"
+        )
     floor = float(run.notes.get("cost_floor", 0.0))
     return Trace(
         run=run,
         models=tuple(plan.model for plan in run.plans),
         values=values,
         epoch=epoch,
-        states=states,
-        actions=actions,
-        costs=paid,
-        next_states=next_states,
+        steps=run.trajectory,
         following=following,
         visits=visits_at_starts(run, states, actions, epoch),
         planning_costs=np.maximum(costs, floor),
@@ -107,29 +110,12 @@ def check_posterior(run: Run) -> None:
         )
     if isinstance(agent, PosteriorMean):
         raise TheoryError(f"{agent.name} plans with the mean of its posterior and draws no models from it; use psrl")
+    if agent.task.costs_unknown:
+        raise TheoryError(f"{agent.name} had to learn the costs; the lemmas assume that they are known to it")
     if agent.sharpness != 1.0:
         raise TheoryError(
             f"{agent.name} with sharpness {agent.sharpness:g} does not draw from its posterior, as the lemmas assume;"
             " use sharpness=1"
-        )
-
-
-def check_world(run: Run, world: SSP) -> None:
-    """Raise TheoryError if a run did not learn in this world."""
-    task = run.agent.task
-    fits = np.array_equal(task.costs, world.costs) and task.initial_state == world.initial_state
-    if not fits or (run.world is not None and run.world.digest != world.digest):
-        raise TheoryError("the world is not the one of the run; pass run.world, the model in which the agent learnt")
-
-
-def check_finite(values: Floats, epoch: Int64s, states: Int64s, next_states: Int64s) -> None:
-    """Raise TheoryError if a run enters a state that is a dead end in the sampled model: V must be finite."""
-    lost = ~np.isfinite(values[epoch, states]) | ~np.isfinite(values[epoch, next_states])
-    if lost.any():
-        step = int(np.argmax(lost))
-        raise TheoryError(
-            f"at step {step} the run is in a state from which the sampled model of epoch {epoch[step]} cannot reach the"
-            " goal; the analysis needs finite values: take a prior with a wider support"
         )
 
 
@@ -143,14 +129,3 @@ def visits_at_starts(run: Run, states: Int64s, actions: Int64s, epoch: Int64s) -
     if not np.array_equal(visits[-1], run.agent.visits):  # type: ignore[attr-defined]
         raise TheoryError("the run resumes an earlier one; the lemmas are about runs from scratch")
     return visits
-
-
-def expectations(model: SSP, values: Floats) -> Floats:
-    """Return the sum of p(s' | s, a) values(s') for each pair; `values` may have one more entry, for the goal.
-
-    >>> import goalward as gw
-    >>> world = gw.SSP.from_dense([[[0.5, 0.5]]], [[1.0]])
-    >>> expectations(world, [2.0])
-    array([[1.]])
-    """
-    return action_values(model._replace(costs=np.where(model.available, 0.0, np.inf)), values[: model.states])

@@ -16,48 +16,64 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from goalward.acting import contract as acting
 from goalward.arrays import Floats
 from goalward.errors import SettingError
 from goalward.files import read_text
 from goalward.progress import phase
-from goalward.registry import VERSION, Registry, version
-from goalward.settings import check_memory, check_names, complete, read_settings
+from goalward.registry import VERSION, Registry, code_digest, version
+from goalward.settings import check_memory, check_names, complete, plain, read_settings, read_value
 from goalward.ssp.model import SSP
-
-if TYPE_CHECKING:
-    from goalward.continuous.task import ContinuousTask
+from goalward.user_code import blaming, is_reference
 
 __all__ = [
-    "World", "build", "check_dense", "empty_kernel", "find", "known", "load", "load_world", "make", "read_map",
-    "register", "registry",
+    "RULES", "AnyWorld", "World", "build", "build_bare", "check_dense", "empty_kernel", "find", "is_foreign", "known",
+    "load", "load_world", "make", "read_map", "register", "registry", "with_rules",
 ]  # fmt: skip
 
-ENVIRONMENT = re.compile(r"(\w+/)?[A-Z]\w*-v\d+")
+ENVIRONMENT = re.compile(r"([\w.]+:)?([\w-]+/)?[A-Z][\w.-]*-v\d+")
 """Ids of Gymnasium look like this; those of worlds begin with a small letter."""
+RULES = ("goal", "cost", "give_up_cost")
+"""What is said about an environment; of a model, only the last."""
+
+AnyWorld = SSP | acting.World[Any, Any]
 
 
 @dataclass(frozen=True)
 class World:
-    """A registered world: its id, and the function that builds it from its settings."""
+    """A world by name: its id, and the function that builds it from its settings.
+
+    `id` may also be a Gymnasium id, or name a function or class in a user's file that returns a model, an environment
+    or any `goalward.acting.contract.World`.
+    """
 
     id: str
-    build: Callable[..., SSP | ContinuousTask]
+    build: Callable[..., Any]
 
     def __post_init__(self) -> None:
         parameters = inspect.signature(self.build).parameters
         required = [name for name, parameter in parameters.items() if parameter.default is parameter.empty]
+        if self.foreign:
+            return
         if not VERSION.search(self.id):
             raise ValueError(f"{self.id!r} cannot be the id of a world; it must end in a version: '{self.id}-v0'")
         if required or not inspect.getdoc(self.build):
             raise ValueError(
                 f"{self.id!r}: every setting needs a default, the function a docstring; missing: {required}"
             )
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it is not registered but named: by a Gymnasium id, or in a user's file."""
+        return is_foreign(self.id)
 
     @property
     def continuous(self) -> bool:
@@ -67,8 +83,8 @@ class World:
 
     @property
     def family(self) -> str:
-        """The id without its version."""
-        return VERSION.sub("", self.id)
+        """The id without its version; of a user's file, the name in it."""
+        return VERSION.sub("", self.id).rpartition(":")[2]
 
     @property
     def version(self) -> int:
@@ -76,12 +92,42 @@ class World:
         return version(self.id)
 
     def complete(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all settings as plain data, defaults included."""
-        return complete(self.id, self.build, settings)
+        """Return all settings as plain data, defaults included; foreign defaults are part of the hashed code."""
+        return plain(dict(settings)) if self.foreign else complete(self.id, self.build, settings)
 
 
-registry: Registry[World] = Registry("world", ("goalward.worlds", "goalward.continuous"), World)
+class Worlds(Registry[World]):
+    """The worlds by name, and those that Gymnasium knows."""
+
+    def find(self, name: object) -> World:
+        """Return the entry of a name; see `Registry.find`."""
+        if not is_environment(name):
+            return super().find(name)
+        from goalward.environments.by_name import make_environment
+
+        return World(str(name), partial(make_environment, str(name)))
+
+    def code(self, name: object) -> str | None:
+        """Return the digest of the code of an entry; see `Registry.code`."""
+        if not is_environment(name):
+            return super().code(name)
+        from goalward.environments.by_name import environment_class
+
+        return code_digest(environment_class(str(name)))
+
+
+registry = Worlds("world", ("goalward.worlds", "goalward.continuous"), World)
 find, known, register = registry.find, registry.known, registry.register
+
+
+def is_environment(name: object) -> bool:
+    """Return whether a name is a Gymnasium id."""
+    return isinstance(name, str) and ENVIRONMENT.fullmatch(name) is not None and not Path(name).exists()
+
+
+def is_foreign(name: str) -> bool:
+    """Return whether a name is not that of a registered world: a Gymnasium id, or in a user's file."""
+    return is_reference(name) or is_environment(name)
 
 
 def make(id: str, /, **settings: Any) -> SSP:
@@ -97,50 +143,97 @@ def make(id: str, /, **settings: Any) -> SSP:
     return world
 
 
-def build(id: str, settings: Mapping[str, Any]) -> SSP | ContinuousTask:
-    """Build any world of the registry, with finitely many or with continuous states."""
+def build(id: str, settings: Mapping[str, Any], **rules: Any) -> AnyWorld:
+    """Build any world that has a name; see `with_rules`."""
+    return with_rules(find(id).family, build_bare(id, settings), **rules)
+
+
+def build_bare(id: str, settings: Mapping[str, Any]) -> Any:
+    """Return what the function of a world returns: a model, a world or an environment."""
     entry = registry.find(id)
-    with phase(f"building {id}"):
+    with phase(f"building {entry.family}"), blaming(f"the world {entry.family}") if entry.foreign else nullcontext():
         world = entry.build(**settings)
-    return world if isinstance(world, SSP) else world.named(entry.id, entry.complete(settings))
+    # A task with continuous states remembers where it comes from.
+    return world.named(entry.id, entry.complete(settings)) if hasattr(world, "named") else world
+
+
+def with_rules(name: str, world: Any, **rules: Any) -> AnyWorld:
+    """Return a model with an action that gives up, or an environment as a world with rules for goals and costs."""
+    if isinstance(world, SSP) and not rules.keys() - {"give_up_cost"}:
+        return world.with_give_up(rules["give_up_cost"]) if rules else world
+    if isinstance(world, SSP | acting.World):
+        if not rules:
+            return world
+        what = "a model" if isinstance(world, SSP) else "a world with rules of its own"
+        raise SettingError(f"{name} is {what}; leave {' and '.join(rules)} out")
+    from goalward.environments.environment import Environment
+
+    return Environment(world, **rules)
 
 
 def load(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
-    """Return the model of an id, with settings such as ``rows=5``, or the model in a file; see `load_world`."""
+    """Return the model of a world; see `load_world`. Of an environment, it is made from its table of transitions."""
+    give_up = {rule: options.pop(rule) for rule in ("give_up_cost",) if rule in options}
     world = load_world(name, settings, **options)
-    if not isinstance(world, SSP):
+    if isinstance(world, acting.World) and world.continuous:
         raise SettingError(
             f"{name} is a goal task with continuous states and has no table to look at or to solve; learn in it:"
             f" goalward learn {name} --agent continuous-psrl"
         )
-    return world
+    return with_rules(name, world if isinstance(world, SSP) else model_of(world), **give_up)  # type: ignore[return-value]
 
 
-def load_world(name: str, settings: Iterable[str] = (), **options: Any) -> SSP | ContinuousTask:
-    """Return any world of an id, with settings such as ``rows=5``, or the model in a file.
+def model_of(world: Any) -> SSP:
+    """Return the model of an environment; raises SettingError if it shows no table of transitions."""
+    from goalward.environments.by_name import closing
+    from goalward.environments.tables import from_gymnasium
 
-    Names that end in ``.txt`` are maps as `grid_map` reads them. Other names with an ending are model files. Their
-    settings are the options of `SSP.load`, as texts such as ``goal=done`` or as keywords.
+    with closing(world):
+        return from_gymnasium(world.environment, goal=world.goal.reached, cost=world.cost.function)
+
+
+def load_world(name: str, settings: Iterable[str] = (), **options: Any) -> AnyWorld:
+    """Return the world of a name as on a command line.
+
+    Parameters
+    ----------
+    name
+        The id of a world; a Gymnasium id, such as ``Taxi-v4``; ``my_env.py:make_env``, a function or class in a file
+        that returns a model, an environment or a world; a map in a ``.txt`` file, as `grid_map` reads it; or a model
+        file.
+    settings
+        Texts such as ``rows=5``: the settings of the world, the arguments of ``gymnasium.make`` or of the function, or
+        the options of `SSP.load`.
+    options
+        ``give_up_cost``; ``goal`` and ``cost`` of an environment (`goalward.Environment`), where texts that look like
+        numbers are numbers; the options of `SSP.load` for a model file.
     """
     path = Path(name)
-    if ENVIRONMENT.fullmatch(name) and not path.exists():
-        raise SettingError(
-            f"{name} looks like an environment of Gymnasium, and here a world or a file is expected; in Python,"
-            f" goalward.from_gymnasium({name!r}).save('world.json') writes its model to a file"
-        )
-    chosen = read_settings(settings)
+    chosen, rules = read_settings(settings), {rule: options[rule] for rule in RULES if rule in options}
+    if is_foreign(name):
+        check_names(name, options, RULES)
+        return build(name, chosen, **{rule: rule_value(value) for rule, value in rules.items()})
+    give_up = {rule: options.pop(rule) for rule in ("give_up_cost",) if rule in options}
     if path.suffix == ".txt" and not options:
         if "text" in chosen:
             raise SettingError(f"{name} is the map; text cannot be set as well")
-        return build("grid-map", {"text": read_map(path), **chosen})
+        return build("grid-map", {"text": read_map(path), **chosen}, **give_up)
     if path.suffix or path.name != name:
         check_names(name, [*chosen, *options], list(inspect.signature(SSP.load).parameters)[1:])
         if doubled := next((option for option in options if option in chosen), None):
             raise SettingError(f"{doubled} is set twice; keep one of {chosen[doubled]!r} and {options[doubled]!r}")
-        return SSP.load(path, **chosen, **options)
+        return with_rules(name, SSP.load(path, **chosen, **options), **give_up)
     if options:
-        raise SettingError(f"{name} is not a model file; --{next(iter(options))} is an option of model files alone")
-    return build(name, chosen)
+        raise SettingError(
+            f"{name} is a world of goalward; --{next(iter(options))} is an option of environments and model files"
+        )
+    return build(name, chosen, **give_up)
+
+
+def rule_value(value: Any) -> Any:
+    """Return the rule for goals or costs that a text of the command line means."""
+    only = value[0] if isinstance(value, list) and len(value) == 1 else value
+    return read_value(only) if isinstance(only, str) else only
 
 
 def read_map(path: Path) -> str:

@@ -1,13 +1,7 @@
 """Maps drawn in characters, read and checked.
 
-A drawing is one line for each row of a grid. Lines before it may say more::
-
-    ~ = 5              a step from a cell marked ~ costs 5
-    . = 0.5            also for . and S, which cost 1 otherwise
-    wind = 0 0 1 1     how many cells the wind carries upwards, for each column
-
-``S`` is the start, ``G`` a goal, ``#`` a wall, ``O`` a pit, ``.`` free; every other character needs a line that says
-its cost. Indentation common to all lines and empty lines around the map are dropped.
+`goalward.worlds.grid_map` describes the format. Lines before the map may also give ``.`` and ``S`` a cost; every other
+character needs a line that says its cost.
 """
 
 from __future__ import annotations

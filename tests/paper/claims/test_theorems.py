@@ -193,15 +193,15 @@ class TestGrowthOfMeans:
     sizes: Floats = np.array([2.0, 4.0, 8.0])
 
     def test_exact_powers(self) -> None:
-        exact = theorems.growth_of_means(self.sizes, np.outer(self.sizes**0.7, [1.0, 2.0, 3.0]))
+        exact = theorems.growth_of_means(self.sizes, np.outer([1.0, 2.0, 3.0], self.sizes**0.7))
         assert (exact.value, exact.low, exact.high) == pytest.approx((0.7, 0.7, 0.7))
 
     def test_ratios(self) -> None:
         ratio = theorems.growth_of_means(
-            self.sizes, np.outer(self.sizes**0.7, [1.0, 2.0]), np.outer(self.sizes, [5.0, 5.0])
+            self.sizes, np.outer([1.0, 2.0], self.sizes**0.7), np.outer([5.0, 5.0], self.sizes)
         )
         assert ratio.value == pytest.approx(-0.3)
 
     def test_runs_that_were_cut_off(self) -> None:
-        numbers = np.array([[1.0, 2.0], [np.nan, 1.0], [1.0, 1.0]])
+        numbers = np.array([[1.0, np.nan, 1.0], [2.0, 1.0, 1.0]])
         assert np.isnan(theorems.growth_of_means(self.sizes, numbers).value)

@@ -22,7 +22,7 @@ import numpy as np
 
 from goalward.acting.contract import Task
 from goalward.agents.base import OnlineAgent
-from goalward.agents.ties import checked_order
+from goalward.agents.ties import best_tried, checked_order
 from goalward.arrays import Floats, Int64s
 from goalward.jit import kernel
 from goalward.settings import Positive
@@ -35,16 +35,18 @@ LENGTH, MEAN, EPISODES = range(3)
 
 
 class QTable(OnlineAgent):
-    """An online agent with estimates ``Q[s, a]``, from zero on, and visits."""
+    """An online agent with estimates ``Q[s, a]``, from zero on, and visits; it learns from the costs that it pays."""
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Start from scratch on a task."""
         super().begin(task, rng)
         self.Q = np.where(task.available, 0.0, np.inf)
         self.visits: Int64s = np.zeros(task.costs.shape, dtype=np.int64)
-        # A copy: kernels take the costs writable.
-        self._costs = np.array(task.costs)
         self._order = checked_order(None, task.actions)
+
+    def best_policy(self) -> Floats:
+        """Return the smallest Q among the actions that were tried; tied ones with equal probability."""
+        return best_tried(self.Q, self.visits)
 
     def values(self) -> Floats:
         """Return the smallest estimate in each state."""
@@ -69,7 +71,7 @@ class ModelFree(QTable, kw_only=True):
 
     def notes(self) -> dict[str, int | float | str]:
         """Return H as it is at the end."""
-        return {"horizon": float(horizon(self.clock, self._horizon))}
+        return super().notes() | {"horizon": float(horizon(self.clock, self._horizon))}
 
 
 @kernel

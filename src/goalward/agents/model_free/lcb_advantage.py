@@ -21,7 +21,8 @@ Pseudo-code
     13      if the visits of s are a power of two: V_ref(s) <- V(s)
 
     H = ceil((4 B*/c_min) ln(2 / beta) + 1) with beta = c_min / (2 B*² S A K), recalled with less confidence. Costs are
-    known here, so c^ = c and the terms sqrt(c iota / n) of lines 8 and 9 are dropped. The paper stops line 13 after
+    known here, so c^ = c and the terms sqrt(c iota / n) of lines 8 and 9 are dropped; unknown ones are treated as
+    `goalward.agents.optimistic.common` says. The paper stops line 13 after
     theta* visits, which is of no effect in runs of practical length and left out.
 
 How it maps
@@ -42,7 +43,7 @@ from goalward.acting.model_world import CHOSEN, STATE, Dynamics, Walk, has_room,
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.optimistic.common import Fact, OnlineOptimist
-from goalward.agents.ties import pick
+from goalward.agents.ties import best_tried, pick
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import LARGEST_NUMBER
 from goalward.errors import CostError
@@ -101,12 +102,20 @@ class LCBAdvantage(OnlineOptimist, kw_only=True):
 
     def learn(self, step: Step[int]) -> int:
         """Lines 3 to 13."""
+        self.learn_cost(step)
         update(step.state, step.action, step.next_state, self.memory())
         return 0
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
         """Act and learn in one kernel."""
         roll_out(model, walk, self.chance_factor, self._order, self.memory())
+
+    def mean_model(self) -> None:
+        """Return None: there is no model."""
+
+    def best_policy(self) -> Floats:
+        """Return the smallest Q among the actions that were tried; tied ones with equal probability."""
+        return best_tried(self.Q, self.visits)
 
     def memory(self) -> Memory:
         """Return what the kernels read and change."""
@@ -125,7 +134,9 @@ def stage_horizon(agent: str, costs: Floats, B_star: float, episodes: int) -> fl
     """Return H, from 1 to 2^53; recalled."""
     c_min = float(costs.min())
     if c_min <= 0.0:
-        raise CostError(f"a cost is 0; {agent} needs positive costs, because its stages grow with 1/c_min")
+        raise CostError(
+            f"a cost is 0, or may be; {agent} needs positive costs, because its stages grow with 1/c_min: use vi-ssp"
+        )
     # In logarithms, because beta may be smaller than any double.
     log_ratio = math.log(4.0 * costs.size * episodes) + 2.0 * math.log(B_star) - math.log(c_min)
     # A small B* makes beta exceed 2 and the logarithm negative. No run is longer than the largest number.

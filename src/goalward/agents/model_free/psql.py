@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from goalward.acting.contract import Step, Task
-from goalward.acting.model_world import STATE, Dynamics, Walk, has_room, take_step
+from goalward.acting.model_world import DONE, STATE, Dynamics, Walk, has_room, take_step
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.model_free.horizon import ModelFree, horizon, note_step
@@ -48,7 +48,9 @@ class PSQL(ModelFree, kw_only=True):
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
         super().begin(task, rng)
-        self._width = self.scale * float(task.costs[task.available].max(initial=0.0))
+        # max c; of unknown costs the stated one, or the largest one so far.
+        known = float(task.costs[np.isfinite(task.costs)].max(initial=0.0))
+        self.largest = np.array([max(known, 0.0 if task.cost_range is None else task.cost_range[1])])
         # x(s', .) of line 5, and at the end s', or the goal if nothing is sampled.
         self._samples = np.full(task.actions + 1, float(task.goal))
 
@@ -59,11 +61,11 @@ class PSQL(ModelFree, kw_only=True):
 
     def act(self, state: int, draw: Callable[[], float]) -> int:
         """Lines 3 and 4; no number is drawn for ties, samples do not tie."""
-        return int(choose(self.rng, state, self.Q, self.visits, self._samples, self._width))
+        return int(choose(self.rng, state, self.Q, self.visits, self._samples, self.scale * self.largest[0]))
 
     def learn(self, step: Step[int]) -> int:
         """Lines 5 to 7."""
-        update(self.rng, step.state, step.action, step.next_state, *self.memory())
+        update(self.rng, step.state, step.action, step.next_state, step.cost, *self.memory())
         return 0
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
@@ -72,7 +74,7 @@ class PSQL(ModelFree, kw_only=True):
 
     def memory(self) -> tuple[Any, ...]:
         """Return what the kernels read and change."""
-        return self._costs, self.Q, self.visits, self.clock, self._samples, self._width, self._horizon
+        return self.Q, self.visits, self.clock, self._samples, self.largest, self.scale, self._horizon
 
 
 @kernel
@@ -92,13 +94,15 @@ def choose(rng: np.random.Generator, state: int, Q: Floats, visits: Int64s, samp
 
 @kernel
 def update(
-    rng: np.random.Generator, state: int, action: int, successor: int,
-    costs: Floats, Q: Floats, visits: Int64s, clock: Floats, samples: Floats, width: float, fixed: float,
+    rng: np.random.Generator, state: int, action: int, successor: int, cost: float,
+    Q: Floats, visits: Int64s, clock: Floats, samples: Floats, largest: Floats, scale: float, fixed: float,
 ) -> None:  # fmt: skip
     """Lines 5 to 7."""
     S, A = Q.shape
     H = horizon(clock, fixed)
-    target = costs[state, action]
+    target = cost
+    largest[0] = max(largest[0], cost)
+    width = scale * largest[0]
     samples[A] = successor
     if successor < S:
         smallest = np.inf
@@ -116,12 +120,13 @@ def update(
 @kernel
 def roll_out(
     rng: np.random.Generator, model: Dynamics, walk: Walk,
-    costs: Floats, Q: Floats, visits: Int64s, clock: Floats, samples: Floats, width: float, fixed: float,
+    Q: Floats, visits: Int64s, clock: Floats, samples: Floats, largest: Floats, scale: float, fixed: float,
 ) -> None:  # fmt: skip
     """Act and learn while there is room."""
     cursor = walk.cursor
     while has_room(cursor):
         state = cursor[STATE]
-        action = choose(rng, state, Q, visits, samples, width)
+        action = choose(rng, state, Q, visits, samples, scale * largest[0])
         successor = take_step(model, walk, action)
-        update(rng, state, action, successor, costs, Q, visits, clock, samples, width, fixed)
+        cost = walk.costs[cursor[DONE] - 1]
+        update(rng, state, action, successor, cost, Q, visits, clock, samples, largest, scale, fixed)

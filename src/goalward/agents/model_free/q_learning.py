@@ -19,11 +19,12 @@ How it maps
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 
 from goalward.acting.contract import Step
-from goalward.acting.model_world import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
+from goalward.acting.model_world import CHOSEN, DONE, STATE, Dynamics, Walk, has_room, take_step
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.model_free.horizon import QTable
@@ -39,6 +40,8 @@ __all__ = ["QLearning"]
 class QLearning(QTable, kw_only=True):
     """Q-learning with epsilon-greedy actions, from optimistic values of zero."""
 
+    unknown_costs_covered: ClassVar[bool] = True
+
     epsilon: Share = 0.1
     """The probability of a uniformly random action."""
 
@@ -51,12 +54,12 @@ class QLearning(QTable, kw_only=True):
 
     def learn(self, step: Step[int]) -> int:
         """Lines 4 and 5."""
-        update(step.state, step.action, step.next_state, self._costs, self.Q, self.visits, self.rate)
+        update(step.state, step.action, step.next_state, step.cost, self.Q, self.visits, self.rate)
         return 0
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
         """Act and learn in one kernel."""
-        roll_out(model, walk, self._costs, self.Q, self.visits, self._order, self.epsilon, self.rate)
+        roll_out(model, walk, self.Q, self.visits, self._order, self.epsilon, self.rate)
 
 
 @kernel
@@ -80,11 +83,11 @@ def choose(state: int, chance: float, Q: Floats, order: Int64s, epsilon: float) 
 
 @kernel
 def update(
-    state: int, action: int, successor: int, costs: Floats, Q: Floats, visits: Int64s, rate: float
+    state: int, action: int, successor: int, cost: float, Q: Floats, visits: Int64s, rate: float
 ) -> None:  # fmt: skip
     """Lines 4 and 5."""
     visits[state, action] += 1
-    target = costs[state, action]
+    target = cost
     if successor < len(Q):
         best = np.inf
         for other in range(Q.shape[1]):
@@ -96,7 +99,7 @@ def update(
 
 @kernel
 def roll_out(
-    model: Dynamics, walk: Walk, costs: Floats, Q: Floats, visits: Int64s, order: Int64s, epsilon: float, rate: float
+    model: Dynamics, walk: Walk, Q: Floats, visits: Int64s, order: Int64s, epsilon: float, rate: float
 ) -> None:
     """Act and learn while there is room."""
     cursor, choices = walk.cursor, walk.choices
@@ -104,4 +107,5 @@ def roll_out(
         state = cursor[STATE]
         action = choose(state, choices[cursor[CHOSEN]], Q, order, epsilon)
         cursor[CHOSEN] += 1
-        update(state, action, take_step(model, walk, action), costs, Q, visits, rate)
+        successor = take_step(model, walk, action)
+        update(state, action, successor, walk.costs[cursor[DONE] - 1], Q, visits, rate)

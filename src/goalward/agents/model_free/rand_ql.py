@@ -35,7 +35,7 @@ import numpy as np
 from annotated_types import Ge, Le
 
 from goalward.acting.contract import Step, Task
-from goalward.acting.model_world import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
+from goalward.acting.model_world import CHOSEN, DONE, STATE, Dynamics, Walk, has_room, take_step
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.model_free.horizon import ModelFree, horizon, note_step
@@ -65,7 +65,7 @@ class RandQL(ModelFree, kw_only=True):
 
     def learn(self, step: Step[int]) -> int:
         """Lines 4 to 7."""
-        update(self.rng, step.state, step.action, step.next_state, *self.memory())
+        update(self.rng, step.state, step.action, step.next_state, step.cost, *self.memory())
         return 0
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
@@ -74,20 +74,20 @@ class RandQL(ModelFree, kw_only=True):
 
     def memory(self) -> tuple[Any, ...]:
         """Return what the kernels read and change."""
-        return self._costs, self.estimates, self.Q, self.V, self.visits, self.clock, self._horizon
+        return self.estimates, self.Q, self.V, self.visits, self.clock, self._horizon
 
 
 @kernel
 def update(
-    rng: np.random.Generator, state: int, action: int, successor: int,
-    costs: Floats, estimates: Floats, Q: Floats, V: Floats, visits: Int64s, clock: Floats, fixed: float,
+    rng: np.random.Generator, state: int, action: int, successor: int, cost: float,
+    estimates: Floats, Q: Floats, V: Floats, visits: Int64s, clock: Floats, fixed: float,
 ) -> None:  # fmt: skip
     """Lines 4 to 7."""
     H = horizon(clock, fixed)
     note_step(clock, successor == len(Q))
     visits[state, action] += 1
     n = float(visits[state, action])
-    target = costs[state, action] + V[successor]
+    target = cost + V[successor]
     best = np.inf
     for j in range(estimates.shape[2]):
         u = math.exp(-rng.standard_exponential() / n)
@@ -104,7 +104,7 @@ def update(
 @kernel
 def roll_out(
     rng: np.random.Generator, model: Dynamics, walk: Walk, order: Int64s,
-    costs: Floats, estimates: Floats, Q: Floats, V: Floats, visits: Int64s, clock: Floats, fixed: float,
+    estimates: Floats, Q: Floats, V: Floats, visits: Int64s, clock: Floats, fixed: float,
 ) -> None:  # fmt: skip
     """Act and learn while there is room."""
     cursor, choices = walk.cursor, walk.choices
@@ -113,4 +113,4 @@ def roll_out(
         action = pick(Q, state, order, choices[cursor[CHOSEN]])
         cursor[CHOSEN] += 1
         successor = take_step(model, walk, action)
-        update(rng, state, action, successor, costs, estimates, Q, V, visits, clock, fixed)
+        update(rng, state, action, successor, walk.costs[cursor[DONE] - 1], estimates, Q, V, visits, clock, fixed)

@@ -17,8 +17,7 @@ import numpy as np
 from goalward.acting.contract import Plan, Step, Task
 from goalward.acting.model_world import CHOSEN, STATE, Dynamics, Walk, end_epoch, has_room, take_step
 from goalward.acting.stop import CUT, GOALS, STEPS
-from goalward.agents.base import OnlineAgent
-from goalward.agents.optimistic.common import ROW_FULL, Fact, Optimist
+from goalward.agents.optimistic.common import ROW_FULL, Fact, StepOptimist
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import enter
@@ -36,7 +35,7 @@ LARGEST_PLAN = 1 << 28
 TAKEN, HORIZON, IN_PROGRESS, MISSED, DISTINCT = range(5)
 
 
-class Attempts(OnlineAgent, Optimist):
+class Attempts(StepOptimist):
     """An optimist that plans for one attempt to reach the goal, which ends after `HORIZON` steps at the latest."""
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
@@ -46,6 +45,7 @@ class Attempts(OnlineAgent, Optimist):
 
     def learn(self, step: Step[int]) -> int:
         """Count a step; a truncated episode ends the attempt."""
+        self.learn_cost(step)
         row, goal = step.state * self.task.actions + step.action, self.task.goal
         while (ended := count_step(row, step.next_state, goal, *self.counts.rows, self._attempt)) == ROW_FULL:
             self.counts.widen()

@@ -4,33 +4,40 @@ They are defined for known costs in [0, 1]. With `rescale` they divide the costs
 and plan in that unit; the costs and the regret of a run are in true costs all the same. Their confidence widths hold
 with probability 1 - delta; `scale` multiplies the widths, with 1 for those of the theory and less for the tuned regime
 of the paper's second experiments.
+
+Unknown costs
+    EB-SSP and ULCVI have a treatment of their own. The others plan with lower confidence bounds on the mean costs,
+
+        max { l, x - sqrt(2 v L / n) - 7 (h - l) L / (3 (n - 1)) },    L = ln(2 S A n (n + 1) / delta),
+
+    after n costs in [l, h] with mean x and sample variance v (Maurer and Pontil 2009, Theorem 4). All of them hold at
+    once with probability 1 - delta; no theorem covers the agents that use them. The range has to be stated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Gt
 
-from goalward.acting.contract import Steps, Task
+from goalward.acting.contract import Step, Steps, Task
 from goalward.agents.base import Agent, OnlineAgent
 from goalward.agents.ties import checked_order, pick, pick_all, shares
 from goalward.arrays import Floats, Int64s
+from goalward.beliefs.base import seen_model
+from goalward.beliefs.costs import CostBelief, add_costs
 from goalward.beliefs.counts import Counts
 from goalward.errors import ConvergenceError, CostError, StateError
 from goalward.settings import Confidence, Size
+from goalward.ssp.model import SSP
 
-__all__ = ["ROW_FULL", "Fact", "OnlineOptimist", "Optimist", "at_least_one", "next_power"]
+__all__ = ["ROW_FULL", "Fact", "OnlineOptimist", "Optimist", "StepOptimist", "at_least_one", "next_power"]
 
 ROW_FULL = -1  # what a kernel returns if it cannot count a step
 Fact = Annotated[float, Gt(0.0), ": see gw.hardness(world)"]
 Scale = Annotated[float, Gt(0.0), ", 1 for the theory's widths"]
-ROW_FULL = -1  # what a kernel returns if it cannot count a step
-# Positions in an attempt: its steps so far, its horizon, whether it is in progress, whether the last one failed, and
-# for agents with a policy for each step the number of last steps whose policies differ.
-TAKEN, HORIZON, IN_PROGRESS, MISSED, DISTINCT = range(5)
 
 
 class Optimist(Agent, kw_only=True):
@@ -65,17 +72,45 @@ class Optimist(Agent, kw_only=True):
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Check the task and start counting."""
         super().begin(task, rng)
-        self._unit = cost_unit(self.name, task, self.rescale)
+        self._unit, largest = cost_unit(self.name, task, self.rescale)
         self._order = checked_order(self.action_order, task.actions)
+        self._c_max = largest / self._unit
+        self._least = 0.0  # the cost floor of algorithms that need positive costs
+        self.counts, self.paid = Counts(task), CostBelief(task)
         # A copy of their own: kernels take the costs writable, as a deep copy leaves them when a run is resumed.
-        self._costs = task.costs / self._unit
-        self.counts = Counts(task)
+        self._costs = np.where(self.paid.unknown, self.paid.range[0], task.costs) / self._unit
         self.epoch = 0
         self.Q = np.where(task.available, 0.0, np.inf)
 
     def observe(self, steps: Steps) -> None:
         """Count what happened."""
         self.counts.add(steps)
+        self.paid.update(steps)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what `to_state` returned."""
+        super().restore(state)
+        if self.task.costs_unknown:
+            self.estimate_costs()
+
+    def raise_costs(self, least: float) -> None:
+        """Plan with max(c, least) from now on."""
+        self._least, self._costs = least, np.maximum(self._costs, least)
+
+    def estimate_costs(self, pairs: Any = ...) -> None:
+        """Compute the lower bounds on unknown costs that plans are made with, of all pairs or of those of an index."""
+        paid, (low, high) = self.paid, self.paid.range
+        n, x = paid.visits[pairs], paid.means[pairs]
+        log_term = np.log(2.0 * paid.visits.size * np.maximum(n, 1) * (n + 1.0) / self.delta)
+        others = np.maximum(n - 1, 1)
+        width = np.sqrt(2.0 * paid.squares[pairs] / others * log_term / np.maximum(n, 1))
+        width += 7.0 * (high - low) * log_term / (3.0 * others)
+        lower = np.where(n > 0, np.maximum(x - self.scale * width, low), low) / self._unit
+        self._costs[pairs] = np.where(paid.unknown[pairs], np.maximum(lower, self._least), self._costs[pairs])
+
+    def mean_model(self) -> SSP | None:
+        """Return the empirical model, whose optimal policy is deployed."""
+        return seen_model(self.task, self.counts.seen_rows(), self.paid.mean())
 
     def greedy(self, Q: Floats) -> Int64s:
         """Return a policy of smallest value, ties broken once for the whole plan."""
@@ -100,11 +135,28 @@ class Optimist(Agent, kw_only=True):
 
     def notes(self) -> dict[str, int | float | str]:
         """Return the scale and the rule for ties: a result says nothing without them."""
-        notes: dict[str, int | float | str] = {"scale": self.scale, "ties": self.ties}
+        notes = super().notes() | {"scale": self.scale, "ties": self.ties}
         return notes | {"costs_divided_by": self._unit} if self.rescale else notes
 
 
-class OnlineOptimist(OnlineAgent, Optimist):
+class StepOptimist(OnlineAgent, Optimist):
+    """An optimist that learns at every step."""
+
+    @property
+    def has_kernel(self) -> bool:
+        """False where costs are unknown: they are estimated outside of the kernels."""
+        return not self.task.costs_unknown
+
+    def learn_cost(self, step: Step[int]) -> None:
+        """Learn what was paid, if the cost is unknown."""
+        if self.task.costs_unknown:
+            paid, pair = self.paid, (step.state, step.action)
+            columns = np.array([step.state]), np.array([step.action]), np.array([step.cost])
+            add_costs(*columns, paid.unknown, paid.visits, paid.means, paid.squares, paid.seen)
+            self.estimate_costs(pair)
+
+
+class OnlineOptimist(StepOptimist):
     """An optimist that learns at every step and plays the smallest Q, from Q = V = 0 and B = 1 on."""
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
@@ -126,24 +178,32 @@ class OnlineOptimist(OnlineAgent, Optimist):
         return super().notes() | {"B": self._unit * float(self.B[0])}
 
 
-def cost_unit(name: str, task: Task, rescale: bool) -> float:
-    """Return what costs are divided by; raises an error if they lie outside [0, 1] or a state has no action."""
+def cost_unit(name: str, task: Task, rescale: bool) -> tuple[float, float]:
+    """Return what costs are divided by and the largest cost; raises an error if the algorithm is not defined for them.
+
+    They must lie in [0, 1], or have a largest one to divide by, and every state must have an action.
+    """
     idle = ~task.available.any(axis=1)
     if idle.any():
         raise StateError(
             f"in state {int(np.argmax(idle))} no action is available; {name} cannot plan around such states: leave them"
             " out, or give them an action that resets to the start at a cost"
         )
-    real = task.costs[task.available]
+    if task.costs_unknown and task.cost_range is None:
+        raise CostError(
+            f"{name} needs to know in which range unknown costs lie, for its confidence widths; state it as"
+            " cost_range=(least, largest), or use an agent that does without: psrl, q-learning"
+        )
+    real = np.append(task.costs[np.isfinite(task.costs)], (task.cost_range or ()) if task.costs_unknown else ())
     largest = float(real.max())
     if rescale and largest > 0.0:
-        return largest
+        return largest, largest
     if real.min() < 0.0 or largest > 1.0:
         raise CostError(
             f"costs lie in {real.min():g}..{largest:g}; {name} is defined for costs in [0, 1]: rescale=True makes it"
             f" plan in units of the largest cost, as in world.with_costs(world.costs / {largest:g})"
         )
-    return 1.0
+    return 1.0, largest
 
 
 def at_least_one(visits: Int64s) -> Floats:

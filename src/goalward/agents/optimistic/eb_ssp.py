@@ -29,8 +29,8 @@ Pseudo-code
 How it maps
     `plan` is lines 7 to 10 and VISGO, `observe` the counting of lines 5 and 6. A plan ends right after a pair has
     reached its next power of two: ``stop_after_visits``. Ties of line 5 are broken at every step: the policy of a plan
-    is a mixture. The costs are known here, so c^ = c and the term of c_3 is dropped, unless ``known_costs=False``.
-    Line 16 cuts off at exactly 0, so that actions tie exactly where the bonus exceeds all that is known.
+    is a mixture. Where costs are known, c^ = c and the term of c_3 is dropped. Line 16 cuts off at exactly 0, so that
+    actions tie exactly where the bonus exceeds all that is known.
 """
 
 from __future__ import annotations
@@ -67,9 +67,7 @@ class EBSSP(Optimist, kw_only=True):
     T_star: Fact | None = None
     """T*, if known: used in worlds with zero costs only, for the cost floor eta = 1 / (T* K)."""
 
-    known_costs: bool = True
-    """Whether to plan with the costs that the task states; if not, with what was paid, and a bonus for it."""
-
+    unknown_costs_covered: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("B_star",)
 
     @property
@@ -81,8 +79,8 @@ class EBSSP(Optimist, kw_only=True):
         """Line 1."""
         super().begin(task, rng)
         self.eta = 0.0 if self._costs.min() > 0.0 else cost_floor(task, self.T_star)
-        self._costs = np.maximum(self._costs, self.eta)
-        self.c_hat = np.where(task.available, self._costs if self.known_costs else 0.0, np.inf)
+        self.raise_costs(self.eta)
+        self.c_hat = np.where(self.paid.unknown, 0.0, self._costs)
         self.theta = np.zeros(task.costs.shape)
         self.refreshed = Counts(task)
         self.j = 0
@@ -106,7 +104,7 @@ class EBSSP(Optimist, kw_only=True):
         """Lines 8 and 9."""
         pair = divmod(row, self.task.actions)
         self.j += 1
-        if not self.known_costs:
+        if self.paid.unknown[pair]:
             since = self.counts.visits[pair] - self.refreshed.visits[pair]
             self.c_hat[pair] = self.theta[pair] / since
             self.theta[pair] = 0.0
@@ -117,7 +115,7 @@ class EBSSP(Optimist, kw_only=True):
         if self.doubling:
             self.B = max(self.B, least_bound(self.k, self.task))
         rows = Estimates(*self.refreshed.estimates(1.0))  # line 12
-        costs = None if self.known_costs else self.c_hat
+        costs = np.where(self.paid.unknown, self.c_hat, 0.0) if self.task.costs_unknown else None
         while True:
             limit = self.B if self.doubling else np.inf
             b = bonus(self.refreshed.visits, self.delta, self.B, costs, self.scale)
@@ -132,10 +130,10 @@ class EBSSP(Optimist, kw_only=True):
         """Lines 5 and 6."""
         super().observe(steps)
         self.k += int(np.count_nonzero(steps.next_states == self.task.goal))
-        if not self.known_costs:
-            pairs = steps.states * self.task.actions + steps.actions
-            paid = np.bincount(pairs, np.maximum(steps.costs / self._unit, self.eta), minlength=self.theta.size)
-            self.theta += paid.reshape(self.theta.shape)
+        if self.task.costs_unknown:
+            # One by one, so that the sums do not depend on how the steps were cut.
+            paid = np.maximum(steps.costs / self._unit, self.eta)
+            np.add.at(self.theta, (steps.states, steps.actions), paid)
 
     def notes(self) -> dict[str, int | float | str]:
         """Return B as it is at the end and the cost floor, beside the scale and the rule for ties."""
@@ -150,12 +148,12 @@ def iota(visits: Int64s, delta: float) -> Floats:
 
 
 def bonus(visits: Int64s, delta: float, B: float, costs: Floats | None, scale: float) -> Bonus:
-    """Return the coefficients of line 15; without costs, no c_3."""
+    """Return the coefficients of line 15; `costs` are c^ where unknown, and zero where known; None if all are known."""
     n = at_least_one(visits)
     log_term = iota(visits, delta)
     extra = C4 * B * np.sqrt((visits.shape[0] + 1) * log_term) / n
     if costs is not None:
-        extra += C3 * np.sqrt(np.where(np.isfinite(costs), costs, 0.0).reshape(-1) * log_term / n)
+        extra += C3 * np.sqrt(costs.reshape(-1) * log_term / n)
     return Bonus(C1 * C1 * log_term / n, C2 * B * log_term / n, extra, scale)
 
 

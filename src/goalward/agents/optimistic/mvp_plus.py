@@ -19,7 +19,8 @@ Pseudo-code
 How it maps
     An online policy: `act` carries out lines 5 to 9 when no attempt is in progress (`plan_interval`), then line 10;
     `learn` counts. All steps share p^ and n, so once V_h is equal to V_{h+1} no earlier step changes, and the sweep of
-    line 6 stops there. Ties are broken at every step. The costs are known, so there is no bonus for them.
+    line 6 stops there. Ties are broken at every step. The costs are known, so there is no bonus for them;
+    unknown ones are treated as `common.py` says.
 """
 
 from __future__ import annotations

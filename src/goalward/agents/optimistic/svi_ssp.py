@@ -18,7 +18,7 @@ Pseudo-code
      8          if V(s) > B: B <- 2 B
 
     H = ceil((4 B*/c_min) ln(2 / beta) + 1) with beta = c_min / (2 B*² S A K). Costs are known here, so the bonus for
-    them is dropped.
+    them is dropped; unknown ones are treated as `common.py` says.
 
 How it maps
     `act` is the argmin of line 3, `learn` lines 3 to 8, `rollout` both in one kernel.
@@ -67,6 +67,7 @@ class SVISSP(OnlineOptimist, kw_only=True):
 
     def learn(self, step: Step[int]) -> int:
         """Lines 3 to 8."""
+        self.learn_cost(step)
         state, action = step.state, step.action
         while (ended := count_step(state, action, step.next_state, *self.counts.rows, self.stage_end)) == ROW_FULL:
             self.counts.widen()

@@ -117,7 +117,7 @@ class UCSSP(Attempts, kw_only=True):
         self.progress: Int64s = np.zeros(4, dtype=np.int64)
         # t_0 eps in phase 1; with zero costs that of UC-SSP-L_eta.
         self._zero_costs = not self._costs.min() > 0.0
-        self._accuracy = float(self._costs[task.available].max() if self._zero_costs else 0.5 * self._costs.min())
+        self._accuracy = float(self._c_max if self._zero_costs else 0.5 * self._costs.min())
         self._unit_costs = np.where(task.available, 1.0, np.inf)
         self._policy: Int64s = np.zeros(task.states, dtype=np.int64)
         self._values, self._following, self._weight = np.zeros((3, task.states))

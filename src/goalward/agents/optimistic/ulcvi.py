@@ -19,6 +19,7 @@ Pseudo-code
      9      J_lo, J_up at step H + 1 <- c_f
     10      for h = H, ..., 1, all s and a, with J_lo and J_up of step h + 1:
     11          b <- sqrt(2 Var(p^, J_lo) L/n⁺) + 62 H³ S' L/(B n⁺) + B/(16 H²) p^ (J_up - J_lo)
+                     + sqrt(2 Var(c^) L/n⁺) + 5 L/n⁺        where costs are unknown, with c^ in place of c in line 12
     12          Q_lo <- max { c - b + p^ J_lo, 0 }; Q_up <- c + b + p^ J_up
     13          pi_h(s) <- argmin_a Q_lo; J_lo(s) <- Q_lo(s, pi_h(s)); J_up(s) <- min { Q_up(s, pi_h(s)), H + 8 B* }
 
@@ -27,13 +28,14 @@ How it maps
     line 7; `learn` counts; `rollout` does both in one kernel, because nearly every episode has a plan of its own. The
     backups of lines 10 to 13 are in `backup.py`. Counts are shared by all steps, so once J_lo and J_up do not change
     from one step to the one before, no earlier step changes either, and the induction of line 10 stops there: exact,
-    and hundreds of steps shorter. The costs are known, so there is no bonus for them. Ties are broken at every step.
+    and hundreds of steps shorter. Ties are broken at every step. c^ is the mean cost so far, and 0 before the first
+    visit.
 """
 
 from __future__ import annotations
 
 import math
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -51,7 +53,10 @@ __all__ = ["ULCVI", "log_term"]
 
 
 class Memory(NamedTuple):
-    """What `plan_interval` reads and changes; `constant` is 62 H³ S', `J` has J_lo and J_up of two steps."""
+    """What `plan_interval` reads and changes; `constant` is 62 H³ S', `J` has J_lo and J_up of two steps.
+
+    Rows whose costs are unknown have `cost_unknown` 1, and Var(c^) in `cost_spread`; the others have zeros.
+    """
 
     counts: RowCounts
     rows: Estimates
@@ -62,6 +67,8 @@ class Memory(NamedTuple):
     Q_up: Floats
     attempt: Int64s
     m: Int64s
+    cost_unknown: Floats
+    cost_spread: Floats
     c_f: float
     constant: float
     B: float
@@ -71,6 +78,8 @@ class Memory(NamedTuple):
 @register("ulcvi")
 class ULCVI(HorizonOptimist):
     """Optimism by bonuses over a finite horizon; it needs B* and T*."""
+
+    unknown_costs_covered: ClassVar[bool] = True
 
     factor: ClassVar[float] = 8.0
     # The term with H³ is above 1e10 where the others are of the size of the values.
@@ -87,6 +96,15 @@ class ULCVI(HorizonOptimist):
         self._mass, self._rest = np.empty(self.counts.counts.shape), np.empty(task.costs.size)
         self._Q_up, self._J = np.zeros(task.costs.shape), np.zeros((4, task.states + 1))
         self._V = self._J[2]
+        self._cost_unknown = self.paid.unknown.ravel().astype(np.float64)
+        self._cost_spread = np.zeros(task.costs.size)
+
+    def estimate_costs(self, pairs: Any = ...) -> None:
+        """Compute c^ and Var(c^), of all pairs or of those of an index."""
+        paid, spread = self.paid, self._cost_spread.reshape(self.task.costs.shape)
+        mean = paid.means[pairs] / self._unit
+        self._costs[pairs] = np.where(paid.unknown[pairs], mean, self._costs[pairs])
+        spread[pairs] = paid.squares[pairs] / np.maximum(paid.visits[pairs], 1) / self._unit**2
 
     def plan_interval(self) -> None:
         """Lines 5, 6 and 8 to 13."""
@@ -104,7 +122,7 @@ class ULCVI(HorizonOptimist):
             self._mass = np.empty(counts.counts.shape)
         rows = Estimates(counts.size, counts.successors, self._mass, self._rest)
         arrays = (self._costs, self._J, self._Q, self._Q_up, self._attempt, self.m)
-        return Memory(counts, rows, self._bonus, *arrays, *self._numbers)
+        return Memory(counts, rows, self._bonus, *arrays, self._cost_unknown, self._cost_spread, *self._numbers)
 
 
 @kernel
@@ -125,6 +143,7 @@ def plan_interval(memory: Memory) -> None:
         n = float(max(counts.visits[row], 1))
         bonus.spread[row] = 2.0 * L / n
         bonus.extra[row] = memory.constant * L / (memory.B * n)
+        bonus.extra[row] += memory.cost_unknown[row] * (math.sqrt(2.0 * memory.cost_spread[row] * L / n) + 5.0 * L / n)
     for state in range(S):
         J[0, state] = J[1, state] = memory.c_f
     steps = back_up_horizon(rows, memory.costs, bonus, J[0], J[1], memory.Q, memory.Q_up, J[2], J[3])

@@ -54,6 +54,7 @@ class VISSP(OnlineOptimist):
 
     def learn(self, step: Step[int]) -> int:
         """Lines 3 to 9."""
+        self.learn_cost(step)
         while not update(step.state, step.action, step.next_state, *self.memory()):
             self.counts.widen()
         return 0

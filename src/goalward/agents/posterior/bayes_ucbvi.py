@@ -18,7 +18,7 @@ Pseudo-code
 
 How it maps
     `plan` is lines 4 and 5, `observe` the counting; a plan ends when a pair has reached its next power of two. Rows
-    hold the goal and the successors that were seen.
+    hold the goal and the successors that were seen. Where costs are unknown, each sample has a sampled cost too.
 
     The operator of line 5 is monotone, and a contraction because every row has some weight on the goal, so it has one
     fixed point and sweeps lead there from anywhere. After each sweep, cheap ones follow in which every row keeps the
@@ -37,10 +37,13 @@ from annotated_types import Ge, Le
 from goalward.agents.base import Agent, Plan, Steps, Task, register
 from goalward.agents.ties import shares
 from goalward.arrays import Floats, Int32s, Int64s
+from goalward.beliefs.base import seen_model
+from goalward.beliefs.costs import CostBelief
 from goalward.beliefs.counts import Counts
 from goalward.errors import ConvergenceError
 from goalward.jit import kernel
 from goalward.settings import Confidence, Positive
+from goalward.ssp.model import SSP
 
 __all__ = ["BayesUCBVI", "iterate"]
 
@@ -67,20 +70,27 @@ class BayesUCBVI(Agent, kw_only=True):
         super().begin(task, rng)
         self.counts = Counts(task)
         self.epoch = 0
-        # A copy of their own: kernels take the costs writable.
-        self._costs = np.array(task.costs)
+        self.paid = CostBelief(task)
+        # Unknown costs come with the samples. A copy: kernels take the costs writable.
+        self._costs = np.where(np.isnan(task.costs), 0.0, task.costs)
 
     def plan(self, state: int) -> Plan:
         """Lines 4 and 5, and the powers of two at which they come next."""
         self.epoch += 1
         N = self.counts.visits
-        Q, values = self.solve(*self.draw())
+        weights, _ = self.draw()
+        Q, values = self.solve(weights, self.draw_costs())
         next_power = 2 ** np.ceil(np.log2(N + 1)).astype(np.int64)
         return Plan(shares(Q), stop_after_visits=next_power - N, values=values)
 
     def observe(self, steps: Steps) -> None:
         """Count what happened."""
         self.counts.add(steps)
+        self.paid.update(steps)
+
+    def mean_model(self) -> SSP:
+        """Return the empirical model, whose optimal policy is deployed."""
+        return seen_model(self.task, self.counts.seen_rows(), self.paid.mean())
 
     def draw(self) -> tuple[Floats, Floats]:
         """Line 4: weights of the successors ``[row, b, entry]`` and of the imagined visits ``[row, b]``, one in sum."""
@@ -92,13 +102,21 @@ class BayesUCBVI(Agent, kw_only=True):
         total = weights.sum(axis=2) + imagined
         return weights / total[:, :, np.newaxis], imagined / total
 
-    def solve(self, weights: Floats, imagined: Floats) -> tuple[Floats, Floats]:
+    def draw_costs(self) -> Floats:
+        """Return a sample of the unknown costs for each sample of a row, ``[row, b]``; zero where costs are known."""
+        costs = np.zeros((self.task.costs.size, self.samples))
+        if self.task.costs_unknown:
+            for b in range(self.samples):
+                costs[:, b] = np.where(self.paid.unknown, self.paid.sample(self.rng), 0.0).ravel()
+        return costs
+
+    def solve(self, weights: Floats, costs: Floats) -> tuple[Floats, Floats]:
         """Line 5: Q and V."""
         task = self.task
         Q, V = np.zeros(task.costs.shape), np.zeros(task.states + 1)
         smallest = np.zeros(math.ceil(self.quantile * self.samples))
         places, chosen = (np.zeros(length, dtype=np.int64) for length in (len(smallest), Q.size))
-        rows = (self.counts.size, self.counts.successors, weights)
+        rows = (self.counts.size, self.counts.successors, weights, costs)
         sweeps, change = iterate(*rows, self._costs, ACCURACY, MAX_SWEEPS, smallest, places, chosen, Q, V)
         if change > ACCURACY * V.max():
             raise ConvergenceError(self.name, self.epoch, change, ACCURACY * float(V.max()), sweeps)
@@ -107,13 +125,14 @@ class BayesUCBVI(Agent, kw_only=True):
 
 @kernel
 def choose_sample(
-    row: int, size: Int64s, successors: Int32s, weights: Floats, V: Floats, smallest: Floats, places: Int64s
-) -> float:
+    row: int, size: Int64s, successors: Int32s, weights: Floats, offsets: Floats, V: Floats, smallest: Floats,
+    places: Int64s,
+) -> float:  # fmt: skip
     """Return the k-th smallest mean of V over the samples of a row; its sample is written last in `places`, [k]."""
     k = smallest.size
     kept = 0
     for b in range(weights.shape[1]):
-        mean = 0.0
+        mean = offsets[row, b]
         for entry in range(size[row]):
             mean += weights[row, b, entry] * V[successors[row, entry]]
         if kept < k or mean < smallest[k - 1]:
@@ -130,8 +149,9 @@ def choose_sample(
 
 @kernel
 def sweep_chosen(
-    size: Int64s, successors: Int32s, weights: Floats, costs: Floats, chosen: Int64s, accuracy: float, V: Floats
-) -> None:
+    size: Int64s, successors: Int32s, weights: Floats, offsets: Floats, costs: Floats, chosen: Int64s, accuracy: float,
+    V: Floats,
+) -> None:  # fmt: skip
     """Sweep over the states with the chosen sample of every row, until little changes or `INNER_SWEEPS` are done."""
     S, A = costs.shape
     for _ in range(INNER_SWEEPS):
@@ -140,7 +160,7 @@ def sweep_chosen(
             best = np.inf
             for action in range(A):
                 row = state * A + action
-                mean = costs[state, action]
+                mean = costs[state, action] + offsets[row, chosen[row]]
                 for entry in range(size[row]):
                     mean += weights[row, chosen[row], entry] * V[successors[row, entry]]
                 best = min(best, mean)
@@ -153,7 +173,7 @@ def sweep_chosen(
 
 @kernel
 def iterate(
-    size: Int64s, successors: Int32s, weights: Floats, costs: Floats, accuracy: float, max_sweeps: int,
+    size: Int64s, successors: Int32s, weights: Floats, offsets: Floats, costs: Floats, accuracy: float, max_sweeps: int,
     smallest: Floats, places: Int64s, chosen: Int64s, Q: Floats, V: Floats,
 ) -> tuple[int, float]:  # fmt: skip
     """Solve line 5 until no value changes by more than `accuracy` of the largest; return the sweeps and the change."""
@@ -171,7 +191,7 @@ def iterate(
                 Q[state, action] = costs[state, action]
                 if costs[state, action] < np.inf:
                     row = state * A + action
-                    Q[state, action] += choose_sample(row, size, successors, weights, V, smallest, places)
+                    Q[state, action] += choose_sample(row, size, successors, weights, offsets, V, smallest, places)
                     chosen[row] = places[smallest.size - 1]
                 best = min(best, Q[state, action])
             if best < np.inf:
@@ -179,5 +199,5 @@ def iterate(
                 largest = max(largest, best)
                 V[state] = best
         if sweeps <= GUIDED_SWEEPS and change > accuracy * largest:
-            sweep_chosen(size, successors, weights, costs, chosen, 0.1 * change, V)
+            sweep_chosen(size, successors, weights, offsets, costs, chosen, 0.1 * change, V)
     return sweeps, change

@@ -2,10 +2,10 @@
 
 Idea
     A pair (s, a) was played N times; k episodes are over. Let X = theta(. | s, a) V be what is expected after it, as
-    uncertain as the belief about theta. Somebody who has a sure alternative of value y asks whether to try the pair
-    once more. The trial costs E[X] - y more than the alternative. If the pair turns out to be better, X < y, it will be
-    used from then on: the future is taken to be as long as the past, k episodes, and one trial of N + 1 to bring its
-    share of what is to be learnt. The index is the alternative at which both weigh the same,
+    uncertain as the belief about theta; an unknown cost is added to it. Somebody who has a sure alternative of value y
+    asks whether to try the pair once more. The trial costs E[X] - y more than the alternative. If the pair turns out to
+    be better, X < y, it will be used from then on: the future is taken to be as long as the past, k episodes, and one
+    trial of N + 1 to bring its share of what is to be learnt. The index is the alternative at which both are equal,
 
         E[X] - y = r E[(y - X)+],    r = (k + 1)/(N + 1).
 
@@ -31,14 +31,14 @@ the regret.
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Le
 
-from goalward.agents.base import CAVEAT, Agent, Plan, Steps, Task, register
+from goalward.agents.base import Agent, Plan, Steps, Task, register
 from goalward.agents.posterior.psrl import count_visits
-from goalward.arrays import Floats, Int32s, Int64s
+from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.base import Prior, Sharpness
 from goalward.beliefs.neighbourhoods import Neighbourhoods
 from goalward.jit import kernel
@@ -54,7 +54,7 @@ class Samples(NamedTuple):
     """Rows of several models on the union of their supports; `indptr` and `successors` as in `SSP`.
 
     ``start[i, row]`` is where the entries of a row of model i begin, with one number more than rows for each model.
-    Each entry has a `place` among the successors and a `probability`.
+    Each entry has a `place` among the successors and a `probability`. ``costs[i, row]`` are zero where costs are known.
     """
 
     indptr: Int64s
@@ -62,6 +62,7 @@ class Samples(NamedTuple):
     start: Int64s
     place: Int64s
     probability: Floats
+    costs: Floats
 
 
 @register("expectile")
@@ -98,9 +99,14 @@ class Expectile(Agent):
         count_visits(steps, self.visits)
         self.k += int(np.count_nonzero(steps.reached))
 
+    def mean_model(self) -> SSP:
+        """Return the mean of the posterior, on the transitions that were seen; its optimal policy is deployed."""
+        return self.belief.seen_mean()
+
     def optimistic(self) -> Plan:
         """Return the optimal policy of the rows that attain the minimum."""
-        samples = join_samples([self.belief.sample(self.rng, self.sharpness) for _ in range(self.samples)])
+        models = [self.belief.sample(self.rng, self.sharpness) for _ in range(self.samples)]
+        samples = join_samples(models, np.isnan(self.task.costs))
         r: Floats = (self.k + 1.0) / (self.visits.reshape(-1) + np.float64(1.0))
         model, planned = self.solve_mixture(samples, r, self._values)
         while True:
@@ -115,17 +121,19 @@ class Expectile(Agent):
 
     def solve_mixture(self, samples: Samples, r: Floats, values: Floats) -> tuple[SSP, Planned]:
         """Return the model of the rows that attain the minimum at some values, and its solution."""
-        rows = lower_expectiles(samples, r, np.append(values, 0.0))
-        model = self.task.model(samples.indptr, samples.successors, rows)
+        rows, mixed = lower_expectiles(samples, r, np.append(values, 0.0))
+        known = self.task.costs
+        costs = np.where(np.isnan(known), mixed.reshape(known.shape), known) if self.task.costs_unknown else None
+        model = self.task.model(samples.indptr, samples.successors, rows, costs)
         return model, self._planner.solve(model)
 
-    def notes(self) -> dict[str, int | float | str]:
+    def caveats(self) -> list[str]:
         """Say that no theorem covers the agent."""
-        return {CAVEAT: "expectile index: no theorem bounds its regret"}
+        return ["expectile index: no theorem bounds its regret"]
 
 
-def join_samples(models: list[SSP]) -> Samples:
-    """Return the rows of several models of the same size on the union of their supports."""
+def join_samples(models: list[SSP], unknown: Bools | Literal[False] = False) -> Samples:
+    """Return the rows of several models of the same size on the union of their supports, and their unknown costs."""
     rows, n = len(models[0].indptr) - 1, models[0].states + 1
     keys = np.concatenate(
         [np.repeat(np.arange(rows) * n, np.diff(model.indptr)) + model.successors for model in models]
@@ -140,25 +148,27 @@ def join_samples(models: list[SSP]) -> Samples:
         start=np.array([model.indptr + offset for model, offset in zip(models, offsets, strict=True)]),
         place=place,
         probability=np.concatenate([model.probabilities for model in models]),
+        costs=np.array([np.where(unknown, model.costs, 0.0).ravel() for model in models]),
     )
 
 
 @kernel
-def lower_expectiles(samples: Samples, r: Floats, values: Floats) -> Floats:
-    """Return, for each row, the mixture of the models that attains the expectile of what they expect.
+def lower_expectiles(samples: Samples, r: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Return, for each row, the mixture of the models that attains the expectile of what they expect, and its cost.
 
     The expectile is the fixed point of y -> weighted mean of X with weights 1 + r where X < y, which from the mean on
     only falls.
     """
     M, rows = samples.start.shape[0], samples.start.shape[1] - 1
     mixture = np.zeros(samples.successors.size)
+    costs = np.zeros(rows)
     X = np.empty(M)
     for row in range(rows):
         if samples.indptr[row] == samples.indptr[row + 1]:
             continue
         total = 0.0
         for i in range(M):
-            X[i] = 0.0
+            X[i] = samples.costs[i, row]
             for entry in range(samples.start[i, row], samples.start[i, row + 1]):
                 X[i] += samples.probability[entry] * values[samples.successors[samples.place[entry]]]
             total += X[i]
@@ -176,9 +186,11 @@ def lower_expectiles(samples: Samples, r: Floats, values: Floats) -> Floats:
         mass = 0.0
         for i in range(M):
             weight = 1.0 + r[row] if X[i] < y else 1.0
+            costs[row] += weight * samples.costs[i, row]
             for entry in range(samples.start[i, row], samples.start[i, row + 1]):
                 mixture[samples.place[entry]] += weight * samples.probability[entry]
                 mass += weight * samples.probability[entry]
         for entry in range(samples.indptr[row], samples.indptr[row + 1]):
             mixture[entry] /= mass
-    return mixture
+        costs[row] /= mass
+    return mixture, costs

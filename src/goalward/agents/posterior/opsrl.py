@@ -56,15 +56,13 @@ class OPSRL(PSRL):
         if self.draws == 1:
             return super().draw()
         theta = side_by_side([self.belief.sample(self.rng, self.sharpness) for _ in range(self.draws)])
-        if self._planning_costs is not None:
-            theta = theta._replace(costs=np.repeat(self._planning_costs, self.draws, axis=1))
-        planned = self._planner.solve(theta)
+        planned = self._planner.solve(self.with_floor(theta))
         return Plan(planned.policy // self.draws, values=planned.values)
 
 
 def side_by_side(models: list[SSP]) -> SSP:
     """Return the model whose action a * J + j is action a of the j-th of J models; their supports may differ."""
-    first, J = models[0], len(models)
+    first = models[0]
     lengths = np.stack([np.diff(model.indptr) for model in models], axis=1).ravel()
     indptr = np.append(0, np.cumsum(lengths))
     # Where each row begins among the entries of all models, one model after the other.
@@ -73,5 +71,5 @@ def side_by_side(models: list[SSP]) -> SSP:
     entries = np.arange(indptr[-1]) - np.repeat(indptr[:-1] - begins.ravel(), lengths)
     successors = np.concatenate([model.successors for model in models])[entries]
     probabilities = np.concatenate([model.probabilities for model in models])[entries]
-    costs = np.repeat(first.costs, J, axis=1)
+    costs = np.stack([model.costs for model in models], axis=2).reshape(first.states, -1)
     return SSP._trusted(indptr, successors, probabilities, costs, first.initial_state)

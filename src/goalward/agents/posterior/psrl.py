@@ -34,6 +34,13 @@ worlds of more than 128 states 0.01 / sqrt(k) in episode k. Over K episodes the 
 the largest value to the regret, which is of the order of the theorem's bound and far below it; what was measured is
 some hundred times less. `value_limit` keeps 1e-6. Where double precision proves less, as in samples that make the goal
 practically unreachable, the best policy found is played: the second part of line 6 soon ends it.
+
+Where costs are unknown, theta_l has sampled costs too (`goalward.beliefs.costs`). The paper assumes known costs.
+
+The default prior is Dirichlet(0.1), that of the paper's experiments, up to 50 states, and Neighbourhoods() beyond.
+Measured over 300 episodes, Neighbourhoods() has 3 times less regret on a grid of 48 states for the same CPU time, and 7
+times less for half of it with 99 states. In dense random worlds of 25 to 200 states it is between 7 % better and 14 %
+worse. From some 200 states on, Dirichlet(0.1) learns next to nothing in a minute.
 """
 
 from __future__ import annotations
@@ -42,7 +49,7 @@ import math
 
 import numpy as np
 
-from goalward.agents.base import CAVEAT, Agent, Plan, Steps, Task, register
+from goalward.agents.base import Agent, Plan, Steps, Task, register
 from goalward.arrays import Int64s
 from goalward.beliefs.base import Prior, Sharpness
 from goalward.beliefs.dirichlet import Dirichlet
@@ -55,14 +62,15 @@ from goalward.ssp.model import SSP
 __all__ = ["PSRL", "cost_floor", "count_visits"]
 
 LOOSE = 0.01  # the tolerance of planning in the first episode of a large world
+DIRICHLET_STATES = 50  # up to this many states, the default prior is the paper's
 
 
 @register("psrl")
 class PSRL(Agent):
     """Posterior sampling with the epochs of the paper. It needs the prior and nothing else."""
 
-    prior: Prior = Dirichlet()
-    """mu_1, what is believed about the kernel before anything is seen."""
+    prior: Prior | None = None
+    """mu_1, believed before anything is seen; None: Dirichlet(0.1) up to 50 states, Neighbourhoods() beyond."""
 
     perturb_costs: bool | NotNegative = False
     """Plan with max(c, x), for worlds with zero costs: x itself, or True for the epsilon of Theorem 2."""
@@ -84,15 +92,24 @@ class PSRL(Agent):
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Lines 1 and 2."""
         super().begin(task, rng)
-        self.belief = self.prior.belief(task)
+        self.belief = self.prior_in(task).belief(task)
         self.visits: Int64s = np.zeros(task.costs.shape, dtype=np.int64)  # n_t(s, a)
         self.k = 1  # the current episode
         self.k_start = 0  # k_{t_l}, the episode in which the current epoch began
         floor = cost_floor(task) if self.perturb_costs is True else float(self.perturb_costs)
         self._cost_floor = floor
-        self._planning_costs = np.maximum(task.costs, floor) if (task.costs < floor).any() else None
         self._planner = Replanner()
         self.rejections = 0
+
+    def prior_in(self, task: Task) -> Prior:
+        """Return mu_1, chosen by the number of states if it is not set."""
+        if self.prior is not None:
+            return self.prior
+        if task.states <= DIRICHLET_STATES:
+            return Dirichlet(0.1)
+        from goalward.beliefs.neighbourhoods import Neighbourhoods
+
+        return Neighbourhoods()
 
     def plan(self, state: int) -> Plan:
         """Lines 7 to 9."""
@@ -105,6 +122,10 @@ class PSRL(Agent):
         self.belief.update(steps)
         count_visits(steps, self.visits)
         self.k += int(np.count_nonzero(steps.reached))
+
+    def mean_model(self) -> SSP:
+        """Return the mean of the posterior, on the transitions that were seen; its optimal policy is deployed."""
+        return self.belief.seen_mean()
 
     def draw(self) -> Plan:
         """Line 9: draw theta from the posterior and solve it, again if it is outside the prior's support."""
@@ -121,31 +142,36 @@ class PSRL(Agent):
 
     def solve(self, theta: SSP) -> Planned:
         """Compute the optimal policy of a model, with the raised costs if there are any."""
-        if self._planning_costs is not None:
-            theta = theta._replace(costs=self._planning_costs)
+        theta = self.with_floor(theta)
         exact = self.value_limit is not None or self.task.states <= DENSE_STATES
         return self._planner.solve(theta, TOLERANCE if exact else LOOSE / math.sqrt(self.k))
 
+    def with_floor(self, theta: SSP) -> SSP:
+        """Return a model with its costs raised to the floor."""
+        low = (theta.costs < self._cost_floor).any()
+        return theta._replace(costs=np.maximum(theta.costs, self._cost_floor)) if low else theta
+
     def notes(self) -> dict[str, int | float | str]:
-        """Return the number of rejected samples, the cost floor and what no theorem covers, where there are any."""
-        notes: dict[str, int | float | str] = {}
+        """Return the prior if it was chosen, and rejected samples, cost floor and what no theorem covers, if any."""
+        notes = super().notes()
+        if self.prior is None:
+            notes["prior"] = repr(self.prior_in(self.task))
         if self.value_limit is not None:
             notes["rejections"] = self.rejections
         if self.perturb_costs:
             notes["cost_floor"] = self._cost_floor
-        caveats = self.caveats()
-        return notes | {CAVEAT: "; ".join(caveats)} if caveats else notes
+        return notes
 
     def caveats(self) -> list[str]:
         """Return what no theorem covers, and a cost floor that hides all costs."""
-        caveats = []
+        caveats = super().caveats()
         if self.sharpness != 1.0:
             caveats.append(f"sharpness {self.sharpness:g}: not samples of the posterior, the theorem does not cover it")
         floor, task = self._cost_floor, self.task
         if self.perturb_costs is True and floor > 1.0:
             enough = task.states**2 * task.actions
             caveats.append(f"cost floor {floor:.3g}: Theorem 2 needs at least S² A = {enough} episodes")
-        elif floor > task.costs[task.available].max(initial=0.0):
+        elif not task.costs_unknown and floor > task.costs[task.available].max(initial=0.0):
             caveats.append(f"cost floor {floor:.3g}, above every cost: plans minimise the steps, not the cost")
         return caveats
 

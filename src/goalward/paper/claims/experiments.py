@@ -12,10 +12,12 @@ import numpy as np
 
 from goalward import agents
 from goalward.acting.contract import Task
+from goalward.agents.posterior.psrl import PSRL
 from goalward.arrays import Floats
+from goalward.beliefs.dirichlet import Dirichlet
 from goalward.environments.environment import Environment
 from goalward.formatting import number, with_range
-from goalward.learning.learn import learn
+from goalward.learning.learn import run_agent
 from goalward.paper.claims.findings import Finding, Verdict, above, all_of, below, certain, share, within
 from goalward.paper.claims.runs import OURS, PAPER_WORLDS, RunSource, cell_of
 from goalward.planning.evaluate import evaluate
@@ -172,9 +174,9 @@ class Withheld:
 def without_model(name: str, episodes: int, seed: int) -> bool:
     """Return whether PSRL-SSP has the same run with the model withheld as with the model at hand."""
     world = PAPER_WORLDS[name]()
-    agent = agents.make("psrl")
-    open_run = learn(agent, world, episodes, seed)
-    closed_run = learn(agent, Environment(Withheld(world), task=Task.of(world, episodes)), episodes, seed)
+    agent = PSRL(Dirichlet(0.1))
+    open_run = run_agent(agent, world, episodes, seed)
+    closed_run = run_agent(agent, Environment(Withheld(world), task=Task.of(world, episodes)), episodes, seed)
     return np.array_equal(open_run.costs, closed_run.costs) and np.array_equal(open_run.steps, closed_run.steps)
 
 

@@ -15,7 +15,7 @@ from goalward.acting.contract import Task
 from goalward.agents.posterior.psrl import PSRL
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.formatting import number, with_range
-from goalward.learning.learn import learn
+from goalward.learning.learn import run_agent
 from goalward.paper.claims.findings import Finding, all_of, at_most, below, certain
 from goalward.paper.claims.runs import PAPER_WORLDS, RunSource
 from goalward.seeds import generator, run_seed
@@ -57,9 +57,9 @@ def examine(name: str | None, episodes: int, seed: int) -> Examination:
         prior = PRIOR
         world = draw_world(prior, Task(COSTS, 0, episodes), generator(run_seed(seed, "drawn")))
     else:
-        prior = Dirichlet()
+        prior = Dirichlet(0.1)
         world = PAPER_WORLDS[name]()
-    run = learn(PSRL(prior), world, episodes, run_seed(seed, "examined"), keep_plans=True, keep_steps=True)
+    run = run_agent(PSRL(prior), world, episodes, run_seed(seed, "examined"), keep_plans=True, keep_steps=True)
     terms, cut = decompose(run, world), cut_into_intervals(run, world)
     S, A = world.costs.shape
     alpha = cut.alpha * LOOSE_VISITS / cut.threshold

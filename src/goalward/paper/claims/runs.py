@@ -14,12 +14,12 @@ from goalward.errors import TheoryError
 from goalward.progress import phase
 from goalward.results.results import CellResults, Results, load_results
 from goalward.ssp.model import SSP
+from goalward.studies.attachments import Attachments
 from goalward.studies.executors import Workers
 from goalward.studies.run_spec import make_world
 from goalward.studies.runner import Progress, run_study
 from goalward.studies.store import Store
 from goalward.studies.study import Study
-from goalward.studies.user_files import Attachments
 
 __all__ = ["OURS", "PAPER_WORLDS", "RunSource", "cell_of", "drawn_worlds"]
 

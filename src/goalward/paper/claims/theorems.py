@@ -16,14 +16,12 @@ own B* is printed too; the theorem says nothing about it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goalward.acting.contract import Task
 from goalward.agents.posterior.psrl import PSRL, cost_floor
@@ -31,13 +29,13 @@ from goalward.arrays import Floats, Int64s
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.errors import TheoryError
 from goalward.formatting import number, with_range
-from goalward.learning.learn import learn
+from goalward.learning.learn import run_agent
 from goalward.paper.claims.findings import Finding, above, all_of, at_most, below, certain
 from goalward.paper.claims.runs import OURS, RunSource, cell_of, drawn_worlds
 from goalward.planning.hardness import hardness
 from goalward.results.results import CellResults, Results, load_results
 from goalward.seeds import generator, run_seed
-from goalward.statistics import Interval, compare_pairs, growth_along, mean_interval
+from goalward.statistics import Interval, compare_pairs, growth_along, growth_of_means, mean_interval
 from goalward.studies.rerun import rerun
 from goalward.studies.run_spec import RunSpec
 from goalward.studies.store import Store
@@ -47,13 +45,7 @@ from goalward.theory.posterior_lemma import draw_world
 from goalward.theory.regret_bounds import theorem_1, theorem_2
 
 __all__ = [
-    "RegretRow",
-    "epoch_findings",
-    "has_theorem_runs",
-    "regret_rows",
-    "regret_table",
-    "stored_regret_rows",
-    "theorem_1_findings",
+    "epoch_findings", "has_theorem_runs", "regret_rows", "regret_table", "stored_regret_rows", "theorem_1_findings",
     "theorem_2_finding",
 ]  # fmt: skip
 
@@ -208,7 +200,7 @@ def goal_run(near: int, episodes: int, seed: int) -> tuple[float, float, float]:
     rng = generator(run_seed(seed, "goal", near))
     costs = rng.uniform(0.2, 1.0, (GOAL_STATES, 2))
     world = draw_world(prior, Task(costs, 0, episodes), rng)
-    run = learn(PSRL(prior), world, episodes, run_seed(seed, "goal run", near))
+    run = run_agent(PSRL(prior), world, episodes, run_seed(seed, "goal run", near))
     hard = hardness(world)
     return float(run.gap_regret[-1]), hard.B_star, hard.c_min
 
@@ -231,14 +223,14 @@ def sizes_finding(sweeps: dict[str, Sweep], ran: str) -> Finding:
     parts, own, verdicts = [], [], []
     for name, sweep in sweeps.items():
         bounds = np.repeat(sweep.bounds[:, None], sweep.regrets.shape[1], axis=1)
-        regret, bound = growth_of_means(sweep.sizes, sweep.regrets), growth_of_means(sweep.sizes, bounds)
-        ratio = growth_of_means(sweep.sizes, sweep.regrets, bounds)
+        regret, bound = (growth_of_means(sweep.sizes, numbers.T) for numbers in (sweep.regrets, bounds))
+        ratio = growth_of_means(sweep.sizes, sweep.regrets.T, bounds.T)
         verdicts.append(below(ratio, 0.0))
         span = f"{sweep.sizes.min():.3g} to {sweep.sizes.max():.3g}"
         parts.append(
             f"{name} from {span}: regret {with_range(regret)}, bound {bound.value:.2g}, ratio {with_range(ratio)}"
         )
-        own.append(f"{name} {with_range(growth_of_means(sweep.sizes, sweep.regrets, sweep.own_bounds))}")
+        own.append(f"{name} {with_range(growth_of_means(sweep.sizes, sweep.regrets.T, sweep.own_bounds.T))}")
     claim = "Theorem 1: regret grows in S, A and B no faster than its bound"
     note = f"the ratio's exponents with each world's own B*, which the theorem is not about: {', '.join(own)}"
     return Finding("theorem-1-sizes", claim, ran, f"exponents in {'; in '.join(parts)}", all_of(*verdicts), note)
@@ -253,7 +245,7 @@ def perturbed_run(episodes: int, seed: int) -> tuple[float, float, float]:
     world = draw_world(prior, Task(ZERO_COSTS, 0, episodes), generator(run_seed(seed, "zero costs")))
     finals = []
     for perturb in (True, False):
-        run = learn(PSRL(prior, perturb_costs=perturb), world, episodes, run_seed(seed, "perturbed"))
+        run = run_agent(PSRL(prior, perturb_costs=perturb), world, episodes, run_seed(seed, "perturbed"))
         finals.append(float(run.gap_regret[-1]))
     hard = hardness(world)
     bound = theorem_2(world.states, world.actions, episodes, hard.B_star, hard.T_star)
@@ -267,7 +259,7 @@ def theorem_2_finding(source: RunSource) -> Finding:
     tasks = [(K, seed) for K in lengths for seed in range(runs)]
     outcomes = np.array(source.map(perturbed_run, tasks, size=5)).reshape(len(lengths), runs, 3)
     means = outcomes.mean(axis=1)
-    growth = growth_of_means(np.array(lengths, dtype=np.float64), outcomes[:, :, 0])
+    growth = growth_of_means(np.array(lengths, dtype=np.float64), outcomes[:, :, 0].T)
     effect = mean_interval(outcomes[-1, :, 0] - outcomes[-1, :, 1])
     epsilon = cost_floor(Task(ZERO_COSTS, 0, lengths[-1]))
     figure = (
@@ -283,45 +275,9 @@ def theorem_2_finding(source: RunSource) -> Finding:
     return Finding("theorem-2", claim, ran, figure, below(growth, 0.5))
 
 
-def growth_of_means(sizes: Floats, numbers: Floats, per: Floats | None = None) -> Interval:
-    """Return the slope of log(mean) on log(size), of ``numbers[size, run]``, with a jackknife interval.
-
-    With `per`, it is the slope of log(mean / mean of per). Runs that were cut off (NaN) make the answer NaN.
-    """
-    x = np.log(sizes) - np.log(sizes).mean()
-    n = numbers.shape[1]
-
-    def slope(kept: NDArray[np.bool_]) -> float:
-        means = numbers[:, kept].mean(axis=1)
-        if per is not None:
-            means = means / per[:, kept].mean(axis=1)
-        return float(x @ np.log(means) / (x @ x)) if (means > 0.0).all() else np.nan
-
-    whole = slope(np.ones(n, dtype=np.bool_))
-    without = np.array([slope(np.arange(n) != run) for run in range(n)])
-    reach = mean_interval(n * whole - (n - 1) * without).half_width
-    return Interval(whole, whole - reach, whole + reach, n)
-
-
 # Measured Bayesian regret beside the terms of Theorem 1, for several K, S and A. The constant of the bound is unknown,
 # so rows must be compared with each other: as K, S or A grows, the regret must not grow faster than the sum of the
 # terms. B* and the terms are means over the drawn worlds, each with its own B* and c_min.
-
-
-class RegretRow(NamedTuple):
-    """Regret after K episodes, the two terms of the bound, and the ratio of the mean regret to their sum.
-
-    The terms are NaN if K < S² A. The constant of the bound is left out.
-    """
-
-    S: int
-    A: int
-    K: int
-    mean_B_star: float  # noqa: N815
-    regret: Interval
-    main_term: float = math.nan
-    lower_order: float = math.nan
-    ratio: float = math.nan
 
 
 def is_theorem_study(name: str) -> bool:
@@ -334,21 +290,24 @@ def has_theorem_runs(folder: Path) -> bool:
     return folder.is_dir() and any(folder.iterdir()) and any(map(is_theorem_study, Store.open(folder).studies()))
 
 
-def stored_regret_rows(store: Store) -> list[RegretRow]:
+def stored_regret_rows(store: Store) -> list[dict[str, Any]]:
     """Return the rows of the longest runs that a test of Theorem 1 left in a results folder."""
     designs = [design for design in store.all_designs() if is_theorem_study(design.name)]
     if not designs:
         raise TheoryError(f"{store.folder}: no runs of Theorem 1; goalward claims --only theorem-1 makes them")
     design = max(designs, key=lambda stored: (stored.cells[0].episodes, stored.runs))
     K = design.cells[0].episodes
+    rows = regret_rows(load_results(store, design), [K // 20, K // 4, K])
     # The sweeps of S and A have a setting in common.
-    return list(dict.fromkeys(regret_rows(load_results(store, design), [K // 20, K // 4, K])))
+    return list({(row["S"], row["A"], row["K"]): row for row in rows}.values())
 
 
-def regret_rows(results: Results, lengths: Sequence[int]) -> list[RegretRow]:
-    """Return the rows of a study whose worlds are drawn anew for each run, after each number of episodes in `lengths`.
+def regret_rows(results: Results, lengths: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the regrets of a study, whose worlds are drawn for each run, after each number of episodes in `lengths`.
 
-    Long curves have only some hundreds of points. If a length is not one of them, K is the last point before it.
+    Long curves have only some hundreds of points. If a length is not one of them, K is the last point before it. A row
+    has the two terms of the bound, without its constant, and the ratio of the mean regret to their sum; all three are
+    None if K < S² A.
     """
     rows = []
     for cell in results.cells:
@@ -361,25 +320,21 @@ def regret_rows(results: Results, lengths: Sequence[int]) -> list[RegretRow]:
             index = int(np.searchsorted(cell.points, length, side="right")) - 1
             K = int(cell.points[index])
             regret = mean_interval(cell.curves["gap_regret"][cell.complete, index])
-            row = RegretRow(S, A, K, float(np.mean([world.B_star for world in hard])), regret)
+            row = {"S": S, "A": A, "K": K, "mean_B_star": float(np.mean([world.B_star for world in hard]))}
+            row |= {"regret": regret, "main_term": None, "lower_order": None, "ratio": None}
             if S * S * A <= K:
                 bounds = [theorem_1(S, A, K, world.B_star, world.c_min) for world in hard]
                 main, lower = (float(np.mean([getattr(bound, term) for bound in bounds])) for term in BOUND_TERMS)
-                row = row._replace(main_term=main, lower_order=lower, ratio=regret.value / (main + lower))
+                row |= {"main_term": main, "lower_order": lower, "ratio": regret.value / (main + lower)}
             rows.append(row)
     return rows
 
 
-def regret_table(rows: Sequence[RegretRow]) -> Table:
+def regret_table(rows: Sequence[dict[str, Any]]) -> Table:
     """Return regrets beside the terms of Theorem 1."""
     columns: Columns = [
-        "S",
-        "A",
-        "K",
-        Column("mean_B_star", "mean B*"),
-        Column("regret", write=with_range),
-        Column("main_term", write=lambda term: "K < S² A" if math.isnan(term) else f"{term:.2g}"),
-        Column("lower_order", write=lambda term: "" if math.isnan(term) else f"{term:.2g}"),
-        Column("ratio", write=lambda ratio: "" if math.isnan(ratio) else f"{ratio:.1e}"),
-    ]
-    return Table([row._asdict() for row in rows], columns)
+        "S", "A", "K", Column("mean_B_star", "mean B*"), Column("regret", write=with_range),
+        Column("main_term", write="{:.2g}".format), Column("lower_order", write="{:.2g}".format),
+        Column("ratio", write="{:.1e}".format),
+    ]  # fmt: skip
+    return Table(rows, columns, notes=["rows with K < S² A have no bound"] * any(row["ratio"] is None for row in rows))

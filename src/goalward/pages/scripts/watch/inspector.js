@@ -51,7 +51,7 @@ export class CellView {
     const rows = [];
     for (let action = 0; action < actions; action += 1) {
       const row = state * actions + action;
-      if (!Number.isFinite(costs[row])) continue;
+      if (costs[row] === Infinity) continue; // not available; an unknown cost is NaN
       const name = el("button", { type: "button", class: "row-button", "aria-pressed": String(action === chosen), onclick: () => this.chooseAction(action) },
         actionNames[action], replay.plays(row) ? el("span", { class: "tag" }, "plan") : replay.ties(row) ? el("span", { class: "tag faint" }, "tied") : null);
       const cells = [name, whole(replay.visits[row]), number(planValue(replay, model, row))];

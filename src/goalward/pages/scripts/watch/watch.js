@@ -359,7 +359,7 @@ class WatchPage extends AgentsPage {
     if (!open) return;
     let action = this.view.action === "" ? NaN : Number(this.view.action);
     const { actions, costs } = this.world;
-    if (!(action >= 0 && action < actions && Number.isFinite(costs[state * actions + action]))) {
+    if (!(action >= 0 && action < actions && costs[state * actions + action] !== Infinity)) {
       action = Array.from({ length: actions }, (_, each) => each).find((each) => this.lead.plays(state * actions + each)) ?? 0;
     }
     this.cellView.show(state, action);

@@ -1,0 +1,361 @@
+"""How observations become state numbers, and action numbers what ``env.step`` takes.
+
+An encoding is plain data: it travels with the task, so with the agent, the policy and their files, and needs neither
+the environment nor Gymnasium. Observations are numbered in one of two ways.
+
+* **Fixed.** The observations form a finite space: an integer in a range, an array of such integers, or a tuple or dict
+  of these. The components are the digits of the number, the last one counting fastest, as in
+  `numpy.ravel_multi_index`, so the number depends on the space alone.
+* **Open-ended.** Any other hashable observation, or the hashable ``key(observation)``, gets the next free number when
+  it appears first, up to `max_states`. Keys are numbers, texts, bytes, None, and tuples and frozensets of them.
+
+A finite space is described by a dict: ``{"kind": "discrete", "n": 4, "start": 0}``, ``{"kind": "array", "n": [5, 5],
+"start": [0, 0], "shape": [2]}``, ``{"kind": "tuple", "parts": [...]}``, ``{"kind": "dict", "parts": [["row", ...]]}``.
+`goalward.environments.spaces` reads it from a Gymnasium space.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from goalward.errors import StateError
+
+__all__ = ["MAX_STATES", "Encoding", "Space", "size"]
+
+MAX_STATES = 1000
+"""How many open-ended observations are numbered by default."""
+LONGEST_NAME = 40
+Space = dict[str, Any]
+Reader = Callable[[Any], int]
+
+
+class Encoding:
+    """Numbers the observations and actions of an environment.
+
+    Parameters
+    ----------
+    observations, actions
+        Finite spaces, described as above; without `observations` the numbering is open-ended.
+    max_states, key, keys
+        Of an open-ended numbering: how many states there may be, what identifies an observation, by default itself,
+        and the keys numbered so far.
+    needs_key
+        Whether the keys came from a function, which no file holds: `key` then has to be passed again.
+    give_up
+        Whether the action after the last one gives up.
+    action_names
+        The names of the actions without giving up.
+
+    Examples
+    --------
+    >>> rooms = {"kind": "discrete", "n": 3, "start": 1}
+    >>> flag = {"kind": "discrete", "n": 2, "start": 0}
+    >>> place = {"kind": "dict", "parts": [["room", rooms], ["open", flag]]}
+    >>> encoding = Encoding(place, flag, give_up=True, action_names=["wait", "go"])
+    >>> encoding.state({"room": 2, "open": 1}), encoding.name(3), encoding.action_name(2)
+    (3, 'room 2, open 1', 'give up')
+    """
+
+    state: Reader
+    """Returns the number of an observation; raises StateError if it cannot have one."""
+
+    def __init__(
+        self,
+        observations: Space | None,
+        actions: Space,
+        *,
+        max_states: int = MAX_STATES,
+        key: Callable[[Any], Hashable] | None = None,
+        keys: Iterable[Hashable] = (),
+        needs_key: bool = False,
+        give_up: bool = False,
+        action_names: Sequence[str] | None = None,
+    ):
+        self.observations, self.action_space = observations, actions
+        self.states = max_states if observations is None else size(observations)
+        self.actions = size(actions)
+        self.key, self.needs_key = key, needs_key or key is not None
+        self.keys = list(keys)
+        self.give_up = give_up
+        self.action_names = None if action_names is None else tuple(action_names)
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Build what is derived from the fields: lookups and functions."""
+        self.numbers = {key: number for number, key in enumerate(self.keys)}
+        self.state = self.open_state if self.observations is None else self.fixed_state(self.observations)
+
+    def action(self, number: int) -> Any:
+        """Return what ``env.step`` takes for an action; None for giving up, which resets the environment."""
+        return None if number == self.actions and self.give_up else value_of(self.action_space, number)
+
+    def name(self, state: int) -> str:
+        """Return a readable name of a state, different for every state."""
+        if state >= self.states:
+            return "episode ended" if state == self.states else "start"
+        if self.observations is not None:
+            return text_of(value_of(self.observations, state))
+        if state >= len(self.keys):
+            return f"unseen {state}"
+        key = self.keys[state]
+        text = key if isinstance(key, str) else repr(key)
+        return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 3]}... (state {state})"
+
+    def action_name(self, number: int) -> str:
+        """Return a readable name of an action."""
+        if number == self.actions and self.give_up:
+            return "give up"
+        return text_of(self.action(number)) if self.action_names is None else self.action_names[number]
+
+    def find(self, observation: Any) -> int | None:
+        """Return the number of an observation, None if an open-ended numbering does not hold it yet."""
+        if self.observations is not None:
+            return self.state(observation)
+        return self.numbers.get(self.key_of(observation))
+
+    def fixed_state(self, space: Space) -> Reader:
+        """Return the function that numbers the observations of a finite space."""
+        read = reader(space)
+
+        def state(observation: Any) -> int:
+            try:
+                return read(observation)
+            except (TypeError, ValueError, KeyError, IndexError, OverflowError):
+                raise StateError(
+                    f"the environment returned the observation {observation!r:.80}; it must be {description(space)}:"
+                    " correct observation_space, or pass key=function to number what appears"
+                ) from None
+
+        return state
+
+    def open_state(self, observation: Any) -> int:
+        """Return the number of an observation, a new one if it has not been seen before."""
+        key = self.key_of(observation)
+        number = self.numbers.get(key)
+        if number is None:
+            number = len(self.keys)
+            if number == self.states:
+                raise StateError(
+                    f"the environment returned {observation!r:.80}, its observation number {number + 1:,}, and"
+                    f" max_states is {self.states:,}; learn again with a larger max_states=, or with a key=function"
+                    " that tells fewer observations apart"
+                )
+            try:
+                key = unpacked(packed(key))
+            except TypeError:
+                raise StateError(
+                    f"the environment returned {key!r:.80}; states are told apart by numbers, texts, bytes, None, and"
+                    " tuples and frozensets of them: pass a function that makes such a key, as in key=lambda"
+                    " observation: str(observation)"
+                ) from None
+            self.keys.append(key)
+            self.numbers[key] = number
+        return number
+
+    def key_of(self, observation: Any) -> Hashable:
+        """Return what identifies an observation; raises StateError if that is not hashable."""
+        if self.key is None and self.needs_key:
+            raise StateError("the states were numbered by a function; pass it again as key=function")
+        key = observation if self.key is None else self.key(observation)
+        try:
+            hash(key)
+        except TypeError:
+            source = "the environment returned the observation" if self.key is None else "the function key returned"
+            raise StateError(
+                f"{source} {key!r:.80}, a {type(key).__name__}, which is not hashable; pass a function that makes a"
+                f" number, text or tuple of it, such as key=lambda observation: {hashable_form(observation)}"
+            ) from None
+        return key
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the encoding as plain data."""
+        return {
+            "observations": self.observations,
+            "actions": self.action_space,
+            "max_states": self.states,
+            "keys": [packed(key) for key in self.keys],
+            "needs_key": self.needs_key,
+            "give_up": self.give_up,
+            "action_names": None if self.action_names is None else list(self.action_names),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], key: Callable[[Any], Hashable] | None = None) -> Encoding:
+        """Return an encoding from plain data; `key` is the function that was passed when the states were numbered."""
+        return cls(**state | {"keys": [unpacked(value) for value in state["keys"]]}, key=key)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("state", "numbers")}
+
+    def __setstate__(self, fields: dict[str, Any]) -> None:
+        vars(self).update(fields)
+        self.prepare()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Encoding) and self.to_state() == other.to_state()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        states = f"{len(self.keys)} of {self.states}" if self.observations is None else f"{self.states}"
+        return f"Encoding(states: {states}, actions: {self.actions}{' and giving up' if self.give_up else ''})"
+
+
+def size(space: Space) -> int:
+    """Return how many values a finite space has."""
+    if space["kind"] == "discrete":
+        return int(space["n"])
+    return math.prod(space["n"] if space["kind"] == "array" else [size(part) for _, part in parts_of(space)])
+
+
+def parts_of(space: Space) -> list[tuple[Any, Space]]:
+    """Return the components of a tuple or dict, each with its index or name."""
+    parts = enumerate(space["parts"]) if space["kind"] == "tuple" else space["parts"]
+    return [(name, part) for name, part in parts]
+
+
+def reader(space: Space) -> Reader:
+    """Return a function that numbers the values of a finite space; it raises an error for any other value."""
+    if space["kind"] == "discrete":
+        return integer_reader(space["n"], space["start"])
+    if space["kind"] == "array":
+        return array_reader(space)
+    readers = [(name, size(part), reader(part)) for name, part in parts_of(space)]
+
+    def read(value: Any) -> int:
+        if len(value) != len(readers):
+            raise ValueError
+        number = 0
+        for name, count, digit in readers:
+            number = number * count + digit(value[name])
+        return number
+
+    return read
+
+
+def integer_reader(n: int, start: int) -> Reader:
+    def read(value: Any) -> int:
+        try:
+            number = index(value) - start
+        except TypeError:
+            if not isinstance(value, float | np.floating):
+                raise
+            number = int(value) - start
+            if number + start != value:
+                raise
+        if 0 <= number < n:
+            return number
+        raise ValueError
+
+    return read
+
+
+def array_reader(space: Space) -> Reader:
+    shape, digits = tuple(space["shape"]), list(zip(space["n"], space["start"], strict=True))
+    flat = len(shape) == 1
+
+    def read(value: Any) -> int:
+        array = np.asarray(value)
+        if array.shape != shape:
+            raise ValueError
+        if array.dtype.kind not in "iub":
+            with np.errstate(invalid="ignore"):
+                whole = array.astype(np.int64)
+            if not (whole == array).all():
+                raise ValueError
+            array = whole
+        number = 0
+        for entry, (n, start) in zip((array if flat else array.ravel()).tolist(), digits, strict=True):
+            digit = entry - start
+            if not 0 <= digit < n:
+                raise ValueError
+            number = number * n + digit
+        return number
+
+    return read
+
+
+def value_of(space: Space, number: int) -> Any:
+    """Return the value with a given number."""
+    if space["kind"] == "discrete":
+        return number + space["start"]
+    if space["kind"] == "array":
+        digits = np.array(np.unravel_index(number, space["n"]), dtype=np.int64) + space["start"]
+        return digits.reshape(space["shape"])
+    values = []
+    for name, part in reversed(parts_of(space)):
+        number, digit = divmod(number, size(part))
+        values.append((name, value_of(part, digit)))
+    return dict(values[::-1]) if space["kind"] == "dict" else tuple(value for _, value in values[::-1])
+
+
+def text_of(value: Any) -> str:
+    """Return a value of a finite space as a text."""
+    if isinstance(value, dict):
+        parts = [
+            (name, f"({text_of(part)})" if isinstance(part, dict) else text_of(part)) for name, part in value.items()
+        ]
+        return ", ".join(f"{name} {text}" for name, text in parts)
+    if isinstance(value, tuple | np.ndarray):
+        return "({})".format(
+            ", ".join(text_of(part) for part in (value if isinstance(value, tuple) else value.ravel()))
+        )
+    return str(value)
+
+
+def description(space: Space) -> str:
+    """Return the values of a finite space in words."""
+    if space["kind"] == "discrete":
+        return f"an integer in {space['start']}..{space['start'] + space['n'] - 1}"
+    if space["kind"] == "array":
+        ranges = [f"{start}..{start + n - 1}" for n, start in zip(space["n"], space["start"], strict=True)]
+        shown = ", ".join(ranges[:6]) + (", ..." if len(ranges) > 6 else "")
+        return f"integers of shape {tuple(space['shape'])} in {shown}"
+    parts = ", ".join(f"{name}: {description(part)}" for name, part in parts_of(space))
+    return f"a {space['kind']} of ({parts})"
+
+
+def hashable_form(value: Any, name: str = "observation") -> str:
+    """Return the Python expression that makes something hashable of an observation."""
+    if isinstance(value, np.ndarray):
+        return f"{name}.tobytes()"
+    if isinstance(value, dict | list | tuple) and len(value) <= 6:
+        entries = list(value.items() if isinstance(value, dict) else enumerate(value))
+        return f"({', '.join(hashable_form(entry, f'{name}[{index!r}]') for index, entry in entries)},)"
+    return name if isinstance(value, Hashable) else f"str({name})"
+
+
+def packed(key: Any) -> Any:
+    """Return a key as JSON can hold it; raises TypeError if that is not possible."""
+    if isinstance(key, np.generic):
+        key = key.item()
+    if key is None or isinstance(key, bool):
+        return key
+    if isinstance(key, int):
+        return int(key)
+    if isinstance(key, str):
+        return str.__str__(key)
+    if isinstance(key, float) and key == key:
+        return {"float": float.hex(key)}
+    if isinstance(key, bytes):
+        return {"bytes": key.hex()}
+    if isinstance(key, tuple):
+        return {"tuple": [packed(entry) for entry in key]}
+    if isinstance(key, frozenset):
+        return {"frozenset": sorted((packed(entry) for entry in key), key=repr)}
+    raise TypeError
+
+
+def unpacked(value: Any) -> Any:
+    """Return a key, made of Python's own types, from what JSON held."""
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind in ("tuple", "frozenset"):
+        return (tuple if kind == "tuple" else frozenset)(unpacked(entry) for entry in content)
+    return {"bytes": bytes.fromhex, "float": float.fromhex}[kind](content)

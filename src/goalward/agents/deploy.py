@@ -1,0 +1,54 @@
+"""What model-based agents deploy: the optimal policy of what they have seen, and nothing that they only imagine.
+
+An agent explores because its model says more than its experience: a sample, a bonus or the mean of a prior makes
+actions attractive that were never tried. To deploy, the model is restricted to the transitions that were seen
+(`goalward.beliefs.base.seen_model`), so actions that were never played are not available, and the costs of a pair that
+was played n times are multiplied by (n + 1)/n, as if it had been played once more without effect. Otherwise a pair that
+went well by chance, once, would win.
+
+Rows of pairs that were never played are left only by priors that learn about one pair from another, such as
+`TiedDirichlet` and `FinitePrior`. Their mean is taken as it is.
+
+The policy reaches the goal with the largest probability that the model knows, then at the least cost. Where the model
+knows no way to the goal, it plays the first action that was never tried there, or else the first one available.
+
+Measured over 12 seeds of psrl in nine worlds after 50, 200 and 1,000 episodes, the deployed policy cost 10 % more than
+V* on average, that of the unrestricted posterior mean 11 %, and without the factor 15 %. The agent's last plan cost
+more than twice V*, and 2 of 324 never reached the goal. The rule was chosen among eight on these same worlds, and it is
+not the best everywhere: in traps after 1,000 episodes it cost 14 % more than V*, the last plan and the mean 6 %.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from goalward.acting.contract import Task
+from goalward.arrays import Int64s
+from goalward.errors import PrecisionError
+from goalward.planning.solve import solve
+from goalward.ssp.graph import can_reach_goal
+from goalward.ssp.model import SSP
+
+__all__ = ["careful_policy"]
+
+
+def careful_policy(task: Task, model: SSP, visits: Int64s) -> Int64s:
+    """Return the policy to deploy, ``[S]``, from an estimated model and how often each pair was played."""
+    alive = can_reach_goal(model)
+    policy = np.full(task.states, -1)
+    if alive.any():
+        n = np.where(visits > 0, visits, np.inf)
+        if task.give_up is not None:
+            n[:, task.give_up] = np.inf
+        if (model.available & np.isinf(n))[:, : task.give_up].any():
+            n[:] = np.inf
+        costs = np.where(model.available, model.costs * (1.0 + 1.0 / n), np.inf)
+        # Any state with a way to the goal will do as the start: some worlds start in many states.
+        start = task.initial_state if alive[task.initial_state] else int(np.argmax(alive))
+        try:
+            policy = solve(model._replace(costs=costs, initial_state=start), goal_first=True).policy
+        except PrecisionError as error:
+            policy = error.solution.policy
+    untried = task.available & (visits == 0)
+    untested = np.where(untried.any(axis=1), untried.argmax(axis=1), task.available.argmax(axis=1))
+    return np.where(policy < 0, untested, policy)

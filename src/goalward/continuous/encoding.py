@@ -1,0 +1,90 @@
+"""How observations become points of a box, and action numbers what ``env.step`` takes.
+
+An encoding is plain data, as that of tables is (`goalward.acting.encoding`). Gymnasium's Acrobot and Pendulum observe
+cosines and sines of angles. The functions that compute the angles have names, so a file can refer to them. A function
+of the user's has to be passed again when a file is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from goalward.arrays import Floats
+from goalward.errors import SettingError, StateError
+
+__all__ = ["STATE_FUNCTIONS", "BoxEncoding", "StateFunction", "checked_point"]
+
+StateFunction = Callable[[Any], ArrayLike]
+
+
+def checked_point(value: Any, dimensions: int, name: str = "state") -> Floats:
+    """Return some finite numbers as an array; raises StateError if there are not `dimensions` of them."""
+    try:
+        point = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        point = np.array(np.nan)
+    if point.shape != (dimensions,) or not np.isfinite(point).all():
+        raise StateError(f"the {name} is {value!r:.80}; it must be {dimensions} finite numbers")
+    return point
+
+
+def acrobot_state(observation: Any) -> Floats:
+    """Return the angles and speeds of an observation, which has the cosines and sines of the angles."""
+    cos1, sin1, cos2, sin2, speed1, speed2 = checked_point(observation, 6, "observation")
+    return np.array([np.arctan2(sin1, cos1), np.arctan2(sin2, cos2), speed1, speed2])
+
+
+def pendulum_state(observation: Any) -> Floats:
+    """Return the angle and the speed of an observation, which has the cosine and sine of the angle."""
+    cosine, sine, speed = checked_point(observation, 3, "observation")
+    return np.array([np.arctan2(sine, cosine), speed])
+
+
+STATE_FUNCTIONS: dict[str, StateFunction] = {
+    "observation": np.asarray,
+    "acrobot": acrobot_state,
+    "pendulum": pendulum_state,
+}
+"""Functions that files refer to by name; "function" stands for the user's own."""
+
+
+@dataclass(frozen=True, eq=False)
+class BoxEncoding:
+    """How observations become states and action numbers actions.
+
+    `actions` ``[A, ...]`` holds what the environment takes for each action. `name` is that of the state function.
+    """
+
+    dimensions: int
+    actions: NDArray[Any]
+    name: str = "observation"
+    function: StateFunction = np.asarray
+
+    def state(self, observation: Any) -> Floats:
+        """Return the state of an observation; raises StateError if it has none."""
+        return checked_point(self.function(observation), self.dimensions)
+
+    def action(self, number: int) -> Any:
+        """Return what ``env.step`` takes for an action."""
+        action = self.actions[number]
+        return int(action) if isinstance(action, np.integer) else np.array(action)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the encoding as plain data and arrays."""
+        return {"dimensions": self.dimensions, "actions": self.actions, "state": self.name}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], key: StateFunction | None = None) -> BoxEncoding:
+        """Return the encoding of `to_state`; `key` is the function that was passed as ``state=``."""
+        function = STATE_FUNCTIONS.get(state["state"], key)
+        if function is None:
+            raise SettingError("the states were computed by a function; pass it again: key=function")
+        actions = np.array(state["actions"])
+        if not actions.ndim or not len(actions) or actions.dtype.kind not in "iuf":
+            raise ValueError(f"actions have shape {actions.shape} and dtype {actions.dtype}")
+        return cls(int(state["dimensions"]), actions, state["state"], function)

@@ -1,0 +1,173 @@
+"""The policy to deploy for continuous states: a table of costs on a lattice.
+
+The policy holds Q[i, a], the cost that the agent expects at node i of a lattice if it plays action a, and then acts
+as well as it can, under the posterior mean. At a state, Q is interpolated between the corners of the cell around it, or
+taken from the nearest node, and the action of the least Q is played, a random one of several. States outside the box
+are moved to its surface. The table needs neither the goal set nor the costs nor the belief, so a file holds it all.
+
+Nothing is proved about the policy: on a coarse lattice it may circle without reaching the goal. `evaluate` shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from goalward.acting.contract import Policy, Step, World
+from goalward.arrays import Bools, Floats, Int64s
+from goalward.continuous.encoding import BoxEncoding, StateFunction
+from goalward.continuous.task import ContinuousPlan, ContinuousTask, TaskSpec, checked_box
+from goalward.errors import SettingError
+from goalward.learning.policy import FrozenPolicy, Trial
+from goalward.seeds import generator
+
+__all__ = ["LatticePolicy"]
+
+
+@dataclass(eq=False, repr=False)
+class LatticePolicy(FrozenPolicy):
+    """A policy for the states of a box.
+
+    Attributes
+    ----------
+    low, high, periodic
+        The box, ``[m]``, and which coordinates wrap around.
+    nodes
+        ``[m]``: how many nodes the lattice has on each axis.
+    values
+        ``[n, A]``: Q at each node, in the order of `numpy.unravel_index`. For cells it is minus the probability with
+        which the policy plays the action.
+    seen
+        ``[n]``: the nodes next to which the agent has acted. Elsewhere Q is what the belief expects there.
+    interpolated
+        Whether Q is interpolated. Otherwise the nodes are the centres of equal cells, and Q is constant in each.
+    encoding
+        How observations become states, and action numbers what the environment takes.
+    """
+
+    low: Floats
+    high: Floats
+    periodic: Bools
+    nodes: Int64s
+    values: Floats
+    seen: Bools
+    interpolated: bool
+    encoding: BoxEncoding
+
+    kind: ClassVar[str] = "lattice"
+
+    def __post_init__(self) -> None:
+        # From bound to bound, but cells, and axes that wrap around, have as many intervals as nodes.
+        intervals = self.nodes - (~self.periodic & self.interpolated)
+        self._spacing: Floats = (self.high - self.low) / intervals
+        self._table = self.values.reshape(*self.nodes, -1)
+        self._seen = self.seen.reshape(self.nodes)
+        self._rng = generator(0)
+
+    def act(self, observation: Any) -> Any:
+        """Return the action for an observation; this policy never gives up."""
+        return self.encoding.action(self.choose(self.encoding.state(observation), self._rng.random))
+
+    def choose(self, state: Floats, draw: Callable[[], float]) -> int:
+        """Return the number of the action for a state."""
+        lower, share = self.cell(state)
+        corners = [(i, (i + 1) % n) if self.interpolated else (i,) for i, n in zip(lower, self.nodes, strict=True)]
+        block = self._table[np.ix_(*corners)]
+        for weight in share:  # along one axis after the other
+            block = block[0] * (1.0 - weight) + block[1] * weight if self.interpolated else block[0]
+        best = np.flatnonzero(block == block.min())
+        return int(best[0] if len(best) == 1 else best[int(draw() * len(best))])
+
+    def cell(self, state: Floats) -> tuple[Int64s, Floats]:
+        """Return the node at the lower corner around a state, and how far into the cell it lies on each axis."""
+        place = (state - self.low) / self._spacing
+        last = self.nodes - 1
+        place = np.where(self.periodic, np.mod(place, self.nodes), np.clip(place, 0, last))
+        lower = np.minimum(place.astype(np.int64), last)
+        return lower, place - lower
+
+    def knows(self, observation: Any) -> bool:
+        """Return whether the agent has acted near this observation: in its cell, or in one next to it."""
+        lower, share = self.cell(self.encoding.state(observation))
+        nearest = np.rint(lower + share * self.interpolated).astype(np.int64) % self.nodes
+        return bool(self._seen[tuple(nearest)])
+
+    def plan(self, world: World[Any, Any]) -> ContinuousPlan:
+        """Return the policy as a plan that lasts."""
+        task = world.task(1)
+        if not (
+            isinstance(task, TaskSpec)
+            and np.array_equal(task.low, self.low)
+            and np.array_equal(task.high, self.high)
+            and np.array_equal(task.encoding.actions, self.encoding.actions)
+        ):
+            raise SettingError(
+                f"the policy is for the box {self.low.tolist()} to {self.high.tolist()} and the actions"
+                f" {self.encoding.actions.tolist()}, and {world} is not such a task; evaluate it in the task it was"
+                " learnt in"
+            )
+        deployed = Deployed(self)
+        return ContinuousPlan(deployed, deployed)
+
+    def resets(self, actions: Int64s) -> Bools:
+        """Return that no action gives up."""
+        return np.zeros(len(actions), dtype=np.bool_)
+
+    def evaluate(self, world: Any, episodes: int = 200, seed: int = 0, *, max_steps: int = 10_000) -> Trial:
+        """Try the policy in a `ContinuousTask`, or in an environment of which `from_gymnasium` knows the goal.
+
+        See `FrozenPolicy.evaluate`.
+        """
+        if not isinstance(world, World):
+            world = ContinuousTask.from_gymnasium(world, actions=self.encoding.actions)
+        return super().evaluate(world, episodes, seed, max_steps=max_steps)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the policy as plain data and arrays."""
+        names = ("low", "high", "periodic", "nodes", "values", "seen", "interpolated")
+        return {name: getattr(self, name) for name in names} | {"encoding": self.encoding.to_state()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], key: StateFunction | None) -> LatticePolicy:
+        """Return the policy of `to_state`, checked."""
+        encoding = BoxEncoding.from_state(state["encoding"], key)
+        low, high = checked_box(state["low"], state["high"])
+        nodes, periodic = np.array(state["nodes"], dtype=np.int64), np.array(state["periodic"], dtype=np.bool_)
+        values, seen = np.array(state["values"], dtype=np.float64), np.array(state["seen"], dtype=np.bool_)
+        shape = (len(low),)
+        interpolated = bool(state["interpolated"])
+        if nodes.shape != shape or periodic.shape != shape or encoding.dimensions != len(low):
+            raise ValueError("low, high, nodes, periodic and the encoding must have one entry for each coordinate")
+        if nodes.min() <= interpolated:
+            raise ValueError("nodes must be at least 1, and 2 where values are interpolated")
+        if seen.shape != (nodes.prod(),) or values.shape != (nodes.prod(), len(encoding.actions)):
+            raise ValueError("values and seen must have one row for each node")
+        if not np.isfinite(values).all():
+            raise ValueError("values must be finite")
+        return cls(low, high, periodic, nodes, values, seen, interpolated, encoding)
+
+    def __repr__(self) -> str:
+        nodes = " x ".join(map(str, self.nodes.tolist()))
+        return f"LatticePolicy({nodes} nodes, {len(self.encoding.actions)} actions)"
+
+
+class Deployed(Policy[Floats]):
+    """The policy and the conditions of a plan that never ends."""
+
+    def __init__(self, policy: LatticePolicy):
+        self.policy = policy
+
+    def act(self, state: Floats, draw: Callable[[], float]) -> int:
+        """Return the action of the least Q."""
+        return self.policy.choose(state, draw)
+
+    def before(self, state: Floats, action: int) -> int:
+        """Return that nothing ends the plan before a step."""
+        return 0
+
+    def after(self, step: Step[Floats]) -> int:
+        """Return that nothing ends the plan with a step."""
+        return 0

@@ -1,0 +1,51 @@
+"""Environments by their Gymnasium ids, such as ``Taxi-v4``, ``namespace/Name-v0`` or ``module:Name-v0``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from goalward.errors import SettingError, UnknownNameError
+
+__all__ = ["closing", "environment_class", "make_environment"]
+
+
+def make_environment(id: str, /, **settings: Any) -> Any:
+    """Make an environment by its id, with the arguments of its class."""
+    spec = spec_of(id)
+    try:
+        return import_module("gymnasium").make(spec, **settings)
+    except (TypeError, ImportError, import_module("gymnasium").error.Error) as error:
+        raise SettingError(f"Gymnasium cannot make {id}: {error}") from None
+
+
+def environment_class(id: str) -> Any:
+    """Return the class, or the function, that makes the environments of an id."""
+    entry = spec_of(id).entry_point
+    return import_module("gymnasium.envs.registration").load_env_creator(entry) if isinstance(entry, str) else entry
+
+
+def spec_of(id: str) -> Any:
+    """Return what Gymnasium knows about an id; raises UnknownNameError with the nearest id if that is nothing."""
+    module, _, name = id.rpartition(":")
+    try:
+        gymnasium = import_module("gymnasium")
+        import_module(module or "gymnasium")
+    except ModuleNotFoundError as error:
+        raise SettingError(f"{id} needs {error.name}, which is not installed; see docs/gymnasium.md") from None
+    if name not in gymnasium.registry:
+        raise UnknownNameError("Gymnasium environment", name, gymnasium.registry)
+    return gymnasium.registry[name]
+
+
+@contextmanager
+def closing(world: Any) -> Iterator[None]:
+    """Close an environment, or the one behind a world, at the end of the block."""
+    try:
+        yield
+    finally:
+        close = getattr(getattr(world, "environment", world), "close", None)
+        if callable(close):
+            close()

@@ -1,0 +1,124 @@
+"""Checkpoints: a run in progress on disk, as plain data (see `goalward.archive`).
+
+In a model a resumed run is bit for bit the run that was never interrupted: the file has all that decides what comes
+next, which is what the agent has learnt, its caches and generator, how many numbers of each stream are used, the plan
+in progress and the record so far. An environment cannot be put back to where it was, so there a new episode starts,
+with the same numbers for the same observations, new random draws and what the agent has learnt; the episode that was
+interrupted counts as one that was cut off.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from goalward import archive
+from goalward.agents import saving
+from goalward.agents.base import Learner
+from goalward.errors import FileError, GoalwardError, SettingError
+from goalward.seeds import generator
+from goalward.settings import checked_number
+from goalward.ssp.model import SSP
+
+if TYPE_CHECKING:
+    from goalward.learning.learn import Loop
+
+__all__ = ["Checkpoint", "run_of"]
+
+FORMAT, VERSION = "goalward-checkpoint", 1
+WRONG = (GoalwardError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+
+
+class Checkpoint:
+    """The checkpoint of one run: which run it is, and when it is saved next.
+
+    `saved` is what the file held at the start, None if there was none. `before_plan` is the agent before it plans,
+    which is what is saved if planning is interrupted.
+    """
+
+    def __init__(self, path: str | Path, every: float, run: dict[str, Any]):
+        self.path, self.every = Path(path), checked_number("every", every)
+        self.run = run
+        self.next_time = time.monotonic() + self.every
+        self.before_plan: dict[str, Any] | None = None
+        saving.check_place(self.path)
+        self.saved = archive.read(self.path, FORMAT, VERSION) if self.path.exists() else None
+        if self.saved is not None:
+            for name, value in run.items():
+                if self.saved["run"].get(name) != value:
+                    raise SettingError(
+                        f"{self.path}: the checkpoint of another run, with another {name}; name another file, or remove"
+                        " this one to start from scratch"
+                    )
+
+    @property
+    def starts_episode(self) -> bool:
+        """Whether the saved run can only be resumed with a new episode."""
+        return self.saved is not None and self.saved["position"] is None
+
+    @property
+    def steps(self) -> int:
+        """The number of steps of the saved run."""
+        return 0 if self.saved is None else int(self.saved["ledger"]["total_steps"])
+
+    def agent(self, agent: Learner) -> Learner:
+        """Return the saved agent, on its own task."""
+        assert self.saved is not None
+        try:
+            learner = copy.deepcopy(agent)
+            learner.begin(agent.task_from_state(self.saved["task"]), generator(0))
+            learner.restore(self.saved["agent"]["learnt"])
+        except WRONG as error:
+            raise self.unusable(error) from None
+        return learner
+
+    def restore(self, loop: Loop[Any, Any]) -> None:
+        """Bring a run that is at its start to where the saved one was."""
+        saved = self.saved
+        if saved is None:
+            return
+        try:
+            loop.ledger.restore(saved["ledger"])
+            loop.plan_ended = int(saved["plan_ended"])
+            if saved["position"] is None:
+                loop.start_episode()
+            else:
+                if not loop.agent.task_from_state(saved["task"]).is_like(loop.agent.task):
+                    raise ValueError("it learnt in another world, or knew other costs")
+                saving.restore_progress(loop.agent, saved["agent"])
+                loop.plan = loop.stage.restore(saved["position"], loop.agent)  # type: ignore[arg-type]
+        except WRONG as error:
+            raise self.unusable(error) from None
+
+    def unusable(self, error: Exception) -> FileError:
+        """Return the error for a file whose content does not fit the run."""
+        return FileError(f"{self.path}: the run cannot be resumed ({error}); remove the file to start from scratch")
+
+    def save(self, loop: Loop[Any, Any], plan_ended: int) -> None:
+        """Write the run as it is between two chunks."""
+        agent: Learner = loop.agent
+        tree = {
+            "run": self.run,
+            "task": agent.task_to_state(agent.task),
+            "agent": self.before_plan or saving.progress(agent),
+            "ledger": loop.ledger.to_state(),
+            "position": loop.stage.position(),
+            "plan_ended": plan_ended,
+        }
+        archive.write(self.path, FORMAT, VERSION, tree)
+        self.next_time = time.monotonic() + self.every
+
+
+def run_of(agent: Learner, model: SSP | None, episodes: int, seed: int, resumes: bool) -> dict[str, Any]:
+    """Return which run a checkpoint belongs to; a run that resumes depends on what the agent had learnt before."""
+    return {
+        "agent": agent.name,
+        "settings": json.dumps(agent.settings(), sort_keys=True, default=str),
+        "world": None if model is None else model.digest,
+        "episodes": episodes,
+        "seed": seed,
+        "agent to resume": archive.digest(agent.to_state()) if resumes else None,
+    }

@@ -1,0 +1,366 @@
+"""What comes out of learning: a policy that acts on observations, can be saved, and can be tried in a world.
+
+``run.policy`` is what to deploy: the best that the agent knows, without exploration. It takes what the environment
+emits and returns what the environment takes, or None to give up, which means: reset the environment. A saved policy is
+plain data (`goalward.archive`), and loads without the environment it was learnt in and without Gymnasium.
+
+Unknown observations
+    Where the agent never acted, the policy gives up if it may. Otherwise it plays an available action at random, since
+    a fixed action could repeat forever. `FrozenPolicy.knows` tells which case an observation is.
+
+Trying a policy
+    An *episode* runs until the goal is reached. Its cost includes restarts, by giving up or because the environment
+    truncated it, so the mean cost can be compared with V*. An *attempt* runs from a reset to the goal, a dead end, a
+    truncation or giving up. An episode that has not reached the goal after `max_steps` steps is a failure, and the mean
+    cost is then a lower bound. Episode k of two policies tried with the same seed starts with the same seed of the
+    environment.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goalward import archive
+from goalward.acting.contract import Plan, Task, World
+from goalward.acting.encoding import Encoding
+from goalward.acting.model_world import TablePolicy
+from goalward.agents.base import Agent, OnlineAgent
+from goalward.arrays import Bools, Floats, Int64s
+from goalward.errors import FileError, GoalwardError, SettingError, StateError
+from goalward.formatting import Interval, html_text, with_margin
+from goalward.planning.evaluate import markov_chain
+from goalward.planning.solve import solve_all
+from goalward.seeds import checked_seed, generator, run_seed, streams
+from goalward.settings import checked_integer
+from goalward.ssp.model import SSP
+from goalward.statistics import mean_interval, share
+
+__all__ = ["FrozenPolicy", "LearntPolicy", "Trial", "load_policy"]
+
+FORMAT, VERSION = "goalward-policy", 1
+KINDS = {
+    "table": "goalward.learning.policy:LearntPolicy",
+    "lattice": "goalward.continuous.policy:LatticePolicy",
+}
+"""The class that reads each kind of policy from a file."""
+MOST_ACTIONS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """How a policy did in some episodes; `FrozenPolicy.evaluate` returns it.
+
+    Attributes
+    ----------
+    costs, steps
+        What each episode cost and how many steps it took, restarts included.
+    reached
+        Whether each episode reached the goal. The cost of one that did not is what it paid until it was ended.
+    attempts
+        How many attempts each episode took; only its last one can have reached the goal.
+    max_steps
+        The limit of steps of an episode.
+    """
+
+    costs: Floats
+    steps: Int64s
+    reached: Bools
+    attempts: Int64s
+    max_steps: int
+
+    @cached_property
+    def cost(self) -> Interval:
+        """The mean cost of an episode with its 95 % interval; a lower bound if an episode did not reach the goal."""
+        return mean_interval(self.costs)
+
+    @cached_property
+    def success_rate(self) -> Interval:
+        """The share of attempts that reached the goal with its 95 % interval (Clopper and Pearson)."""
+        return share(self.successes, int(self.attempts.sum()))
+
+    @property
+    def successes(self) -> int:
+        """The number of attempts that reached the goal: at most one in each episode."""
+        return int(np.count_nonzero(self.reached))
+
+    def __str__(self) -> str:
+        failures = len(self.reached) - self.successes
+        bound = "at least " if failures else ""
+        why = f"; {failures:,} did not reach the goal in {self.max_steps:,} steps" if failures else ""
+        return (
+            f"mean cost:    {bound}{with_margin(self.cost)} ({len(self.costs):,} episodes{why})\n"
+            f"success rate: {with_margin(self.success_rate)} ({int(self.attempts.sum()):,} attempts; 95 % intervals)"
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Return the two lines as a notebook shows them."""
+        return f"<pre>{'<br>'.join(map(html_text, str(self).splitlines()))}</pre>"
+
+
+class FrozenPolicy(ABC):
+    """A policy to deploy: it acts on observations and no longer learns."""
+
+    kind: ClassVar[str]
+    """The kind of policy in a saved file: a key of `KINDS`."""
+
+    give_up: int | None = None
+    """The number of the action that gives up, if there is one."""
+
+    @abstractmethod
+    def act(self, observation: Any) -> Any:
+        """Return the action for an observation; None means: give up, reset the environment."""
+
+    @abstractmethod
+    def knows(self, observation: Any) -> bool:
+        """Return whether the agent has acted on this observation; otherwise `act` returns the fallback."""
+
+    @abstractmethod
+    def plan(self, world: World[Any, Any]) -> Any:
+        """Return the policy as a plan that a stage of a world follows; raises SettingError if it does not fit."""
+
+    @abstractmethod
+    def to_state(self) -> dict[str, Any]:
+        """Return the policy as plain data and arrays."""
+
+    @classmethod
+    @abstractmethod
+    def from_state(cls, state: dict[str, Any], key: Callable[[Any], Any] | None) -> Self:
+        """Return the policy of `to_state`, checked; raises a GoalwardError, ValueError, TypeError or LookupError."""
+
+    def save(self, path: str | Path) -> None:
+        """Write the policy to a file, which `load_policy` reads."""
+        archive.write(Path(path), FORMAT, VERSION, {"kind": self.kind, "policy": self.to_state()})
+
+    def evaluate(self, world: Any, episodes: int = 200, seed: int = 0, *, max_steps: int = 10_000) -> Trial:
+        """Try the policy in a world.
+
+        Parameters
+        ----------
+        world
+            A model, a Gymnasium environment, or a world such as `goalward.Environment`.
+        episodes
+            The number of episodes.
+        seed
+            Decides every random draw. Episode k starts with the same seed of the environment for every policy.
+        max_steps
+            End an episode after this many steps; it then counts as a failure.
+
+        Examples
+        --------
+        >>> import goalward as gw
+        >>> world = gw.worlds.grid_world()
+        >>> run = gw.learn(gw.agents.PSRL(), world, episodes=500, seed=1)
+        >>> trial = run.policy.evaluate(world)
+        >>> bool(trial.cost.low <= gw.solve(world).values[world.initial_state] <= trial.cost.high)
+        True
+        """
+        from goalward.learning.learn import as_world
+
+        checked_integer("episodes", episodes, 1)
+        checked_integer("max_steps", max_steps, 1)
+        target = as_world(world)
+        plan = self.plan(target)
+        rows = [self.episode(target, plan, run_seed(seed, "trial", k), max_steps) for k in range(episodes)]
+        costs, steps, reached, attempts = (np.array(column) for column in zip(*rows, strict=True))
+        return Trial(costs, steps, reached, attempts, max_steps)
+
+    def episode(self, world: World[Any, Any], plan: Any, seed: int, max_steps: int) -> tuple[float, int, bool, int]:
+        """Return the cost and the steps of one episode, whether it reached the goal, and the number of attempts."""
+        stage = world.stage(seed, limited=True)
+        cost, steps, attempts, reached, ended, starts = 0.0, 0, 0, False, 0, True
+        while not ended and steps < max_steps:
+            chunk = stage.follow(plan, 1, max_steps - steps)
+            actions, gave_up = chunk.steps.actions, chunk.steps.actions == self.give_up
+            cost += float(chunk.steps.costs.sum())
+            steps += len(actions)
+            reached = bool(chunk.steps.reached.any())
+            # The first step of an attempt follows a restart, maybe in an earlier chunk.
+            attempts += int(np.count_nonzero(gave_up[:-1])) + int(starts and len(actions) > 0)
+            starts = stage.truncated or bool(len(actions) and gave_up[-1])
+            ended = chunk.ended
+        return cost, steps, reached, max(attempts, 1)
+
+
+@dataclass(eq=False, repr=False)
+class LearntPolicy(FrozenPolicy):
+    """A policy for finitely many observations.
+
+    Attributes
+    ----------
+    table
+        Actions ``[S]``, or probabilities ``[S, A]``.
+    visited
+        ``[S]``: the states in which the agent has acted, or that its prior tells about. In the others the table holds
+        the fallback.
+    values
+        ``[S]``: what the agent estimates that the policy costs from each state, NaN where it never acted; None if it
+        has no such estimate.
+    actions
+        A, the number of actions; one more than the environment's if the agent may give up.
+    give_up
+        The action that gives up, or None.
+    encoding
+        How observations become states and actions what the environment takes; None if both are numbers already.
+    seed
+        Of the random actions of `act`.
+    """
+
+    table: NDArray[Any]
+    visited: Bools
+    values: Floats | None
+    actions: int
+    give_up: int | None = None
+    encoding: Encoding | None = None
+    seed: int = field(default=0, kw_only=True)
+
+    kind: ClassVar[str] = "table"
+
+    def __post_init__(self) -> None:
+        self._policy = TablePolicy(self.table, len(self.visited), self.actions)
+        self._rng = generator(streams(self.seed).acting)
+
+    @classmethod
+    def of(cls, agent: Agent, table: NDArray[Any]) -> LearntPolicy:
+        """Return a table of an agent as a policy, with the fallback where the agent never acted."""
+        task, encoding, visits = agent.task, copy.deepcopy(agent.task.encoding), agent.pair_visits()
+        give_up = encoding.actions if encoding is not None and encoding.give_up else task.give_up
+        model = agent.mean_model()
+        if visits is None:
+            visited = np.ones(task.states, dtype=np.bool_)
+        else:  # or the agent knows what it never played, from a prior that learns about one pair from another
+            known = visits > 0 if model is None else (visits > 0) | model.available
+            visited = np.asarray(known[:, : task.give_up].any(axis=1))
+        weights = np.eye(task.actions)[table] if np.ndim(table) == 1 else np.array(table)
+        values = policy_values(agent, model, weights)
+        choices = task.available & ~visited[:, np.newaxis]
+        if give_up is not None:
+            choices[choices[:, give_up], :give_up] = False
+        fallback = choices.any(axis=1)
+        weights[fallback] = choices[fallback] / choices[fallback].sum(axis=1, keepdims=True)
+        table = weights.argmax(axis=1) if (weights.max(axis=1) == 1.0).all() else weights
+        values = None if values is None else np.where(visited, values, np.nan)
+        return cls(table, visited, values, task.actions, give_up, encoding)
+
+    def act(self, observation: Any) -> Any:
+        """Return the action for an observation; None means: give up, reset the environment."""
+        state = self.find(observation)
+        if state is not None:
+            action = self._policy.act(state, self._rng.random)
+        elif self.give_up is not None:
+            action = self.give_up
+        else:
+            action = int(self._rng.integers(self.actions))
+        if action == self.give_up:
+            return None
+        return action if self.encoding is None else self.encoding.action(action)
+
+    def knows(self, observation: Any) -> bool:
+        """Return whether the agent has acted on this observation; otherwise `act` returns the fallback."""
+        state = self.find(observation)
+        return state is not None and bool(self.visited[state])
+
+    def find(self, observation: Any) -> int | None:
+        """Return the state of an observation, None if it has none; raises StateError if it cannot have one."""
+        if self.encoding is not None:
+            return self.encoding.find(observation)
+        if not (isinstance(observation, int | np.integer) and 0 <= observation < len(self.visited)):
+            raise StateError(f"the observation is {observation!r:.80}; it must be a state: 0..{len(self.visited) - 1}")
+        return int(observation)
+
+    def plan(self, world: World[Any, Any]) -> Plan:
+        """Return the table as a plan that lasts, and give the world the numbering of the policy."""
+        task = world.task(1)
+        if not isinstance(task, Task) or task.costs.shape != (len(self.visited), self.actions):
+            raise SettingError(
+                f"the policy is for {len(self.visited)} states and {self.actions} actions, which {world} does not have;"
+                " evaluate it in the world it was learnt in, or in one with the same observations and actions"
+            )
+        if self.encoding is not None:
+            world.resume(replace(task, encoding=copy.deepcopy(self.encoding)))
+            world.task(1)
+        return Plan(self.table)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the policy as plain data and arrays."""
+        names = ("table", "visited", "values", "actions", "give_up", "seed")
+        state = {name: getattr(self, name) for name in names}
+        return state | {"encoding": None if self.encoding is None else self.encoding.to_state()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], key: Callable[[Any], Any] | None) -> Self:
+        """Return the policy of `to_state`, checked."""
+        table, visited, values, give_up = (state[name] for name in ("table", "visited", "values", "give_up"))
+        A = checked_integer("actions", state["actions"], 1, MOST_ACTIONS)
+        checked_array("visited", visited, "b", [(len(visited),)], 0, 1)
+        S = len(visited)
+        checked_array("table", table, "if"[table.ndim - 1], [(S,), (S, A)], 0, (A - 1, 1)[table.ndim - 1])
+        if values is not None:
+            checked_array("values", np.nan_to_num(values), "f", [(S,)], 0, np.inf)
+        if give_up is not None and (type(give_up) is not int or give_up != A - 1):
+            raise ValueError(f"give_up must be the last action, {A - 1}, or nothing")
+        encoding = None if state["encoding"] is None else Encoding.from_state(state["encoding"], key)
+        if encoding is not None and (encoding.states > S or encoding.actions + encoding.give_up != A):
+            raise ValueError("the encoding is of other states and actions than the table")
+        if encoding is not None and encoding.needs_key and key is None:
+            raise SettingError("observations were numbered by a function; pass it: load_policy(path, key=function)")
+        if encoding is not None:  # raises an error if it cannot be used or saved
+            json.dumps([encoding.to_state(), [str(encoding.action(action)) for action in range(A)]])
+        return cls(table, visited, values, A, give_up, encoding, seed=checked_seed(state["seed"]))
+
+    def __repr__(self) -> str:
+        known = int(np.count_nonzero(self.visited))
+        return f"LearntPolicy(states={len(self.visited)}, visited={known}, actions={self.actions})"
+
+
+def policy_values(agent: Agent, model: SSP | None, weights: Floats) -> Floats | None:
+    """Return what a policy costs from each state in the agent's model; without one, the agent's own estimate."""
+    if model is None:
+        return agent.values() if isinstance(agent, OnlineAgent) else None
+    known = (model.available | (weights == 0.0)).all(axis=1, keepdims=True)
+    return solve_all(markov_chain(model, np.where(known, weights, 0.0)), 1e-6).values
+
+
+def checked_array(name: str, array: Any, kind: str, shapes: list[tuple[int, ...]], low: float, high: float) -> None:
+    """Raise ValueError unless an array from a file has a type, one of some shapes, and numbers in a range."""
+    if not isinstance(array, np.ndarray) or array.dtype != np.dtype({"b": "?", "i": "i8", "f": "f8"}[kind]):
+        raise ValueError(f"{name} has the wrong type")
+    if not array.size or array.shape not in shapes or not ((array >= low) & (array <= high)).all():
+        raise ValueError(f"{name} must have one of the shapes {shapes} and numbers from {low} to {high}")
+
+
+def load_policy(path: str | Path, key: Callable[[Any], Any] | None = None) -> FrozenPolicy:
+    """Read a policy that `FrozenPolicy.save` wrote; neither its environment nor Gymnasium is needed.
+
+    Parameters
+    ----------
+    path
+        The file.
+    key
+        The function that was passed as ``gw.Environment(..., key=function)``, if there was one: files hold no
+        functions.
+
+    Raises
+    ------
+    FileError
+        If the file is damaged or not a policy.
+    """
+    tree = archive.read(Path(path), FORMAT, VERSION)
+    try:
+        module, name = KINDS[tree["kind"]].split(":")
+        policy: FrozenPolicy = getattr(import_module(module), name).from_state(tree["policy"], key)
+        return policy
+    except (GoalwardError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError) as error:
+        raise FileError(f"{path}: the saved policy cannot be made again ({error})") from None

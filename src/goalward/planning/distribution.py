@@ -1,0 +1,285 @@
+"""The distribution of a policy's cost: variance, quantiles, the mean of the worst episodes, P(cost <= b).
+
+Costs lie on a grid: cost = units * step, with whole units. The mass that starts an episode is moved along the grid,
+
+    x_k(s')  =  Σ_(s, a)  π(a | s) p(s' | s, a) y_{k - units(s, a)}(s),
+
+where y_k holds the expected visits at cost k units: x_k itself, and what actions that cost nothing add to it, by a
+sparse LU. What arrives at the goal at level k is P(cost = k units).
+
+Where all costs are multiples of a common step, this is exact but for rounding. Other costs are rounded up and down to
+a given step: the cost of every episode lies between the two, and so do the probabilities, the quantiles and the mean
+of the worst episodes. What has not arrived after the last level is in the bounds, too.
+
+The mean comes from `evaluate`, the variance from the same equation with one-step variances in place of costs,
+
+    Var(s) = Σ π(a | s) p(s' | s, a) (c(s, a) + V(s') - V(s))² + Σ π(a | s) p(s' | s, a) Var(s'),
+
+and with the mean known E[(X - v)+] = E[X] - ∫_0^v P(X > x) dx, so the tail beyond the last level costs no precision.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from math import gcd, lcm
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from goalward.arrays import Floats, Int32s, Int64s
+from goalward.errors import SettingError
+from goalward.jit import kernel
+from goalward.planning.evaluate import markov_chain, row_sums
+from goalward.planning.solve import solve_all
+from goalward.progress import phase
+from goalward.settings import checked_number
+from goalward.ssp.checks import checked_state
+from goalward.ssp.model import SSP
+
+__all__ = ["CostDistribution", "Range", "cost_distribution", "interval"]
+
+LARGEST_DENOMINATOR = 10_000  # a cost counts as the fraction that it is the nearest double to, if there is one
+EXACT_UNITS = 4096  # a common grid on which the largest cost has more units is not used by default
+MOST_CELLS = 1 << 27  # of the ring of levels, 1 GB
+MOST_LEVELS = 10_000_000
+LEVELS_AT_ONCE = 256
+
+
+class Range(NamedTuple):
+    """Bounds of a number; equal where it is known exactly."""
+
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, eq=False)
+class CostDistribution:
+    """The distribution of the cost of an episode under a policy in a known model.
+
+    Attributes
+    ----------
+    costs, lower, upper
+        Bounds of P(cost <= costs[i]), at increasing costs on a grid.
+    mean, variance
+        Of the cost; infinite if the goal is not reached almost surely.
+    goal_probability
+        The probability of reaching the goal: an episode that does not costs more than any number.
+    exact
+        Whether all costs lie on the grid, so that `lower` and `upper` differ only by rounding.
+    """
+
+    costs: Floats
+    lower: Floats
+    upper: Floats
+    mean: float
+    variance: float
+    goal_probability: float
+    exact: bool
+
+    def probability(self, cost: float) -> Range:
+        """Return bounds of the probability that an episode costs at most this much."""
+        index = int(np.searchsorted(self.costs, checked_number("cost", cost, -np.inf, np.inf), side="right")) - 1
+        if index < 0:
+            return Range(0.0, 0.0)
+        inside = index < len(self.costs) - 1
+        return Range(float(self.lower[index]), float(self.upper[index]) if inside else self.goal_probability)
+
+    def quantile(self, level: float) -> Range:
+        """Return bounds of the least cost that an episode stays within with probability `level`."""
+        checked_number("level", level, 0.0, 1.0)
+        bounds = []
+        for bound in (self.upper, self.lower):
+            index = int(np.searchsorted(bound, level))
+            # Beyond the last level the cost is finite, but only the last level is known to lie below it.
+            last = float(self.costs[-1]) if bound is self.upper and level <= self.goal_probability else np.inf
+            bounds.append(float(self.costs[index]) if index < len(bound) else last)
+        return Range(*bounds)
+
+    def cvar(self, level: float) -> Range:
+        """Return bounds of the mean cost of the worst episodes, a share 1 - `level` of them.
+
+        This is the conditional value at risk, min over v of v + E[(X - v)+] / (1 - level).
+        """
+        if checked_number("level", level, 0.0, 1.0) == 1.0 or not np.isfinite(self.mean):
+            return Range(self.quantile(level).lower if np.isfinite(self.mean) else np.inf, np.inf)
+        steps = np.diff(self.costs, prepend=0.0)
+        bounds = []
+        for bound in (self.lower, self.upper):
+            above = np.append(1.0, 1.0 - bound[:-1])  # P(X > x) for x in each interval before a level
+            excess = np.maximum(self.mean - np.cumsum(above * steps), 0.0)
+            bounds.append(float(np.min(self.costs + excess / (1.0 - level))))
+        return Range(max(bounds[0], self.mean), bounds[1])
+
+    def __repr__(self) -> str:
+        median, worst = self.quantile(0.5), self.quantile(0.95)
+        return (
+            f"CostDistribution(mean={self.mean:.6g}, std={np.sqrt(self.variance):.6g}, median={interval(median)},"
+            f" quantile(0.95)={interval(worst)}, cvar(0.95)={interval(self.cvar(0.95))})"
+        )
+
+
+def interval(bounds: Range) -> str:
+    """Return bounds as a text: one number if they agree to six digits."""
+    lower, upper = f"{bounds.lower:.6g}", f"{bounds.upper:.6g}"
+    return lower if lower == upper else f"{lower}..{upper}"
+
+
+class Moves(NamedTuple):
+    """The state-action pairs that a policy plays, each with its weight and its successors."""
+
+    state: Int64s
+    weight: Floats
+    cost: Floats
+    start: Int64s
+    target: Int32s
+    share: Floats
+
+
+def cost_distribution(
+    ssp: SSP, weights: Floats, values: Floats, goal_probability: Floats | None, start: int | None, grid: float | None,
+    tail: float,
+) -> CostDistribution:  # fmt: skip
+    """Return the distribution of the cost of a policy; see `Evaluation.distribution`."""
+    origin = ssp.initial_state if start is None else checked_state(start, ssp.states)
+    checked_number("tail", tail, 0.0, 1.0)
+    moves = moves_of(ssp, weights)
+    mean = float(values[origin])
+    reached = 1.0 if goal_probability is None else float(goal_probability[origin])
+    if goal_probability is None and not np.isfinite(mean):
+        raise SettingError(
+            f"the policy does not reach the goal almost surely from state {ssp.state_name(origin)}; use"
+            " evaluate(ssp, policy, goal_first=True).distribution(...), which counts such episodes as infinitely dear"
+        )
+    step = common_step(moves.cost) if grid is None else checked_number("grid", grid, open=True)
+    # A multiple of the step may be the nearest double to one only.
+    exact = step is not None and bool(np.allclose(moves.cost / step, np.round(moves.cost / step), rtol=1e-14, atol=0.0))
+    if step is None:
+        steps = solve_all(markov_chain(ssp, weights).with_costs(np.ones((ssp.states, 1)))).values[origin]
+        step = mean / max(float(steps), 1.0) / 100.0
+    roundings = (np.round,) if exact else (np.ceil, np.floor)
+    curves = [
+        arrivals(moves, rounding(moves.cost / step), origin, ssp.states, reached - tail) for rounding in roundings
+    ]
+    length = max(len(curve) for curve, _ in curves)
+    (low, rounding), (high, _) = curves[0], curves[-1]
+    low = np.append(low, np.full(length - len(low), low[-1]))
+    # What may still arrive counts from the end of the curve on.
+    high = np.append(high, np.full(length - len(high), reached))
+    surely = goal_probability is None or reached == 1.0
+    return CostDistribution(
+        np.asarray(step * np.arange(length), dtype=np.float64),
+        np.maximum(low * (1.0 - rounding), 0.0),
+        np.minimum(high * (1.0 + rounding), reached),
+        mean if surely else np.inf,
+        variance_at(ssp, weights, moves, values, origin) if surely else np.inf,
+        reached,
+        exact,
+    )
+
+
+def moves_of(ssp: SSP, weights: Floats) -> Moves:
+    """Return the pairs that a policy plays, with normalised successors."""
+    state, action = np.nonzero(weights)
+    rows = state * ssp.actions + action
+    lengths = np.diff(ssp.indptr)[rows]
+    start = np.append(0, np.cumsum(lengths))
+    entries = np.arange(start[-1]) + np.repeat(ssp.indptr[rows] - start[:-1], lengths)
+    share = ssp.probabilities[entries] / np.repeat(row_sums(ssp)[rows], lengths)
+    return Moves(state, weights[state, action], ssp.costs[state, action], start, ssp.successors[entries], share)
+
+
+def common_step(costs: Floats) -> float | None:
+    """Return the largest step of which all costs are multiples; None if there is none, or it is very small."""
+    distinct = np.unique(costs).tolist()
+    fractions = [Fraction(cost).limit_denominator(LARGEST_DENOMINATOR) for cost in distinct]
+    if [float(fraction) for fraction in fractions] != distinct:
+        return None
+    denominator = reduce(lcm, (fraction.denominator for fraction in fractions), 1)
+    units = [int(fraction * denominator) for fraction in fractions]
+    divisor = reduce(gcd, units, 0) or 1
+    step = divisor / denominator
+    return step if max(units, default=0) // divisor <= EXACT_UNITS else None
+
+
+def arrivals(moves: Moves, units: Floats, origin: int, states: int, enough: float) -> tuple[Floats, float]:
+    """Return the probability of having arrived within 0, 1, 2... units, and the relative error of rounding.
+
+    Ends when the probability is `enough`, at the latest after `MOST_LEVELS`.
+    """
+    whole = units.astype(np.int64)
+    depth = int(whole.max(initial=0)) + 1
+    if depth * (states + 1) > MOST_CELLS:
+        raise SettingError(
+            f"the largest cost takes {depth - 1:,} steps of the grid, times {states:,} states; pass a wider grid="
+        )
+    ring = np.zeros((depth, states + 1))
+    ring[0, origin] = 1.0
+    free = free_moves(moves, whole, states)
+    at_once = LEVELS_AT_ONCE if free is None else 1
+    blocks: list[Floats] = []
+    arrived, level = 0.0, 0
+    with phase("computing the distribution of cost", MOST_LEVELS, "levels") as progress:
+        while arrived < enough and level < MOST_LEVELS:
+            if free is not None:
+                mass = ring[level % depth]
+                mass[:states] = np.maximum(free.solve(mass[:states]), 0.0)
+            block = np.empty(at_once)
+            move_mass(ring, level, moves.state, moves.weight, whole, moves.start, moves.target, moves.share, block)
+            block = arrived + np.cumsum(block)
+            blocks.append(block)
+            arrived, level = float(block[-1]), level + at_once
+            progress.advance(level)
+    curve = np.concatenate(blocks) if blocks else np.zeros(1)
+    curve = curve[: int(np.searchsorted(curve, enough)) + 1]
+    terms = int(np.bincount(moves.target, minlength=1).max(initial=1)) + 3
+    return curve, float(np.finfo(np.float64).eps * terms * len(curve))
+
+
+def free_moves(moves: Moves, units: Int64s, states: int) -> Any:
+    """Return the factors of I - P', P being the moves that cost nothing between states; None if there are none."""
+    from scipy import sparse
+    from scipy.sparse.linalg import splu
+
+    lengths = np.diff(moves.start)
+    free = np.repeat(units == 0, lengths) & (moves.target < states)
+    if not free.any():
+        return None
+    source = np.repeat(moves.state, lengths)[free]
+    mass = (np.repeat(moves.weight, lengths) * moves.share)[free]
+    kernel = sparse.csc_array((mass, (moves.target[free], source)), shape=(states, states))
+    return splu(sparse.csc_array(sparse.eye_array(states) - kernel))
+
+
+@kernel
+def move_mass(
+    ring: Floats, level: int, state: Int64s, weight: Floats, units: Int64s, start: Int64s, target: Int32s,
+    share: Floats, arrived: Floats,
+) -> None:  # fmt: skip
+    """Move the mass of the levels from `level` on, and write what arrives at the goal at each of them."""
+    depth, goal = ring.shape[0], ring.shape[1] - 1
+    for i in range(arrived.size):
+        now = (level + i) % depth
+        for move in range(state.size):
+            mass = ring[now, state[move]] * weight[move]
+            if mass > 0.0:
+                then = (level + i + units[move]) % depth
+                for entry in range(start[move], start[move + 1]):
+                    # Free moves between states are part of the visits already.
+                    if units[move] > 0 or target[entry] == goal:
+                        ring[then, target[entry]] += mass * share[entry]
+        arrived[i] = ring[now, goal]
+        for column in range(goal + 1):
+            ring[now, column] = 0.0
+
+
+def variance_at(ssp: SSP, weights: Floats, moves: Moves, values: Floats, origin: int) -> float:
+    """Return the variance of the cost from a state from which the goal is reached almost surely."""
+    values = np.append(np.where(np.isfinite(values), values, 0.0), 0.0)
+    lengths = np.diff(moves.start)
+    change = np.repeat(moves.cost - values[moves.state], lengths) + values[moves.target]
+    spread = np.repeat(moves.weight, lengths) * moves.share * change**2
+    source = np.repeat(moves.state, lengths)
+    one_step = np.bincount(source, weights=spread, minlength=ssp.states).reshape(-1, 1)
+    return float(solve_all(markov_chain(ssp, weights).with_costs(one_step)).values[origin])

@@ -1,0 +1,154 @@
+"""`compare`: agents side by side in one world, as one call.
+
+It is a study like any other. What decides its runs is written down as data where that is possible: agents of goalward
+and their settings, models, ids, and functions and classes at the top of a Python file. Then the runs go to worker
+processes, and with a folder they are stored and resumed. Anything else (a lambda, a function of a notebook, a prior
+that is an object) exists in this process only: the runs stay here and nothing is stored.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from goalward.agents.base import Learner
+from goalward.agents.base import registry as known_agents
+from goalward.errors import GoalwardError, SettingError
+from goalward.results.results import Results, run
+from goalward.settings import plain, settings_of
+from goalward.ssp.model import SSP
+from goalward.studies.run_spec import complete_agent, contains_none
+from goalward.studies.study import Study
+from goalward.user_code import hold, load_member
+from goalward.worlds.base import registry as known_worlds
+
+__all__ = ["compare"]
+
+
+def compare(
+    agents: Mapping[str, Learner | str],
+    world: SSP | str | Callable[[], Any],
+    *,
+    episodes: int = 1000,
+    runs: int = 10,
+    seed: int = 0,
+    max_steps: int | None = None,
+    folder: str | Path | None = None,
+    workers: int | Executor | None = None,
+) -> Results:
+    """Let agents learn in one world, several times each, and return the results.
+
+    All agents face the same seeds, so they are compared run by run: ``results.summary()`` has means with intervals and
+    the paired comparison with the first agent, ``goalward.plot(results)`` the curves.
+
+    Parameters
+    ----------
+    agents
+        The agents by their labels: objects, or names as in a study.
+    world
+        A model, the id of a world or of a Gymnasium environment, or a function that returns a fresh environment, world
+        or model. It is called once for each run: if it returns the same object twice, runs may influence each other.
+    episodes, runs, seed, max_steps
+        As in a study.
+    folder
+        Where to store the runs, so that the same call resumes them; by default they are not kept. The function and the
+        agents must then be importable from files.
+    workers
+        As in `goalward.run`. In a script, call `compare` below ``if __name__ == "__main__":``, because the script is
+        executed again to find the function.
+
+    Examples
+    --------
+    >>> import goalward as gw
+    >>> pair = {"psrl": gw.agents.PSRL(), "q-learning": gw.agents.QLearning()}
+    >>> gw.compare(pair, gw.worlds.grid_world(2, 2), episodes=50, runs=3, workers=1)
+    Results('comparison': 6 of 6 runs)
+    """
+    if not isinstance(agents, Mapping) or not agents:
+        raise SettingError(f"agents is {agents!r:.60}; it must be a dict of labels and agents: {{'psrl': PSRL()}}")
+    only_here: list[str] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        document: dict[str, Any] = {"name": "comparison", "seed": seed, "runs": runs, "episodes": episodes}
+        document["worlds"] = [world_entry(world, Path(scratch) / "model.npz", only_here)]
+        document["agents"] = [agent_entry(label, agent, only_here) for label, agent in agents.items()]
+        study = Study.from_dict(document | ({} if max_steps is None else {"max_steps": max_steps}))
+        if only_here:
+            print(f"compare runs in this process and stores nothing: {only_here[0]}", file=sys.stderr)
+            folder, workers = None, 1
+        results = run(study, folder or Path(scratch) / "results", workers=workers)
+    return results if folder else replace(results, attachments=study.attachments, folder=None)
+
+
+def world_entry(world: Any, file: Path, only_here: list[str]) -> dict[str, Any]:
+    """Return the entry of a study for a world; a model is written to a file."""
+    if isinstance(world, SSP):
+        world.save(file)
+        return {"world": str(file), "label": "model"}
+    if isinstance(world, str):
+        return {"world": world}
+    if not callable(world) or hasattr(world, "step"):
+        raise SettingError(
+            f"world is {world!r:.80}; pass a function that returns it, so that every run starts with a fresh one"
+        )
+    registered = [name for name, entry in known_worlds.entries.items() if entry.build is world]
+    return {"world": registered[0] if registered else reference_to(world, only_here)}
+
+
+def agent_entry(label: str, agent: Any, only_here: list[str]) -> dict[str, Any]:
+    """Return the entry of a study for an agent."""
+    if isinstance(agent, str):
+        return {"agent": agent, "label": label}
+    if not isinstance(agent, Learner):
+        raise SettingError(f"{label} is {agent!r:.60}; it must be an agent, such as gw.agents.PSRL(), or its name")
+    kind = type(agent)
+    settings = {
+        name: without_none(value)
+        for name, value in agent.settings().items()
+        if name not in agent.given and value != plain(settings_of(kind)[name].default)
+    }
+    try:
+        complete_agent(kind, settings)
+        described = not any(contains_none(value) or "digest" in str(value) for value in settings.values())
+    except GoalwardError:
+        described = False
+    if not described:
+        only_here.append(f"the settings of {label} are objects")
+        return {"agent": hold(fixed(agent)), "label": label}
+    registered = known_agents.entries.get(kind.name) is kind
+    return {"agent": kind.name if registered else reference_to(kind, only_here), "label": label, "settings": settings}
+
+
+def without_none(value: Any) -> Any:
+    """Return the settings of a prior without None, which stands for a default there."""
+    return {name: entry for name, entry in value.items() if entry is not None} if isinstance(value, dict) else value
+
+
+def fixed(agent: Learner) -> type[Learner]:
+    """Return a class that has no settings, and whose only agent is this one."""
+    methods = {
+        "complete": classmethod(lambda cls, settings: {}),
+        "from_settings": classmethod(lambda cls, settings, world, episodes: copy.copy(agent)),
+        "name": agent.name,
+    }
+    return type(type(agent).__name__, (type(agent),), methods)
+
+
+def reference_to(thing: Any, only_here: list[str]) -> str:
+    """Return a reference to a function or class: to its file, if it can be found there again."""
+    module = sys.modules.get(getattr(thing, "__module__", ""))
+    name, path = getattr(thing, "__qualname__", ""), getattr(module, "__file__", None)
+    if path and name.isidentifier() and getattr(module, name, None) is thing:
+        try:
+            load_member(f"{path}:{name}")
+            return f"{path}:{name}"
+        except GoalwardError as error:
+            only_here.append(str(error))
+    else:
+        only_here.append(f"{name or thing!r} is not at the top of a Python file")
+    return hold(thing)

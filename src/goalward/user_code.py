@@ -1,0 +1,223 @@
+"""Classes and functions in users' own Python files, named like ``my_env.py:make_env``.
+
+These are the only user files that goalward executes: once in a process, and only if somebody names them. The key of a
+run names a file by the SHA-256 of its text, ``DIGEST.py:make_env``, so an edited file makes new runs beside the old
+ones. `imported_code` does the same for the user's other files that it imports.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import hashlib
+import importlib.util
+import linecache
+import re
+import sys
+import sysconfig
+import traceback
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from goalward.errors import FileError, GoalwardError, SettingError, UnknownNameError
+from goalward.files import read_text
+
+__all__ = [
+    "UserFile", "attached_path", "blaming", "described", "digests_in", "hold", "imported_code", "is_reference",
+    "load_member", "load_module", "place_of", "read_user_file", "remember", "without_digests",
+]  # fmt: skip
+
+DIGEST = re.compile(r"\b([0-9a-f]{64})\.py:")
+ATTACHED = re.compile(r"[0-9a-f]{64}\.(py|npz)")
+INSTALLED = tuple({str(Path(__file__).parent), *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))})
+
+_files: dict[str, UserFile] = {}
+
+
+class UserFile(NamedTuple):
+    """The text of a user's file, and where it was."""
+
+    path: str
+    text: str
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def is_reference(name: object) -> bool:
+    """Return whether a name means a class or a function in a file.
+
+    >>> is_reference("psrl"), is_reference("folder/my_agent.py:MyAgent"), is_reference("my_agent.py")
+    (False, True, True)
+    """
+    return isinstance(name, str) and re.search(r"\.py(:\w*)?$", name) is not None
+
+
+def read_user_file(reference: str, folder: Path | None = None) -> tuple[UserFile, str]:
+    """Return the file of a reference, which is relative to a folder, and the name in it."""
+    name, colon, member = reference.rpartition(":")
+    if not colon or not name.endswith(".py") or not member.isidentifier():
+        raise SettingError(
+            f"{reference!r} does not name a class or function in a file; write it like my_agent.py:MyAgent"
+        )
+    if name[:-3] in _files:
+        return _files[name[:-3]], member
+    path = attached_path(folder or Path(), name)
+    return UserFile(str(path), read_text(path, "it should be a Python file")), member
+
+
+def described(name: str) -> str:
+    """Return what messages call something: its name, or for one in a user's file, the name there and the file."""
+    if not is_reference(name):
+        return name
+    file, member = read_user_file(name)
+    return f"{member} in {file.path}"
+
+
+def attached_path(folder: Path, name: str) -> Path:
+    """Return the path of a file that a study names; a stored study names the attachments of its results folder."""
+    path = folder / name
+    return path if path.exists() or not ATTACHED.fullmatch(name) else folder / "../../attachments" / name
+
+
+def remember(file: UserFile) -> str:
+    """Make ``DIGEST.py:name`` known in this process; return the digest."""
+    return _files.setdefault(digest := file.digest, file) and digest
+
+
+def without_digests(text: str) -> str:
+    """Return a text in which files are not named, only what is in them."""
+    return DIGEST.sub("", text)
+
+
+def digests_in(text: str) -> set[str]:
+    """Return the digests of all files that a text names."""
+    return set(DIGEST.findall(text))
+
+
+def hold(thing: Any) -> str:
+    """Return a reference to an object of this process; other processes cannot resolve it."""
+    name = getattr(thing, "__name__", "")
+    member = name if name.isidentifier() else "function"
+    file = UserFile("memory", f"# {uuid.uuid4().hex}\n")
+    module = sys.modules[module_name(file)] = ModuleType(module_name(file))
+    setattr(module, member, thing)
+    return f"{remember(file)}.py:{member}"
+
+
+def module_name(file: UserFile) -> str:
+    return f"goalward_user_{file.digest[:16]}"
+
+
+def load_module(reference: str) -> tuple[ModuleType, str]:
+    """Execute the file of a reference, once in a process; return its module and the name in it."""
+    file, member = read_user_file(reference)
+    name = module_name(file)
+    if name in sys.modules:
+        return sys.modules[name], member
+    module = ModuleType(name)
+    module.__file__ = file.path
+    # Tracebacks show the text that was executed, even if the file has changed since.
+    linecache.cache[file.path] = (len(file.text), None, file.text.splitlines(keepends=True), file.path)
+    # Dataclasses and pickle look their module up.
+    sys.modules[name] = module
+    if (folder := str(Path(file.path).absolute().parent)) not in sys.path:
+        sys.path.append(folder)  # it may import the files beside it
+    try:
+        # The user named this file to have it run: it is a program of theirs, like any that they start.
+        exec(compile(file.text, file.path, "exec"), module.__dict__)  # noqa: S102
+    except BaseException as error:
+        del sys.modules[name]
+        if not isinstance(error, Exception | SystemExit):
+            raise
+        raise FileError(f"{file.path}: cannot be loaded ({type(error).__name__}: {error})") from error
+    return module, member
+
+
+def load_member(reference: str) -> Any:
+    """Execute the file of a reference, once in a process, and return the class or function that it names."""
+    module, member = load_module(reference)
+    if member not in vars(module):
+        own = [name for name, value in vars(module).items() if callable(value)]
+        raise UnknownNameError(f"class or function in {module.__file__}", member, own)
+    return vars(module)[member]
+
+
+def imported_code(text: str, package: str = "") -> str:
+    """Return a digest of the user's files that a program text imports, however indirectly; not of installed packages.
+
+    A module is hashed when it is first met: this process keeps executing that text, even if the file is edited.
+    """
+    digests: dict[str, str] = {}
+
+    def visit(text: str, package: str) -> None:
+        for name in imported_names(text, package):
+            module = sys.modules.get(name)
+            path = getattr(module, "__file__", None) if module is not None else found_path(name)
+            if isinstance(path, str) and path not in digests and is_users(path):
+                source = Path(path).read_text(encoding="utf-8", errors="replace")
+                digest = hashlib.sha256(source.encode()).hexdigest()
+                digests[path] = digest if module is None else vars(module).setdefault("_source_digest", digest)
+                visit(source, getattr(module, "__package__", None) or "")
+
+    visit(text, package)
+    return hashlib.sha256(" ".join(sorted(digests.values())).encode()).hexdigest()
+
+
+def imported_names(text: str, package: str) -> Iterator[str]:
+    """Return the names of all modules that a program text may import."""
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except SyntaxError:  # a cell of a notebook may hold more than Python
+        nodes = []
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(filter(None, [package.rsplit(".", node.level - 1)[0] if node.level else "", node.module]))
+            names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        for name in names:
+            parts = name.split(".")
+            yield from (".".join(parts[:length]) for length in range(1, len(parts) + 1))
+
+
+def found_path(name: str) -> str | None:
+    """Return the file of a module that is not loaded yet."""
+    try:
+        spec = importlib.util.find_spec(name) if "." not in name else None
+    except (ImportError, ValueError):
+        spec = None
+    return None if spec is None else spec.origin
+
+
+def is_users(path: str) -> bool:
+    """Return whether a source file is the user's own: not of Python, of goalward or of an installed package."""
+    return path.endswith(".py") and not path.startswith(INSTALLED) and "-packages/" not in path.replace("\\", "/")
+
+
+def place_of(error: BaseException) -> str:
+    """Return the innermost line of the user's own files that an error passed through; empty if there is none."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_users(frame.filename)]
+    return f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else ""
+
+
+@contextlib.contextmanager
+def blaming(what: str, file: str = "") -> Iterator[None]:
+    """Raise SettingError where something fails on its settings; in the user's own files, for any exception."""
+    try:
+        yield
+    except GoalwardError:
+        raise
+    except (Exception, SystemExit) as error:
+        place = place_of(error) or file
+        if not place and not isinstance(error, TypeError | ValueError | OverflowError):
+            raise
+        where = f"{place}: " if place else ""
+        raise SettingError(f"{what} cannot be made ({where}{type(error).__name__}: {error})") from error
