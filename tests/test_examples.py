@@ -9,7 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.stats import ks_2samp
 
 import goalward as gw
 
@@ -53,11 +55,34 @@ def test_an_environment_in_a_policy_out(tmp_path: Path, monkeypatch: pytest.Monk
     assert trial.cost.low <= cost <= trial.cost.high
 
 
+def test_the_plain_version_is_the_same_algorithm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same world, and two samples of regret from one distribution (Kolmogorov-Smirnov at level 0.001)."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    plain = importlib.import_module("psrl_in_numpy")
+    world = gw.worlds.grid_world()
+    P, costs = plain.grid_world()
+    np.testing.assert_allclose(P, world.to_dense(), atol=1e-15)
+    np.testing.assert_array_equal(costs, world.costs)
+    theirs = [plain.psrl_ssp(P, costs, 0, 60, seed).sum() for seed in range(100)]
+    ours = [gw.learn(gw.agents.PSRL(gw.Dirichlet(0.1)), world, 60, seed).costs.sum() for seed in range(100)]
+    assert ks_2samp(ours, theirs).pvalue > 0.001
+    assert "regret" in run("psrl_in_numpy.py", "--episodes", "20", "--runs", "1")
+
+
 def test_every_example_is_tried() -> None:
     """Models are solved in docs/files.md, whose sessions are run; all else is run here."""
     pages = "".join(path.read_text(encoding="utf-8") for path in (EXAMPLES.parent / "docs").glob("*.md"))
     shown = {path.name for path in EXAMPLES.iterdir() if f"$ goalward solve examples/{path.name}" in pages}
-    run_here = {"evolve.py", "neat.ini", "dqn.py", "my_agent.py", "my_study.toml", "maze.txt", "warehouse.py"}
+    run_here = {
+        "evolve.py",
+        "neat.ini",
+        "dqn.py",
+        "my_agent.py",
+        "my_study.toml",
+        "maze.txt",
+        "warehouse.py",
+        "psrl_in_numpy.py",
+    }
     assert {path.name for path in EXAMPLES.iterdir() if path.is_file()} == shown | run_here
 
 
