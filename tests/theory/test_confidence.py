@@ -140,6 +140,15 @@ def test_the_promise_is_kept_at_every_pair(world: str, n: int) -> None:
     assert (found <= promise(n, *model.costs.shape, 0.1)).all()
 
 
+@pytest.mark.parametrize("n", [50, 200, 1000, 5000])
+def test_misses_fall_fast_enough_to_sum_over_visits(n: int) -> None:
+    """The repair in docs/theory.md: at most 2 n (delta / (S A n))^4 for each successor, even with delta = 1."""
+    S = A = 2
+    misses = [miss_probability(p, n, S, A, 1.0) for p in np.linspace(0.001, 0.999, 333)]
+    assert max(misses) <= 2 * n * (1.0 / (S * A * n)) ** 4
+    assert n < 1000 or max(misses) > 0.0  # the set excludes something
+
+
 def test_misses_add_up_over_runs() -> None:
     one = Coverage(10, 5, 1, 2, 0.25, 1.5, 2.0, 0.5)
     both = one + Coverage(5, 1, 0, 0, 0.5, 0.5, 3.0, 0.75)
