@@ -59,14 +59,10 @@ def interrupted(agent: Any, world: Any, episodes: int, path: Path, seed: int, pa
 def test_every_agent_resumes_bit_for_bit(name: str, world: str, tmp_path: Path) -> None:
     ssp = WORLDS[world]
     agent = agents.find(name).from_world(ssp, episodes=EPISODES)
-    for seed in range(3):
-        path = tmp_path / f"{seed}.npz"
-        same(
-            interrupted(agent, ssp, EPISODES, path, seed, parts=5),
-            learn(agent, ssp, EPISODES, seed, max_steps=200_000),
-        )
-        # A finished run is returned as it is.
-        same(learn(agent, ssp, EPISODES, seed, checkpoint=path), learn(agent, ssp, EPISODES, seed))
+    path = tmp_path / "c.npz"
+    whole = learn(agent, ssp, EPISODES, 1, max_steps=200_000)
+    same(interrupted(agent, ssp, EPISODES, path, 1, parts=5), whole)
+    same(learn(agent, ssp, EPISODES, 1, checkpoint=path), whole)  # a finished run is returned as it is
 
 
 @pytest.mark.parametrize(
