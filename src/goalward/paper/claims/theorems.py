@@ -16,10 +16,7 @@ own B* is printed too; the theorem says nothing about it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -27,32 +24,25 @@ from goalward.acting.contract import Task
 from goalward.agents.posterior.psrl import PSRL, cost_floor
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.dirichlet import Dirichlet
-from goalward.errors import TheoryError
 from goalward.formatting import number, with_range
 from goalward.learning.learn import run_agent
 from goalward.paper.claims.findings import Finding, above, all_of, at_most, below, certain
 from goalward.paper.claims.runs import OURS, RunSource, cell_of, drawn_worlds
 from goalward.planning.hardness import hardness
-from goalward.results.results import CellResults, Results, load_results
+from goalward.results.results import CellResults, Results
 from goalward.seeds import generator, run_seed
 from goalward.statistics import Interval, compare_pairs, growth_along, growth_of_means, mean_interval
 from goalward.studies.rerun import rerun
 from goalward.studies.run_spec import RunSpec
-from goalward.studies.store import Store
-from goalward.table import Column, Columns, Table
 from goalward.theory.epochs import EpochCount, count_epochs
 from goalward.theory.posterior_lemma import draw_world
 from goalward.theory.regret_bounds import theorem_1, theorem_2
 
-__all__ = [
-    "epoch_findings", "has_theorem_runs", "regret_rows", "regret_table", "stored_regret_rows", "theorem_1_findings",
-    "theorem_2_finding",
-]  # fmt: skip
+__all__ = ["epoch_findings", "theorem_1_findings", "theorem_2_finding"]
 
 TSDE = "TSDE"
 EPOCH_WORLDS = ("GridWorld", "RandomMDP", "GridWorld, success 0.4")
 ZERO_COSTS = np.array([[0.0, 0.3], [0.6, 0.0], [1.0, 0.4], [0.0, 0.8], [0.5, 1.0]])
-BOUND_TERMS = ("main", "lower_order")
 GOAL_STATES, GOAL_NEAR = 8, (8, 4, 2, 1)
 
 
@@ -273,68 +263,3 @@ def theorem_2_finding(source: RunSource) -> Finding:
     )
     claim = "Theorem 2: with costs max(c, epsilon), regret grows like sqrt(K) at most"
     return Finding("theorem-2", claim, ran, figure, below(growth, 0.5))
-
-
-# Measured Bayesian regret beside the terms of Theorem 1, for several K, S and A. The constant of the bound is unknown,
-# so rows must be compared with each other: as K, S or A grows, the regret must not grow faster than the sum of the
-# terms. B* and the terms are means over the drawn worlds, each with its own B* and c_min.
-
-
-def is_theorem_study(name: str) -> bool:
-    """Return whether a study tests Theorem 1."""
-    return "claims-theorem" in name
-
-
-def has_theorem_runs(folder: Path) -> bool:
-    """Return whether a test of Theorem 1 left runs in a folder, which need not exist."""
-    return folder.is_dir() and any(folder.iterdir()) and any(map(is_theorem_study, Store.open(folder).studies()))
-
-
-def stored_regret_rows(store: Store) -> list[dict[str, Any]]:
-    """Return the rows of the longest runs that a test of Theorem 1 left in a results folder."""
-    designs = [design for design in store.all_designs() if is_theorem_study(design.name)]
-    if not designs:
-        raise TheoryError(f"{store.folder}: no runs of Theorem 1; goalward claims --only theorem-1 makes them")
-    design = max(designs, key=lambda stored: (stored.cells[0].episodes, stored.runs))
-    K = design.cells[0].episodes
-    rows = regret_rows(load_results(store, design), [K // 20, K // 4, K])
-    # The sweeps of S and A have a setting in common.
-    return list({(row["S"], row["A"], row["K"]): row for row in rows}.values())
-
-
-def regret_rows(results: Results, lengths: Sequence[int]) -> list[dict[str, Any]]:
-    """Return the regrets of a study, whose worlds are drawn for each run, after each number of episodes in `lengths`.
-
-    Long curves have only some hundreds of points. If a length is not one of them, K is the last point before it. A row
-    has the two terms of the bound, without its constant, and the ratio of the mean regret to their sum; all three are
-    None if K < S² A.
-    """
-    rows = []
-    for cell in results.cells:
-        worlds = drawn_worlds(results, cell)
-        hard = [hardness(world) for world in worlds]
-        S, A = worlds[0].costs.shape
-        for length in lengths:
-            if cell.points[-1] < length:
-                continue
-            index = int(np.searchsorted(cell.points, length, side="right")) - 1
-            K = int(cell.points[index])
-            regret = mean_interval(cell.curves["gap_regret"][cell.complete, index])
-            row = {"S": S, "A": A, "K": K, "mean_B_star": float(np.mean([world.B_star for world in hard]))}
-            row |= {"regret": regret, "main_term": None, "lower_order": None, "ratio": None}
-            if S * S * A <= K:
-                bounds = [theorem_1(S, A, K, world.B_star, world.c_min) for world in hard]
-                main, lower = (float(np.mean([getattr(bound, term) for bound in bounds])) for term in BOUND_TERMS)
-                row |= {"main_term": main, "lower_order": lower, "ratio": regret.value / (main + lower)}
-            rows.append(row)
-    return rows
-
-
-def regret_table(rows: Sequence[dict[str, Any]]) -> Table:
-    """Return regrets beside the terms of Theorem 1."""
-    columns: Columns = [
-        "S", "A", "K", Column("mean_B_star", "mean B*"), Column("regret", write=with_range),
-        Column("main_term", write="{:.2g}".format), Column("lower_order", write="{:.2g}".format),
-        Column("ratio", write="{:.1e}".format),
-    ]  # fmt: skip
-    return Table(rows, columns, notes=["rows with K < S² A have no bound"] * any(row["ratio"] is None for row in rows))
