@@ -64,7 +64,7 @@ AgentName = Annotated[
     ),
 ]
 MaxSteps = Annotated[int | None, typer.Option(help="End a run after this many steps.")]
-Picture = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .png, .pdf, .svg or .jpg.")]
+Picture = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .png, .pdf or .svg.")]
 GiveUpCost = Annotated[
     float | None,
     typer.Option(metavar="NUMBER", help="Add an action that gives up: back to the start, at this cost."),
