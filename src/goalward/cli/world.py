@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goalward.cli.app import Cost, Format, GiveUpCost, Picture, Settings, World, app, given_options, glyphs, say
+from goalward.cli.app import Cost, Format, GiveUpCost, Picture, Settings, World, app, given_options, say
 from goalward.cli.app import show as show_tables
 from goalward.formatting import number
 from goalward.table import Cell, Column, Columns, Table
@@ -147,7 +147,7 @@ def show(
         width = shutil.get_terminal_size(fallback=(120, 50)).columns
         if (ground := terminal_grid.ground_text(ssp, width)) is not None:
             say("", ground)
-        picture = terminal_grid.grid_text(ssp, solution.values, solution.policy, width=width, glyphs=glyphs())
+        picture = terminal_grid.grid_text(ssp, solution.values, solution.policy, width=width)
         say("", picture or "The grid is too large to be drawn as text; --png FILE draws it as an image.")
     if png is not None:
         from goalward.figures.drawing import save_figure

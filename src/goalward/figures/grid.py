@@ -27,8 +27,8 @@ from matplotlib.ticker import MaxNLocator
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.figures.drawing import new_figure
 from goalward.figures.regret import curve_figure
-from goalward.figures.symbols import UNICODE, action_marks
-from goalward.figures.terminal_grid import MAYBE, NEVER, ground_meanings, has_walls, layout_of, maybe_states
+from goalward.figures.symbols import action_marks
+from goalward.figures.terminal_grid import INFINITY, MAYBE, NEVER, ground_meanings, has_walls, layout_of, maybe_states
 from goalward.formatting import mathtext, number, short_count
 from goalward.learning.run import Run
 from goalward.ssp.layout import GridLayout
@@ -120,7 +120,7 @@ def value_layer(world: SSP, values: Floats | None, shares: Floats, title: str) -
         title = "the last plan: action\n(the agent estimates no costs)"
         return Layer(title, np.full(world.states, np.nan), Normalize(0.0, 1.0), [""] * world.states, shares, "")
     largest = float(values[np.isfinite(values)].max(initial=0.0))
-    signs = np.where(maybe_states(world, values), "?", UNICODE.infinity).tolist()
+    signs = np.where(maybe_states(world, values), "?", INFINITY).tolist()
     digits = 4 if cell_inches(layout_of(world), 1) >= 0.6 else 3
     texts = [number(value, digits, zeros=True, infinity=sign) for value, sign in zip(values, signs, strict=True)]
     return Layer(title, values, Normalize(0.0, largest or 1.0), texts, shares, "expected cost to the goal")
