@@ -45,7 +45,11 @@ World = Annotated[str, typer.Argument(metavar="WORLD", help=WORLD_HELP)]
 OptionalWorld = Annotated[str | None, typer.Argument(metavar="[WORLD]", help=WORLD_HELP)]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the world, such as rows=5. Can be repeated."),
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A setting, such as rows=5; for a model file an option of SSP.load: normalize=true. Can be repeated.",
+    ),
 ]
 AgentSettings = Annotated[
     list[str] | None,
