@@ -128,35 +128,6 @@ def test_a_folder_that_is_full(package: Path, tmp_path: Path, run_python: RunPyt
         assert run_python(WALK, path=package.parent, GOALWARD_CACHE_DIR=str(cache)) == expected
 
 
-def test_a_home_that_cannot_be_written(package: Path, tmp_path: Path, run_python: RunPython) -> None:
-    """The temporary directory takes its place, in a folder of the user's own."""
-    (tmp_path / "file").write_text("no folder")
-    (tmp_path / "tmp").mkdir()
-    places = {"GOALWARD_CACHE_DIR": "", "XDG_CACHE_HOME": str(tmp_path / "file"), "TMPDIR": str(tmp_path / "tmp")}
-    first, second = (run_python(WHERE, path=package.parent, **places).split() for _ in range(2))
-    assert first[:2] == ["2.0", "0"]
-    assert second[:2] == ["2.0", "1"]
-    folder = Path(first[2])
-    assert folder.parent == tmp_path / "tmp" / f"goalward-{os.getuid()}"
-    assert folder.parent.stat().st_mode & 0o077 == 0
-
-
-@pytest.mark.parametrize("prepare", ["open to all", "a link"])
-def test_somebody_elses_folder_is_not_used(package: Path, tmp_path: Path, run_python: RunPython, prepare: str) -> None:
-    """What Numba finds in a cache it executes."""
-    (tmp_path / "file").write_text("no folder")
-    folder = tmp_path / f"goalward-{os.getuid()}"
-    if prepare == "open to all":
-        folder.mkdir()
-        folder.chmod(0o777)
-    else:
-        (tmp_path / "elsewhere").mkdir()
-        folder.symlink_to(tmp_path / "elsewhere")
-    places = {"GOALWARD_CACHE_DIR": "", "XDG_CACHE_HOME": str(tmp_path / "file"), "TMPDIR": str(tmp_path)}
-    text = run_python(REASON, path=package.parent, **places)
-    assert text.startswith(f"None compiled kernels are not kept: others can write to {folder}; make it yours alone")
-
-
 def test_a_given_folder_that_others_can_write_is_refused(package: Path, tmp_path: Path, run_python: RunPython) -> None:
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)

@@ -12,7 +12,7 @@ import pytest
 
 import goalward as gw
 from goalward.errors import FileError, UnknownNameError
-from goalward.formatting import Interval, sparkline
+from goalward.formatting import Interval
 from goalward.table import FORMATS, Cell, Column, Table, render, save
 from made_up_results import cell_results, study
 
@@ -140,7 +140,6 @@ def test_runs() -> None:
     text = "".join(root.itertext())
     assert "Run of psrl" in text
     assert "30 of 30" in text
-    assert len(root.find(".//polyline").get("points").split()) == 30
     cut = gw.learn(gw.agents.PSRL(), grid, 30, max_steps=1)
     assert "max_steps ended the run" in "".join(parsed(cut).itertext())
 
@@ -161,8 +160,3 @@ def test_studies_and_results() -> None:
     assert not tags(root) & {"img", "script"}
     assert any("4 of 4 runs stored" in text for text in root.itertext())
     assert not tags(parsed(Table([{"agent": HOSTILE, "regret": math.nan}]))) & {"img", "script"}
-
-
-@pytest.mark.parametrize("values", [[], [0.0], [0.0, 0.0], [-1.0, 2.0]])
-def test_curves_of_any_length(values) -> None:
-    assert "nan" not in sparkline(values, "x")

@@ -11,13 +11,12 @@ import html
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
     "Interval", "duration", "finite", "html_text", "latex_text", "markdown_text", "mathtext", "number",
-    "short_count", "sparkline", "visible", "with_margin", "with_range",
+    "short_count", "visible", "with_margin", "with_range",
 ]  # fmt: skip
 
 MARKDOWN = re.compile(r"([\\`*_|~$]|\](?=[(\[:])|&(?=[#\w]+;))")
@@ -167,19 +166,3 @@ def mathtext(text: str, keep: str = " ") -> str:
     shown = visible(text, keep).replace("$", r"\$")
     # A legend leaves out labels that begin with an underscore.
     return f" {shown}" if shown.startswith("_") else shown
-
-
-def sparkline(values: Sequence[float], label: str) -> str:
-    """Return a small curve of finite values as SVG, with zero inside its range."""
-    width, height = 240, 48
-    top, bottom = max([*values, 0.0]) or 1.0, min([*values, 0.0])
-    step = width / max(1, len(values) - 1)
-    points = " ".join(
-        f"{index * step:.1f},{height - 2 - (height - 4) * (value - bottom) / (top - bottom):.1f}"
-        for index, value in enumerate(values)
-    )
-    return (
-        f'<svg width="{width}" height="{height}" role="img" aria-label="{html_text(label)}">'
-        f'<polyline points="{points}" fill="none" stroke="#0072b2" stroke-width="1.8"/></svg>'
-        f'<div style="opacity:.7">{html_text(label)}</div>'
-    )

@@ -20,7 +20,6 @@ import importlib
 import os
 import platform
 import shutil
-import stat
 import tempfile
 import time
 import warnings
@@ -54,7 +53,6 @@ __all__ = [
 ]
 
 PACKAGE = Path(__file__).parent
-POSIX = hasattr(os, "getuid")
 UNCOMPILED = bool(getattr(numba.config, "DISABLE_JIT", False))
 UNUSED_SECONDS = 30 * 24 * 3600.0
 ASK_EVERY = 1 << 16  # steps of a kernel between two checks for an interrupt
@@ -83,39 +81,28 @@ def source_hash(package: Path = PACKAGE) -> str:
 
 @functools.cache
 def cache_directory() -> Path | None:
-    """Return the folder of the compiled kernels, created if need be; None if no folder is safe and can be written."""
+    """Return the folder of the compiled kernels, created if need be; None if it is not safe or cannot be written."""
     given = os.environ.get("GOALWARD_CACHE_DIR")
-    fallback = [] if given else temporary_folder()
-    for root in [Path(given)] if given else [platformdirs.user_cache_path("goalward", appauthor=False), *fallback]:
-        folder = root / f"kernels-{source_hash()}"
-        try:
-            root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            folder.mkdir(exist_ok=True, mode=0o700)
-            # Anybody may put a link into the folder of temporary files.
-            if not (is_private(folder.stat()) and is_private(root.lstat() if root in fallback else root.stat())):
-                remedy = "make it yours alone (chown, chmod go-w), or set GOALWARD_CACHE_DIR to another folder"
-                warnings.warn(f"compiled kernels are not kept: others can write to {root}; {remedy}", stacklevel=2)
-                continue
-            with tempfile.TemporaryFile(dir=folder):
-                os.utime(folder)
-                remove_unused(root)
-                return folder
-        except OSError:
-            continue
-    return None
-
-
-def temporary_folder() -> list[Path]:
-    """Return this user's folder among the temporary files; empty where none can be written, as on a full disk."""
+    root = Path(given) if given else platformdirs.user_cache_path("goalward", appauthor=False)
+    folder = root / f"kernels-{source_hash()}"
     try:
-        return [Path(tempfile.gettempdir()) / f"goalward-{os.getuid() if POSIX else os.getlogin()}"]
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(exist_ok=True, mode=0o700)
+        if not (is_private(folder.stat()) and is_private(root.stat())):
+            remedy = "make it yours alone (chown, chmod go-w), or set GOALWARD_CACHE_DIR to another folder"
+            warnings.warn(f"compiled kernels are not kept: others can write to {root}; {remedy}", stacklevel=2)
+            return None
+        with tempfile.TemporaryFile(dir=folder):
+            os.utime(folder)
+            remove_unused(root)
+            return folder
     except OSError:
-        return []
+        return None
 
 
 def is_private(status: os.stat_result) -> bool:
     """Return whether nobody else can write to a folder: Numba unpickles its cache, which executes code."""
-    return not POSIX or (stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022)
+    return status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
 def remove_unused(root: Path) -> None:

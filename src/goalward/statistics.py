@@ -19,7 +19,7 @@ Growth exponent
     The slope of log(mean regret after k episodes) on log k by least squares, at points evenly spread in log k over the
     last decade, K/10 to K. Its interval is that of the jackknife: the n slopes with one run left out give
     pseudo-values, and these a t-interval. Across a sweep, such as the number of states, it is the slope of
-    log(final regret) on log(setting) over all runs, with the t-interval of a regression.
+    log(mean final regret) on log(setting), with the same interval.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from goalward.formatting import Interval
 from goalward.settings import checked_number
 
 __all__ = [
-    "FEW_RUNS", "Comparison", "Interval", "bootstrap_interval", "checked_level", "compare_pairs", "growth_across",
+    "FEW_RUNS", "Comparison", "Interval", "bootstrap_interval", "checked_level", "compare_pairs",
     "growth_along", "growth_of_means", "mean_interval", "permutation_test", "quantile", "share",
 ]  # fmt: skip
 
@@ -159,22 +159,20 @@ def growth_along(episodes: Floats, regrets: Floats, level: float = 0.95) -> Inte
     if np.count_nonzero(last) < 3 or not len(regrets):
         return Interval(math.nan, math.nan, math.nan, len(regrets))
     chosen = spread_points(np.flatnonzero(last), np.log(episodes[last]))
-    return growth_of_means(episodes[chosen], regrets[:, chosen], level=level)
+    return growth_of_means(episodes[chosen], regrets[:, chosen], level)
 
 
-def growth_of_means(sizes: Floats, numbers: Floats, per: Floats | None = None, level: float = 0.95) -> Interval:
+def growth_of_means(sizes: Floats, numbers: Floats, level: float = 0.95) -> Interval:
     """Return the slope of log(mean of ``numbers[run, size]``) on log(size), with the interval of the jackknife.
 
-    With `per`, it is the slope of log(mean of numbers / mean of per). NaN if a mean is not positive and finite.
+    NaN if a mean is not positive and finite, or if there is only one size.
     """
     x, n = np.log(sizes), len(numbers)
-    weights = np.ones_like(numbers) if per is None else per
-    total, weight = numbers.sum(axis=0), weights.sum(axis=0)
-    whole = slope(x, total / weight)
+    total = numbers.sum(axis=0)
+    whole = slope(x, total) if len(set(sizes.tolist())) > 1 else math.nan
     if n < 2 or math.isnan(whole):
         return Interval(whole, math.nan, math.nan, n)
-    left_out = zip(total - numbers, weight - weights, strict=True)
-    without = [slope(x, sums / sums_of_weights) for sums, sums_of_weights in left_out]
+    without = [slope(x, total - left_out) for left_out in numbers]
     reach = mean_interval(n * whole - (n - 1) * np.array(without), level).half_width
     return Interval(whole, whole - reach, whole + reach, n)
 
@@ -192,16 +190,6 @@ def slope(x: Floats, y: Floats) -> float:
     fitted = float(np.polyfit(x, np.log(y), 1)[0])
     # A flat curve has a slope of a few 1e-16, which is rounding.
     return fitted if abs(fitted) > FLAT else 0.0
-
-
-def growth_across(settings: Floats, finals: Floats, level: float = 0.95) -> Interval:
-    """Return the slope of log(finals) on log(settings), one entry for each run, with its t-interval."""
-    n = len(finals)
-    if n < 3 or not ((finals > 0.0) & np.isfinite(finals)).all() or np.ptp(settings) == 0.0:
-        return Interval(math.nan, math.nan, math.nan, n)
-    (estimate, _), covariance = np.polyfit(np.log(settings), np.log(finals), 1, cov=True)
-    reach = quantile(n - 2, level) * math.sqrt(covariance[0, 0])
-    return Interval(float(estimate), float(estimate - reach), float(estimate + reach), n)
 
 
 def share(count: int, runs: int, level: float = 0.95) -> Interval:

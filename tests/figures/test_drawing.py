@@ -62,16 +62,8 @@ def test_files_are_the_same_each_time(tmp_path, figure):
         assert content == (tmp_path / f"second.{ending}").read_bytes()
 
 
-@pytest.mark.parametrize("name", ["y.jpg", "y.jpeg", "y.JPG"])
-def test_an_ending_names_the_format_and_the_file(tmp_path, figure, name):
-    save_figure(figure, figure_files(tmp_path / name))
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-    with Image.open(tmp_path / name) as image:
-        assert (image.format, image.size) == ("JPEG", (300, 150))
-
-
 def test_endings_that_are_no_formats(tmp_path):
-    with pytest.raises(SettingError, match=r"y\.bmp: .* must be one of \.png, \.pdf, \.svg, \.jpg, \.jpeg\. Without"):
+    with pytest.raises(SettingError, match=r"y\.bmp: .* must be one of \.png, \.pdf, \.svg\. Without"):
         figure_files(tmp_path / "y.bmp")
 
 

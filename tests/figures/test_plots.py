@@ -62,42 +62,14 @@ def continuous(folder, run_here):
     return open_results(store.folder)
 
 
-@pytest.mark.parametrize("agents", [("uniform", "psrl"), ("psrl", "uniform"), ("optimal", "psrl", "uniform")])
-def test_by_default_the_learner_with_the_least_regret_is_drawn(write_study, run_here, agents):
-    """In whatever order the study names the agents; the optimal and the uniform policy have learnt nothing."""
-    _, store = run_here(write_study(*agents))
-    assert plot(open_results(store.folder), "grid").get_suptitle().startswith("psrl in grid, run 0")
-
-
-def test_by_default_the_first_grid_is_drawn(results):
-    figure = plot(results, "grid", run=1)
-    assert figure.get_suptitle() == "psrl in corridor, run 1: 10 episodes"
-    assert len(figure.axes[0].texts) == 2
-
-
-def test_an_agent_and_a_world_by_name(results):
-    figure = plot(results, "grid", agent="uniform", world="corridor")
-    assert figure.get_suptitle() == "uniform in corridor, run 0: 10 episodes"
-    assert list(figure.axes[0].texts) == []
-
-
-def test_causes_are_named(results):
-    figure = plot(results, "causes")
-    assert [panel.get_title() for panel in figure.axes] == ["drawn", "corridor"]
-    assert "visits of a pair" in [text.get_text() for text in figure.legends[0].get_texts()]
-    widths = [bar.get_width() for bar in figure.axes[0].patches]
-    assert np.sum(widths) == pytest.approx(2.0, abs=0.02)
-
-
 def test_regret_and_its_axes(results):
     figure = plot(results, "regret", measure="gap_regret", axes="log")
     assert {panel.get_xscale() for panel in figure.axes} == {"log"}
     assert {panel.get_ylabel() for panel in figure.axes} == {"sum of optimality gaps"}
 
 
-@pytest.mark.parametrize("kind", ["regret", "causes", "grid"])
-def test_figures_can_be_pickled(results, kind):
-    figure = pickle.loads(pickle.dumps(plot(results, kind)))
+def test_figures_can_be_pickled(results):
+    figure = pickle.loads(pickle.dumps(plot(results)))
     assert len(figure.axes) >= 2
 
 
@@ -106,7 +78,7 @@ def test_a_single_run():
     (axes,) = plot(run).axes
     assert [line.get_ydata()[-1] for line in axes.lines] == [run.regret[-1], run.gap_regret[-1]]
     with pytest.raises(SettingError, match="leave out the kind"):
-        plot(run, "grid")
+        plot(run, "growth")
 
 
 def test_a_single_run_without_a_model_shows_its_costs():
@@ -120,9 +92,6 @@ def test_a_single_run_without_a_model_shows_its_costs():
 
 
 def test_worlds_without_a_finite_model(continuous):
-    for kind in ("grid", "causes"):
-        with pytest.raises(SettingError, match="navigation"):
-            plot(continuous, kind)
     (panel,) = plot(continuous).axes
     assert (panel.get_ylabel(), len(panel.texts)) == ("cost of the episode", 0)
     (panel,) = plot(continuous, measure="regret").axes
@@ -148,10 +117,7 @@ def test_a_figure_is_one_function(results, monkeypatch):
 
 def test_what_cannot_be_drawn(results):
     for arguments, error, message in (
-        ({"kind": "gird"}, UnknownNameError, "did you mean 'grid'"),
-        ({"kind": "grid", "world": "drawn"}, SettingError, "drawn is not a grid"),
-        ({"kind": "grid", "world": "corridr"}, UnknownNameError, "did you mean 'corridor'"),
-        ({"kind": "grid", "agent": "psl"}, UnknownNameError, "did you mean 'psrl'"),
+        ({"kind": "regert"}, UnknownNameError, "did you mean 'regret'"),
         ({"measure": "x"}, SettingError, "measure is 'x'; it must be one of regret, gap_regret, cost, steps"),
         ({"level": "x"}, SettingError, "level is 'x'; it must be a number between 0 and 1"),
         ({"kind": "growth", "level": "x"}, SettingError, "level is 'x'; it must be a number between 0 and 1"),

@@ -5,14 +5,10 @@ import shutil
 import numpy as np
 import pytest
 
-from goalward.acting.stop import Ended
 from goalward.errors import FileError, SettingError
-from goalward.figures import plot
 from goalward.learning.regret import optimum
-from goalward.results.results import load_results
 from goalward.studies.attachments import Attachments
-from goalward.studies.rerun import regret_by_cause, rerun
-from goalward.studies.study import Study
+from goalward.studies.rerun import rerun
 from goalward.worlds import grid_world
 
 
@@ -25,23 +21,7 @@ def test_it_is_the_run_that_was_stored(write_study, run_here, agent):
     stored = store.read(study.design.keys(cell)[1])
     assert np.array_equal(stored.column("regret"), run.regret)
     assert len(run.trajectory.states) == run.total_steps
-    by_cause = regret_by_cause(world, run)
-    assert sum(by_cause.values()) == pytest.approx(run.gap_regret[-1])
-
-
-def test_regret_is_split_at_the_epochs(folder):
-    study = Study.load(folder / "small.toml")
-    cell = next(cell for cell in study.design.cells if cell.agent.label == "psrl")
-    world, run = rerun(study.design.spec(cell, 0))
-    gaps = optimum(world).gaps
-    expected = {}
-    for epoch in run.epochs:
-        part = slice(epoch.start_step, epoch.start_step + epoch.steps)
-        paid = gaps[run.trajectory.states[part], run.trajectory.actions[part]].sum()
-        expected[int(epoch.ended)] = expected.get(int(epoch.ended), 0.0) + paid
-    found = regret_by_cause(world, run)
-    assert found == pytest.approx(expected)
-    assert {Ended.AFTER_VISITS, Ended.GOALS} <= set(found)
+    assert optimum(world).gaps[run.trajectory.states, run.trajectory.actions].sum() == pytest.approx(run.gap_regret[-1])
 
 
 OWN_AGENT = """\
@@ -83,7 +63,7 @@ print(len(open({str(log)!r}).read()), end=" ")
 for cell in results.design.cells:
     for key in results.design.keys(cell):
         stored = store.read(key)
-        world, run = rerun(stored.spec, results.attachments)
+        world, run = rerun(stored.spec, store.attachments)
         assert np.array_equal(run.regret, stored.column("regret"))
         print(cell.world.label, cell.agent.label, end=" ")
 """
@@ -126,22 +106,6 @@ def test_what_cannot_be_run_again(write_study, folder):
     assert rerun(study.design.spec(cell, 0), study.attachments)
     with pytest.raises(SettingError, match="run is 2; the study has the runs 0 to 1"):
         study.design.spec(cell, 2)
-
-
-def test_only_stored_runs_are_drawn(write_study, run_here):
-    study = write_study("agents.py:Raises", "psrl")
-    _, store = run_here(study)
-    results = load_results(store, study.design)
-    assert [label.get_text() for label in plot(results, "causes").axes[0].get_yticklabels()] == ["psrl"]
-    assert plot(results, "grid", agent="psrl").axes
-    with pytest.raises(
-        SettingError, match="run 0 of Raises in grid is not stored; choose another run, or see goalward"
-    ):
-        plot(results, "grid", agent="Raises")
-    for key in study.design.keys(study.design.cells[1]):
-        store.path(key).unlink()
-    with pytest.raises(SettingError, match="run 1 of Raises in grid is not stored"):
-        plot(load_results(store, study.design), "causes", run=1)
 
 
 def test_a_digest_leads_nowhere_else(folder):

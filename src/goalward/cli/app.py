@@ -21,13 +21,12 @@ from goalward.formatting import visible
 from goalward.table import FORMATS, Table, render
 
 if TYPE_CHECKING:
-    from goalward.figures.symbols import Glyphs
     from goalward.studies.store import Store
 
 __all__ = [
     "AgentName", "AgentSettings", "Cost", "DaskAddress", "Folder", "Format", "GiveUpCost", "Goal", "Level", "MaxSteps",
     "OptionalWorld", "Picture", "Settings", "StudyName", "TableFile", "Workers", "World", "app", "given_options",
-    "glyphs", "say", "say_choice", "show",
+    "say", "say_choice", "show",
 ]  # fmt: skip
 
 
@@ -46,7 +45,11 @@ World = Annotated[str, typer.Argument(metavar="WORLD", help=WORLD_HELP)]
 OptionalWorld = Annotated[str | None, typer.Argument(metavar="[WORLD]", help=WORLD_HELP)]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the world, such as rows=5. Can be repeated."),
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A setting, such as rows=5; for a model file an option of SSP.load: normalize=true. Can be repeated.",
+    ),
 ]
 AgentSettings = Annotated[
     list[str] | None,
@@ -64,7 +67,7 @@ AgentName = Annotated[
     ),
 ]
 MaxSteps = Annotated[int | None, typer.Option(help="End a run after this many steps.")]
-Picture = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .png, .pdf, .svg or .jpg.")]
+Picture = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .png, .pdf or .svg.")]
 GiveUpCost = Annotated[
     float | None,
     typer.Option(metavar="NUMBER", help="Add an action that gives up: back to the start, at this cost."),
@@ -150,14 +153,8 @@ def given_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def say(*lines: str, format: str = "text") -> None:
-    """Print some lines, to stderr if the answer is not text; a ± becomes +- where the terminal cannot show it."""
-    text = visible("\n".join(lines), keep=" \n")
-    stream = sys.stdout if format == "text" else sys.stderr
-    try:
-        text.encode(stream.encoding or "ascii")
-    except UnicodeEncodeError:
-        text = text.replace("±", "+-")
-    typer.echo(text, file=stream)
+    """Print some lines, to stderr if the answer is not text."""
+    typer.echo(visible("\n".join(lines), keep=" \n"), err=format != "text")
 
 
 def say_choice(store: Store, study: str | None) -> None:
@@ -187,14 +184,3 @@ def print_tables(tables: Sequence[Table], format: str) -> None:
         say(text)
     else:
         sys.stdout.write(f"{text}\n")  # as it is: a CSV file holds the characters of a label, and echo would drop some
-
-
-def glyphs() -> Glyphs:
-    """Return the characters that standard output can show."""
-    from goalward.figures.symbols import ASCII, UNICODE
-
-    try:
-        "".join([*UNICODE.arrows.values(), *UNICODE.frame, UNICODE.start]).encode(sys.stdout.encoding or "ascii")
-    except UnicodeEncodeError:
-        return ASCII
-    return UNICODE

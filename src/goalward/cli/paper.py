@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from goalward.cli.app import DaskAddress, Format, Workers, app, show
-from goalward.errors import SettingError, UnknownNameError
+from goalward.errors import UnknownNameError
 
 __all__ = ["arena", "claims", "reproduce"]
 
@@ -60,36 +60,19 @@ def claims(
         "results/claims"
     ),
     workers: Workers = None,
-    table_file: Annotated[
-        Path | None,
-        typer.Option("--table", metavar="FILE", help="Also write the verdicts: .md, .csv, .json, .html, ..."),
-    ] = None,
-    bounds: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Also write the regrets beside the terms of Theorem 1: .md, .csv, .tex, ..."),
-    ] = None,
     format: Format = "text",
 ) -> None:
     """Test the claims of the paper and print a verdict on each."""
     from goalward.paper.claims import check_claims
     from goalward.paper.claims.findings import claims_table, keep_claims
-    from goalward.paper.claims.theorems import has_theorem_runs, regret_table, stored_regret_rows
     from goalward.signals import keeping
-    from goalward.studies.store import Store
 
-    if bounds is not None and only and "theorem-1" not in only and not has_theorem_runs(out):
-        raise SettingError(f"--bounds needs the runs of Theorem 1, and {out} has none; add --only theorem-1")
     with keeping(f"finished studies are stored in {out}, and the same command continues there"):
         findings = check_claims(
             out, quick=quick, only=only, workers=workers, watch=lambda name: typer.echo(f"testing: {name}", err=True)
         )
     keep_claims(out, findings)
-    table = claims_table(findings)
-    if table_file is not None:
-        table.save(table_file)
-    if bounds is not None:
-        regret_table(stored_regret_rows(Store.open(out))).save(bounds)
-    show(table, format=format, written=[table_file, bounds])
+    show(claims_table(findings), format=format)
 
 
 @app.command()

@@ -265,9 +265,7 @@ def plot(
     study: StudyName = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="A name that ends in .png, .pdf, .svg or .jpg. Without an ending, the first three."
-        ),
+        typer.Option(metavar="FILE", help="A name that ends in .png, .pdf or .svg. Without an ending, all three."),
     ] = None,
     measure: Annotated[
         str | None,
@@ -275,13 +273,6 @@ def plot(
     ] = None,
     axes: Annotated[str | None, typer.Option(help="linear or log.  [default: linear]")] = None,
     level: Annotated[float | None, typer.Option(help="The confidence level.  [default: 0.95]")] = None,
-    agent: Annotated[
-        str | None, typer.Option(help="For a grid: which agent. The default is the learner with the least regret.")
-    ] = None,
-    world: Annotated[str | None, typer.Option(help="For a grid: which world. The default is the first grid.")] = None,
-    number: Annotated[
-        int | None, typer.Option("--run", min=0, help="For causes and grids: which run.  [default: 0]")
-    ] = None,
 ) -> None:
     """Draw the results of a study."""
     from goalward.figures import registry
@@ -293,7 +284,7 @@ def plot(
     if out is None:
         name = f"{results.design.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"
         files = [folder / f"{name}.{ending}" for ending in FORMATS]
-    settings = {"measure": measure, "axes": axes, "level": level, "agent": agent, "world": world, "run": number}
+    settings = {"measure": measure, "axes": axes, "level": level}
     save_figure(draw(results, **{name: value for name, value in settings.items() if value is not None}), files)
     say(*(f"written: {path}" for path in files))
 

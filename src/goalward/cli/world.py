@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import shutil
-from collections.abc import Callable
-from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goalward.cli.app import Cost, Format, GiveUpCost, Picture, Settings, World, app, given_options, glyphs, say
+from goalward.cli.app import Cost, Format, GiveUpCost, Picture, Settings, World, app, given_options, say
 from goalward.cli.app import show as show_tables
 from goalward.formatting import number
 from goalward.table import Cell, Column, Columns, Table
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["hardness_table", "model_facts", "show", "solution_facts", "solution_table", "solve", "structure_facts"]
 
-Read = Callable[[], Any]
 Goals = Annotated[
     list[str] | None,
     typer.Option(
@@ -34,58 +30,23 @@ Goals = Annotated[
     ),
 ]
 Start = Annotated[str | None, typer.Option(metavar="STATE", help="Model files: the state to start in.")]
-Normalize = Annotated[bool, typer.Option("--normalize", help="Model files: rescale rows that do not sum to one.")]
-SumDuplicates = Annotated[
-    bool, typer.Option("--sum-duplicates", help="Tables: add up transitions that are there twice.")
-]
-CountPrior = Annotated[
-    float | None, typer.Option("--prior", metavar="NUMBER", help="Tables of counts: add this to every count.")
-]
 
 
-def read_model(
+def read_model(world: str, settings: list[str] | None, options: dict[str, Any]) -> SSP:
+    """Return the model of a world, of an environment's table or of a file."""
+    from goalward import worlds
+
+    return worlds.load(world, settings or (), **given_options(options))
+
+
+@app.command()
+def solve(
     world: World,
     settings: Settings = None,
     goal: Goals = None,
     start: Start = None,
     cost: Cost = None,
-    normalize: Normalize = False,
-    sum_duplicates: SumDuplicates = False,
-    prior: CountPrior = None,
     give_up_cost: GiveUpCost = None,
-) -> Any:
-    """Return the model of a world, of an environment's table or of a file."""
-    from goalward import worlds
-
-    options: dict[str, Any] = {
-        "goal": goal, "start": start, "cost": cost, "normalize": normalize, "sum_duplicates": sum_duplicates,
-        "prior": prior, "give_up_cost": give_up_cost,
-    }  # fmt: skip
-    return worlds.load(world, settings or (), **given_options(options))
-
-
-def takes_model(verb: Callable[..., None]) -> Callable[..., None]:
-    """Give the options of `read_model` to a verb that takes `world` and `read`; ``read()`` returns the model."""
-    reading = inspect.signature(read_model, eval_str=True).parameters
-    own = inspect.signature(verb, eval_str=True).parameters
-    parameters = [*reading.values(), *(own[name] for name in own if name not in ("world", "read"))]
-
-    @wraps(verb)
-    def with_model(**options: Any) -> None:
-        read = {name: options.pop(name) for name in reading}
-        verb(read["world"], partial(read_model, **read), **options)
-
-    # Typer reads both.
-    with_model.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    with_model.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return with_model
-
-
-@app.command()
-@takes_model
-def solve(
-    world: World,
-    read: Read,
     goal_first: Annotated[
         bool,
         typer.Option("--goal-first", help="Largest probability of reaching the goal first, then the smallest cost."),
@@ -107,7 +68,7 @@ def solve(
 
     if out is not None:
         check_ending(out)
-    ssp = read()
+    ssp = read_model(world, settings, {"goal": goal, "start": start, "cost": cost, "give_up_cost": give_up_cost})
     solution = solve_model(ssp, tolerance, goal_first=goal_first)
     if out is not None:
         solution.save(out)
@@ -119,10 +80,13 @@ def solve(
 
 
 @app.command()
-@takes_model
 def show(
     world: World,
-    read: Read,
+    settings: Settings = None,
+    goal: Goals = None,
+    start: Start = None,
+    cost: Cost = None,
+    give_up_cost: GiveUpCost = None,
     png: Picture = None,
     format: Format = "text",
 ) -> None:
@@ -132,7 +96,7 @@ def show(
     from goalward.planning.solve import solve_all
     from goalward.ssp.graph import structure
 
-    ssp = read()
+    ssp = read_model(world, settings, {"goal": goal, "start": start, "cost": cost, "give_up_cost": give_up_cost})
     if png is not None:
         from goalward.figures.drawing import picture_file
 
@@ -147,7 +111,7 @@ def show(
         width = shutil.get_terminal_size(fallback=(120, 50)).columns
         if (ground := terminal_grid.ground_text(ssp, width)) is not None:
             say("", ground)
-        picture = terminal_grid.grid_text(ssp, solution.values, solution.policy, width=width, glyphs=glyphs())
+        picture = terminal_grid.grid_text(ssp, solution.values, solution.policy, width=width)
         say("", picture or "The grid is too large to be drawn as text; --png FILE draws it as an image.")
     if png is not None:
         from goalward.figures.drawing import save_figure

@@ -16,8 +16,6 @@ from goalward.registry import Registry
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from goalward.figures.causes import causes_figure as causes_figure
-    from goalward.figures.grid import learnt_figure as learnt_figure
     from goalward.figures.regret import growth_figure as growth_figure
     from goalward.figures.regret import regret_figure as regret_figure
     from goalward.learning.run import Run
@@ -39,10 +37,10 @@ def plot(results: Results | Run | CostDistribution, kind: str = "regret", **sett
         The results of a study. Or a run: then its regrets along the episodes are drawn, or its costs if the true model
         is not known. Or the distribution of a policy's cost.
     kind
-        The name of a figure: ``regret``, ``growth``, ``causes`` or ``grid``; ``goalward list figures`` describes them.
+        The name of a figure: ``regret`` or ``growth``; ``goalward list figures`` describes them.
     settings
         The settings of the figure, as ``goalward list figures NAME`` lists them: for ``regret`` its ``measure``,
-        ``axes`` and ``level``; for ``grid`` its ``agent``, ``world`` and ``run``. A single run has none.
+        ``axes`` and ``level``. A single run has none.
 
     Raises
     ------

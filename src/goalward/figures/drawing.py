@@ -25,8 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 FORMATS = ("png", "pdf", "svg")
-"""The formats that are written if none is asked for."""
-MORE_FORMATS = ("jpg", "jpeg")
+"""The formats of figures; all of them are written if none is asked for."""
 MOST_COLUMNS = 6
 INCHES_PER_CHARACTER = 0.085
 ONE_LINE = 0.3
@@ -75,8 +74,8 @@ def figure_files(path: Path) -> list[Path]:
 def picture_file(path: Path) -> Path:
     """Return the path of one picture; raise SettingError if its ending is not that of a format."""
     check_not_folder(path)
-    if path.suffix and path.suffix.removeprefix(".").lower() not in (*FORMATS, *MORE_FORMATS):
-        known = ", ".join(f".{ending}" for ending in (*FORMATS, *MORE_FORMATS))
+    if path.suffix and path.suffix.removeprefix(".").lower() not in FORMATS:
+        known = ", ".join(f".{ending}" for ending in FORMATS)
         raise SettingError(
             f"{path}: figures are not written as {path.suffix}; the ending must be one of {known}."
             f" Without an ending, {', '.join(FORMATS)} are written"
@@ -112,9 +111,7 @@ def save_figure(figure: Figure, files: Iterable[Path]) -> None:
     for path in files:
         form = path.suffix.removeprefix(".").lower() or "png"
         options: dict[str, Any] = {}
-        if form in MORE_FORMATS:
-            options["pil_kwargs"] = {"quality": 95}
-        elif form != "png":
+        if form != "png":
             options["metadata"] = {"Date": None} if form == "svg" else {"CreationDate": None}
         file = io.BytesIO()
         with mpl.rc_context({"svg.hashsalt": "goalward", "pdf.fonttype": 42}):

@@ -9,7 +9,6 @@ arrow alone up to 100, only the colour beyond.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,27 +25,18 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from goalward.arrays import Floats, Int32s, Int64s
-from goalward.errors import SettingError, UnknownNameError
-from goalward.figures import figure
 from goalward.figures.drawing import new_figure
 from goalward.figures.regret import curve_figure
-from goalward.figures.symbols import UNICODE, action_marks
-from goalward.figures.terminal_grid import MAYBE, NEVER, ground_meanings, has_walls, layout_of, maybe_states
+from goalward.figures.symbols import action_marks
+from goalward.figures.terminal_grid import INFINITY, MAYBE, NEVER, ground_meanings, has_walls, layout_of, maybe_states
 from goalward.formatting import mathtext, number, short_count
 from goalward.learning.run import Run
-from goalward.results.results import CellResults, Results
-from goalward.settings import Count
 from goalward.ssp.layout import GridLayout
 from goalward.ssp.model import SSP
-from goalward.studies.design import Cell
-from goalward.studies.rerun import replay_of, rerun
-from goalward.studies.run_spec import make_world
+from goalward.studies.rerun import replay_of
 from goalward.worlds.base import AnyWorld
 
-__all__ = ["grid_figure", "learnt_figure", "plan_figure", "run_figure"]
-
-BASELINES = ("optimal", "uniform")
-"""Agents that do not learn."""
+__all__ = ["grid_figure", "plan_figure", "run_figure"]
 
 MOST_CELLS_WITH_TEXTS = 40
 MOST_CELLS_WITH_ARROWS = 100
@@ -130,7 +120,7 @@ def value_layer(world: SSP, values: Floats | None, shares: Floats, title: str) -
         title = "the last plan: action\n(the agent estimates no costs)"
         return Layer(title, np.full(world.states, np.nan), Normalize(0.0, 1.0), [""] * world.states, shares, "")
     largest = float(values[np.isfinite(values)].max(initial=0.0))
-    signs = np.where(maybe_states(world, values), "?", UNICODE.infinity).tolist()
+    signs = np.where(maybe_states(world, values), "?", INFINITY).tolist()
     digits = 4 if cell_inches(layout_of(world), 1) >= 0.6 else 3
     texts = [number(value, digits, zeros=True, infinity=sign) for value, sign in zip(values, signs, strict=True)]
     return Layer(title, values, Normalize(0.0, largest or 1.0), texts, shares, "expected cost to the goal")
@@ -323,48 +313,3 @@ def run_figure(world: AnyWorld, run: Run, title: str) -> Figure:
     # Where the agent draws one of several actions that look equally good, all of them are shown.
     shares = np.asarray(last.tied if last.shares is None else last.shares, dtype=np.float64)
     return plan_figure(world, shares, last.values, visits.reshape(world.costs.shape), title)
-
-
-@figure("grid")
-def learnt_figure(results: Results, agent: str | None = None, world: str | None = None, run: Count = 0) -> Figure:
-    """Draw what an agent has learnt on a grid: its last plan, and its visits.
-
-    The default is the learner with the least mean regret in the first grid of the study.
-    """
-    cell = chosen_cell(results, agent, world, run)
-    if not is_grid(results, cell, run):
-        raise SettingError(f"{cell.world.label} is not a grid and cannot be drawn; choose another with --world")
-    model, repeated = rerun(results.stored_spec(cell, run), results.attachments, keep_replay=True)
-    title = f"{cell.agent.label} in {cell.world.label}, run {run}: {cell.episodes:,} episodes"
-    title += "".join(f"\n{text}" for label, text in results.caveats().items() if label == cell.agent.label)
-    return run_figure(model, repeated, title)
-
-
-def chosen_cell(results: Results, agent: str | None, world: str | None, run: int) -> Cell:
-    """Return the cell of an agent in a world; None stands for the defaults of `learnt_figure`."""
-    design = results.design
-    worlds = {cell.world.label: cell for cell in design.cells}
-    if world is None:
-        grids = (label for label, cell in worlds.items() if is_grid(results, cell, run))
-        world = next(grids, next(iter(worlds)))
-    elif world not in worlds:
-        raise UnknownNameError(f"world of {design.name}", world, worlds)
-    agents = {cell.cell.agent.label: cell for cell in results.cells if cell.cell.world.label == world}
-    if agent is None:
-        agent = min(agents, key=lambda label: rank(agents[label], run))
-    elif agent not in agents:
-        raise UnknownNameError(f"agent of {design.name}", agent, agents)
-    return agents[agent].cell
-
-
-def is_grid(results: Results, cell: Cell, run: int) -> bool:
-    """Return whether the world of a run is a grid."""
-    world: AnyWorld = make_world(results.design.spec(cell, run).world, results.attachments)
-    return isinstance(world, SSP) and world.layout is not None
-
-
-def rank(cell: CellResults, run: int) -> tuple[bool, bool, float]:
-    """Return the sort key of an agent: whether the run is missing, whether it is a baseline, its mean regret."""
-    regrets = cell.finals["gap_regret"][cell.complete]
-    mean = float(regrets.mean()) if len(regrets) else math.inf
-    return run not in cell.runs, cell.cell.agent.identity["name"] in BASELINES, mean

@@ -165,7 +165,7 @@ def growth_figure(results: Results, level: Confidence = 0.95) -> Figure:
         panel.set_xticks([], minor=True)
         panel.set_title(mathtext(world))
         panel.set_xlabel(mathtext(setting))
-        panel.set_ylabel("final sum of optimality gaps, geometric mean")
+        panel.set_ylabel("final sum of optimality gaps")
         panel.legend(frameon=False)
         finish_axes(panel)
     if results.caveats():
@@ -174,28 +174,26 @@ def growth_figure(results: Results, level: Confidence = 0.95) -> Figure:
 
 
 def draw_growth(panel: Axes, row: SweepRow, style: LineStyle, level: float, label: str) -> None:
-    """Draw every run as a dot, the geometric means with their intervals, and the fitted power."""
+    """Draw every run as a dot, the means with their intervals, and the fitted power."""
     x = np.array(row.values)
-    logs = [np.log(finals[finals > 0.0]) for finals in row.finals]
-    intervals = [mean_interval(values, level) for values in logs]
-    means = np.exp([interval.value for interval in intervals])
+    intervals = [mean_interval(finals, level) for finals in row.finals]
+    means = np.array([interval.value for interval in intervals])
+    # An interval that reaches below zero has no lower end on a logarithmic axis.
     reaches = np.array(
-        [[mean - np.exp(i.low), np.exp(i.high) - mean] for mean, i in zip(means, intervals, strict=True)]
-    ).T
-    for setting, values in zip(x, logs, strict=True):
-        panel.plot(np.full(len(values), setting), np.exp(values), ".", color=style.colour, alpha=0.35, markersize=4)
+        [[min(interval.half_width, 0.999 * interval.value), interval.half_width] for interval in intervals]
+    )
+    for setting, finals in zip(x, row.finals, strict=True):
+        panel.plot(np.full(len(finals), setting), finals, ".", color=style.colour, alpha=0.35, markersize=4)
     fitted = row.exponent.value
     slope = "" if math.isnan(fitted) else f": exponent {fitted:.2f} ± {row.exponent.half_width:.2f}"
     panel.errorbar(
-        x, means, yerr=reaches, color=style.colour, marker=style.marker, linestyle="none", capsize=3,
+        x, means, yerr=np.maximum(reaches.T, 0.0), color=style.colour, marker=style.marker, linestyle="none", capsize=3,
         label=f"{mathtext(label)}{slope}",
     )  # fmt: skip
     if math.isnan(fitted):
         return
     # Settings without runs do not count for the height of the line.
-    known = np.array([len(values) > 0 for values in logs])
-    heights = np.log(means[known]) - fitted * np.log(x[known])
-    at_one = np.exp(np.average(heights, weights=[len(values) for values in logs if len(values)]))
+    at_one = np.exp(np.nanmean(np.log(means) - fitted * np.log(x)))
     panel.plot(x, at_one * x**fitted, color=style.colour, linestyle=style.dashes, linewidth=1.2)
 
 

@@ -1,17 +1,16 @@
-"""How states, actions, agents and the causes of an epoch's end are written, in Unicode or in plain ASCII."""
+"""How actions, agents and the causes of an epoch's end are written."""
 
 from __future__ import annotations
 
 import string
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from goalward.acting.stop import RUN_OVER, Ended
 from goalward.ssp.model import GIVE_UP, SSP
 
-__all__ = ["ASCII", "CAUSES", "UNICODE", "Glyphs", "action_marks", "cause_name", "marked"]
+__all__ = ["CAUSES", "action_marks", "cause_name", "marked"]
 
-
+ARROWS = {"left": "←", "right": "→", "up": "↑", "down": "↓", GIVE_UP: "↺"}
 CAUSES = {
     Ended.AFTER_VISITS: "visits of a pair",
     Ended.BEFORE_VISITS: "visits of the next pair",
@@ -26,35 +25,16 @@ CAUSES = {
 }
 
 
-class Glyphs(NamedTuple):
-    """The characters that a picture is made of."""
-
-    arrows: dict[str, str]
-    infinity: str
-    wall: str
-    start: str
-    # Top, middle and bottom line of a frame: left end, crossing, right end.
-    frame: tuple[str, str, str]
-    horizontal: str
-    vertical: str
-
-
-ARROWS = {"left": "←", "right": "→", "up": "↑", "down": "↓", GIVE_UP: "↺"}
-ASCII_ARROWS = {"left": "<", "right": ">", "up": "^", "down": "v", GIVE_UP: "@"}
-UNICODE = Glyphs(ARROWS, "∞", "█", "●", ("┌┬┐", "├┼┤", "└┴┘"), "─", "│")
-ASCII = Glyphs(ASCII_ARROWS, "inf", "#", "*", ("+++", "+++", "+++"), "-", "|")
-
-
 def marked(label: str, caveats: Mapping[str, str]) -> str:
     """Return the label of an agent, with a mark if something must be known about its results."""
     return f"{label} *" if label in caveats else label
 
 
-def action_marks(ssp: SSP, glyphs: Glyphs = UNICODE) -> list[str]:
+def action_marks(ssp: SSP) -> list[str]:
     """Return one character for each action: arrows for directions and for giving up, else initials, else digits."""
     names = [ssp.action_name(action).lower() for action in range(ssp.actions)]
-    if all(name in glyphs.arrows for name in names):
-        return [glyphs.arrows[name] for name in names]
+    if all(name in ARROWS for name in names):
+        return [ARROWS[name] for name in names]
     initials = [name[:1] for name in names]
     if len(set(initials)) == len(initials) and all(initial.isalnum() for initial in initials):
         return initials

@@ -6,18 +6,19 @@ import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import ShapeError
-from goalward.figures.symbols import UNICODE, Glyphs, action_marks
+from goalward.figures.symbols import action_marks
 from goalward.formatting import number
 from goalward.ssp.graph import can_reach_goal
 from goalward.ssp.layout import GridLayout
 from goalward.ssp.model import GIVE_UP, SSP
 
 __all__ = [
-    "MAYBE", "NEVER", "cost_range", "grid_text", "ground_meanings", "ground_text", "has_walls", "layout_of",
+    "INFINITY", "MAYBE", "NEVER", "cost_range", "grid_text", "ground_meanings", "ground_text", "has_walls", "layout_of",
     "maybe_states", "step_costs",
 ]  # fmt: skip
 
 MOST_ROWS = 100
+INFINITY, WALL, START = "∞", "█", "●"
 MAYBE, NEVER = "goal possible, not certain", "goal never"
 Cells = list[list[str]]
 
@@ -29,7 +30,7 @@ def layout_of(ssp: SSP) -> GridLayout:
     return ssp.layout
 
 
-def grid_text(ssp: SSP, values: Floats, policy: Int64s, *, width: int = 100, glyphs: Glyphs = UNICODE) -> str | None:
+def grid_text(ssp: SSP, values: Floats, policy: Int64s, *, width: int = 100) -> str | None:
     """Return a picture with the value and the action of every state in its cell, and its legend.
 
     None if not even arrows fit.
@@ -40,31 +41,29 @@ def grid_text(ssp: SSP, values: Floats, policy: Int64s, *, width: int = 100, gly
         One number and one action for each state; the action -1 stands for none.
     width
         The number of characters in a line.
-    glyphs
-        The characters to draw with: `UNICODE` or `ASCII`.
     """
     layout = layout_of(ssp)
     if layout.columns > width or layout.rows > MOST_ROWS:
         return None
-    marks = [*action_marks(ssp, glyphs), " "]
+    marks = [*action_marks(ssp), " "]
     maybe = maybe_states(ssp, values)
     actions = ["?" if possible else marks[action] for action, possible in zip(policy, maybe, strict=True)]
-    entries = [f"{glyphs.wall} wall"] if has_walls(layout) else []
+    entries = [f"{WALL} wall"] if has_walls(layout) else []
     lost = {"?": MAYBE} if maybe.any() else {}
     lost |= {"": NEVER} if (np.isinf(values) & ~maybe).any() else {}
     gives_up = [f"{marks[ssp.give_up]} {GIVE_UP}"] if ssp.give_up is not None and ssp.give_up in policy else []
-    cells = boxed_cells(ssp, layout, values, actions, glyphs)
+    cells = boxed_cells(ssp, layout, values, actions)
     for padding in (" ", ""):
         if layout.columns * (len(cells[0][0]) + 2 * len(padding) + 1) + 1 <= width:
-            lines = [draw_boxes(cells, padding, glyphs)]
-            entries = [f"{glyphs.start} start", *entries]
-            entries += [" ".join(filter(None, (glyphs.infinity, mark, text))) for mark, text in lost.items()]
+            lines = [draw_boxes(cells, padding)]
+            entries = [f"{START} start", *entries]
+            entries += [" ".join(filter(None, (INFINITY, mark, text))) for mark, text in lost.items()]
             break
     else:
         gap = " " if 2 * layout.columns - 1 <= width else ""
         bare = ["x" if action == " " else action for action in actions]
         bare[ssp.initial_state] = "S"
-        lines = [gap.join(row) for row in arrange(layout, bare, "G", glyphs.wall)]
+        lines = [gap.join(row) for row in arrange(layout, bare, "G", WALL)]
         entries = ["S start", "G goal", *entries, *(f"{mark or 'x'} {text}" for mark, text in lost.items())]
     lines.append("   ".join([*entries, *gives_up]))
     if layout.wind is not None:
@@ -126,20 +125,19 @@ def arrange(layout: GridLayout, states: list[str], goal: str, wall: str) -> Cell
     return [cells[first : first + layout.columns] for first in range(0, len(cells), layout.columns)]
 
 
-def boxed_cells(ssp: SSP, layout: GridLayout, values: Floats, actions: list[str], glyphs: Glyphs) -> Cells:
+def boxed_cells(ssp: SSP, layout: GridLayout, values: Floats, actions: list[str]) -> Cells:
     """Return the text of each box, all of one width: the mark of the start, the value, the action."""
-    written = [number(value, 4, zeros=True, infinity=glyphs.infinity) for value in values]
+    written = [number(value, 4, zeros=True, infinity=INFINITY) for value in values]
     room = max(map(len, written))
     states = [f" {value:>{room}} {action}" for value, action in zip(written, actions, strict=True)]
-    states[ssp.initial_state] = glyphs.start + states[ssp.initial_state][1:]
-    return arrange(layout, states, "goal".center(room + 3), glyphs.wall * (room + 3))
+    states[ssp.initial_state] = START + states[ssp.initial_state][1:]
+    return arrange(layout, states, "goal".center(room + 3), WALL * (room + 3))
 
 
-def draw_boxes(cells: Cells, padding: str, glyphs: Glyphs) -> str:
-    bar = glyphs.horizontal * (len(cells[0][0]) + 2 * len(padding))
-    top, middle, bottom = (ends[0] + ends[1].join([bar] * len(cells[0])) + ends[2] for ends in glyphs.frame)
-    side = glyphs.vertical
-    rows = [side + side.join(f"{padding}{cell}{padding}" for cell in row) + side for row in cells]
+def draw_boxes(cells: Cells, padding: str) -> str:
+    bar = "─" * (len(cells[0][0]) + 2 * len(padding))
+    top, middle, bottom = (ends[0] + ends[1].join([bar] * len(cells[0])) + ends[2] for ends in ("┌┬┐", "├┼┤", "└┴┘"))
+    rows = ["│" + "│".join(f"{padding}{cell}{padding}" for cell in row) + "│" for row in cells]
     return "\n".join([top, f"\n{middle}\n".join(rows), bottom])
 
 

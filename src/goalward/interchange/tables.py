@@ -73,8 +73,8 @@ def frequencies(columns: Columns, source: Source, prior: float | None, normalize
     counts = columns.probabilities
     if prior is None and not normalize:
         raise ShapeError(
-            "the table has counts; pass normalize=True (--normalize) to take the frequencies for probabilities, or"
-            " prior=1.0 (--prior 1) to add that to the count of every transition first"
+            "the table has counts; pass normalize=True (--set normalize=true) to take the frequencies for"
+            " probabilities, or prior=1.0 (--set prior=1.0) to add that to the count of every transition first"
         )
     bad = ~((counts >= 0.0) & (counts < np.inf))
     if bad.any():

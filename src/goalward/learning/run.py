@@ -17,7 +17,6 @@ from goalward.acting.stop import Ended
 from goalward.agents.base import Agent, Learner
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
-from goalward.formatting import sparkline
 from goalward.learning.policy import FrozenPolicy, LearntPolicy
 from goalward.learning.regret import gap_regret, realised_regret
 from goalward.learning.replay import Replay
@@ -208,15 +207,12 @@ class Run:
             "epochs": len(self.epochs),
             "seed": str(self.seed),
         }
-        curve = ""
         if self.has_model and len(self.costs):
             facts |= {"regret": float(self.regret[-1]), "gap regret": float(self.gap_regret[-1])}
-            values = self.gap_regret[np.unique(np.linspace(0, len(self.costs) - 1, 200).astype(int))]
-            curve = sparkline(values[np.isfinite(values)].tolist(), "gap regret along the episodes")
         if self.truncated:
             facts["cut off"] = self.truncation
-        table = Table.facts(facts, title=f"Run of {self.agent.name}", notes=["goalward.watch(run) replays it"])
-        return f"<div>{table.html()}{curve}</div>"
+        notes = ["goalward.plot(run) draws it, goalward.watch(run) replays it"]
+        return Table.facts(facts, title=f"Run of {self.agent.name}", notes=notes).html()
 
     def __repr__(self) -> str:
         known = (

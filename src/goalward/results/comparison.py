@@ -82,7 +82,7 @@ def compare(
             print(f"compare runs in this process and stores nothing: {only_here[0]}", file=sys.stderr)
             folder, workers = None, 1
         results = run(study, folder or Path(scratch) / "results", workers=workers)
-    return results if folder else replace(results, attachments=study.attachments, folder=None)
+    return results if folder else replace(results, folder=None)
 
 
 def world_entry(world: Any, file: Path, only_here: list[str]) -> dict[str, Any]:

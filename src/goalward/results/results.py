@@ -18,14 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
-from goalward.errors import FileError, SettingError, UnknownNameError
+from goalward.errors import FileError, UnknownNameError
 from goalward.progress import counted
 from goalward.results.measures import COMPARED, CURVES, MEASURES, measured
 from goalward.studies import run_file
-from goalward.studies.attachments import Attachments
 from goalward.studies.design import Cell, Design, world_name
 from goalward.studies.run_file import recorded
-from goalward.studies.run_spec import RunSpec
 from goalward.studies.runner import Watch, run_in_folder
 from goalward.studies.store import NoRun, Store
 from goalward.studies.study import Study
@@ -97,8 +95,6 @@ class Results:
 
     design: Design
     cells: list[CellResults]
-    attachments: Attachments = field(default_factory=Attachments)
-    """The models and Python files of the results folder, for runs that are carried out again."""
     folder: Path | None = None
     """The results folder; None for results that were never stored."""
 
@@ -133,14 +129,6 @@ class Results:
         from goalward.results.summary import summary_table
 
         return summary_table(self, level, bootstrap)
-
-    def stored_spec(self, cell: Cell, run: int) -> RunSpec:
-        """Return a run of a cell; raise SettingError if it is not stored: a run that failed cannot be made again."""
-        spec = self.design.spec(cell, run)
-        if not any(results.cell == cell and run in results.runs for results in self.cells):
-            where = f"{cell.agent.label} in {cell.world.label}"
-            raise SettingError(f"run {run} of {where} is not stored; choose another run, or see goalward status")
-        return spec
 
     def count(self) -> tuple[int, int]:
         """Return how many runs are stored, and how many the study has; a run that several cells share counts once."""
@@ -240,7 +228,7 @@ def load_results(store: Store, design: Design) -> Results:
     with ThreadPoolExecutor() as threads:
         wanted = counted("reading results", "cells", design.cells, len(design.cells))
         cells = [load_cell(store, design, cell, threads) for cell in wanted]
-    return Results(design, cells, store.attachments, store.folder)
+    return Results(design, cells, store.folder)
 
 
 def load_cell(store: Store, design: Design, cell: Cell, threads: Executor) -> CellResults:

@@ -19,7 +19,7 @@ from goalward.statistics import (
     bootstrap_interval,
     checked_level,
     compare_pairs,
-    growth_across,
+    growth_of_means,
     mean_interval,
 )
 from goalward.table import Cell, Column, Columns, Table, written
@@ -166,11 +166,15 @@ def sweep_rows(results: Results, level: float) -> list[SweepRow]:
             groups.setdefault((family, cell.cell.agent.label, setting), []).append(cell)
     rows = []
     for (world, agent, setting), cells in groups.items():
-        finals = [cell.finals["gap_regret"][cell.complete] for cell in cells]
-        values = [float(cell.cell.world.swept[setting]) for cell in cells]
-        repeated = np.repeat(values, [len(samples) for samples in finals])
-        exponent = growth_across(repeated, np.concatenate(finals), level)
-        rows.append(SweepRow(world, agent, setting, tuple(values), exponent, tuple(finals)))
+        values = np.array([float(cell.cell.world.swept[setting]) for cell in cells])
+        finals = [completed(cell, "gap_regret") for cell in cells]
+        # Runs that are complete at every setting that has any.
+        begun = [index for index, regrets in enumerate(finals) if regrets]
+        shared = [run for run in range(results.design.runs) if all(run in finals[index] for index in begun)]
+        numbers = np.array([[finals[index].get(run, np.nan) for index in begun] for run in shared])
+        exponent = growth_of_means(values[begun], numbers, level)
+        samples = tuple(np.array(list(regrets.values())) for regrets in finals)
+        rows.append(SweepRow(world, agent, setting, tuple(values.tolist()), exponent, samples))
     return rows
 
 

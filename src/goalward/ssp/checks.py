@@ -219,7 +219,7 @@ def checked_sums(indptr: Int64s, probabilities: Floats, row_name: Callable[[int]
         first = int(np.argmax(off))
         raise ProbabilityError(
             f"the probabilities of {row_name(int(filled[first]))} sum to {sums[first]:.12g}; they must sum to 1 within"
-            f" {ROW_SUM_TOLERANCE:g}: pass normalize=True (--normalize) to rescale"
+            f" {ROW_SUM_TOLERANCE:g}: pass normalize=True (--set normalize=true) to rescale"
             f" ({np.count_nonzero(off)} such rows)"
         )
     return probabilities

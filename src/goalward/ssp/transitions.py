@@ -201,7 +201,7 @@ def check_duplicates(columns: Columns, rows: Int64s, location: Callable[[int], s
         raise ShapeError(
             f"the transition{location(repeated)} is the same as the one{location(original)},"
             f" {columns.entry(original)[:3]!r};"
-            " keep one, or pass sum_duplicates=True (--sum-duplicates) to add them up"
+            " keep one, or pass sum_duplicates=True (--set sum_duplicates=true) to add them up"
         )
 
 

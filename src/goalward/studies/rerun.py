@@ -1,4 +1,4 @@
-"""Stored runs carried out again: for what is not stored (steps, replays, regret by cause), and to check every bit.
+"""Stored runs carried out again: for what is not stored (steps, replays), and to check every bit.
 
 A run is a pure function of its specification, so the repeated run is the same.
 """
@@ -15,7 +15,6 @@ from goalward import continuous
 from goalward.environments.by_name import closing
 from goalward.errors import SettingError
 from goalward.learning.learn import run_agent
-from goalward.learning.regret import optimum
 from goalward.learning.replay import Replay
 from goalward.learning.run import Run
 from goalward.ssp.model import SSP
@@ -25,25 +24,20 @@ from goalward.studies.run_file import StoredRun, recorded
 from goalward.studies.run_spec import RunSpec
 from goalward.studies.store import Store
 
-__all__ = ["Repeated", "kept_run", "regret_by_cause", "repeat", "replay_of", "rerun", "same_episodes"]
+__all__ = ["Repeated", "kept_run", "repeat", "replay_of", "rerun", "same_episodes"]
 
 CHANGED = "the run came out differently when it was carried out again; record it with learn(..., keep_replay=True)"
 
 
-def rerun(
-    spec: RunSpec, attachments: Attachments | None = None, *, keep_steps: bool = True, keep_replay: bool = False
-) -> tuple[SSP, Run]:
-    """Repeat a run and return its world and the run with its steps, and with its replay if `keep_replay`.
+def rerun(spec: RunSpec, attachments: Attachments | None = None, *, keep_steps: bool = True) -> tuple[SSP, Run]:
+    """Repeat a run and return its world and the run with its steps.
 
     The attachments of a results folder, `Store.attachments`, have what its runs need. If the agent is in a user's file,
     this executes the file.
     """
     world, agent = spec.build(attachments or Attachments())
     with closing(world):
-        return world, run_agent(
-            agent, world, spec.episodes, spec.seed, max_steps=spec.max_steps, keep_steps=keep_steps,
-            keep_replay=keep_replay,
-        )  # fmt: skip
+        return world, run_agent(agent, world, spec.episodes, spec.seed, max_steps=spec.max_steps, keep_steps=keep_steps)
 
 
 def replay_of(run: Run) -> Replay:
@@ -79,18 +73,6 @@ def learn_again(run: Run, world: Any) -> Run:
     if not np.array_equal(again.costs, run.costs):
         raise SettingError(CHANGED)
     return again
-
-
-def regret_by_cause(world: SSP, run: Run) -> dict[int, float]:
-    """Return the gap regret of a run by what ended the epoch in which it was paid, a sum of `Ended` flags."""
-    assert run.trajectory is not None
-    gaps = optimum(world).gaps[run.trajectory.states, run.trajectory.actions]
-    epochs = run.epochs
-    paid = np.add.reduceat(gaps, epochs.start_step) if len(gaps) else np.zeros(len(epochs))
-    causes: dict[int, float] = {}
-    for ended, regret in zip(epochs.ended.tolist(), paid.tolist(), strict=True):
-        causes[ended] = causes.get(ended, 0.0) + regret
-    return causes
 
 
 @dataclass(frozen=True, eq=False)

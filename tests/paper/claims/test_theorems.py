@@ -125,11 +125,9 @@ class TestTheorem1:
         hard = [[hardness(world) for world in row] for row in worlds]
         B = max(each.B_star for each in itertools.chain(*hard))
         c_min = min(each.c_min for each in itertools.chain(*hard))
-        for place, (row, facts) in enumerate(zip(worlds, hard, strict=True)):
+        for place, row in enumerate(worlds):
             S, A = row[0].costs.shape
             assert sweep.bounds[place] == pytest.approx(theorem_1(S, A, 2048, B, c_min).total)
-            own = [theorem_1(S, A, 2048, each.B_star, each.c_min).total for each in facts]
-            assert sweep.own_bounds[place] == pytest.approx(own)
 
     @pytest.mark.parametrize(("power", "verdict"), [(0.4, HOLDS), (0.8, FAILS)])
     def test_the_exponent_in_k_decides(self, theorem_runs: Path, power: float, verdict: Verdict) -> None:
@@ -148,7 +146,7 @@ class TestTheorem1:
         """A regret that grows like A^1.5 is too much for a bound whose terms grow like sqrt(A) and A."""
         sizes = np.array([2.0, 4.0, 8.0, 16.0])
         bounds = np.array([theorem_1(8, int(A), 10_000, 5.0, 0.2).total for A in sizes])
-        sweep = theorems.Sweep(sizes, np.outer(sizes**power, [1.0, 1.1, 0.9]), bounds, np.outer(bounds, np.ones(3)))
+        sweep = theorems.Sweep(sizes, np.outer(sizes**power, [1.0, 1.1, 0.9]), bounds)
         found = theorems.sizes_finding({"A": sweep}, "")
         assert found.verdict is verdict
         assert f"regret {power:g}" in found.figure
@@ -197,9 +195,7 @@ class TestGrowthOfMeans:
         assert (exact.value, exact.low, exact.high) == pytest.approx((0.7, 0.7, 0.7))
 
     def test_ratios(self) -> None:
-        ratio = theorems.growth_of_means(
-            self.sizes, np.outer([1.0, 2.0], self.sizes**0.7), np.outer([5.0, 5.0], self.sizes)
-        )
+        ratio = theorems.growth_of_means(self.sizes, np.outer([1.0, 2.0], self.sizes**0.7) / self.sizes)
         assert ratio.value == pytest.approx(-0.3)
 
     def test_runs_that_were_cut_off(self) -> None:

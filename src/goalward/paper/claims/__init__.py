@@ -22,7 +22,7 @@ __all__ = ["TESTS", "check_claims"]
 TESTS: dict[str, Callable[[RunSource], Finding | list[Finding]]] = {
     "rivals": experiments.rival_findings,
     "ulcvi": experiments.ulcvi_finding,
-    "tuned": experiments.tuned_findings,
+    "tuned": experiments.tuned_finding,
     "withheld": experiments.withheld_finding,
     "prior": experiments.prior_finding,
     "resampling": experiments.resampling_finding,

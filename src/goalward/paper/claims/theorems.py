@@ -10,16 +10,12 @@ In K, the exponent of the regret is compared with 1/2. In S, A and B, both terms
 be run; so the regret is divided by the bound, and the exponent of the ratio is compared with 0. In the theorem, B
 bounds the values of all worlds of a prior: here it is the largest value that was drawn, over all S or A of the sweep.
 Where a theorem is about Bayesian regret, the worlds are drawn from the agent's prior. B is varied by the number of
-states that can reach the goal in one step, which does not change S and A. The exponent of the ratio with each world's
-own B* is printed too; the theorem says nothing about it.
+states that can reach the goal in one step, which does not change S and A.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -27,32 +23,25 @@ from goalward.acting.contract import Task
 from goalward.agents.posterior.psrl import PSRL, cost_floor
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.dirichlet import Dirichlet
-from goalward.errors import TheoryError
 from goalward.formatting import number, with_range
 from goalward.learning.learn import run_agent
 from goalward.paper.claims.findings import Finding, above, all_of, at_most, below, certain
 from goalward.paper.claims.runs import OURS, RunSource, cell_of, drawn_worlds
 from goalward.planning.hardness import hardness
-from goalward.results.results import CellResults, Results, load_results
+from goalward.results.results import CellResults, Results
 from goalward.seeds import generator, run_seed
 from goalward.statistics import Interval, compare_pairs, growth_along, growth_of_means, mean_interval
 from goalward.studies.rerun import rerun
 from goalward.studies.run_spec import RunSpec
-from goalward.studies.store import Store
-from goalward.table import Column, Columns, Table
 from goalward.theory.epochs import EpochCount, count_epochs
 from goalward.theory.posterior_lemma import draw_world
 from goalward.theory.regret_bounds import theorem_1, theorem_2
 
-__all__ = [
-    "epoch_findings", "has_theorem_runs", "regret_rows", "regret_table", "stored_regret_rows", "theorem_1_findings",
-    "theorem_2_finding",
-]  # fmt: skip
+__all__ = ["epoch_findings", "theorem_1_findings", "theorem_2_finding"]
 
 TSDE = "TSDE"
 EPOCH_WORLDS = ("GridWorld", "RandomMDP", "GridWorld, success 0.4")
 ZERO_COSTS = np.array([[0.0, 0.3], [0.6, 0.0], [1.0, 0.4], [0.0, 0.8], [0.5, 1.0]])
-BOUND_TERMS = ("main", "lower_order")
 GOAL_STATES, GOAL_NEAR = 8, (8, 4, 2, 1)
 
 
@@ -157,14 +146,11 @@ class Sweep:
         ``regrets[setting, run]``.
     bounds
         Theorem 1 at each setting, with the largest B* and the smallest c_min of its worlds.
-    own_bounds
-        ``own_bounds[setting, run]``: Theorem 1 with the world's own B* and c_min.
     """
 
     sizes: Floats
     regrets: Floats
     bounds: Floats
-    own_bounds: Floats
 
 
 def swept(results: Results, setting: str) -> Sweep:
@@ -180,12 +166,6 @@ def swept(results: Results, setting: str) -> Sweep:
         np.array([float(cell.cell.world.swept[setting]) for cell in cells]),
         np.array([cell.finals["gap_regret"] for cell in cells]),
         np.array([theorem_1(S, A, episodes, B.max(), c_min.min()).total for S, A in shapes]),
-        np.array(
-            [
-                [theorem_1(S, A, episodes, *pair).total for pair in zip(row, least, strict=True)]
-                for (S, A), row, least in zip(shapes, B.tolist(), c_min.tolist(), strict=True)
-            ]
-        ),
     )
 
 
@@ -210,30 +190,21 @@ def goal_sweep(source: RunSource, runs: int, episodes: int) -> Sweep:
     tasks = [(near, episodes, seed) for near in GOAL_NEAR for seed in range(runs)]
     outcomes = np.array(source.map(goal_run, tasks, size=2)).reshape(len(GOAL_NEAR), runs, 3)
     largest, least = outcomes[:, :, 1].max(axis=1), outcomes[:, :, 2].min()
-
-    def bound(B: float, c_min: float) -> float:
-        return theorem_1(GOAL_STATES, 2, episodes, B, c_min).total
-
-    own = [[bound(B, c_min) for _, B, c_min in setting] for setting in outcomes.tolist()]
-    return Sweep(largest, outcomes[:, :, 0], np.array([bound(B, least) for B in largest.tolist()]), np.array(own))
+    bounds = [theorem_1(GOAL_STATES, 2, episodes, B, least).total for B in largest.tolist()]
+    return Sweep(largest, outcomes[:, :, 0], np.array(bounds))
 
 
 def sizes_finding(sweeps: dict[str, Sweep], ran: str) -> Finding:
     """Test Theorem 1 in S, A and B."""
-    parts, own, verdicts = [], [], []
+    parts, verdicts = [], []
     for name, sweep in sweeps.items():
-        bounds = np.repeat(sweep.bounds[:, None], sweep.regrets.shape[1], axis=1)
-        regret, bound = (growth_of_means(sweep.sizes, numbers.T) for numbers in (sweep.regrets, bounds))
-        ratio = growth_of_means(sweep.sizes, sweep.regrets.T, bounds.T)
+        regret, ratio = (growth_of_means(sweep.sizes, sweep.regrets.T / per) for per in (1.0, sweep.bounds))
+        bound = regret.value - ratio.value
         verdicts.append(below(ratio, 0.0))
         span = f"{sweep.sizes.min():.3g} to {sweep.sizes.max():.3g}"
-        parts.append(
-            f"{name} from {span}: regret {with_range(regret)}, bound {bound.value:.2g}, ratio {with_range(ratio)}"
-        )
-        own.append(f"{name} {with_range(growth_of_means(sweep.sizes, sweep.regrets.T, sweep.own_bounds.T))}")
+        parts.append(f"{name} from {span}: regret {with_range(regret)}, bound {bound:.2g}, ratio {with_range(ratio)}")
     claim = "Theorem 1: regret grows in S, A and B no faster than its bound"
-    note = f"the ratio's exponents with each world's own B*, which the theorem is not about: {', '.join(own)}"
-    return Finding("theorem-1-sizes", claim, ran, f"exponents in {'; in '.join(parts)}", all_of(*verdicts), note)
+    return Finding("theorem-1-sizes", claim, ran, f"exponents in {'; in '.join(parts)}", all_of(*verdicts))
 
 
 def perturbed_run(episodes: int, seed: int) -> tuple[float, float, float]:
@@ -273,68 +244,3 @@ def theorem_2_finding(source: RunSource) -> Finding:
     )
     claim = "Theorem 2: with costs max(c, epsilon), regret grows like sqrt(K) at most"
     return Finding("theorem-2", claim, ran, figure, below(growth, 0.5))
-
-
-# Measured Bayesian regret beside the terms of Theorem 1, for several K, S and A. The constant of the bound is unknown,
-# so rows must be compared with each other: as K, S or A grows, the regret must not grow faster than the sum of the
-# terms. B* and the terms are means over the drawn worlds, each with its own B* and c_min.
-
-
-def is_theorem_study(name: str) -> bool:
-    """Return whether a study tests Theorem 1."""
-    return "claims-theorem" in name
-
-
-def has_theorem_runs(folder: Path) -> bool:
-    """Return whether a test of Theorem 1 left runs in a folder, which need not exist."""
-    return folder.is_dir() and any(folder.iterdir()) and any(map(is_theorem_study, Store.open(folder).studies()))
-
-
-def stored_regret_rows(store: Store) -> list[dict[str, Any]]:
-    """Return the rows of the longest runs that a test of Theorem 1 left in a results folder."""
-    designs = [design for design in store.all_designs() if is_theorem_study(design.name)]
-    if not designs:
-        raise TheoryError(f"{store.folder}: no runs of Theorem 1; goalward claims --only theorem-1 makes them")
-    design = max(designs, key=lambda stored: (stored.cells[0].episodes, stored.runs))
-    K = design.cells[0].episodes
-    rows = regret_rows(load_results(store, design), [K // 20, K // 4, K])
-    # The sweeps of S and A have a setting in common.
-    return list({(row["S"], row["A"], row["K"]): row for row in rows}.values())
-
-
-def regret_rows(results: Results, lengths: Sequence[int]) -> list[dict[str, Any]]:
-    """Return the regrets of a study, whose worlds are drawn for each run, after each number of episodes in `lengths`.
-
-    Long curves have only some hundreds of points. If a length is not one of them, K is the last point before it. A row
-    has the two terms of the bound, without its constant, and the ratio of the mean regret to their sum; all three are
-    None if K < S² A.
-    """
-    rows = []
-    for cell in results.cells:
-        worlds = drawn_worlds(results, cell)
-        hard = [hardness(world) for world in worlds]
-        S, A = worlds[0].costs.shape
-        for length in lengths:
-            if cell.points[-1] < length:
-                continue
-            index = int(np.searchsorted(cell.points, length, side="right")) - 1
-            K = int(cell.points[index])
-            regret = mean_interval(cell.curves["gap_regret"][cell.complete, index])
-            row = {"S": S, "A": A, "K": K, "mean_B_star": float(np.mean([world.B_star for world in hard]))}
-            row |= {"regret": regret, "main_term": None, "lower_order": None, "ratio": None}
-            if S * S * A <= K:
-                bounds = [theorem_1(S, A, K, world.B_star, world.c_min) for world in hard]
-                main, lower = (float(np.mean([getattr(bound, term) for bound in bounds])) for term in BOUND_TERMS)
-                row |= {"main_term": main, "lower_order": lower, "ratio": regret.value / (main + lower)}
-            rows.append(row)
-    return rows
-
-
-def regret_table(rows: Sequence[dict[str, Any]]) -> Table:
-    """Return regrets beside the terms of Theorem 1."""
-    columns: Columns = [
-        "S", "A", "K", Column("mean_B_star", "mean B*"), Column("regret", write=with_range),
-        Column("main_term", write="{:.2g}".format), Column("lower_order", write="{:.2g}".format),
-        Column("ratio", write="{:.1e}".format),
-    ]  # fmt: skip
-    return Table(rows, columns, notes=["rows with K < S² A have no bound"] * any(row["ratio"] is None for row in rows))
