@@ -35,9 +35,6 @@ Goals = Annotated[
 ]
 Start = Annotated[str | None, typer.Option(metavar="STATE", help="Model files: the state to start in.")]
 Normalize = Annotated[bool, typer.Option("--normalize", help="Model files: rescale rows that do not sum to one.")]
-SumDuplicates = Annotated[
-    bool, typer.Option("--sum-duplicates", help="Tables: add up transitions that are there twice.")
-]
 CountPrior = Annotated[
     float | None, typer.Option("--prior", metavar="NUMBER", help="Tables of counts: add this to every count.")
 ]
@@ -50,7 +47,6 @@ def read_model(
     start: Start = None,
     cost: Cost = None,
     normalize: Normalize = False,
-    sum_duplicates: SumDuplicates = False,
     prior: CountPrior = None,
     give_up_cost: GiveUpCost = None,
 ) -> Any:
@@ -58,8 +54,8 @@ def read_model(
     from goalward import worlds
 
     options: dict[str, Any] = {
-        "goal": goal, "start": start, "cost": cost, "normalize": normalize, "sum_duplicates": sum_duplicates,
-        "prior": prior, "give_up_cost": give_up_cost,
+        "goal": goal, "start": start, "cost": cost, "normalize": normalize, "prior": prior,
+        "give_up_cost": give_up_cost,
     }  # fmt: skip
     return worlds.load(world, settings or (), **given_options(options))
 
