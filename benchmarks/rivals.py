@@ -104,15 +104,24 @@ def long_table(world: gw.SSP, seeds: range) -> str:
     )
 
 
+def best_scale(name: str, world: gw.SSP, seeds: range) -> float:
+    """Return the scale of the smallest mean gap regret; those of ULCVI are smaller, because of its term with H³."""
+    steps = range(32, 53, 2) if name == "ulcvi" else range(5, 17, 2)
+    means = {}
+    for scale in (10.0 ** (-step / 4) for step in steps):
+        agent = make(name, world, TUNING_EPISODES, scale=scale)
+        runs = [gw.learn(agent, world, TUNING_EPISODES, 1_000_000 + seed).gap_regret[-1] for seed in seeds]
+        means[scale] = float(np.mean(runs))
+    return min(means, key=means.__getitem__)
+
+
 def tuned_table(world: gw.SSP, seeds: range, psrl: np.ndarray, tuning_seeds: range) -> str:
     rows = [["psrl", "", shown(psrl[:, 0]), shown(psrl[:, 1]), "1"]]
     for name in RIVALS:
-        kind = gw.agents.find(name)
-        scales = [scale for scale in kind.scales if scale < 0.1]  # type: ignore[attr-defined]
-        tuning = gw.tune(kind, world, TUNING_EPISODES, tuning_seeds, scales[::2])
-        found = regrets(name, world, seeds, scale=tuning.scale)
+        scale = best_scale(name, world, tuning_seeds)
+        found = regrets(name, world, seeds, scale=scale)
         ratio = f"{found[:, 1].mean() / psrl[:, 1].mean():.2f}"
-        rows.append([name, f"{tuning.scale:.3g}", shown(found[:, 0]), shown(found[:, 1]), ratio])
+        rows.append([name, f"{scale:.3g}", shown(found[:, 0]), shown(found[:, 1]), ratio])
     return table(["agent", "scale", "regret", "gap regret", "gap regret / PSRL's"], rows)
 
 

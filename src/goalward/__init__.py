@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from goalward.learning.policy import Trial as Trial
     from goalward.learning.policy import load_policy as load_policy
     from goalward.learning.run import Run as Run
-    from goalward.learning.tuning import Tuning as Tuning
-    from goalward.learning.tuning import tune as tune
     from goalward.learning.warm_up import warm_up as warm_up
     from goalward.pages.report import report as report
     from goalward.pages.watch import watch as watch

@@ -6,7 +6,15 @@ import numpy as np
 from scipy import optimize
 
 from goalward.agents.optimistic.uc_ssp import Balls, write_balls
-from goalward.beliefs.counts import RowCounts
+from goalward.beliefs.counts import Counts, RowCounts
+
+
+def dense_counts(counts: Counts) -> np.ndarray:
+    """n(s, a, s') as an array ``[S, A, S + 1]``."""
+    dense = np.zeros((len(counts.size), counts.goal + 1))
+    for row, size in enumerate(counts.size):
+        dense[row, counts.successors[row, :size]] = counts.counts[row, :size]
+    return dense.reshape(*counts.visits.shape, -1)
 
 
 class Counted:

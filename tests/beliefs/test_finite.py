@@ -55,10 +55,6 @@ def test_weights_are_exact(rows: list[tuple[int, int]], prior: list[int], piece:
     assert ((belief.weights == 0.0) == (expected == 0.0)).all()
     mixture = sum(weight * candidate.to_dense() for weight, candidate in zip(expected, MODELS, strict=True))
     np.testing.assert_allclose(belief.mean().to_dense(), mixture, rtol=1e-12)
-    found = belief.marginals(0, 0)
-    column = np.array([candidate.to_dense()[0, 0] for candidate in MODELS])
-    np.testing.assert_allclose(found.mean, mixture[0, 0], rtol=1e-12, atol=1e-300)
-    np.testing.assert_allclose(found.variance, expected @ (column - mixture[0, 0]) ** 2, rtol=1e-9, atol=1e-18)
 
 
 def test_long_runs_do_not_underflow() -> None:
@@ -125,7 +121,7 @@ def test_bad_input() -> None:
         1.0,
         [{}, 1.0, 1.0],
     ):
-        with pytest.raises(SettingError, match=r"it must be (3 numbers|of type ndarray or a list or None)"):
+        with pytest.raises((SettingError, ShapeError), match=r"weights (is|has) .*(numbers|list)"):
             FinitePrior(MODELS, weights)
     with pytest.raises(ShapeError, match="model 0 has 2 states"):
         FinitePrior(MODELS).belief(Task.of(worlds.grid_world(), 1))

@@ -88,14 +88,13 @@ def test_a_byte_order_mark_and_windows_line_ends(path: Path) -> None:
     assert SSP.load(path, goal="B") == SSP.from_transitions(TRANSITIONS, goals=["B"])
 
 
-def test_duplicates_are_added_up_only_if_asked(path: Path) -> None:
+def test_duplicates_are_added_up(path: Path) -> None:
     path.write_text(HEADER + "A,go,B,0.25,1\n\nA,go,A,0.5,1\nA,go,B,0.25,3\n")
-    with pytest.raises(
-        FileError, match=r"transition in row 4 .* is the same as the one in row 2 .*, \('A', 'go', 'B'\); .*sum_"
-    ):
-        SSP.load(path, goal="B")
-    ssp = SSP.load(path, goal="B", sum_duplicates=True)
+    ssp = SSP.load(path, goal="B")
     assert (ssp.to_dense().tolist(), ssp.costs.tolist()) == ([[[0.5, 0.5]]], [[1.5]])
+    path.write_text(HEADER + "A,go,B,1,1\nA,go,B,1,1\n")
+    with pytest.raises(FileError, match=r"row 2 .* has probability 2; probabilities lie in"):
+        SSP.load(path, goal="B")
 
 
 def test_two_goals_are_no_duplicates(path: Path) -> None:
@@ -114,9 +113,7 @@ def test_counts_become_frequencies_or_posterior_means(path: Path) -> None:
     ssp = SSP.load(path, goal="B", prior=0.5)
     assert ssp.to_dense() == pytest.approx(np.array([[[0.3, 0.7], [0.5 / 3, 2.5 / 3]]]))
     path.write_text(COUNTS + "A,go,B,2,1\n")
-    assert SSP.load(path, goal="B", prior=0.5, sum_duplicates=True).to_dense()[0, 0] == pytest.approx(
-        [1.5 / 7, 5.5 / 7]
-    )
+    assert SSP.load(path, goal="B", prior=0.5).to_dense()[0, 0] == pytest.approx([1.5 / 7, 5.5 / 7])
 
 
 @given(ssp=models())

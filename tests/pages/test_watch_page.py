@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy.stats import dirichlet
 
 import goalward as gw
 from browsing import wait_until
@@ -125,8 +126,8 @@ def test_layers_show_what_was_recorded(visit, path, runs):
     for each in runs[0].replay.frames[:30]:
         np.add.at(belief.counts, each.seen, each.times)
     expected = [
-        np.mean([np.sqrt(belief.marginals(state, action).variance.sum()) for action in range(GRID.actions)])
-        for state in range(GRID.states)
+        np.mean([np.sqrt(dirichlet(alpha).var().sum()) for alpha in rows])
+        for rows in belief.alpha.reshape(GRID.states, GRID.actions, -1)
     ]
     assert uncertain == pytest.approx(expected, rel=1e-9)
     # The rival keeps no belief: its map stays empty, nothing is filled in.

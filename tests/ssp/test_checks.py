@@ -85,8 +85,6 @@ def test_subnormal_probabilities_are_refused(probability: float, normalize: bool
         SSP.from_rows([0, 2], [0, 1], [probability, 1.0], [[1.0]], normalize=normalize)
     with pytest.raises(ProbabilityError, match=SUBNORMAL):
         SSP.from_dense([[[probability, 1.0]]], [[1.0]], normalize=normalize)
-    with pytest.raises(ProbabilityError, match=SUBNORMAL):
-        SSP.from_dense([[[probability, 1.0]], [[0.0, 1.0]]], [[1.0], [0.0]], goals=[1], normalize=normalize)
     rows = [("s", "a", "s", probability, 1.0), ("s", "a", "g", 1.0, 1.0)]
     with pytest.raises(ProbabilityError, match=SUBNORMAL):
         SSP.from_transitions(rows, goals=["g"], normalize=normalize)

@@ -14,18 +14,18 @@ MOVES = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
 
 
 def map_by_hand(lines, success):
-    """The model of a map, cell by cell through SSP.from_dense over all cells, walls taken out."""
-    cells = [(r, c) for r, line in enumerate(lines) for c, cell in enumerate(line) if cell != "#"]
+    """The model of a map, cell by cell through SSP.from_dense, walls taken out."""
+    cells = [(r, c) for r, line in enumerate(lines) for c, cell in enumerate(line) if cell not in "#G"]
     index = {cell: number for number, cell in enumerate(cells)}
-    goals = [index[r, c] for r, c in cells if lines[r][c] == "G"]
     start = next(index[r, c] for r, c in cells if lines[r][c] == "S")
-    P = np.zeros((len(cells), 4, len(cells)))
+    P = np.zeros((len(cells), 4, len(cells) + 1))
+    goals = {(r, c): len(cells) for r, line in enumerate(lines) for c, cell in enumerate(line) if cell == "G"}
     for (r, c), number in index.items():
         for action in range(4):
             for direction, (down, right) in enumerate(MOVES.values()):
-                end = index.get((r + down, c + right), number)
+                end = (index | goals).get((r + down, c + right), number)
                 P[number, action, end] += success if direction == action else (1.0 - success) / 3.0
-    return SSP.from_dense(P, np.ones((len(cells), 4)), start, goals=goals)
+    return SSP.from_dense(P, np.ones((len(cells), 4)), start)
 
 
 def plain_lines(rows, columns):

@@ -11,7 +11,7 @@ import goalward as gw
 from goalward import SSP
 from goalward.errors import SettingError
 from goalward.figures.terminal_grid import ground_text
-from goalward.worlds import grid_map, make
+from goalward.worlds import grid_map
 
 MOVES = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
 PRICES = {".": 1.0, "S": 1.0, "~": 2.5, ",": 0.0}
@@ -86,11 +86,6 @@ def test_maps_are_the_models_built_cell_by_cell(drawn: tuple[list[str], list[int
     else:
         assert world.layout.ground is None
     assert SSP.from_rows(*world.arrays, world.initial_state) == world
-
-
-def test_the_windy_grid_of_the_book() -> None:
-    rows = "\n".join(["." * 10] * 3 + ["S......G.."] + ["." * 10] * 3)
-    assert grid_map(f"wind = 0 0 0 1 1 1 2 2 1 0\n{rows}", success=1.0) == make("windy-grid-v0")
 
 
 def test_show_says_what_the_characters_mean(tmp_path) -> None:

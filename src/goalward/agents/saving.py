@@ -127,16 +127,21 @@ def check_place(path: Path, what: str = "agent") -> None:
 def encode(value: Any) -> Any:
     """Return a setting as a part of a tree."""
     if isinstance(value, Prior):
-        return {"prior": value.to_state()}
+        return {"prior": {name: encode(part) for name, part in value.to_state().items()}}
     if isinstance(value, SSP):
         return {"model": {name: getattr(value, name) for name in MODEL}}
+    if isinstance(value, tuple) and value and isinstance(value[0], SSP):
+        return {"models": {str(index): encode(model) for index, model in enumerate(value)}}
     return value
 
 
 def decode(value: Any) -> Any:
     """Return a setting from its part of a tree."""
     if isinstance(value, dict) and "prior" in value:
-        return priors.find(value["prior"]["kind"]).from_state(value["prior"])
+        state = {name: decode(part) for name, part in value["prior"].items()}
+        return priors.find(state["kind"]).from_state(state)
     if isinstance(value, dict) and "model" in value:
         return SSP.from_rows(**value["model"])
+    if isinstance(value, dict) and "models" in value:
+        return [decode(value["models"][str(index)]) for index in range(len(value["models"]))]
     return value

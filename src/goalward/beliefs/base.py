@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from goalward.acting.contract import Steps, Task
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.costs import CostBelief
-from goalward.errors import BeliefError, SettingError, ShapeError, StateError, UnreachableGoalError
+from goalward.errors import BeliefError, SettingError, ShapeError, UnreachableGoalError
 from goalward.jit import kernel
 from goalward.registry import Registry
 from goalward.settings import Declared, complete, settings_of
@@ -38,7 +38,7 @@ from goalward.ssp.graph import structure
 from goalward.ssp.model import SSP
 
 __all__ = [
-    "FLOOR", "LARGEST_NUMBER", "Belief", "CountedBelief", "Marginals", "Prior", "Priors", "Rows", "Sharpness",
+    "FLOOR", "LARGEST_NUMBER", "Belief", "CountedBelief", "Prior", "Priors", "Rows", "Sharpness",
     "all_rows", "check_reachable", "excluded", "fit_rows", "register", "registry",
     "restored_array", "restored_number", "seen_model", "unknown_pairs", "with_known_rows",
 ]  # fmt: skip
@@ -46,7 +46,7 @@ __all__ = [
 LARGEST_NUMBER = 2**53
 """The largest count or value that is read from a file: beyond it, adding one changes no double."""
 
-LARGEST_SUPPORT = 1 << 28
+LARGEST_SUPPORT = 1 << 26
 """The largest number of transitions in rows over all successors."""
 
 FLOOR = 1e-300
@@ -55,14 +55,6 @@ FLOOR = 1e-300
 
 Sharpness = Annotated[float, Ge(1.0), Le(1e6), "; 1 draws from the posterior"]
 """How many times each observation counts; bounded so that no product with counts overflows."""
-
-
-class Marginals(NamedTuple):
-    """What is believed about one row: the mean and the variance of the probability of each successor."""
-
-    successors: Int32s
-    mean: Floats
-    variance: Floats
 
 
 class Rows(NamedTuple):
@@ -108,7 +100,7 @@ class Prior(Declared, ABC):
         return {"kind": self.kind, **super().settings()}
 
     def to_state(self) -> dict[str, Any]:
-        """Return all of the prior as names with plain data and arrays."""
+        """Return all of the prior as names with plain data, arrays and models."""
         return {"kind": self.kind, **{name: getattr(self, name) for name in settings_of(type(self))}}
 
     @classmethod
@@ -257,16 +249,6 @@ class Belief(ABC):
             if isinstance(value, np.ndarray) and value.flags.writeable:
                 setattr(twin, name, value.copy())
         return twin
-
-    def row(self, state: int, action: int) -> slice:
-        """Return the slice of the entries of a row."""
-        if not (0 <= state < self.task.states and 0 <= action < self.task.actions):
-            raise StateError(
-                f"there is no pair (state {state}, action {action}): the task has states 0..{self.task.states - 1} and"
-                f" actions 0..{self.task.actions - 1}"
-            )
-        start, end = self.indptr[state * self.task.actions + action : state * self.task.actions + action + 2]
-        return slice(int(start), int(end))
 
     def locate(self, steps: Steps) -> Int64s:
         """Return the entry of each step in the support, up to the first step that has none."""

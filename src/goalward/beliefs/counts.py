@@ -119,13 +119,6 @@ class Counts:
         if (self.counts[used] < 1).any() or (np.where(used, self.counts, 0).sum(axis=1) != self.visits.ravel()).any():
             raise ValueError("the counts of a row must be positive and sum to its visits")
 
-    def to_dense(self) -> Floats:
-        """Return n(s, a, s') as an array ``[S, A, S + 1]``."""
-        dense = np.zeros((len(self.size), self.goal + 1))
-        for row, size in enumerate(self.size.tolist()):
-            dense[row, self.successors[row, :size]] = self.counts[row, :size]
-        return dense.reshape(*self.visits.shape, -1)
-
 
 @kernel
 def tally(

@@ -18,7 +18,6 @@ Drawing
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -26,11 +25,10 @@ from typing import Any
 import numpy as np
 
 from goalward.acting.contract import Steps, Task
-from goalward.arrays import Bools, Floats, Int32s, Int64s
+from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.base import (
     FLOOR,
     CountedBelief,
-    Marginals,
     Prior,
     Rows,
     all_rows,
@@ -39,17 +37,12 @@ from goalward.beliefs.base import (
     fit_rows,
     register,
 )  # fmt: skip
-from goalward.errors import SettingError, ShapeError
+from goalward.errors import SettingError
 from goalward.jit import kernel
-from goalward.progress import phase
 from goalward.settings import Positive
-from goalward.ssp.checks import canonical_rows
 from goalward.ssp.model import SSP
 
 __all__ = ["Dirichlet", "DirichletBelief", "dirichlet_rows", "log_gammas"]
-
-LONG_DRAW = 1_000_000  # larger draws are made in pieces of this many entries, and report their progress
-LONG_ROW = 64  # where rows are longer on average, a long draw recommends other priors
 
 
 @register("dirichlet")
@@ -61,8 +54,8 @@ class Dirichlet(Prior):
     concentration
         The parameter of each successor; the paper's experiments take 0.1.
     support
-        Which successors are possible: a model, whose successors count and whose probabilities do not, or booleans
-        ``[S, A, S + 1]``. All of them, if not given. With a support, memory and time go with its size.
+        Which successors are possible: those of a model, whose probabilities do not count. All of them, if not given.
+        With a support, memory and time go with its size.
     goal
         The parameter of the goal where it may follow, if it has one of its own. ``Dirichlet(0.001, goal=1.0)`` is
         optimistic: next to nothing is known, but that every pair has reached the goal once.
@@ -75,48 +68,19 @@ class Dirichlet(Prior):
     (Dirichlet(0.1), Dirichlet(1.0, support of 164 transitions))
     """
 
-    def __init__(self, concentration: Positive = 0.1, support: SSP | Bools | None = None, goal: Positive | None = None):
-        self.concentration, self.goal = concentration, goal
-        self.support = None if support is None else support_rows(support)
+    def __init__(self, concentration: Positive = 0.1, support: SSP | None = None, goal: Positive | None = None):
+        self.concentration, self.support, self.goal = concentration, support, goal
 
     def belief(self, task: Task) -> DirichletBelief:
         """Start a belief about the kernel of a task."""
         if self.support is None:
             rows = all_rows(task)
         else:
-            indptr, successors, shape = self.support
-            lengths = np.diff(indptr)
-            rows = fit_rows(task, Rows(indptr, successors, 1.0 / np.repeat(lengths, lengths)), shape, "the support")
+            lengths = np.diff(self.support.indptr)
+            uniform = Rows(self.support.indptr, self.support.successors, 1.0 / np.repeat(lengths, lengths))
+            rows = fit_rows(task, uniform, self.support.costs.shape, "the support")
             check_reachable(task.model(*rows), "the support")
         return DirichletBelief(task, rows.indptr, rows.successors, self.concentration, self.goal)
-
-    def settings(self) -> dict[str, Any]:
-        """Return what distinguishes this prior from others, as plain data; the support by its digest."""
-        digest = None
-        if self.support is not None:
-            indptr, successors, shape = self.support
-            digest = SSP._trusted(indptr, successors, np.ones(len(successors)), np.ones(shape), 0).digest
-        return {"kind": self.kind, "concentration": self.concentration, "support": digest, "goal": self.goal}
-
-    def to_state(self) -> dict[str, Any]:
-        """Return all of the prior as names with plain data and arrays."""
-        state = super().to_state()
-        if self.support is not None:
-            indptr, successors, shape = self.support
-            state["support"] = {"indptr": indptr, "successors": successors, "states": shape[0], "actions": shape[1]}
-        return state
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Dirichlet:
-        """Build the prior that `to_state` described."""
-        prior = cls(**{name: value for name, value in state.items() if name not in ("kind", "support")})
-        if state.get("support") is not None:
-            support = state["support"]
-            shape = (int(support["states"]), int(support["actions"]))
-            weights = np.ones(len(support["successors"]))
-            rows = canonical_rows(support["indptr"], support["successors"], weights, np.ones(shape), normalize=True)
-            prior.support = (rows[0], rows[1], shape)
-        return prior
 
     @classmethod
     def complete(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,7 +101,7 @@ class Dirichlet(Prior):
         return cls(**{**settings, "support": world})
 
     def __repr__(self) -> str:
-        known = "" if self.support is None else f", support of {len(self.support[1])} transitions"
+        known = "" if self.support is None else f", support of {len(self.support.successors)} transitions"
         goal = "" if self.goal is None else f", goal={self.goal!r}"
         return f"Dirichlet({self.concentration!r}{known}{goal})"
 
@@ -191,13 +155,6 @@ class DirichletBelief(CountedBelief):
         ends = np.append(0, np.cumsum(seen))
         return Rows(ends[self.indptr], self.successors[seen], self.alpha[seen])
 
-    def marginals(self, state: int, action: int) -> Marginals:
-        """Return the mean and the variance of each probability in a row: those of beta variates."""
-        row = self.row(state, action)
-        alpha = self.alpha[row]
-        mean = alpha / alpha.sum()
-        return Marginals(self.successors[row], mean, mean * (1.0 - mean) / (alpha.sum() + 1.0))
-
     def __repr__(self) -> str:
         return (
             f"DirichletBelief(concentration={self.concentration!r}, transitions={len(self.successors)}, "
@@ -205,38 +162,10 @@ class DirichletBelief(CountedBelief):
         )
 
 
-def support_rows(support: SSP | Bools) -> tuple[Int64s, Int32s, tuple[int, int]]:
-    """Return the rows of a support, and its numbers of states and actions."""
-    if isinstance(support, SSP):
-        return support.indptr, support.successors, (support.states, support.actions)
-    mask = np.asarray(support)
-    if mask.dtype != np.bool_ or mask.ndim != 3 or mask.shape[2] != mask.shape[0] + 1:
-        raise ShapeError(
-            f"support has dtype {mask.dtype} and shape {mask.shape}; it must be a model or booleans of shape"
-            " (S, A, S + 1), the last column being the goal"
-        )
-    S, A, n = mask.shape
-    indptr = np.append(0, np.cumsum(np.count_nonzero(mask, axis=2)))
-    return indptr, np.nonzero(mask.reshape(S * A, n))[1].astype(np.int32), (S, A)
-
-
 def dirichlet_rows(rng: np.random.Generator, indptr: Int64s, alpha: Floats) -> Floats:
     """Draw one Dirichlet vector for each row; `alpha` holds the parameter of each entry."""
-    rows = len(indptr) - 1
-    if len(alpha) <= LONG_DRAW:
-        probabilities = log_gammas(rng, alpha)
-        normalise_rows(indptr, 0, rows, probabilities)
-        return probabilities
-    probabilities = np.empty(len(alpha))
-    starts = np.searchsorted(indptr, np.arange(0, len(alpha), LONG_DRAW))
-    advice = "; Dirichlet(support=...), Neighbourhoods() or TiedDirichlet would take hundreds of times fewer"
-    text = f"drawing {len(alpha):,} probabilities{advice if len(alpha) > LONG_ROW * rows else ''}"
-    with phase(text, rows, "rows") as drawing:
-        for first, last in itertools.pairwise(np.unique([*starts, rows]).tolist()):
-            entries = slice(indptr[first], indptr[last])
-            probabilities[entries] = log_gammas(rng, alpha[entries])
-            normalise_rows(indptr, first, last, probabilities)
-            drawing.advance(last)
+    probabilities = log_gammas(rng, alpha)
+    normalise_rows(indptr, probabilities)
     return probabilities
 
 
@@ -256,9 +185,9 @@ def take_logarithms(alpha: Floats, exponentials: Floats, variates: Floats) -> No
 
 
 @kernel
-def normalise_rows(indptr: Int64s, first: int, last: int, weights: Floats) -> None:
-    """Turn the logarithms of weights into probabilities, in the rows from `first` up to `last`."""
-    for row in range(first, last):
+def normalise_rows(indptr: Int64s, weights: Floats) -> None:
+    """Turn the logarithms of weights into probabilities, row by row."""
+    for row in range(len(indptr) - 1):
         largest = -np.inf
         for entry in range(indptr[row], indptr[row + 1]):
             largest = max(largest, weights[entry])

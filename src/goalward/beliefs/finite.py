@@ -10,7 +10,7 @@ Posterior
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +21,6 @@ from goalward.acting.contract import Steps, Task
 from goalward.arrays import Floats
 from goalward.beliefs.base import (
     Belief,
-    Marginals,
     Prior,
     Rows,
     check_reachable,
@@ -30,7 +29,7 @@ from goalward.beliefs.base import (
     register,
 )  # fmt: skip
 from goalward.errors import SettingError
-from goalward.ssp.checks import LEAST_PROBABILITY, canonical_rows
+from goalward.ssp.checks import LEAST_PROBABILITY, canonical_rows, number_array
 from goalward.ssp.model import SSP
 
 __all__ = ["FiniteBelief", "FinitePrior"]
@@ -78,18 +77,6 @@ class FinitePrior(Prior):
             check_reachable(candidate, f"model {i}")
             candidates.append(candidate)
         return FiniteBelief(task, tuple(candidates), self.weights)
-
-    def to_state(self) -> dict[str, Any]:
-        """Return all of the prior as names with plain data and arrays."""
-        names = ("indptr", "successors", "probabilities", "costs", "initial_state", "give_up")
-        models = {str(i): {name: getattr(model, name) for name in names} for i, model in enumerate(self.models)}
-        return {"kind": self.kind, "models": models, "weights": self.weights}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> FinitePrior:
-        """Build the prior that `to_state` described."""
-        models = state["models"]
-        return cls([SSP.from_rows(**models[str(i)]) for i in range(len(models))], state["weights"])
 
     def __repr__(self) -> str:
         return f"FinitePrior({len(self.models)} models)"
@@ -155,13 +142,6 @@ class FiniteBelief(Belief):
         indptr, successors, rows, _ = canonical_rows(self.indptr, self.successors, mixture, shape, normalize=True)
         return Rows(indptr, successors, rows)
 
-    def marginals(self, state: int, action: int) -> Marginals:
-        """Return the mean and the variance of each probability in a row, over the models."""
-        row = self.row(state, action)
-        weights, probabilities = self.weights, self.probabilities[:, row]
-        mean = weights @ probabilities
-        return Marginals(self.successors[row], mean, weights @ (probabilities - mean) ** 2)
-
     def rows_to_state(self) -> dict[str, Any]:
         """Return what was learnt as names with plain data and arrays."""
         return {"log_weights": self.log_weights}
@@ -183,14 +163,7 @@ class FiniteBelief(Belief):
 
 def checked_weights(weights: ArrayLike | None, count: int) -> Floats:
     """Return the weights of models, divided by their sum."""
-    if weights is None:
-        return np.full(count, 1.0 / count)
-    try:
-        # Asked for floats, NumPy would parse strings.
-        texts = np.asarray(weights).dtype.kind in "SU"
-        numbers = np.asarray(() if texts else weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        numbers = np.empty(0)
+    numbers = np.ones(count) if weights is None else number_array("weights", weights)
     if numbers.shape != (count,) or not (numbers >= 0.0).all() or not 0.0 < numbers.sum() < np.inf:
         raise SettingError(
             f"weights is {weights!r}; it must be {count} numbers, none of them negative and not all zero"

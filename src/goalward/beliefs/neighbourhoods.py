@@ -29,10 +29,10 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-from scipy.special import gammaln
+from scipy import sparse
 
 from goalward.acting.contract import Steps, Task
 from goalward.arrays import Floats, Int64s
@@ -40,7 +40,6 @@ from goalward.beliefs.base import (
     Belief,
     Prior,
     Rows,
-    all_rows,
     register,
     unknown_pairs,
     with_known_rows,
@@ -57,11 +56,15 @@ from goalward.beliefs.neighbourhood_kernels import (
     unreached,
 )  # fmt: skip
 from goalward.errors import UnreachableGoalError
+from goalward.seeds import generator
 
 __all__ = ["Neighbourhoods", "NeighbourhoodsBelief"]
 
 DRAWS = 10_000
 """How many draws in a row may leave a state without a way to the goal."""
+
+MEAN_DRAWS = 200
+"""How many draws the mean is an average of."""
 
 LARGEST = 1 << 20
 """The largest mean number of transitions in a sample that a pair of laws may have."""
@@ -133,35 +136,23 @@ class NeighbourhoodsBelief(Belief):
         return Rows(indptr, successors, dirichlet_rows(rng, indptr, sharpness * counts + 1.0))
 
     def mean_rows(self) -> Rows:
-        """Return the expected rows, dense; the expectation leaves the condition on reachable goals out.
+        """Return the mean of `MEAN_DRAWS` draws of the successors, whose rows have the mean (1 + counts)/(l + visits).
 
-        That condition ties all rows together, so the expectation under it has no closed form.
+        The generator is one of its own, so this is a function of what was seen.
         """
-        indptr, successors, _ = all_rows(self.task)
-        pairs = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-        rows = Rows(indptr, successors, self.dense_mean()[pairs, successors])
-        return with_known_rows(self.task, rows)
+        rng, shape = generator(0), (self.unknown.size, self.n)
+        total = sparse.csr_array(shape)
+        for _ in range(MEAN_DRAWS):
+            indptr, successors, counts = self.draw_support(rng)
+            drawn = sparse.csr_array((counts + 1.0, successors, indptr), shape=shape)
+            drawn.data /= np.repeat(drawn.sum(axis=1), np.diff(indptr))
+            total = total + drawn
+        total.sort_indices()
+        return Rows(total.indptr.astype(np.int64), total.indices.astype(np.int32), total.data / MEAN_DRAWS)
 
     def seen_rows(self) -> Rows:
         """Return the transitions that were seen, with one more than their counts."""
         return self.counts.seen_rows(1.0)
-
-    def dense_mean(self) -> Floats:
-        """Return the expected rows as an array ``[S A, n]``."""
-        A, n, size, visits = self.task.actions, self.n, self.counts.size, self.counts.visits
-        posterior, dense = self.posterior(), self.counts.to_dense().reshape(-1, n)
-        rows = np.zeros(dense.shape)
-        for state in range(self.task.states):
-            here = slice(state * A, (state + 1) * A)
-            shown = dense[here] > 0.0
-            K0 = int(shown.any(axis=0).sum())
-            for weight, ratio, row_ratio in zip(posterior, *self.laws[:2], strict=True):
-                if weight > 0.0:
-                    expected = expected_rows(n, visits[state], size[here], K0, ratio, row_ratio)
-                    unseen = np.where(shown.any(axis=0), expected.near[:, np.newaxis], expected.far[:, np.newaxis])
-                    seen = (1.0 + dense[here]) * expected.seen[:, np.newaxis]
-                    rows[here] += weight * np.where(shown, seen, unseen)
-        return rows
 
     def draw_support(self, rng: np.random.Generator) -> Rows:
         """Draw the successors of all rows, with how often each was seen."""
@@ -247,58 +238,3 @@ def mean_size(ratio: float, sizes: Int64s) -> Floats:
         return np.asarray((sizes + 1.0) / 2.0, dtype=np.float64)
     powers = ratio ** sizes.astype(np.float64)
     return np.asarray(1.0 / (1.0 - ratio) - sizes * powers / (1.0 - powers))
-
-
-class Expected(NamedTuple):
-    """The expected probability of a successor in the rows of a state, one number for each action.
-
-    Attributes
-    ----------
-    seen
-        Of one that the row has shown, divided by 1 + its count.
-    near
-        Of one that other actions of the state have shown.
-    far
-        Of one that the state has never shown.
-    """
-
-    seen: Floats
-    near: Floats
-    far: Floats
-
-
-def expected_rows(n: int, visits: Int64s, size: Int64s, K0: int, ratio: float, row_ratio: float) -> Expected:
-    """Return the expectation for one pair of laws and a state whose rows have these visits and numbers of successors.
-
-    Given the sizes k and l, a successor seen c times in a row has the mean (1 + c)/(l + N). The other l - k0 members of
-    the row are uniform among the k - k0 of the neighbourhood that the row has not shown, and share (l - k0)/(l + N).
-    What the state has never shown lies in the neighbourhood with probability (k - K0)/(n - K0). The expectation over
-    sizes is a sum over k and l, in logarithms, in the notation of `neighbourhood_kernels`.
-    """
-    k = np.arange(max(K0, 1), n + 1)
-    N, k0 = visits[:, np.newaxis], size[:, np.newaxis]
-    if row_ratio == math.inf:
-        log_rows = gammaln(k) - gammaln(k + N)
-        seen, others = 1.0 / (k + N), (k - k0) / (k + N)
-    else:
-        l = np.arange(1, n + 1)  # noqa: E741
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log_L = (l - 1) * math.log(row_ratio) + gammaln(l + 1) - gammaln(l - k0 + 1) + gammaln(l) - gammaln(l + N)
-        log_L = np.where(l >= k0, log_L, -np.inf)
-        log_Z = np.logaddexp.accumulate((l - 1) * math.log(row_ratio))
-        sums = cumulated(log_L)[:, k - 1]
-        log_rows = gammaln(k - k0 + 1) - gammaln(k + 1) + sums - log_Z[k - 1]
-        seen = np.exp(cumulated(log_L - np.log(l + N))[:, k - 1] - sums)
-        others = 1.0 - (k0 + N) * seen
-    log_h = np.where(k == n, 0.0, -np.inf) if ratio == math.inf else (k - 1) * math.log(ratio)
-    log_w = log_h + gammaln(k + 1) - gammaln(k - K0 + 1) + log_rows.sum(axis=0)
-    weights = np.exp(log_w - log_w.max())
-    weights /= weights.sum()
-    near = np.where(k > k0, others / np.maximum(k - k0, 1), 0.0)
-    inside = (k - K0) / max(n - K0, 1)
-    return Expected(seen @ weights, near @ weights, (near * inside) @ weights)
-
-
-def cumulated(logarithms: Floats) -> Floats:
-    """Return the logarithms of the cumulated sums of each line."""
-    return np.asarray(np.logaddexp.accumulate(logarithms, axis=1))

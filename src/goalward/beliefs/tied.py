@@ -1,10 +1,9 @@
 """Rows that share one unknown distribution.
 
 Prior
-    What an action does is one of m outcomes, such as "as intended", "to the left of it"; which one is drawn from
-    phi_g, the unknown distribution of the pair's group g, Dirichlet with one concentration. The outcome and the pair
-    decide the successor. So every pair of a group teaches all the others: the slip of a grid is one group of four
-    outcomes, wherever one stands.
+    What an action does is one of m outcomes, such as "as intended", "to the left of it"; which one is drawn from phi,
+    one unknown distribution for all pairs, Dirichlet with one concentration. The outcome and the pair decide the
+    successor. So every pair teaches all the others: the slip of a grid has four outcomes, wherever one stands.
 
 Posterior
     Where different outcomes lead to the same successor, at a wall, a step shows only the set B of outcomes it may have
@@ -17,9 +16,8 @@ Posterior
     its outcomes by a multinomial; given the split, phi is Dirichlet. Each draw starts a chain of its own from the
     Dirichlet of the known outcomes, which is exact already about outcomes that no step distinguishes, and runs `sweeps`
     times. Where most steps show their outcome ten sweeps are plenty; where none does and different sets contradict each
-    other at a small concentration, a few hundred are needed. `mean` and `marginals` average over 2,000 such chains with
-    a generator of their own, so they are a function of what was seen, with a Monte Carlo error of a few per cent of the
-    standard deviation.
+    other at a small concentration, a few hundred are needed. `mean` averages over 2,000 such chains with a generator of
+    its own, so it is a function of what was seen, with a Monte Carlo error of a few per cent of the standard deviation.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Le
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import softmax
 
 from goalward.acting.contract import Steps, Task
@@ -38,7 +36,6 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.beliefs.base import (
     FLOOR,
     CountedBelief,
-    Marginals,
     Prior,
     Rows,
     check_reachable,
@@ -62,16 +59,13 @@ MOST_SWEEPS = 10_000
 
 @register("tied")
 class TiedDirichlet(Prior):
-    """Rows that share unknown distributions over outcomes.
+    """Rows that share one unknown distribution over outcomes.
 
     Parameters
     ----------
     outcomes
         ``outcomes[s, a, j]``: the successor that outcome j of the pair leads to; -1 throughout where the action is not
         available.
-    groups
-        ``groups[s, a]``: which distribution the pair draws its outcome from, counted from 0; all one group if not
-        given.
     concentration
         The parameter of each outcome.
     sweeps
@@ -81,7 +75,7 @@ class TiedDirichlet(Prior):
     --------
     >>> import goalward as gw
     >>> gw.TiedDirichlet.slip(gw.worlds.grid_world())
-    TiedDirichlet(1 group of 4 outcomes, 44 pairs, concentration=0.1)
+    TiedDirichlet(4 outcomes, 44 pairs, concentration=0.1)
     """
 
     python_only: ClassVar[str] = "it holds a table of outcomes; use gw.TiedDirichlet(outcomes)"
@@ -89,17 +83,14 @@ class TiedDirichlet(Prior):
     def __init__(
         self,
         outcomes: NDArray[Any] | Sequence[Any],
-        groups: NDArray[Any] | Sequence[Any] | None = None,
         concentration: Positive = 0.1,
         sweeps: Annotated[int, Ge(1), Le(MOST_SWEEPS)] = 50,
     ):
-        self.outcomes = whole("outcomes", outcomes, 3)
-        S, A, _ = self.outcomes.shape
-        self.groups = np.zeros((S, A), dtype=np.int64) if groups is None else whole("groups", groups, 2)
+        self.outcomes = number_array("outcomes", outcomes, integer=True).astype(np.int64)
         self.concentration, self.sweeps = concentration, sweeps
-        if self.groups.shape != (S, A) or (self.groups < 0).any():
-            raise ShapeError(f"groups has shape {self.groups.shape}; it must be ({S}, {A}), with entries from 0")
-        missing = self.outcomes == -1
+        if self.outcomes.ndim != 3 or not self.outcomes.size:
+            raise ShapeError(f"outcomes has shape {self.outcomes.shape}; it must be integers in 3 dimensions")
+        S, missing = len(self.outcomes), self.outcomes == -1
         wrong = ((self.outcomes < -1) | (self.outcomes > S) | (missing != missing[:, :, :1])).any(axis=2)
         if wrong.any():
             state, action = np.argwhere(wrong)[0]
@@ -118,7 +109,7 @@ class TiedDirichlet(Prior):
             )
         outcomes = slips(world, world.layout, directions)
         check_outcomes(world, outcomes)
-        return cls(outcomes, None, concentration, sweeps)
+        return cls(outcomes, concentration, sweeps)
 
     def belief(self, task: Task) -> TiedBelief:
         """Start a belief about the shared distributions."""
@@ -130,24 +121,14 @@ class TiedDirichlet(Prior):
         return belief
 
     def settings(self) -> dict[str, Any]:
-        """Return what distinguishes this prior from others, as plain data; its tables by their digest."""
+        """Return what distinguishes this prior from others, as plain data; its outcomes by their digest."""
         digest = hashlib.sha256(f"{self.outcomes.shape}".encode())
-        for table in (self.outcomes, self.groups):
-            digest.update(table.astype("<i8").tobytes())
-        return {
-            "kind": self.kind,
-            "tables": digest.hexdigest(),
-            "concentration": self.concentration,
-            "sweeps": self.sweeps,
-        }
+        digest.update(self.outcomes.astype("<i8").tobytes())
+        return super().settings() | {"outcomes": digest.hexdigest()}
 
     def __repr__(self) -> str:
-        count = int(self.groups.max()) + 1
         pairs = int(np.count_nonzero(self.outcomes[:, :, 0] >= 0))
-        return (
-            f"TiedDirichlet({count} group{'s' * (count > 1)} of {self.outcomes.shape[2]} outcomes, {pairs} pairs, "
-            f"concentration={self.concentration!r})"
-        )
+        return f"TiedDirichlet({self.outcomes.shape[2]} outcomes, {pairs} pairs, concentration={self.concentration!r})"
 
 
 @register("slip")
@@ -157,20 +138,19 @@ def slip_prior(world: SSP, concentration: Positive = 0.1) -> TiedDirichlet:
 
 
 class TiedBelief(CountedBelief):
-    """Shared distributions and what was counted.
+    """The shared distribution and what was counted.
 
-    Every transition of the support belongs to one cell, a group and a set of its outcomes; only cells are counted.
+    Every transition of the support belongs to one cell, a set of outcomes; only cells are counted.
     """
 
     def __init__(self, task: Task, prior: TiedDirichlet):
         self.task, self.concentration, self.sweeps = task, prior.concentration, prior.sweeps
         unknown = slice(task.give_up)  # the actions before giving up, which is the last one
-        rows, cell_groups, masks = sort_outcomes(prior.outcomes[:, unknown], prior.groups[:, unknown])
+        rows, masks = sort_outcomes(prior.outcomes[:, unknown])
         # Known transitions belong to the last cell, which has all outcomes and so the probability 1.
-        self.cell_groups, self.masks = np.append(cell_groups, 0), np.vstack([masks, np.ones_like(masks[:1])])
+        self.masks = np.vstack([masks, np.ones_like(masks[:1])])
         shape = prior.outcomes.shape[:2]
         self.indptr, self.successors, self.cells = fit_rows(task, rows, shape, "the table of outcomes", len(masks))
-        self.groups = int(prior.groups.max()) + 1
         self.counts = np.zeros(len(self.masks), dtype=np.int64)
 
     def learn(self, steps: Steps) -> None:
@@ -183,41 +163,21 @@ class TiedBelief(CountedBelief):
 
     def sample_rows(self, rng: np.random.Generator, sharpness: float) -> Rows:
         """Draw rows; sharpness multiplies the counts in the last draw, not those that the chain splits."""
-        of_cell = np.empty(len(self.masks))
-        for group in range(self.groups):
-            cells = self.cell_groups == group
-            alpha = self.chains(rng, group, 1)
-            if sharpness != 1.0:
-                alpha = self.concentration + sharpness * (alpha - self.concentration)
-            of_cell[cells] = self.masks[cells] @ softmax(log_gammas(rng, alpha[0]))
+        alpha = self.chains(rng, 1)
+        if sharpness != 1.0:
+            alpha = self.concentration + sharpness * (alpha - self.concentration)
+        of_cell = self.masks @ softmax(log_gammas(rng, alpha[0]))
         return Rows(self.indptr, self.successors, np.maximum(of_cell, FLOOR)[self.cells])
 
     def mean_rows(self) -> Rows:
         """Return the expected rows."""
-        return Rows(self.indptr, self.successors, np.maximum(self.moments()[0], FLOOR)[self.cells])
+        alpha = self.chains(generator(0), CHAINS)
+        means = alpha @ self.masks.T / alpha.sum(axis=1, keepdims=True)
+        return Rows(self.indptr, self.successors, np.clip(means.mean(axis=0), FLOOR, 1.0)[self.cells])
 
-    def marginals(self, state: int, action: int) -> Marginals:
-        """Return the mean and the variance of each probability in a row."""
-        mean, variance = self.moments()
-        cells = self.cells[self.row(state, action)]
-        return Marginals(self.successors[self.row(state, action)], mean[cells], variance[cells])
-
-    def moments(self) -> tuple[Floats, Floats]:
-        """Return the mean and the variance of the probability of each cell."""
-        mean, variance = np.empty(len(self.masks)), np.empty(len(self.masks))
-        for group in range(self.groups):
-            cells = self.cell_groups == group
-            # Given the splits the probability of a cell is a beta variate; the rest is the spread between chains.
-            alpha = self.chains(generator(group), group, CHAINS)
-            totals = alpha.sum(axis=1, keepdims=True)
-            means = np.minimum(alpha @ self.masks[cells].T / totals, 1.0)
-            within = means * (1.0 - means) / (totals + 1.0)
-            mean[cells], variance[cells] = means.mean(axis=0), within.mean(axis=0) + means.var(axis=0)
-        return mean, variance
-
-    def chains(self, rng: np.random.Generator, group: int, count: int) -> Floats:
+    def chains(self, rng: np.random.Generator, count: int) -> Floats:
         """Return Dirichlet parameters at the ends of Gibbs chains, one row each; one row if none are needed."""
-        cells = np.flatnonzero((self.cell_groups == group) & (self.counts > 0))
+        cells = np.flatnonzero(self.counts > 0)
         sizes = self.masks[cells].sum(axis=1)
         single = cells[sizes == 1]
         alpha = self.concentration + self.counts[single] @ self.masks[single]
@@ -234,32 +194,23 @@ class TiedBelief(CountedBelief):
         return np.asarray(alpha + splits)
 
     def __repr__(self) -> str:
-        return f"TiedBelief(groups={self.groups}, outcomes={self.masks.shape[1]}, observed={int(self.counts.sum())})"
+        return f"TiedBelief(outcomes={self.masks.shape[1]}, observed={int(self.counts.sum())})"
 
 
-def whole(name: str, table: ArrayLike, dimensions: int) -> Int64s:
-    """Return a table of integers as an array."""
-    array = number_array(name, table, integer=True)
-    if array.ndim != dimensions or not array.size:
-        raise ShapeError(f"{name} has shape {array.shape}; it must be integers in {dimensions} dimensions")
-    return array.astype(np.int64)
-
-
-def sort_outcomes(outcomes: Int64s, groups: Int64s) -> tuple[Rows, Int64s, Bools]:
-    """Return rows with the cell of each transition, and the group and the set of outcomes of each cell."""
+def sort_outcomes(outcomes: Int64s) -> tuple[Rows, Bools]:
+    """Return rows with the cell of each transition, and the set of outcomes of each cell."""
     S, A, m = outcomes.shape
     indptr = np.zeros(S * A + 1, dtype=np.int64)
     successors: list[int] = []
     cells: list[int] = []
-    numbers: dict[tuple[int, tuple[bool, ...]], int] = {}
-    for row, (reached, group) in enumerate(zip(outcomes.reshape(S * A, m), groups.ravel(), strict=True)):
+    numbers: dict[tuple[bool, ...], int] = {}
+    for row, reached in enumerate(outcomes.reshape(S * A, m)):
         for successor in np.unique(reached[reached >= 0]).tolist():
-            key = (int(group), tuple((reached == successor).tolist()))
             successors.append(successor)
-            cells.append(numbers.setdefault(key, len(numbers)))
+            cells.append(numbers.setdefault(tuple((reached == successor).tolist()), len(numbers)))
         indptr[row + 1] = len(successors)
     rows = Rows(indptr, np.array(successors, dtype=np.int32), np.array(cells, dtype=np.int64))
-    return rows, np.array([group for group, _ in numbers]), np.array([mask for _, mask in numbers])
+    return rows, np.array(list(numbers))
 
 
 # Each direction and what lies to the right of it.

@@ -6,8 +6,7 @@
 ending                              format                                        options of reading
 ==================================  ============================================  =================================
 ``.npz``, ``.json``                 goalward's own                                start
-``.csv``, ``.parquet``              tables of transitions                         goal, start, normalize,
-                                                                                  sum_duplicates, prior
+``.csv``, ``.parquet``              tables of transitions                         goal, start, normalize, prior
 ``.umb``                            Unified Markov Binary: PRISM, Storm, Modest   goal, start, cost, normalize
 ``.drn``, ``.drn.gz``, ``.drn.xz``  Storm's explicit models as text               goal, start, cost, normalize
 ==================================  ============================================  =================================
@@ -48,7 +47,7 @@ class Format(NamedTuple):
 OWN = Format(None, ("start",))
 UMB = Format("goalward.interchange.umb", ("goal", "start", "cost", "normalize"))
 DRN = Format("goalward.interchange.drn", UMB.options)
-TABLE = Format("goalward.interchange.tables", ("goal", "start", "normalize", "sum_duplicates", "prior"))
+TABLE = Format("goalward.interchange.tables", ("goal", "start", "normalize", "prior"))
 FORMATS = {
     ".npz": OWN,
     ".json": OWN,

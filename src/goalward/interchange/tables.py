@@ -47,7 +47,6 @@ def read(
     goal: Name | Sequence[Name] | None = None,
     start: Name | None = None,
     normalize: bool = False,
-    sum_duplicates: bool = False,
     prior: float | None = None,
 ) -> dict[str, Any]:
     """Read what `SSP.from_rows` takes from a file or a table in memory."""
@@ -65,7 +64,7 @@ def read(
         start = str(start)
         if start not in columns.state_names:
             raise UnknownNameError("state", start, map(str, columns.state_names))
-    return rows_of(columns, is_goal, start, normalize, source.location, duplicates=sum_duplicates)
+    return rows_of(columns, is_goal, start, normalize, source.location)
 
 
 def frequencies(columns: Columns, source: Source, prior: float | None, normalize: bool) -> Floats:

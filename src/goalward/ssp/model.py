@@ -146,7 +146,6 @@ class SSP(StatesAndActions):
         costs: ArrayLike,
         initial_state: int = 0,
         *,
-        goals: Iterable[int] | None = None,
         normalize: bool = False,
         state_names: Sequence[str] | None = None,
         action_names: Sequence[str] | None = None,
@@ -154,12 +153,12 @@ class SSP(StatesAndActions):
     ) -> SSP:
         """Make a model from ``P[S, A, S + 1]``, whose last column is the goal, and ``costs[S, A]``.
 
-        With `goals`, P is ``[N, A, N]`` and costs ``[N, A]`` over all N states; the goal states are merged into one and
-        the others keep their order. `initial_state` and `state_names` then count in the N states. A row of zeros is an
-        action that is not available.
+        A row of zeros is an action that is not available.
         """
-        rows = dense_rows(P, costs, initial_state, goals, state_names)
-        return cls.from_rows(**rows, normalize=normalize, action_names=action_names, layout=layout)
+        return cls.from_rows(
+            *dense_rows(P), costs, initial_state, normalize=normalize, state_names=state_names,
+            action_names=action_names, layout=layout,
+        )  # fmt: skip
 
     @classmethod
     def from_transitions(
@@ -188,14 +187,12 @@ class SSP(StatesAndActions):
         *,
         limit: int = 1_000_000,
         normalize: bool = False,
-        progress: Callable[[int, int], object] | None = None,
     ) -> SSP:
         """Make a model of all states that are reachable from a start; states and actions are anything hashable.
 
         `actions` are those of every state, or a function from a state to its actions. `successors` is a function from
         a state and an action to triples (next state, probability, cost). `goal` is a predicate, a list or set of goals,
-        or one goal. More than `limit` states are an error. `progress`, such as `print`, is called every 10,000 states
-        with the numbers of states found and of states expanded.
+        or one goal. More than `limit` states are an error.
 
         Examples
         --------
@@ -204,7 +201,7 @@ class SSP(StatesAndActions):
         >>> gw.SSP.from_successors(3, lambda x: [-1, 1] if x < 9 else [-1], walk, goal=0)
         SSP(states=9, actions=2, transitions=34, unavailable=1, costs=1, initial_state=0 '3')
         """
-        transitions = reachable_transitions(start, actions, successors, goal, limit, progress)
+        transitions = reachable_transitions(start, actions, successors, goal, limit)
         return cls.from_transitions(transitions, goals=[GOAL], initial_state=start, normalize=normalize)
 
     @classmethod
@@ -215,7 +212,7 @@ class SSP(StatesAndActions):
         """
         from goalward.interchange.tables import read
 
-        return recognise_give_up(cls.from_rows(**read(table, **options)))
+        return cls.from_rows(**read(table, **options))
 
     def to_table(self) -> Any:
         """Return the transitions as a pyarrow table; those of the initial state come first."""
@@ -232,7 +229,6 @@ class SSP(StatesAndActions):
         start: Name | None = None,
         cost: str | float | None = None,
         normalize: bool = False,
-        sum_duplicates: bool = False,
         prior: float | None = None,
     ) -> SSP:
         """Read a model from a file; its content is checked like any other input.
@@ -243,17 +239,16 @@ class SSP(StatesAndActions):
         `start` is the initial state by name or number, if not the one that the file names. Files of other tools take
         `goal`, the state or label that is the goal, or several (``goal`` if not given), and `normalize`, to rescale
         rows that do not sum to one. Model checkers: `cost` is the reward structure that is the cost, or the cost of
-        every step. Tables: `sum_duplicates` adds up repeated transitions, `prior` is added to every count.
+        every step. Tables: repeated transitions are added up, `prior` is added to every count.
         """
         from goalward import interchange
 
         options = {"goal": goal, "start": start, "cost": cost, "normalize": normalize}
-        fields = interchange.read(Path(path), **options, sum_duplicates=sum_duplicates, prior=prior)
+        fields = interchange.read(Path(path), **options, prior=prior)
         try:
-            ssp = cls.from_rows(**fields)
+            return cls.from_rows(**fields)
         except (ModelError, TypeError) as error:
             raise FileError(f"{path}: not a model: {error}") from None
-        return ssp if "give_up" in fields else recognise_give_up(ssp)
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file.
@@ -394,36 +389,6 @@ class SSP(StatesAndActions):
 
 FIELDS = tuple(SSP.__annotations__)
 """What a model consists of, in the order of its constructor; copies, pickles and goalward's own files follow it."""
-
-
-def recognise_give_up(ssp: SSP) -> SSP:
-    """Return a model from a format without a field for it with its action "give up" marked as such, as the last one.
-
-    The action must be the only one of its name (DRN writes ``give_up``) and lead to the start from every other state;
-    otherwise the model stays as it is.
-    """
-    names = [name.replace("_", " ") for name in ssp.action_names or ()]
-    if names.count(GIVE_UP) != 1:
-        return ssp
-    S, A = ssp.costs.shape
-    order = sorted(range(A), key=lambda action: names[action] == GIVE_UP)
-    from scipy import sparse
-
-    kernel = sparse.csr_array((ssp.probabilities, ssp.successors, ssp.indptr), shape=(S * A, S + 1))
-    rows = kernel[(np.arange(S)[:, np.newaxis] * A + order).ravel()]
-    try:
-        return SSP.from_rows(
-            rows.indptr,
-            rows.indices,
-            rows.data,
-            ssp.costs[:, order],
-            ssp.initial_state,
-            state_names=ssp.state_names,
-            action_names=[*(ssp.action_name(action) for action in order[:-1]), GIVE_UP],
-            give_up=A - 1,
-        )
-    except ModelError:
-        return ssp
 
 
 def restrict_actions(ssp: SSP, available: Bools) -> SSP:

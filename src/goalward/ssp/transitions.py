@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import ProbabilityError, ShapeError, StateError
-from goalward.ssp.checks import check_costs, check_probabilities, checked_names, checked_state, number_array
+from goalward.ssp.checks import check_costs, check_probabilities, number_array
 
 __all__ = [
     "GOAL", "Columns", "Transition", "by_appearance", "check_pairs", "dense_rows", "encode", "goal_mask", "mean_costs",
@@ -31,7 +31,6 @@ __all__ = [
 Transition = tuple[Hashable, Hashable, Hashable, float, float]
 BATCH = 2048  # tuples that stay in a processor's cache while their columns are read one after the other
 LARGEST_PAIRS = 1 << 27
-PROGRESS_EVERY = 10_000  # states
 
 
 class Columns(NamedTuple):
@@ -65,7 +64,7 @@ def read_transitions(
 ) -> dict[str, Any]:
     """Give numbers to the states and actions of a table of tuples; return what `SSP.from_rows` takes."""
     columns = encode(transitions)
-    return rows_of(columns, goal_mask(columns, goals), initial_state, normalize, lambda row: "", duplicates=True)
+    return rows_of(columns, goal_mask(columns, goals), initial_state, normalize, lambda row: "")
 
 
 def encode(transitions: Iterable[Transition]) -> Columns:
@@ -119,14 +118,11 @@ def rows_of(
     start: Hashable | None,
     normalize: bool,
     location: Callable[[int], str],
-    *,
-    duplicates: bool,
 ) -> dict[str, Any]:
     """Check columns, sort them into rows and return what `SSP.from_rows` takes.
 
     `is_goal` is a mask over `state_names`. `start` is the name of the initial state, by default the first non-goal
-    state. `location` says where a row of the table is, for messages. Repeated transitions are added up if `duplicates`
-    is true, and refused otherwise.
+    state. `location` says where a row of the table is, for messages. Repeated transitions are added up.
     """
     table_rows = np.flatnonzero(~is_goal[columns.states])
     if len(table_rows) < len(columns.states):
@@ -157,8 +153,6 @@ def rows_of(
     from scipy import sparse
 
     matrix = sparse.coo_array((columns.probabilities, (rows, next_states)), shape=(S * A, S + 1)).tocsr()
-    if matrix.nnz < len(rows) and not duplicates:
-        check_duplicates(columns, rows, where)
     state_names = [columns.state_names[number] for number in old_states.tolist()]
     if start is not None and start not in state_names:
         names = ", ".join(map(repr, state_names[:20])) + f" and {S - 20} more" * (S > 20)
@@ -187,21 +181,6 @@ def check_pairs(states: int, actions: int) -> None:
         raise ShapeError(
             f"there are {states} states and {actions} actions, {states * actions} pairs; the most is {LARGEST_PAIRS}:"
             " call actions alike where different states have different names for them"
-        )
-
-
-def check_duplicates(columns: Columns, rows: Int64s, location: Callable[[int], str]) -> None:
-    """Refuse repeated transitions; transitions to different goals count as different here."""
-    keys = rows * len(columns.state_names) + columns.next_states
-    _, first, same = np.unique(keys, return_index=True, return_inverse=True)
-    again = first[same] < np.arange(len(keys))
-    if again.any():
-        repeated = int(np.argmax(again))
-        original = int(first[same[repeated]])
-        raise ShapeError(
-            f"the transition{location(repeated)} is the same as the one{location(original)},"
-            f" {columns.entry(original)[:3]!r};"
-            " keep one, or pass sum_duplicates=True (--set sum_duplicates=true) to add them up"
         )
 
 
@@ -245,7 +224,6 @@ def reachable_transitions(
     successors: Callable[[Any, Any], Iterable[tuple[Hashable, float, float]]],
     goal: object,
     limit: int,
-    progress: Callable[[int, int], object] | None,
 ) -> Iterator[Transition]:
     """Yield the transitions of all reachable states; those to a goal lead to `GOAL`."""
     is_goal = goal_test(goal)
@@ -254,7 +232,7 @@ def reachable_transitions(
     every_action = None if callable(actions) else list(actions)
     seen = {start}
     waiting = deque([start])
-    expanded, reached = 0, False
+    reached = False
     while waiting:
         state = waiting.popleft()
         for action in actions(state) if callable(actions) else every_action or ():
@@ -283,9 +261,6 @@ def reachable_transitions(
                 raise ProbabilityError(
                     f"successors({state!r}, {action!r}) gave no successor; leave the action out of actions({state!r})"
                 )
-        expanded += 1
-        if progress is not None and expanded % PROGRESS_EVERY == 0:
-            progress(len(seen), expanded)
     if not reached:
         raise StateError(f"no goal is reachable from {start!r} ({len(seen):,} states are); check goal and successors")
 
@@ -297,50 +272,11 @@ def goal_test(goal: object) -> Callable[[Hashable], object]:
     return frozenset(goal if isinstance(goal, list | set | frozenset | range) else [goal]).__contains__
 
 
-def dense_rows(
-    P: ArrayLike,
-    costs: ArrayLike,
-    initial_state: int,
-    goals: Iterable[int] | None,
-    state_names: Sequence[str] | None,
-) -> dict[str, Any]:
-    """Return what `SSP.from_rows` takes from ``P[S, A, S + 1]``, or from ``P[N, A, N]`` with goals to be merged."""
-    kernel, cost_table = number_array("P", P), number_array("costs", costs)
-    if goals is None:
-        if kernel.ndim != 3 or kernel.shape[2] != kernel.shape[0] + 1 or 0 in kernel.shape:
-            raise ShapeError(f"P has shape {kernel.shape}; it must be (S, A, S + 1), the last column being the goal")
-        return {**sparse_rows(kernel), "costs": cost_table, "initial_state": initial_state, "state_names": state_names}
-    if kernel.ndim != 3 or kernel.shape[0] != kernel.shape[2] or cost_table.shape != kernel.shape[:2]:
-        raise ShapeError(
-            f"with goals, P must be (N, A, N) over all states and costs (N, A);"
-            f" they have shapes {kernel.shape} and {cost_table.shape}"
-        )
-    N, A = cost_table.shape
-    if not isinstance(goals, Iterable):
-        raise StateError(f"goals is {goals!r}; pass a list of states, even for one goal")
-    is_goal = np.zeros(N, dtype=np.bool_)
-    is_goal[[checked_state(goal, N, "a goal") for goal in goals]] = True
-    start = checked_state(initial_state, N)
-    if is_goal[start] or not is_goal.any():
-        goal_list = np.flatnonzero(is_goal).tolist()
-        raise StateError(f"goals is {goal_list}; name one or more, and not the start, state {start}")
-    names = checked_names("state_names", state_names, N)
-    others = np.flatnonzero(~is_goal)
-    rows = sparse_rows(kernel[others])
-    number = np.where(is_goal, len(others), np.cumsum(~is_goal) - 1)
-    return {
-        **rows,
-        "successors": number[rows["successors"]],
-        "costs": cost_table[others],
-        "initial_state": int(number[start]),
-        "state_names": None if names is None else [names[state] for state in others],
-        "row_name": lambda row: f"(state {others[row // A]}, action {row % A})",
-    }
-
-
-def sparse_rows(kernel: Floats) -> dict[str, Any]:
-    """Return the rows of a dense kernel; whatever is not exactly zero becomes an entry."""
+def dense_rows(P: ArrayLike) -> tuple[Int64s, Int64s, Floats]:
+    """Return the compressed rows of ``P[S, A, S + 1]``; whatever is not exactly zero becomes an entry."""
+    kernel = number_array("P", P)
+    if kernel.ndim != 3 or kernel.shape[2] != kernel.shape[0] + 1 or 0 in kernel.shape:
+        raise ShapeError(f"P has shape {kernel.shape}; it must be (S, A, S + 1), the last column being the goal")
     flat = kernel.reshape(-1, kernel.shape[2])
     rows, successors = np.nonzero(flat)
-    indptr = np.append(0, np.cumsum(np.count_nonzero(flat, axis=1)))
-    return {"indptr": indptr, "successors": successors, "probabilities": flat[rows, successors]}
+    return np.append(0, np.cumsum(np.count_nonzero(flat, axis=1))), successors, flat[rows, successors]

@@ -17,7 +17,7 @@ Unknown costs
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Gt
@@ -60,9 +60,6 @@ class Optimist(Agent, kw_only=True):
 
     rescale: bool = False
     """Whether to divide all costs by the largest one, for worlds with costs above 1; the notes of a run say by what."""
-
-    scales: ClassVar[tuple[float, ...]] = tuple(10.0 ** (-step / 4) for step in range(17))
-    """The scales that `goalward.tune` tries: from the theory's down by four powers of ten, four steps each."""
 
     @property
     def leaves_free_loops(self) -> bool:

@@ -82,8 +82,6 @@ class ULCVI(HorizonOptimist):
     unknown_costs_covered: ClassVar[bool] = True
 
     factor: ClassVar[float] = 8.0
-    # The term with H³ is above 1e10 where the others are of the size of the values.
-    scales: ClassVar[tuple[float, ...]] = (1.0, *(10.0 ** (-step / 4) for step in range(32, 53)))
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""

@@ -30,6 +30,7 @@ from goalward.paper.claims.runs import OURS, RunSource, cell_of, drawn_worlds
 from goalward.planning.hardness import hardness
 from goalward.results.results import CellResults, Results
 from goalward.seeds import generator, run_seed
+from goalward.ssp.model import SSP
 from goalward.statistics import Interval, compare_pairs, growth_along, growth_of_means, mean_interval
 from goalward.studies.rerun import rerun
 from goalward.studies.run_spec import RunSpec
@@ -174,9 +175,9 @@ def goal_run(near: int, episodes: int, seed: int) -> tuple[float, float, float]:
 
     Returns the regret, and B* and c_min of the world.
     """
-    possible = np.ones((GOAL_STATES, 2, GOAL_STATES + 1), dtype=np.bool_)
-    possible[: GOAL_STATES - near, :, GOAL_STATES] = False
-    prior = Dirichlet(1.0, support=possible)
+    possible = np.ones((GOAL_STATES, 2, GOAL_STATES + 1))
+    possible[: GOAL_STATES - near, :, GOAL_STATES] = 0.0
+    prior = Dirichlet(1.0, support=SSP.from_dense(possible, np.ones((GOAL_STATES, 2)), normalize=True))
     rng = generator(run_seed(seed, "goal", near))
     costs = rng.uniform(0.2, 1.0, (GOAL_STATES, 2))
     world = draw_world(prior, Task(costs, 0, episodes), rng)
