@@ -250,7 +250,7 @@ class SSP(StatesAndActions):
         options = {"goal": goal, "start": start, "cost": cost, "normalize": normalize}
         fields = interchange.read(Path(path), **options, sum_duplicates=sum_duplicates, prior=prior)
         try:
-            ssp = cls.from_rows(**fields)
+            ssp = cls._trusted(**fields) if fields.pop("canonical", False) else cls.from_rows(**fields)
         except (ModelError, TypeError) as error:
             raise FileError(f"{path}: not a model: {error}") from None
         return ssp if "give_up" in fields else recognise_give_up(ssp)
