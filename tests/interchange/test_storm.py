@@ -20,7 +20,7 @@ from strategies import random_model
 
 HERE = Path(__file__).parent
 SAMPLES = HERE / "samples"
-PEER = HERE.parents[2] / ".venv-peers" / "bin" / "python"
+PEER = HERE.parents[1] / ".venv-peers" / "bin" / "python"
 needs_storm = pytest.mark.skipif(not PEER.exists(), reason="stormpy is not there: make .venv-peers/.installed")
 
 

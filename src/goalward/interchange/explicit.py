@@ -23,15 +23,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from goalward.arrays import Bools, Floats, Int64s
+from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import CostError, ProbabilityError, ShapeError, StateError, UnknownNameError
-from goalward.ssp.checks import check_costs
+from goalward.jit import kernel, lightly
+from goalward.ssp.checks import LEAST_PROBABILITY, ROW_SUM_TOLERANCE, ModelArrays, check_costs
 from goalward.ssp.model import SSP, Name
 from goalward.ssp.transitions import check_pairs
 
 __all__ = ["Choices", "Explicit", "Reward", "choices_of", "find_state", "plain_names", "unique_names"]
 
 FEW_LABELS = 16
+MOST_MOVES = 4096
+NO_NUMBERS, NO_CODES = np.empty(0), np.empty(0, dtype=np.int64)
 
 
 class Choices(NamedTuple):
@@ -121,7 +124,7 @@ class Explicit:
         cost: str | float | None = None,
         normalize: bool = False,
     ) -> dict[str, Any]:
-        """Return what `SSP.from_rows` takes.
+        """Return what `SSP.from_rows` takes; with ``canonical``, the fields of a model that need no further check.
 
         Parameters
         ----------
@@ -141,12 +144,20 @@ class Explicit:
         initial_state = self._start_state(start, is_goal)
         number = np.where(is_goal, S, np.cumsum(~is_goal) - 1).astype(np.int32)
         lengths = np.diff(self.state_choices)
+        codes, A, action_names = self._action_numbers(lengths, is_goal)
+        check_pairs(S, A)
+        names = None
+        if self.state_names is not None:
+            names = tuple(self.state_names[state] for state in np.flatnonzero(~is_goal).tolist())
+        labels = {"initial_state": int(number[initial_state]), "state_names": names, "action_names": action_names}
+        arrays = None if normalize else self._canonical_rows(number, S, A, codes, cost)
+        if arrays is not None:
+            return {**arrays._asdict(), **labels, "canonical": True}
         owner = np.repeat(np.arange(self.states), lengths)
         choices = np.flatnonzero(~is_goal[owner])
         owner = owner[choices]
-        codes, A, action_names = self._action_numbers(owner, choices)
-        check_pairs(S, A)
-        rows = number[owner].astype(np.int64) * A + codes
+        position = choices - self.state_choices[owner]
+        rows = number[owner].astype(np.int64) * A + (position if codes is None else codes[choices])
         if (rows[1:] < rows[:-1]).any():
             order = np.argsort(rows)
             rows, choices, owner = rows[order], choices[order], owner[order]
@@ -164,18 +175,13 @@ class Explicit:
         indptr[rows + 1] = branches
         costs = np.zeros(S * A)
         costs[rows] = self._choice_costs(cost, owner, choices, normalize, choice_name)
-        state_names = None
-        if self.state_names is not None:
-            state_names = [self.state_names[state] for state in np.flatnonzero(~is_goal).tolist()]
         return {
             "indptr": np.cumsum(indptr),
             "successors": kernel.indices,
             "probabilities": kernel.data,
             "costs": costs.reshape(S, A),
-            "initial_state": int(number[initial_state]),
             "normalize": normalize,
-            "state_names": state_names,
-            "action_names": action_names,
+            **labels,
             "row_name": lambda row: choice_name(int(np.searchsorted(rows, row))),
         }
 
@@ -256,18 +262,141 @@ class Explicit:
             raise UnknownNameError("reward structure", cost, self.rewards)
         return self.rewards[cost]()
 
-    def _action_numbers(self, owner: Int64s, choices: Int64s) -> tuple[Int64s, int, list[str] | None]:
-        """Return the action of some choices, the number of actions, and their names: by label, or else by position."""
-        position = choices - self.state_choices[owner]
-        most = int(position.max(initial=0)) + 1
+    def _action_numbers(self, lengths: Int64s, is_goal: Bools) -> tuple[Int64s | None, int, tuple[str, ...] | None]:
+        """Return the action of each choice by its label, the number of actions, and their names.
+
+        Without a number for each choice, the i-th choice of a state is action i.
+        """
+        most = max(int(lengths[~is_goal].max()), 1)
         if self.actions is None:
-            return position, most, None
-        used, codes = np.unique(self.actions[choices], return_inverse=True)
-        pairs = np.sort(owner * len(used) + codes)
-        if (pairs[1:] == pairs[:-1]).any() or len(used) > max(FEW_LABELS, 4 * most):
-            return position, most, None
-        names = [self.action_names[label] for label in used.tolist()]
-        return codes, len(used), None if names == [str(action) for action in range(len(used))] else names
+            return None, most, None
+        kept = np.repeat(~is_goal, lengths)
+        used = np.flatnonzero(np.bincount(self.actions[kept], minlength=1))
+        if len(used) > max(FEW_LABELS, 4 * most) or not len(used):
+            return None, most, None
+        check_pairs(self.states, len(used))
+        table = np.zeros(len(self.action_names), dtype=np.int64)
+        table[used] = np.arange(len(used))
+        codes = table[self.actions]
+        taken = np.zeros(self.states * len(used), dtype=np.bool_)
+        taken[(np.repeat(np.arange(self.states), lengths) * len(used) + codes)[kept]] = True
+        if np.count_nonzero(taken) < np.count_nonzero(kept):  # some state has two choices of one label
+            return None, most, None
+        names = tuple(self.action_names[label] for label in used.tolist())
+        return codes, len(used), None if names == tuple(map(str, range(len(used)))) else names
+
+    def _canonical_rows(
+        self, number: Int32s, S: int, A: int, codes: Int64s | None, cost: str | float | None
+    ) -> ModelArrays | None:
+        """Return the arrays of a model in canonical form, in one pass; None if anything about them is unusual."""
+        price = float(cost) if isinstance(cost, int | float) else 0.0
+        reward = Reward() if isinstance(cost, int | float) else self._reward(cost)
+        inputs = (self.state_choices, self.choice_branches, self.targets, self.probabilities, number)
+        parts = (NO_NUMBERS if part is None else part for part in reward)
+        rows = ModelArrays(
+            np.empty(S * A + 1, dtype=np.int64),
+            np.empty(len(self.targets), dtype=np.int32),
+            np.empty(len(self.targets)),
+            np.empty((S, A)),
+        )
+        arguments = [*inputs, NO_CODES if codes is None else codes, *parts]
+        for array in arguments:
+            array.flags.writeable = False  # one type for the kernel
+        end = lightly(fill_rows, len(self.targets))(*arguments, price, *rows)
+        if end < 0:
+            return None
+        return rows._replace(successors=rows.successors[:end], probabilities=rows.probabilities[:end])
+
+
+@kernel
+def fill_rows(
+    state_choices: Int64s,
+    choice_branches: Int64s,
+    targets: Int64s,
+    probabilities: Floats,
+    number: Int32s,
+    codes: Int64s,
+    state_rewards: Floats,
+    choice_rewards: Floats,
+    branch_rewards: Floats,
+    price: float,
+    indptr: Int64s,
+    successors: Int32s,
+    weights: Floats,
+    costs: Floats,
+) -> int:
+    """Write the rows of a model in canonical form; return the number of entries, or -1 if any number is refused.
+
+    `number` is the new number of each state, that of goals being the number of states left. Rows are sorted by
+    insertion; if that takes long, -1 is returned too.
+    """
+    states, actions = costs.shape
+    choice_of = np.full(actions, -1, dtype=np.int64)
+    end = 0
+    moves = 0
+    indptr[0] = 0
+    for old in range(number.size):
+        state = number[old]
+        if state == states:
+            continue
+        for choice in range(state_choices[old], state_choices[old + 1]):
+            choice_of[choice - state_choices[old] if codes.size == 0 else codes[choice]] = choice
+        for action in range(actions):
+            choice = choice_of[action]
+            row = state * actions + action
+            indptr[row + 1] = end
+            costs[state, action] = np.inf
+            if choice < 0:
+                continue
+            choice_of[action] = -1
+            begin = end
+            total = 0.0
+            cost = price
+            if state_rewards.size:
+                cost += state_rewards[old]
+            if choice_rewards.size:
+                cost += choice_rewards[choice]
+            for branch in range(choice_branches[choice], choice_branches[choice + 1]):
+                probability = probabilities[branch]
+                if not 0.0 <= probability <= 1.0 + ROW_SUM_TOLERANCE:
+                    return -1
+                if branch_rewards.size:
+                    if not 0.0 <= branch_rewards[branch] < np.inf:
+                        return -1
+                    cost += probability * branch_rewards[branch]
+                if probability == 0.0:
+                    continue
+                target = number[targets[branch]]
+                place = end
+                while place > begin and successors[place - 1] > target:
+                    place -= 1
+                if place > begin and successors[place - 1] == target:
+                    weights[place - 1] += probability
+                else:
+                    for later in range(end, place, -1):
+                        successors[later] = successors[later - 1]
+                        weights[later] = weights[later - 1]
+                    successors[place] = target
+                    weights[place] = probability
+                    end += 1
+                moves += end - place
+                if moves > 16 * (end + MOST_MOVES):
+                    return -1
+                total += probability
+            if end == begin or abs(total - 1.0) > ROW_SUM_TOLERANCE:
+                return -1
+            for entry in range(begin, end):
+                if weights[entry] < LEAST_PROBABILITY:
+                    return -1
+            if not 0.0 <= cost < np.inf:
+                return -1
+            if state_rewards.size and not state_rewards[old] >= 0.0:
+                return -1
+            if choice_rewards.size and not choice_rewards[choice] >= 0.0:
+                return -1
+            costs[state, action] = cost + 0.0  # a cost of -0.0 becomes 0.0
+            indptr[row + 1] = end
+    return end
 
 
 def find_state(

@@ -55,9 +55,9 @@ NAMED_STATES = 1 << 20  # more states than this get no names
 WIDEST = 1 << 12  # bits of a record of variables
 
 
-def read_packed(path: Path, limit: int = LARGEST_FILE) -> bytes:
+def read_packed(path: Path, limit: int = LARGEST_FILE) -> bytearray:
     """Return the content of a file, decompressed if it is packed with gzip or xz."""
-    content = io.BytesIO()
+    content = bytearray()
     try:
         with path.open("rb") as file:
             magic = file.read(6)
@@ -68,17 +68,38 @@ def read_packed(path: Path, limit: int = LARGEST_FILE) -> bytes:
             elif magic == XZ:
                 stream = lzma.LZMAFile(file)  # noqa: SIM115 - the file it reads from is closed here
             while piece := stream.read(PIECE):
-                content.write(piece)
-                if content.tell() > limit:
+                content += piece
+                if len(content) > limit:
                     raise FileError(f"holds more than {limit:,} bytes; no larger model is read")
     except OSError as error:  # gzip raises it too when its content is damaged
         raise FileError(f"{error.strerror or f'damaged ({error})'}") from None
     except (EOFError, zlib.error, lzma.LZMAError) as error:
         raise FileError(f"damaged, or not complete ({error}); write it again") from None
-    return content.getvalue()
+    return content
 
 
-def tar_members(content: bytes) -> dict[str, memoryview]:
+class Buffer:
+    """A file to read from that shares the memory of its content; `io.BytesIO` would copy it."""
+
+    def __init__(self, content: memoryview):
+        self.content, self.position = content, 0
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes."""
+        piece = bytes(self.content[self.position : self.position + size])
+        self.position += len(piece)
+        return piece
+
+    def seek(self, position: int) -> None:
+        """Continue at a position."""
+        self.position = position
+
+    def tell(self) -> int:
+        """Return the position of the next byte."""
+        return self.position
+
+
+def tar_members(content: bytearray) -> dict[str, memoryview]:
     """Return the regular files of a tar by their names; nothing is copied or written to disk.
 
     `tarfile` accepts negative sizes, repeated names and sparse files, and takes a damaged header for the end of the
@@ -87,7 +108,7 @@ def tar_members(content: bytes) -> dict[str, memoryview]:
     view = memoryview(content)
     members: dict[str, memoryview] = {}
     try:
-        with tarfile.open(fileobj=io.BytesIO(content), mode="r:", encoding="utf-8", errors="strict") as tar:
+        with tarfile.open(fileobj=Buffer(view), mode="r:", encoding="utf-8", errors="strict") as tar:  # type: ignore[call-overload]
             for count in itertools.count():
                 member = tar.next()
                 if member is None:
@@ -208,7 +229,7 @@ class Archive:
         limits = self.array(name, "<u8", size + 1)
         if limits[0] != 0 or limits[-1] != total or (limits[1:] < limits[:-1]).any():
             raise FileError(f"{name} must rise from 0 to {total}; it does not")
-        return limits.astype(np.int64)
+        return limits.view(np.int64)
 
     def numbers(self, name: str, kind: Any, size: int) -> Floats:
         """Return real numbers, stored as doubles or as fractions of 64-bit integers."""
@@ -217,7 +238,7 @@ class Archive:
         if type_name not in ("double", "rational") or bits != SIZES[type_name]:
             raise FileError(f"{name} holds numbers of type {type_name} with {bits!r:.20} bits; export it with doubles")
         if type_name == "double":
-            return self.array(name, "<f8", size).astype(np.float64)
+            return self.array(name, "<f8", size)
         parts = self.array(name, "<i8", 2 * size)
         bottom = parts[1::2].view("<u8").astype(np.float64)
         if not bottom.all():
@@ -262,7 +283,7 @@ def explicit(archive: Archive) -> Explicit:
     state_choices = archive.pointers("state-to-choices.bin", archive.states, archive.choices)
     choice_branches = archive.pointers("choice-to-branches.bin", archive.choices, archive.branches)
     targets = archive.array("branch-to-target.bin", "<u8", archive.branches)
-    if (targets >= archive.states).any():
+    if targets.max(initial=0) >= archive.states:
         branch = int(np.argmax(targets >= archive.states))
         raise FileError(f"branch {branch} leads to state {targets[branch]}; there are {archive.states} states")
     kind = archive.system["branch-probability-type"]
@@ -270,7 +291,7 @@ def explicit(archive: Archive) -> Explicit:
     return Explicit(
         state_choices,
         choice_branches,
-        targets.astype(np.int64),
+        targets.view(np.int64),
         archive.numbers("branch-to-probability.bin", kind, archive.branches),
         np.flatnonzero(archive.bits("state-is-initial.bin", archive.states)),
         {

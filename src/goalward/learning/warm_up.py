@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import functools
 import importlib
+import tempfile
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import numpy as np
 
@@ -95,7 +97,7 @@ def toy_models() -> Iterator[SSP]:
 
 
 def plan_on_toys() -> None:
-    """Solve, evaluate, analyse and simulate models of every form."""
+    """Solve, evaluate, analyse, simulate, save and load models of every form."""
     from goalward.planning.evaluate import evaluate
     from goalward.planning.hardness import hardness
     from goalward.planning.simulate import simulate
@@ -108,6 +110,10 @@ def plan_on_toys() -> None:
         evaluate(toy(), policy).distribution()
         simulate(toy(), policy, 1)
     hardness(toy())
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "toy.drn")
+        toy().save(path)
+        SSP.load(path)
     compile_rare_planner_kernels()
 
 

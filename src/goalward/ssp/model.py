@@ -246,7 +246,7 @@ class SSP(StatesAndActions):
         options = {"goal": goal, "start": start, "cost": cost, "normalize": normalize}
         fields = interchange.read(Path(path), **options, prior=prior)
         try:
-            return cls.from_rows(**fields)
+            return cls._trusted(**fields) if fields.pop("canonical", False) else cls.from_rows(**fields)
         except (ModelError, TypeError) as error:
             raise FileError(f"{path}: not a model: {error}") from None
 
