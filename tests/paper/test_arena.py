@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from pathlib import Path
 
@@ -18,10 +19,12 @@ from goalward.paper.arena import (
     REPORTING,
     arena_study,
     arena_tables,
+    long_study,
     publish_arena,
     without_refused,
+    world_scales,
 )
-from goalward.paper.ratios import Ratios, compare_all
+from goalward.paper.ratios import Ratios, Scale, compare_all
 from goalward.studies.run_spec import make_world
 from goalward.studies.study import Study
 from goalward.table import render
@@ -108,6 +111,44 @@ def test_agents_that_do_not_exist() -> None:
         arena_study(["psrll"])
 
 
+def test_the_second_stage_is_for_those_below_twice_the_reference() -> None:
+    first = arena_study(["tsde", "uniform", "expectile"], episodes=7)
+    labels = {REFERENCE: 8.5, "neighbourhoods": 15.0, "tsde": 16.0, "uniform": 19.0, "expectile": 3.0}
+    ratios = compare_all(study(*(cell_results("one", agent, slope) for agent, slope in labels.items())), REFERENCE)
+    long = long_study(first, ratios)
+    assert {cell.agent.label for cell in long.design.cells} == {REFERENCE, "neighbourhoods", "tsde", "expectile"}
+    assert {cell.episodes for cell in long.design.cells} == {70}
+    assert long.design.name == f"{first.design.name}-long"
+    assert long.spec.max_steps == 10 * first.spec.max_steps
+    assert len({cell.world.label for cell in long.design.cells}) == 24
+
+
+def test_scales_of_worlds() -> None:
+    """The reference is known where costs are positive; B* is always."""
+    document = {
+        "name": "few",
+        "episodes": 3_000,
+        "worlds": [{"world": "river-swim-v0"}, {"world": "free-corner-v0"}],
+        "agents": [{"agent": "psrl"}],
+    }
+    river, corner = world_scales(Study.from_dict(document)).values()
+    assert river.B_star == pytest.approx(19.44444916658875)
+    assert river.reference == pytest.approx(191.4476, rel=1e-5)
+    assert corner.B_star > 0.0
+    assert math.isnan(corner.reference)
+
+
+def test_runs_that_stick_are_marked() -> None:
+    cells = [
+        cell_results("one", agent, slope, runs=1) for agent, slope in (("base", 1.0), ("stuck", 8.0), ("slow", 4.9))
+    ]
+    ratios = compare_all(study(*cells), "base", scales={"one": Scale(100.0, 50.0)})
+    text = render(arena_tables(ratios))
+    assert "8.0!" in text
+    assert "4.9!" not in text
+    assert "a heuristic scale of the regret in a world (theory.regret_limit), not a bound" in text
+
+
 @pytest.fixture
 def ratios() -> Ratios:
     cells = [cell_results(world, "base", 8.5) for world in ("one", "two")]
@@ -140,5 +181,5 @@ def test_plain_data(ratios: Ratios) -> None:
 def test_files(ratios: Ratios, tmp_path) -> None:
     table, page = publish_arena(ratios, tmp_path, "arena")
     assert (table.name, page.name) == ("arena.csv", "arena.md")
-    assert table.read_text().startswith("world,agent,ratio,ratio_low,ratio_high,tail,cut_off,failed,missing,cpu,")
+    assert table.read_text().startswith("world,agent,ratio,ratio_low,ratio_high,tail,regret,regret_low,")
     assert r"2 a\|b \*" in page.read_text()

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from goalward.paper.ratios import compare_all, ratio_interval
+from goalward.paper.ratios import Scale, compare_all, late_regrets, ratio_interval
 from goalward.statistics import mean_interval
 from made_up_results import cell_results, study
 
@@ -72,3 +72,36 @@ def test_refused_worlds_are_named() -> None:
     assert (by_agent["a"].worlds, by_agent["a"].refused) == (1, 1)
     assert (by_agent["b"].worlds, by_agent["b"].refused) == (0, 2)
     assert math.isnan(by_agent["b"].mean.value)
+
+
+def test_the_worst_run_of_the_last_two_thirds() -> None:
+    """Regret (slope + r) k: each episode costs slope + r, also of the run that was cut off."""
+    cut = cell_results("one", "a", 2.0, cut=60)
+    np.testing.assert_allclose(late_regrets(cut), [2.0, 3.0, 4.0, 5.0], rtol=1e-12)
+    early = cell_results("one", "a", 2.0)
+    early.curves["gap_regret"][:] = np.minimum(early.curves["gap_regret"], 30.0)
+    early.values["gap_regret"][:] = 30.0
+    np.testing.assert_allclose(late_regrets(early), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("slope", "sticks"), [(0.5, False), (4.9, False), (5.1, True)])
+def test_flags(slope: float, sticks: bool) -> None:
+    """With B* = 100 the base pays 0.01 B* an episode: 0.05 is five times that."""
+    cells = [cell_results("one", "base", 1.0, runs=1), cell_results("one", "a", slope, runs=1)]
+    ratios = compare_all(study(*cells), "base", scales={"one": Scale(100.0, 50.0)})
+    found = ratios.find("one", "a")
+    assert found.late == pytest.approx(slope / 100.0)
+    assert found.sticks is sticks
+    assert found.of_reference == pytest.approx(100 * slope / 50.0)
+    assert [row.sticks for row in ratios.overall() if row.agent == "a"] == [int(sticks)]
+
+
+def test_bootstrap_intervals_of_mean_and_median() -> None:
+    """Widths of normal runs: 1.96 sigma / sqrt(n), and sqrt(pi/2) times that for the median."""
+    cell = cell_results("one", "base", 2.0, runs=400)
+    cell.values["gap_regret"][:] = np.random.default_rng(3).normal(50.0, 4.0, 400)
+    found = compare_all(study(cell), "base").find("one", "base")
+    width = 2 * 1.96 * 4.0 / math.sqrt(400)
+    assert found.regret.high - found.regret.low == pytest.approx(width, rel=0.15)
+    assert found.median.high - found.median.low == pytest.approx(math.sqrt(math.pi / 2) * width, rel=0.35)
+    assert found.median.low < found.median.value < found.median.high

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from goalward.cli.app import DaskAddress, Format, Workers, app, show
 from goalward.errors import UnknownNameError
+from goalward.table import Table
 
 __all__ = ["arena", "claims", "reproduce"]
 
@@ -95,18 +97,42 @@ def arena(
     dask: DaskAddress = None,
     format: Format = "text",
 ) -> None:
-    """Let agents meet in many worlds, and compare their regret."""
+    """Let agents meet in many worlds, and compare their regret.
+
+    Those that pay less than twice the regret of PSRL-SSP then play ten times as many episodes, which shows runs that
+    stick.
+    """
     from goalward.cli.study import run_and_report
-    from goalward.paper.arena import REFERENCE, arena_study, arena_tables, publish_arena, without_refused
-    from goalward.paper.ratios import compare_all
+    from goalward.paper.arena import (
+        REFERENCE,
+        arena_study,
+        arena_tables,
+        long_study,
+        publish_arena,
+        without_refused,
+        world_scales,
+    )
+    from goalward.paper.ratios import Ratios, compare_all
     from goalward.results.results import open_results
+    from goalward.studies.study import Study
 
     study, refused = without_refused(arena_study(agent or [], quick=quick, runs=runs, episodes=episodes))
-    report, about = run_and_report(study, out, workers, dask, format)
-    ratios = compare_all(open_results(out, study.design.reference), REFERENCE, refusals=refused)
-    files = publish_arena(ratios, out, study.design.name)
-    # Programs get one row for each agent in each world, people a column for each agent.
-    single = [ratios.table] if format in ("csv", "json") else []
-    show(*single, *arena_tables(ratios), *about, format=format, written=files)
-    if report.failures or report.stopped:
+    shown: list[Table] = []
+    files: list[Path] = []
+
+    def hold(stage: Study, prefix: str = "") -> tuple[Ratios, bool]:
+        report, about = run_and_report(stage, out, workers, dask, format)
+        stored = open_results(out, stage.design.reference)
+        ratios = compare_all(stored, REFERENCE, refusals=refused, scales=world_scales(stage))
+        files.extend(publish_arena(ratios, out, stage.design.name))
+        # Programs get one row for each agent in each world, people a column for each agent.
+        single = [ratios.table] if format in ("csv", "json") else []
+        shown.extend(replace(table, name=prefix + table.name) for table in [*single, *arena_tables(ratios), *about])
+        return ratios, not (report.failures or report.stopped)
+
+    ratios, whole = hold(study)
+    if whole:
+        _, whole = hold(long_study(study, ratios), "long_")
+    show(*shown, format=format, written=files)
+    if not whole:
         raise typer.Exit(1)

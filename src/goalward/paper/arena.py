@@ -1,5 +1,8 @@
 """The arena: many worlds of different character, every agent with its default settings; its tables.
 
+It has two stages. All agents play the first; those that pay less than twice the regret of PSRL-SSP there play ten times
+as many episodes, which shows runs that stick. Both are studies in one folder, so either is continued where it stopped.
+
 Its worlds form two groups. Ideas are chosen on the group ``choosing`` only; results are reported on the group
 ``reporting``, by which nothing is chosen. Tables show regret relative to one agent.
 """
@@ -12,16 +15,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from goalward.agents.base import registry
+from goalward.errors import TheoryError
 from goalward.figures.symbols import marked
 from goalward.formatting import Interval, number
-from goalward.paper.ratios import Overall, Ratio, Ratios
+from goalward.paper.ratios import Overall, Ratio, Ratios, Scale
+from goalward.planning.solve import solve_all
+from goalward.studies.run_spec import make_world
 from goalward.studies.study import Study
 from goalward.table import Cell, Column, Columns, Table, save
+from goalward.theory.regret_limit import regret_limit
 
 __all__ = [
-    "CHOOSING", "COMPANY", "LEFT_OUT", "REFERENCE", "REPORTING", "arena_study", "arena_tables", "publish_arena",
-    "without_refused",
+    "CHOOSING", "COMPANY", "LEFT_OUT", "REFERENCE", "REPORTING", "arena_study", "arena_tables", "long_study",
+    "publish_arena", "without_refused", "world_scales",
 ]  # fmt: skip
 
 CHOOSING, REPORTING = "choosing", "reporting"
@@ -37,6 +46,8 @@ LEFT_OUT = {
 }
 """The registered agents that are not in the arena, and why."""
 QUICK = {"runs": 2, "episodes": 200}
+LONGER, CONTENDER = 10, 2.0
+"""How many times as many episodes the second stage has, and below which ratio agents take part in it."""
 MOST_REASONS = 12
 
 
@@ -90,6 +101,34 @@ def without_refused(study: Study) -> tuple[Study, dict[tuple[str, str], str]]:
     return Study.from_dict(document | {"agents": remaining}, study.source.folder), refused
 
 
+def long_study(study: Study, ratios: Ratios) -> Study:
+    """Return the second stage for the agents that paid less than `CONTENDER` times the regret of the reference."""
+    better = {row.agent for row in ratios.overall() if row.mean.value < CONTENDER} | {ratios.reference}
+    document: dict[str, Any] = study.spec.model_dump(exclude_unset=True)
+    contenders = {place for labels, place in study.places.items() if labels[-1] in better}
+    document["agents"] = [entry for index, entry in enumerate(document["agents"]) if ("agents", index) in contenders]
+    document["name"] += "-long"
+    document["episodes"] *= LONGER
+    if "max_steps" in document:
+        document["max_steps"] *= LONGER
+    return Study.from_dict(document, study.source.folder)
+
+
+def world_scales(study: Study) -> dict[str, Scale]:
+    """Return how large regret is in each world, by its label; see `Scale`."""
+    scales: dict[str, Scale] = {}
+    for cell in study.design.cells:
+        if cell.world.label not in scales:
+            model = make_world(cell.world.identity, study.attachments)
+            values = solve_all(model).values
+            try:
+                reference = regret_limit(model).reference(cell.episodes)
+            except TheoryError:
+                reference = math.nan
+            scales[cell.world.label] = Scale(float(values[np.isfinite(values)].max(initial=0.0)), reference)
+    return scales
+
+
 def publish_arena(ratios: Ratios, folder: Path, name: str) -> list[Path]:
     """Write the ratios as CSV and Markdown; return the files."""
     files = [folder / f"{name}.csv", folder / f"{name}.md"]
@@ -111,7 +150,8 @@ def arena_tables(ratios: Ratios, write: Callable[[Interval], str] | None = None)
     ]
     columns: Columns = [
         "agent", Column("mean", "geometric mean"), "worst", Column("worst_world", "in"),
-        Column("tail", "95th percentile"), "cut_off", "failed", "refused", Column("cpu", "CPU"),
+        Column("tail", "95th percentile"), Column("of_reference", "regret / reference"),
+        Column("late", "worst late regret / B*"), "sticks", "cut_off", "failed", "refused", Column("cpu", "CPU"),
     ]  # fmt: skip
     worlds = [
         {
@@ -145,8 +185,12 @@ def overall_row(overall: Overall, group: str, index: int, ratios: Ratios) -> dic
         "mean": Cell(overall.mean, sign + with_ends(overall.mean)),
         "worst": Cell(overall.worst, sign + number(overall.worst, 2, zeros=True)),
         "tail": Cell(overall.tail, sign + number(overall.tail, 2, zeros=True)),
-        "cpu": Cell(overall.cpu, number(overall.cpu, 2, zeros=True)),
+        **{name: two_digits(getattr(overall, name)) for name in ("of_reference", "late", "cpu")},
     }
+
+
+def two_digits(value: float) -> Cell | None:
+    return None if math.isnan(value) else Cell(value, number(value, 2, zeros=True))
 
 
 def without_ends(interval: Interval) -> str:
@@ -169,7 +213,7 @@ def cell_of(cell: Ratio | None, write: Callable[[Interval], str]) -> Cell | None
         return Cell(None, "refused")
     if math.isnan(cell.ratio.value):
         return Cell(None, "failed" if cell.failed else "-")
-    return Cell(cell.ratio.value, ">" * cell.bound + write(cell.ratio))
+    return Cell(cell.ratio.value, ">" * cell.bound + write(cell.ratio) + "!" * cell.sticks)
 
 
 def notes_on(ratios: Ratios) -> list[str]:
@@ -177,6 +221,13 @@ def notes_on(ratios: Ratios) -> list[str]:
     notes = []
     if any(cell.bound for cell in ratios.cells):
         notes.append("> runs were cut off by the step limit: they count with what they had paid by then, a lower bound")
+    if any(cell.sticks for cell in ratios.cells):
+        notes.append(
+            "! a run sticks: over the last two thirds of its episodes it pays more than 0.02 B* an episode, and more"
+            f" than five times the worst run of {ratios.reference}"
+        )
+    if any(not math.isnan(cell.of_reference) for cell in ratios.cells):
+        notes.append("reference: a heuristic scale of the regret in a world (theory.regret_limit), not a bound")
     reasons: dict[tuple[str, str], list[str]] = {}
     for cell in ratios.cells:
         if cell.refusal:

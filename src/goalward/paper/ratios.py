@@ -9,6 +9,11 @@ Over worlds
     The geometric mean of the ratios; its logarithm is the mean of the logarithms, whose errors are independent. The
     worst ratio, and the worst ratio of the 95th percentiles of the regret.
 
+Sticking
+    A run that keeps a wrong action pays the same for ever. What counts is the worst run: its regret per episode over
+    the last two thirds of its episodes, in units of B*. It is flagged if it exceeds both `STICKS` and `TIMES` times
+    that of the reference.
+
 Runs that were cut off
     A run that a step limit ended has paid at least what it had paid by then, and this is what counts. Such a ratio is a
     lower bound, and so is every mean that it enters.
@@ -17,8 +22,9 @@ Runs that were cut off
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,11 +33,20 @@ from goalward.results.results import CellResults, Results
 from goalward.statistics import Interval, quantile
 from goalward.table import Table
 
-__all__ = ["Overall", "Ratio", "Ratios", "compare_all", "ratio_interval"]
+__all__ = ["Overall", "Ratio", "Ratios", "Scale", "compare_all", "late_regrets", "ratio_interval"]
 
 PERCENTILE = 95.0
 MEASURE = "gap_regret"
 NO_INTERVAL = Interval(math.nan, math.nan, math.nan, 0)
+STICKS, TIMES = 0.02, 5.0
+RESAMPLES = 9_999
+
+
+class Scale(NamedTuple):
+    """How large regret is in a world: B*, and `regret_limit(...).reference(K)`, a heuristic scale and no bound."""
+
+    B_star: float = math.nan
+    reference: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -44,6 +59,14 @@ class Ratio:
         That of the mean gap regrets; NaN if there is none.
     tail
         That of the 95th percentiles.
+    regret, median
+        The mean and the median of the gap regret, with bootstrap intervals.
+    of_reference
+        The mean gap regret, divided by the heuristic scale of the world (`Scale.reference`).
+    late
+        The worst run's regret per episode over the last two thirds of its episodes, divided by B*.
+    sticks
+        Whether `late` exceeds 0.02 and five times that of the reference.
     cut_off, failed, missing
         How many runs were cut off, failed, or are not there.
     cpu
@@ -56,6 +79,11 @@ class Ratio:
     agent: str
     ratio: Interval
     tail: float = math.nan
+    regret: Interval = NO_INTERVAL
+    median: Interval = NO_INTERVAL
+    of_reference: float = math.nan
+    late: float = math.nan
+    sticks: bool = False
     cut_off: int = 0
     failed: int = 0
     missing: int = 0
@@ -70,13 +98,19 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Overall:
-    """One agent over many worlds: `worlds` of them have a ratio, `refused` have none because the agent refuses them."""
+    """One agent over many worlds: `worlds` of them have a ratio, `refused` have none because the agent refuses them.
+
+    `sticks` counts the worlds in which a run sticks, and `late` is the largest regret per episode of any.
+    """
 
     agent: str
     mean: Interval
     worst: float
     worst_world: str
     tail: float
+    of_reference: float
+    late: float
+    sticks: int
     cut_off: int
     failed: int
     cpu: float
@@ -142,12 +176,14 @@ def compare_all(
     reference: str,
     level: float = 0.95,
     refusals: Mapping[tuple[str, str], str] | None = None,
+    scales: Mapping[str, Scale] | None = None,
 ) -> Ratios:
     """Compare every agent of a study with the reference.
 
-    `refusals` says why agents do not learn in worlds, by the labels of the world and the agent.
+    `refusals` says why agents do not learn in worlds, by the labels of the world and the agent; `scales` how large
+    regret is in the worlds, by their labels.
     """
-    refused = dict(refusals or {})
+    refused, known = dict(refusals or {}), scales or {}
     agents = list(dict.fromkeys([*results.agents(), *(agent for _, agent in refused)]))
     ratios: list[Ratio] = []
     groups: dict[str, list[str]] = {}
@@ -155,16 +191,17 @@ def compare_all(
         groups.setdefault(cells[0].cell.world.group, []).append(world)
         by_agent = {cell.cell.agent.label: cell for cell in cells}
         label = cells[0].cell.world.label
+        scale = known.get(label, Scale())
         for agent in agents:
             if agent in by_agent:
-                ratios.append(ratio_of(world, by_agent[agent], by_agent.get(reference), level))
+                ratios.append(ratio_of(world, by_agent[agent], by_agent.get(reference), level, scale))
             elif (label, agent) in refused:
                 ratios.append(Ratio(world, agent, NO_INTERVAL, refusal=refused[label, agent]))
     lengths = sorted({cell.cell.episodes for cell in results.cells})
     return Ratios(reference, ratios, groups, level, results.design.runs, lengths, results.caveats())
 
 
-def ratio_of(world: str, cell: CellResults, base: CellResults | None, level: float) -> Ratio:
+def ratio_of(world: str, cell: CellResults, base: CellResults | None, level: float, scale: Scale) -> Ratio:
     """Return one agent relative to the reference; without a ratio if they share no runs."""
     without_ratio = Ratio(
         world,
@@ -179,12 +216,35 @@ def ratio_of(world: str, cell: CellResults, base: CellResults | None, level: flo
         return without_ratio
     ours, theirs = (results.values[MEASURE][np.isin(results.runs, shared)] for results in (cell, base))
     tails = [float(np.percentile(regrets, PERCENTILE)) for regrets in (ours, theirs)]
+    late, base_late = (float(late_regrets(results).max()) / scale.B_star for results in (cell, base))
     return replace(
         without_ratio,
         ratio=ratio_interval(ours, theirs, level),
         tail=tails[0] / tails[1] if tails[1] > 0.0 else math.nan,
+        regret=bootstrapped(ours, np.mean, level),
+        median=bootstrapped(ours, np.median, level),
+        of_reference=float(ours.mean()) / scale.reference if scale.reference > 0.0 else math.nan,
+        late=late,
+        sticks=late > max(STICKS, TIMES * base_late),
         cpu=float(cell.values["seconds"].mean() / base.values["seconds"].mean()),
     )
+
+
+def late_regrets(cell: CellResults) -> Floats:
+    """Return the regret per episode of each run over the last two thirds of the episodes that it finished."""
+    curves, done = cell.curves[MEASURE], cell.episodes_done
+    early = [np.interp(n / 3.0, cell.points, curve) for n, curve in zip(done, curves, strict=True)]
+    return np.asarray((cell.values[MEASURE] - early) / np.maximum(done * 2.0 / 3.0, 1.0))
+
+
+def bootstrapped(values: Floats, statistic: Callable[..., Any], level: float) -> Interval:
+    """Return a statistic of the runs with its percentile bootstrap interval; the same for the same runs."""
+    value, n = float(statistic(values)), len(values)
+    if n < 2:
+        return Interval(value, math.nan, math.nan, n)
+    picks = np.random.default_rng(0).integers(0, n, (RESAMPLES, n))
+    low, high = np.quantile(statistic(values[picks], axis=1), [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    return Interval(value, float(low), float(high), n)
 
 
 def ratio_interval(ours: Floats, theirs: Floats, level: float = 0.95) -> Interval:
@@ -216,13 +276,22 @@ def summed_up(agent: str, cells: Sequence[Ratio], level: float) -> Overall:
         worst=math.nan if worst is None else worst.ratio.value,
         worst_world="" if worst is None else worst.world,
         tail=max(tails, default=math.nan),
+        of_reference=geometric([cell.of_reference for cell in known]),
+        late=max((cell.late for cell in known if not math.isnan(cell.late)), default=math.nan),
+        sticks=sum(cell.sticks for cell in known),
         cut_off=sum(cell.cut_off for cell in cells),
         failed=sum(cell.failed for cell in cells),
-        cpu=math.exp(float(np.mean(np.log([cell.cpu for cell in known])))) if known else math.nan,
+        cpu=geometric([cell.cpu for cell in known]),
         worlds=len(known),
         refused=sum(bool(cell.refusal) for cell in cells),
         bound=any(cell.bound for cell in known),
     )
+
+
+def geometric(values: Sequence[float]) -> float:
+    """Return the geometric mean of the values that are known."""
+    known = [value for value in values if value > 0.0]
+    return math.exp(float(np.mean(np.log(known)))) if known else math.nan
 
 
 def geometric_mean(ratios: Sequence[Interval], level: float) -> Interval:

@@ -1,0 +1,286 @@
+"""How low regret can be: a constant C such that E[R_K] >= C log K in the limit, and a scale for finite K.
+
+Setting
+    Costs c >= c_min > 0 are known, the kernel P is not; every episode starts in s0. A class of models says which rows
+    are possible: every distribution on Y(s, a), which is every state and the goal (``support="all"``) or the true
+    support (``"known"``). Rows of giving up are known. A learner is uniformly good if E[R_K] = o(K^a) for every a > 0
+    in every model of the class that has a proper policy, where R_K is the sum of the gaps D(s, a) = Q*(s, a) - V*(s) up
+    to the K-th arrival at the goal.
+
+Proposition
+    Let S* be the states reached from s0 by pairs of gap zero. In S*: v_s = V*(s), W_s = V*. Outside: let W(v) be the
+    optimal values when s is made terminal at cost v; v_s = inf{v : W(v)(s0) = V*(s0)} and W_s = W(v_s). With
+
+        I(s, a) = inf{ KL(P(. | s, a), q) : q on Y(s, a), c(s, a) + q W_s < v_s }
+                = max over 0 <= x <= 1/(theta - m) of  sum_s' P(s' | s, a) log(1 + x (W_s(s') - theta)),
+
+    theta = v_s - c(s, a), m = min of W_s on Y(s, a), and I infinite if theta <= m, every uniformly good learner has
+
+        liminf E[R_K] / log K  >=  C  =  min  sum D(s, a) eta(s, a)   over all pairs except those of gap zero in S*,
+            eta(s, a) >= 1 / I(s, a),   sum_a eta(s, a) = sum P(s | s', a') eta(s', a')  for every s outside S*.
+
+    docs/limit.md has the proof and says what is known from the literature. The form for shortest paths was derived for
+    goalward and has not been reviewed by anybody else.
+
+C log K is no scale at practical K: near-ties take more episodes than anybody runs until they matter. `resolved` says
+which share of C belongs to pairs that K episodes can tell from optimal ones, and `reference` is a scale to divide
+regrets by. It is a heuristic and no bound: agents may well be below it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from scipy import optimize, sparse, special
+from scipy.sparse import linalg
+
+from goalward.arrays import Bools, Floats
+from goalward.errors import TheoryError
+from goalward.planning.evaluate import action_values, markov_chain, row_sums
+from goalward.planning.solve import Solution, proved, solve_all
+from goalward.ssp.graph import reached_from, state_graph
+from goalward.ssp.model import SSP, check_model, restrict_actions
+
+__all__ = ["RegretLimit", "regret_limit"]
+
+WANTED, NEEDED = 1e-11, 1e-8  # relative precision of the values: aimed at, and proved
+AGAIN = 1e-9  # how close, relatively, the value of the start must come to the optimum
+BISECTIONS = 100
+MANY_STATES = 2_000
+"""In larger models every solution takes long, and states off the path of optimal policies are left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class RegretLimit:
+    """The asymptotic limit of regret in a model.
+
+    Attributes
+    ----------
+    constant
+        C: no uniformly good learner has a regret below C log K in the limit.
+    information
+        ``information[s, a]``, I; infinite where no visit is ever needed, NaN for optimal pairs on the path.
+    visits
+        ``visits[s, a]``, eta: how often a learner that attains C plays the pair, divided by log K.
+    gaps
+        ``gaps[s, a]``; zero for ties, infinite for actions that are not available.
+    on_path
+        ``on_path[s]``: whether s is in S*.
+    path_only
+        Whether states off the path were left out because there are too many. C is valid then, but may be smaller.
+    """
+
+    constant: float
+    information: Floats = field(repr=False)
+    visits: Floats = field(repr=False)
+    gaps: Floats = field(repr=False)
+    on_path: Bools = field(repr=False)
+    path_only: bool
+    ssp: SSP = field(repr=False)
+    opportunities: Floats = field(repr=False)
+    """Per episode and state: the visits of a policy that mixes optimal actions evenly; 1 off its path."""
+
+    def resolved(self, K: int) -> float:
+        """Return the share of C that belongs to pairs which K episodes can tell apart: K d(s) I / A(s) >= log K."""
+        if self.constant == 0.0:
+            return 1.0
+        shares = np.where(self.visits > 0.0, self.gaps, 0.0) * self.visits
+        enough = self.trials(K) * np.nan_to_num(self.information, posinf=np.inf) >= math.log(K)
+        return float(shares[enough].sum() / shares.sum())
+
+    def reference(self, K: int) -> float:
+        """Return a scale for the regret after K episodes: a heuristic, not a bound.
+
+        Every pair is played n(s, a) times, where n I = z(T/n)²/2, and at most T / A(s) times. T = K d(s) is how often
+        the state is visited, and z(r) is the level of the expectile index, r (phi(z) - z Phi(-z)) = z. Flow as in C.
+        """
+        trials = self.trials(K)
+        information = np.where(np.isnan(self.information), np.inf, self.information)
+        T = trials * self.ssp.available.sum(axis=1, keepdims=True)
+        # In terms of z: n = z²/(2 I), and n / T = (phi(z) - z Phi(-z)) / z falls in z.
+        low, high = np.zeros(T.shape), np.full(T.shape, 40.0)
+        with np.errstate(invalid="ignore"):
+            for _ in range(BISECTIONS):
+                z = (low + high) / 2.0
+                density = np.exp(-(z**2) / 2.0) / math.sqrt(2.0 * math.pi)
+                smaller = T * information * (density - z * special.ndtr(-z)) > z**3 / 2.0
+                low, high = np.where(smaller, z, low), np.where(smaller, high, z)
+            needed = np.where(np.isfinite(information), np.minimum(low**2 / (2.0 * information), trials), 0.0)
+        return least_regret(self.ssp, self.gaps, self.on_path, needed, flow=not self.path_only)[0]
+
+    def trials(self, K: int) -> Floats:
+        """Return how often K episodes can play each pair if the actions of a state share its visits."""
+        return np.asarray(
+            K * self.opportunities[:, None] / np.maximum(self.ssp.available.sum(axis=1, keepdims=True), 1)
+        )
+
+
+def regret_limit(ssp: SSP, *, support: Literal["all", "known"] = "all", tolerance: float = 1e-9) -> RegretLimit:
+    """Compute the asymptotic limit of regret in a model.
+
+    Parameters
+    ----------
+    ssp
+        The true model. All costs must be positive, and no dead end may be reachable.
+    support
+        What a learner knows about rows: nothing ("all"), or their true support ("known").
+    tolerance
+        Gaps up to this share of the largest value count as ties.
+
+    Examples
+    --------
+    >>> import goalward as gw
+    >>> limit = regret_limit(gw.worlds.river_swim())
+    >>> print(f"{limit.constant:.3f}")
+    76.258
+    """
+    check_model(ssp)
+    reachable = reached_from(state_graph(ssp), ssp.initial_state)
+    solution = proved(solve_all(ssp, WANTED), NEEDED, "the values")
+    refuse(ssp, reachable, solution)
+    # States that nothing reaches may be dead ends; they do not matter.
+    gaps, Q = np.full(ssp.costs.shape, np.inf), action_values(ssp, solution.values)
+    np.subtract(Q, solution.values[:, None], out=gaps, where=np.isfinite(Q))
+    values = np.where(reachable, solution.values, 0.0)
+    gaps[gaps <= tolerance * values.max()] = 0.0
+    tied = restrict_actions(ssp, gaps == 0.0)
+    on_path = reached_from(state_graph(tied), ssp.initial_state)
+    off_path = np.flatnonzero(reachable & ~on_path)
+    path_only = ssp.states > MANY_STATES and len(off_path) > 0
+    needed_values = np.where(on_path, values, 0.0)  # v_s; 0 where the state is of no use at any value
+    successor_values = np.tile(values, (1 if path_only else ssp.states, 1))  # W_s
+    for state in () if path_only else off_path:
+        needed_values[state], successor_values[state] = interesting_value(ssp, int(state), solution, values)
+    information = row_information(ssp, needed_values, successor_values, support)
+    information[~reachable] = np.inf
+    information[on_path[:, None] & (gaps == 0.0)] = np.nan
+    with np.errstate(divide="ignore"):
+        needed = np.nan_to_num(1.0 / information)
+    constant, visits = least_regret(ssp, gaps, on_path, needed, flow=not path_only)
+    return RegretLimit(constant, information, visits, gaps, on_path, path_only, ssp, path_visits(tied, on_path))
+
+
+def refuse(ssp: SSP, reachable: Bools, solution: Solution) -> None:
+    """Raise TheoryError for models that the proposition excludes."""
+    if not ssp.costs.min() > 0.0:
+        raise TheoryError("a cost is zero; the limit of regret needs positive costs: raise them, or take max(c, eps)")
+    lost = reachable & ~np.isfinite(solution.values)
+    if lost.any():
+        raise TheoryError(
+            f"state {ssp.state_name(int(np.argmax(lost)))} can be reached but is a dead end; the limit of regret needs"
+            " models without: let the agent give up (with_give_up)"
+        )
+
+
+def interesting_value(ssp: SSP, state: int, solution: Solution, values: Floats) -> tuple[float, Floats]:
+    """Return v_s and W_s of a state off the path; 0 in place of v_s if the state is of no use at any value.
+
+    W(v)(s0) is concave and piecewise linear in v, and its slope is the probability of reaching s. So Newton's method
+    from the left ends at v_s after finitely many steps.
+    """
+    start = ssp.initial_state
+    first = state * ssp.actions
+    v = smallest = float(ssp.costs[state].min())
+    # The state's first row leads to the goal at cost v; its other rows are gone.
+    begin, end = ssp.indptr[first], ssp.indptr[first + ssp.actions]
+    indptr = ssp.indptr.copy()
+    indptr[first + 1 : first + ssp.actions + 1] = begin + 1
+    indptr[first + ssp.actions + 1 :] -= end - begin - 1
+    successors = np.concatenate([ssp.successors[:begin], [ssp.states], ssp.successors[end:]]).astype(np.int32)
+    probabilities = np.concatenate([ssp.probabilities[:begin], [1.0], ssp.probabilities[end:]])
+    costs = ssp.costs.copy()
+    costs[state] = np.inf
+    while True:
+        costs[state, 0] = v
+        model = SSP._trusted(indptr, successors, probabilities, costs.copy(), start)
+        solution = solve_all(model, WANTED)
+        missing = values[start] - solution.values[start]
+        if missing <= AGAIN * values[start]:
+            return (0.0 if v == smallest else v), np.where(np.isfinite(solution.values), solution.values, 0.0)
+        chain = solution.chain()
+        visits = expected_visits(chain, np.ones(ssp.states, dtype=bool))
+        v += missing / visits[state]
+
+
+def expected_visits(chain: SSP, states: Bools) -> Floats:
+    """Return how often each of some states is visited in an episode of a Markov chain that stays among them."""
+    kernel = sparse.csr_array((chain.probabilities, chain.successors, chain.indptr), (chain.states, chain.states + 1))
+    inside = np.flatnonzero(states)
+    among = kernel[inside][:, inside]
+    visits = np.zeros(chain.states)
+    start = (inside == chain.initial_state).astype(np.float64)
+    visits[inside] = linalg.spsolve(sparse.csc_array(sparse.eye_array(len(inside)) - among.T), start)
+    return visits
+
+
+def path_visits(tied: SSP, on_path: Bools) -> Floats:
+    """Return d(s), the visits an episode of the policy that mixes optimal actions evenly; 1 off its path."""
+    playing = tied.available & on_path[:, None]
+    chain = markov_chain(tied, playing / np.maximum(playing.sum(axis=1, keepdims=True), 1))
+    return np.asarray(np.where(on_path, expected_visits(chain, on_path), 1.0))
+
+
+def row_information(ssp: SSP, needed: Floats, values: Floats, support: str) -> Floats:
+    """Return I for each pair: v_s is ``needed[s]`` and W_s is ``values[s]``, or the only line of `values`."""
+    rows, lengths = ssp.costs.size, np.diff(ssp.indptr)
+    pair = np.repeat(np.arange(rows), lengths)
+    W = np.pad(values, ((0, 0), (0, 1)))[pair // ssp.actions if len(values) > 1 else 0, ssp.successors]
+    filled = np.flatnonzero(lengths)
+    theta = np.where(np.isfinite(ssp.costs), needed[:, None] - ssp.costs, -np.inf).ravel()
+    least = np.zeros(rows)  # m: the goal, of value 0, unless the support is known
+    if support == "known":
+        least[filled] = np.minimum.reduceat(W, ssp.indptr[filled])
+    possible = theta > least
+    if ssp.give_up is not None:
+        possible.reshape(ssp.costs.shape)[:, ssp.give_up] = False
+    end = np.divide(1.0, theta - least, out=np.zeros(rows), where=possible)
+    p = ssp.probabilities / row_sums(ssp)[pair]
+    difference = np.where(possible[pair], W - np.where(possible, theta, 0.0)[pair], 0.0)
+
+    def sums(entries: Floats) -> Floats:
+        out = np.zeros(rows)
+        out[filled] = np.add.reduceat(entries, ssp.indptr[filled])
+        return out
+
+    # The sum of logarithms is concave in x: bisect its slope, which is -infinity at the end if the row leads to m.
+    low, high = np.zeros(rows), end
+    for _ in range(BISECTIONS):
+        x = (low + high) / 2.0
+        rising = sums(p * difference / (1.0 + x[pair] * difference)) > 0.0
+        low, high = np.where(rising, x, low), np.where(rising, high, x)
+    information = sums(p * np.log1p(low[pair] * difference))
+    return np.where(possible, np.maximum(information, 0.0), np.inf).reshape(ssp.costs.shape)
+
+
+def least_regret(ssp: SSP, gaps: Floats, on_path: Bools, needed: Floats, *, flow: bool) -> tuple[float, Floats]:
+    """Return the smallest regret with which every pair is played as often as needed, and how often each is then.
+
+    Visits off the path must come from somewhere: `flow`.
+    """
+    pairs = np.isfinite(gaps) & ~(on_path[:, None] & (gaps == 0.0))
+    needed = np.where(pairs, needed, 0.0)
+    off_path = np.flatnonzero(~on_path)
+    if not flow or len(off_path) == 0 or not needed.any():
+        return float(np.where(needed > 0.0, gaps, 0.0).ravel() @ needed.ravel()), needed
+    chosen = np.flatnonzero(pairs)
+    size = (ssp.costs.size, ssp.states + 1)
+    kernel = sparse.csr_array((ssp.probabilities, ssp.successors, ssp.indptr), size)[chosen][:, off_path]
+    plays = sparse.csr_array(
+        (np.ones(len(chosen)), (np.arange(len(chosen)), chosen // ssp.actions)), (len(chosen), size[1])
+    )
+    unit, scale = needed.max(), gaps[pairs].max()
+    answer = optimize.linprog(
+        gaps.ravel()[chosen] / scale,
+        A_eq=(plays[:, off_path] - kernel).T,
+        b_eq=np.zeros(len(off_path)),
+        bounds=np.stack([needed.ravel()[chosen] / unit, np.full(len(chosen), np.inf)], axis=1),
+        method="highs",
+    )
+    if answer.x is None:
+        raise TheoryError(f"the linear program of the limit was not solved: {answer.message}")
+    visits = np.zeros(ssp.costs.size)
+    visits[chosen] = answer.x * unit
+    return float(answer.fun * unit * scale), visits.reshape(ssp.costs.shape)
