@@ -207,9 +207,9 @@ def test_large_worlds_have_no_layer_of_new_plans(visit, tmp_path):
     large = gw.worlds.make("sparse-mdp", states=600)
     page = visit(gw.watch(gw.learn(agents.Uniform(), large, 1)).save(tmp_path / "page.html"), "layer=replanned")
     assert page.locator("button[data-value=replanned]").count() == 0
-    assert page.inner_text(".scale .what").startswith("value")
+    assert page.inner_text(".scale .what").startswith("visits")
     page.keyboard.press("6")
-    assert page.inner_text(".scale .what").startswith("value")
+    assert page.inner_text(".scale .what").startswith("visits")
 
 
 def test_the_page_explains_its_words(visit, path):
@@ -241,14 +241,24 @@ def test_events_lead_to_their_epochs(visit, path, runs):
     assert page.inner_text(".epoch-label") == f"epoch {longest + 1} of {len(runs[0].epochs)}"
 
 
-def test_the_rival_is_shown_at_the_same_episode(visit, path, runs):
-    page = visit(path, f"epoch={len(runs[0].epochs) - 20}")
-    mine, rivals = (page.evaluate(f"window.goalward.replays[{n}].frame") for n in (0, 1))
-    starts = [frame.start_episode for frame in runs[1].replay.frames]
-    wanted = runs[0].replay.frames[mine].start_episode
-    assert starts[rivals] <= wanted < starts[rivals + 1] or starts[rivals] == wanted
+def test_the_rival_is_shown_at_the_same_episode_or_step(visit, path, runs):
+    """Replays keep every step here, so the trajectories say where both agents are."""
+    page = visit(path, f"epoch={len(runs[0].epochs) - 20}&step=2")
+    mine = run_time(page, 0)
+    episode = int(np.searchsorted(np.cumsum(runs[0].steps), mine, side="right"))
+    within = mine - int(runs[0].steps[:episode].sum())
+    begins = int(runs[1].steps[:episode].sum())
+    assert run_time(page, 1) == min(begins + within, begins + int(runs[1].steps[episode]))
     page.keyboard.press("l")
-    assert page.inner_text(".epoch-label") == f"epoch {rivals + 1} of {len(runs[1].epochs)}"
+    assert page.inner_text(".epoch-label").endswith(f"of {len(runs[1].epochs)}")
+    page.keyboard.press("l")
+    page.click("button[data-value=steps] >> text=by steps")
+    assert run_time(page, 0) == run_time(page, 1)
+    assert page.text_content(".regret .axes .name") == "step"
+
+
+def run_time(page, agent):
+    return page.evaluate(f"window.goalward.replays[{agent}].time")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light")])
@@ -301,7 +311,7 @@ def test_layers_of_a_world_with_many_pairs(visit, tmp_path):
     successors[: S * (A - 1)] = S
     chain = gw.SSP.from_rows(rows, successors, np.ones(S * A), np.ones((S, A)))
     page = visit(gw.watch(gw.learn(agents.Uniform(), chain, 1)).save(tmp_path / "large.html"))
-    for layer in ("gap", "error", "visits"):
+    for layer in ("gap", "visits"):
         page.click(f"button[data-value={layer}]")
         assert page.inner_text(".scale .what").startswith(layer)
         assert page.inner_text(".scale .ends") != ""
@@ -325,7 +335,7 @@ def test_names_from_users_stay_text(visit, tmp_path):
     assert HOSTILE[0] in page.inner_text("h1")
     assert HOSTILE[1] in page.inner_text("h1")
     assert page.inner_text("#cell h2") == f"State: {HOSTILE[1]}"
-    assert page.locator("img, b:has-text('x')").count() == 0
+    assert page.locator("img, b:text-is('x')").count() == 0
 
 
 def test_the_policy_of_the_page_stops_what_is_not_its_own(visit, path, browser):

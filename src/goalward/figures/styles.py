@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 __all__ = ["COLOURS", "DARK_COLOURS", "LineStyle", "agent_styles", "line_style"]
 
-# Okabe and Ito's colours, without the yellow, which is hard to see on white paper.
-COLOURS = ("#d55e00", "#e69f00", "#009e73", "#56b4e9", "#0072b2", "#cc79a7", "#000000")
+# After Okabe and Ito, without the yellow, with a violet for the second blue, and so dark that each has a contrast of at
+# least 3 : 1 against white paper.
+COLOURS = ("#d55e00", "#a87500", "#008f68", "#8246b8", "#0072b2", "#c2548f", "#000000")
 # The same hues for a dark ground.
-DARK_COLOURS = ("#ff8a3d", "#f2b632", "#2fcf9f", "#9ad7ff", "#4aa3e8", "#f0a3cd", "#f2f2f2")
+DARK_COLOURS = ("#ff8a3d", "#f2b632", "#2fcf9f", "#c79bf0", "#4aa3e8", "#f0a3cd", "#f2f2f2")
 DASHES: tuple[Any, ...] = ((0, ()), (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 STYLES = len(COLOURS) * len(DASHES)

@@ -4,8 +4,10 @@ A `Recorder` looks at a run through the observer of `learn`. It changes nothing,
 work for it. A frame is one epoch: the plan, why it ended, and which transitions were seen from its start to the start
 of the next frame. The counts at the start of frame i are the sums over the frames before it.
 
-Agents without plans choose at every step. They are looked at after 1, 2, 3, ... steps, later whenever the number of
-steps has grown by five percent; such a look is a frame too.
+Agents without plans choose at every step, and some agents follow one plan for good. They are looked at after 1, 2, 3,
+... steps, later whenever the number of steps has grown by five percent; such a look is a frame too.
+
+A frame also has its first steps one by one, up to `MOST_STEPS_OF_FRAME`, so that a page can show the agent walking.
 
 Thinning
     Up to `MOST_FRAMES` epochs are kept, fewer if the states or the transitions are many. When there are more, every
@@ -43,6 +45,7 @@ FEWEST_FRAMES = 24
 MOST_MODEL_NUMBERS = 270_000
 """How many probabilities of planned models are kept in a replay."""
 GROWTH = 0.05
+MOST_STEPS_OF_FRAME = 1000
 
 
 class Observer(Protocol):
@@ -85,6 +88,8 @@ class Frame:
         The row ``s * A + a`` whose visits ended it; -1 if something else did.
     seen, times
         The transitions, ``(s * A + a) * (S + 1) + s'``, from its start to the next frame, and how often each was seen.
+    path
+        The first steps, each as a transition.
     """
 
     epoch: int
@@ -101,6 +106,7 @@ class Frame:
     pair: int = -1
     seen: Int64s = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     times: Int64s = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    path: Int64s = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def count(self, seen: Int64s, times: Int64s) -> None:
         """Add transitions that were seen."""
@@ -120,8 +126,10 @@ class Replay:
         The epochs that are kept, in order, and a last one without steps for the end of the run.
     epochs
         How many epochs the run had.
-    costs, gaps
-        What was paid, and the sum of the optimality gaps, after each episode that reached the goal.
+    has_plans
+        Whether the agent makes plans again and again; one that does not was looked at now and then.
+    costs, gaps, ends
+        What was paid, the sum of the optimality gaps, and the number of steps, after each episode that reached the goal.
     optimal_value
         V*(s_init); NaN if the true model is not known.
     belief
@@ -133,15 +141,12 @@ class Replay:
     task: Task
     frames: list[Frame]
     epochs: int
+    has_plans: bool
     costs: Floats
     gaps: Floats
+    ends: Int64s
     optimal_value: float
     belief: DirichletBelief | None = None
-
-    @property
-    def has_plans(self) -> bool:
-        """Whether the agent follows plans; one that does not was looked at now and then."""
-        return not isinstance(self.agent, OnlineAgent) or self.agent.current_plan() is not None
 
     @property
     def regret(self) -> Floats:
@@ -166,7 +171,8 @@ class Recorder:
         self.limit = max(FEWEST_FRAMES, min(MOST_FRAMES, MOST_NUMBERS // task.states))
         self.epoch = self.total_steps = self.episodes = 0
         self.paid = self.gap_sum = 0.0
-        self.marks: list[tuple[Floats, Floats]] = []
+        self.marks: list[tuple[Floats, Floats, Int64s]] = []
+        self.steady: Plan | None = None
         self.open: Frame | None = None
         self.longest = self.first_goal = -1
         belief = getattr(agent, "belief", None)
@@ -177,6 +183,8 @@ class Recorder:
         """Begin an epoch, unless the agent ends its epochs itself."""
         if self.online is None:
             self.begin_epoch(plan)
+            # A plan that nothing ends but the end of the run.
+            self.steady = None if plan.stop_when_cut or any(limit is not None for limit in plan[1:5]) else plan
 
     def begin_epoch(self, plan: Plan) -> None:
         """Open the frame of a plan."""
@@ -194,13 +202,16 @@ class Recorder:
 
     def room(self) -> int:
         """Look at an agent without plans; if it plans at times of its own, come back after every step."""
-        if self.online is None:
+        if self.online is None and self.steady is None:
             return NEVER
-        if self.online.current_plan() is not None:
+        if self.online is not None and self.online.current_plan() is not None:
             return 1
-        if self.open is not None:
+        if self.open is not None and (self.online is not None or self.open.steps):
             self.finish(0, -1)
-        self.start(*choices_now(self.online))
+        if self.online is not None:
+            self.start(*choices_now(self.online))
+        elif self.open is None and self.steady is not None:
+            self.begin_epoch(self.steady)
         return max(1, int(self.total_steps * GROWTH))
 
     def enter(self, chunk: Chunk, state: int) -> None:
@@ -215,11 +226,13 @@ class Recorder:
         assert frame is not None
         S, A = self.task.costs.shape
         rows = steps.states * A + steps.actions
-        frame.count(*np.unique(rows * (S + 1) + steps.next_states, return_counts=True))
+        transitions = rows * (S + 1) + steps.next_states
+        frame.count(*np.unique(transitions, return_counts=True))
+        frame.path = np.concatenate([frame.path, transitions[: MOST_STEPS_OF_FRAME - len(frame.path)]])
         costs = self.paid + np.cumsum(steps.costs)
         gaps = self.gap_sum + np.cumsum(self.gap_table[steps.states, steps.actions])
         goals = np.flatnonzero(steps.reached)
-        self.marks.append((costs[goals], gaps[goals]))
+        self.marks.append((costs[goals], gaps[goals], self.total_steps + goals + 1))
         self.paid, self.gap_sum = float(costs[-1]), float(gaps[-1])
         self.total_steps += len(rows)
         self.episodes += len(goals)
@@ -292,8 +305,10 @@ class Recorder:
             elif self.online is not None and self.online.current_plan() is None:
                 end = choices_now(self.online)
             frames.append(Frame(self.epoch, self.total_steps, self.episodes, *end))
-        costs, gaps = (np.concatenate([np.empty(0), *(mark[i] for mark in self.marks)]) for i in (0, 1))
-        return Replay(self.agent, self.task, frames, self.epoch, costs, gaps, self.optimal_value, self.belief)
+        costs, gaps, ends = (np.concatenate([np.empty(0), *(mark[i] for mark in self.marks)]) for i in range(3))
+        has_plans = self.steady is None and (self.online is None or self.online.current_plan() is not None)
+        facts = (self.agent, self.task, frames, self.epoch, has_plans)
+        return Replay(*facts, costs, gaps, ends.astype(np.int64), self.optimal_value, self.belief)
 
 
 def choices_of(agent: Learner, plan: Plan) -> tuple[Bools, Bools, Floats | None]:

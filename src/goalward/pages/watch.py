@@ -31,6 +31,8 @@ CURVE_POINTS = 600
 ROUNDING = 1e-9
 MOST_PAGE_NUMBERS = 500_000
 """How many values and probabilities a page has at most, so that it stays below three megabytes."""
+MOST_PAGE_STEPS = 120_000
+"""How many steps of the agents a page shows one by one."""
 MOST_STATES_TO_PLAN = 500
 """In larger worlds the page does not replan."""
 NO_INTEGERS: Int64s = np.empty(0, dtype=np.int64)
@@ -124,7 +126,15 @@ def watch_document(
         "episodes": episodes,
         "world": world_document(block, world, first.task),
         "agents": [
-            agent_document(block, label, styles[label], replay, (truncations or {}).get(label, ""), room)
+            agent_document(
+                block,
+                label,
+                styles[label],
+                replay,
+                (truncations or {}).get(label, ""),
+                room,
+                MOST_PAGE_STEPS // len(replays),
+            )
             for label, replay in replays.items()
         ],
     }
@@ -166,16 +176,23 @@ def world_document(block: Block, world: SSP | None, task: Task) -> dict[str, Any
 
 
 def agent_document(
-    block: Block, label: str, style: LineStyle, replay: Replay, truncation: str = "", room: int = MOST_MODEL_NUMBERS
+    block: Block,
+    label: str,
+    style: LineStyle,
+    replay: Replay,
+    truncation: str = "",
+    room: int = MOST_MODEL_NUMBERS,
+    shown_steps: int = MOST_PAGE_STEPS,
 ) -> dict[str, Any]:
-    """Return one agent: its look, settings, frames and curves, with `room` for probabilities of its models."""
+    """Return one agent: its look, settings, frames and curves, with room for probabilities of models and for steps."""
     return agent_facts(label, style, replay.agent, truncation) | {
         "known": {name: str(plain(value)) for name, value in replay.agent.given.items() if not isinstance(value, SSP)},
         "hasPlans": replay.has_plans,
         "epochs": replay.epochs,
         "optimalValue": replay.optimal_value,
+        "episodeSteps": block.put_integers(np.diff(replay.ends, prepend=0)),
         "curve": curve_document(block, replay),
-        "frames": frames_document(block, replay.frames, replay.task),
+        "frames": frames_document(block, replay.frames, replay.task, shown_steps),
         "models": models_document(block, replay.frames, room),
         "planningCosts": planning_costs(block, replay),
         "belief": belief_document(block, replay),
@@ -199,9 +216,10 @@ def curve_document(block: Block, replay: Replay) -> dict[str, Any]:
     }
 
 
-def frames_document(block: Block, frames: Sequence[Frame], task: Task) -> dict[str, Any]:
+def frames_document(block: Block, frames: Sequence[Frame], task: Task, shown_steps: int) -> dict[str, Any]:
     """Return frames as columns; played and tied actions are bits, row after row."""
     size = len(frames)
+    paths = [frame.path[: max(1, shown_steps // max(size, 1))] for frame in frames]
     columns = {
         name: block.put([getattr(frame, name) for frame in frames], kind)
         for name, kind in (
@@ -222,6 +240,8 @@ def frames_document(block: Block, frames: Sequence[Frame], task: Task) -> dict[s
         "transitions": {"rows": block.put_integers(seen // goal), "successors": block.put_integers(seen % goal)},
         "seenEnds": block.put(ends, "u4"),
         "seen": block.put_integers(indices),
+        "pathEnds": block.put(np.cumsum([0, *map(len, paths)]), "u4"),
+        "path": block.put_integers(np.searchsorted(seen, np.concatenate([NO_INTEGERS, *paths]))),
         "times": block.put_integers(np.concatenate([NO_INTEGERS, *(frame.times for frame in frames)])),
     }
 

@@ -74,7 +74,7 @@ class ReportPage extends Page {
     this.worlds.forEach((world, place) => {
       const shown = world.cells.filter((cell) => !hidden.has(cell.agent) && cell.stored);
       this.charts[place].draw({
-        axes, last: world.episodes, yLabel: MEASURES[measure][2], empty: this.whyEmpty(world, shown, measure),
+        axes, labels: true, last: world.episodes, yLabel: MEASURES[measure][2], empty: this.whyEmpty(world, shown, measure),
         series: shown.map((cell) => this.series(cell, measure, axes)),
       });
     });

@@ -5,6 +5,7 @@ import { markerPath } from "./colours.js";
 
 const MARGIN = { left: 62, right: 16, top: 12, bottom: 40 };
 const MARKS = 5;
+const MOST_LABELS = 8;
 let charts = 0;
 
 export class Chart {
@@ -48,7 +49,7 @@ export class Chart {
     const drawn = svg("g", { "clip-path": `url(#${this.id}-all)` });
     for (const each of series) drawn.append(...this.drawBand(each));
     for (const each of series) drawn.append(this.drawLine(each));
-    this.root.append(drawn);
+    this.root.append(drawn, ...this.drawLabels(series));
     if (this.blank) {
       this.root.append(svg("text", { class: "empty", x: width / 2, y: height / 2, "text-anchor": "middle" },
         this.content.empty ?? "nothing to draw"));
@@ -60,7 +61,10 @@ export class Chart {
 
   scale(series, axes) {
     this.log = axes === "log";
-    this.innerWidth = Math.max(this.width - MARGIN.left - MARGIN.right, 10);
+    // Names stand at the ends of the curves if they are few and there is room for them.
+    const longest = Math.max(0, ...series.map(({ label }) => label.length));
+    this.labelled = Boolean(this.content.labels) && series.length > 1 && series.length <= MOST_LABELS && this.width > 460;
+    this.innerWidth = Math.max(this.width - MARGIN.left - (this.labelled ? Math.min(8 * longest + 14, 170) : MARGIN.right), 10);
     this.innerHeight = this.height - MARGIN.top - MARGIN.bottom;
     const usable = (value) => Number.isFinite(value) && (!this.log || value > 0);
     let [first, last, low, high] = [this.log ? Infinity : 0, this.content.last ?? 1, Infinity, -Infinity];
@@ -116,7 +120,7 @@ export class Chart {
     }
     group.append(
       svg("line", { class: "base", x1: MARGIN.left, x2: MARGIN.left + this.innerWidth, y1: bottom, y2: bottom }),
-      svg("text", { class: "name", x: MARGIN.left + this.innerWidth / 2, y: this.height - 5, "text-anchor": "middle" }, this.xLabel),
+      svg("text", { class: "name", x: MARGIN.left + this.innerWidth / 2, y: this.height - 5, "text-anchor": "middle" }, this.content.xLabel ?? this.xLabel),
       svg("text", { class: "name", transform: `translate(13 ${MARGIN.top + this.innerHeight / 2}) rotate(-90)`, "text-anchor": "middle" },
         this.content.yLabel ?? this.yLabel));
     return group;
@@ -178,6 +182,20 @@ export class Chart {
         transform: `translate(${this.px(each.x[last])} ${this.py(each.y[last])})` }));
     }
     return group;
+  }
+
+  // The names of the agents at the ends of their curves, moved apart where they would overlap.
+  drawLabels(series) {
+    if (!this.labelled || this.blank) return [];
+    const ends = series.map((each) => {
+      let place = each.y.length - 1;
+      while (place >= 0 && !(Number.isFinite(each.y[place]) && (!this.log || each.y[place] > 0))) place -= 1;
+      return { each, x: this.px(each.x[place] ?? 0), y: this.py(each.y[place] ?? this.low) };
+    }).sort((one, other) => one.y - other.y);
+    ends.forEach((end, place) => { if (place) end.y = Math.max(end.y, ends[place - 1].y + 15); });
+    const below = (ends.at(-1)?.y ?? 0) - (MARGIN.top + this.innerHeight);
+    return ends.map(({ each, x, y }) => svg("text", { class: "curve-label", x: x + 8, y: y + 4 - Math.max(below, 0) },
+      each.label.length > 20 ? `${each.label.slice(0, 19)}…` : each.label));
   }
 
   markedPlaces(each) {

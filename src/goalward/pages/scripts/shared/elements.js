@@ -72,6 +72,7 @@ export function followWidth(drawing) {
 // Signs on buttons that move through a replay.
 const ICONS = {
   play: "M4,2L14,8L4,14z", pause: "M4,2H7V14H4zM9,2H12V14H9z", back: "M12,2L4,8L12,14z", on: "M4,2L12,8L4,14z",
+  step: "M3,3H5V13H3zM8,3L14,8L8,13z", stepBack: "M11,3H13V13H11zM8,3L2,8L8,13z",
   first: "M3,2H5V14H3zM14,2L6,8L14,14z", last: "M11,2H13V14H11zM2,2L10,8L2,14z",
 };
 

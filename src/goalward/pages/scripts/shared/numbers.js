@@ -65,3 +65,12 @@ export function logTicks(low, high) {
   }
   return finer.length ? finer : [low];
 }
+
+// The value that a share of some numbers does not exceed, from a few thousand of them.
+export function quantile(values, share) {
+  const every = Math.max(1, Math.floor(values.length / 20000));
+  const kept = [];
+  for (let i = 0; i < values.length; i += every) if (Number.isFinite(values[i])) kept.push(values[i]);
+  kept.sort((one, other) => one - other);
+  return kept.length ? kept[Math.min(Math.floor(share * kept.length), kept.length - 1)] : 0;
+}

@@ -4,38 +4,28 @@ import { number, whole } from "../shared/numbers.js";
 import { Chart, swatch } from "../shared/chart.js";
 import { edited, plan } from "./planner.js";
 
-const MOST_BARS = 9;
+const MOST_BARS = 6;
 
 export class CellView {
-  constructor(world, replays, chooseAction) {
-    this.world = world;
-    this.replays = replays;
-    this.chooseAction = chooseAction;
-    this.title = el("h2");
-    this.parts = replays.map(() => el("section", { class: "cell-agent" }));
-    this.chart = new Chart({ label: "visits of the state over time", xLabel: "episode", yLabel: "visits", height: 190 });
-    this.host = el("div", { class: "cell-view" },
-      el("div", { class: "cell-agents" }, this.parts),
-      el("div", { class: "cell-visits" }, el("h3", {}, "Visits over time"), this.chart.host));
+  // `chooseAction` is called with an action that was clicked, `hover` with one under the pointer or null.
+  constructor(world, replays, chooseAction, hover) {
+    Object.assign(this, { world, replays, chooseAction, hover });
+    this.body = el("div", { class: "cell-agent" });
+    this.chart = new Chart({ label: "visits of the state over time", xLabel: "episode", yLabel: "visits", height: 150 });
+    this.host = el("div", { class: "cell-view" }, this.body, el("details", { class: "cell-visits" }, el("summary", {}, "Visits over time"), this.chart.host));
   }
 
-  show(state, action) {
-    this.replays.forEach((replay, place) => {
-      this.parts[place].replaceChildren(
-        el("h3", {}, swatch(replay.style), replay.label),
-        this.actionTable(replay, state, action),
-        this.rowPicture(replay, state * this.world.actions + action));
+  // The state as one of the agents sees it.
+  show(place, state, action) {
+    const replay = this.replays[place];
+    this.body.replaceChildren(this.actionTable(replay, state, action), this.rowPicture(replay, state * this.world.actions + action));
+    const charted = [state, ...this.replays.map((each) => each.count)].join();
+    if (this.charted === charted) return;
+    this.charted = charted;
+    this.chart.draw({
+      axes: "linear", moving: true, now: this.now,
+      series: this.replays.map((each) => ({ label: each.label, style: each.style, x: each.frames.start_episode, y: each.visitsOverTime(state) })),
     });
-    if (this.charted !== state || this.counted !== this.replays.map((replay) => replay.count).join()) {
-      this.charted = state;
-      this.counted = this.replays.map((replay) => replay.count).join();
-      this.chart.draw({
-        axes: "linear", moving: true, now: this.now,
-        series: this.replays.map((replay) => ({
-          label: replay.label, style: replay.style, x: replay.frames.start_episode, y: replay.visitsOverTime(state),
-        })),
-      });
-    }
   }
 
   moveTo(now) {
@@ -46,19 +36,21 @@ export class CellView {
   actionTable(replay, state, chosen) {
     const { actions, actionNames, costs, truth } = this.world;
     const model = replay.plannedModel();
-    const headings = [{ text: "action" }, { text: "played", right: true }, { text: "Q of the plan", right: true }];
-    if (truth) headings.push({ text: "gap", right: true });
+    const headings = [{ text: "action" }, { text: "tried", right: true }, { text: "expects", right: true }];
+    if (truth) headings.push({ text: "loses", right: true });
     const rows = [];
     for (let action = 0; action < actions; action += 1) {
       const row = state * actions + action;
       if (costs[row] === Infinity) continue; // not available; an unknown cost is NaN
-      const name = el("button", { type: "button", class: "row-button", "aria-pressed": String(action === chosen), onclick: () => this.chooseAction(action) },
+      const name = el("button", { type: "button", class: "row-button", "aria-pressed": String(action === chosen), onclick: () => this.chooseAction(action),
+        onpointerenter: () => this.hover(action), onpointerleave: () => this.hover(null), onfocus: () => this.hover(action), onblur: () => this.hover(null) },
         actionNames[action], replay.plays(row) ? el("span", { class: "tag" }, "plan") : replay.ties(row) ? el("span", { class: "tag faint" }, "tied") : null);
       const cells = [name, whole(replay.visits[row]), number(planValue(replay, model, row))];
-      if (truth) cells.push(number(truth.gaps[row]));
+      if (truth) cells.push(truth.gaps[row] > 0 && truth.gaps[row] < 0.001 ? "< 0.001" : number(truth.gaps[row]));
       rows.push(cells);
     }
-    return table(headings, rows, { class: "actions", "aria-label": `actions, ${replay.label}` });
+    return el("div", {}, table(headings, rows, { class: "actions", "aria-label": `actions, ${replay.label}` }),
+      el("p", { class: "small" }, `expects: what the plan's model says the action costs from here to the goal${truth ? "; loses: what it costs beyond the best action, in truth" : ""}`));
   }
 
   // Bars for the probabilities of a row: what is believed, what was seen, what is true.
@@ -72,9 +64,9 @@ export class CellView {
     const weight = (successor) => Math.max(real.get(successor) ?? 0, posterior.get(successor)?.mean ?? 0, visits ? (seen.get(successor) ?? 0) / visits : 0);
     const successors = [...new Set([...real.keys(), ...seen.keys(), ...posterior.keys()])].sort((one, other) => weight(other) - weight(one));
     const drawn = successors.slice(0, MOST_BARS);
-    const [left, width, line] = [150, 210, 26];
+    const [left, width, line] = [112, 150, 24];
     const { colour } = replay.style;
-    const picture = svg("svg", { class: "row-picture", viewBox: `0 0 ${left + width + 56} ${drawn.length * line + 22}`, role: "img",
+    const picture = svg("svg", { class: "row-picture", viewBox: `0 0 ${left + width + 46} ${drawn.length * line + 22}`, role: "img",
       "aria-label": `where ${actionNames[row % actions]} leads: ${drawn.map((successor) => `${successor === states ? "goal" : stateNames[successor]} ${number(weight(successor), 2)}`).join(", ")}` });
     drawn.forEach((successor, place) => {
       const y = place * line + line / 2 + 2;
@@ -82,7 +74,7 @@ export class CellView {
       const frequency = visits ? (seen.get(successor) ?? 0) / visits : null;
       const share = believed ? believed.mean : frequency;
       const name = successor === states ? "goal" : stateNames[successor];
-      picture.append(svg("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, shortened(name, 22)),
+      picture.append(svg("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, shortened(name, 16)),
         svg("rect", { class: "slot", x: left, y: y - 7, width, height: 14, rx: 2 }));
       if (share !== null) {
         picture.append(svg("rect", { x: left, y: y - 7, width: width * share, height: 14, rx: 2, fill: colour, opacity: 0.75 }),
@@ -100,8 +92,8 @@ export class CellView {
     picture.append(svg("text", { class: "scale", x: left, y: drawn.length * line + 17, "text-anchor": "middle" }, "0"),
       svg("text", { class: "scale", x: left + width, y: drawn.length * line + 17, "text-anchor": "middle" }, "1"));
     const rest = successors.length - drawn.length;
-    const what = replay.belief ? "bars: mean of the posterior ± one standard deviation" : visits ? "bars: how often it was seen (this agent counts, the page has no posterior of it)" : "never played so far";
-    return el("figure", {}, el("figcaption", {}, `where ${actionNames[row % actions]} leads`), picture,
+    const what = replay.belief ? "bars: what the agent believes, the mean of its posterior ± one standard deviation" : visits ? "bars: how often it was seen (this agent counts, the page has no posterior of it)" : "never played so far";
+    return el("figure", {}, el("figcaption", {}, `Where “${actionNames[row % actions]}” leads`), picture,
       el("p", { class: "small" }, `${what}${truth ? "; upright line: the truth" : ""}${rest > 0 ? `; ${rest} less likely states are left out` : ""}`));
   }
 }
@@ -166,6 +158,11 @@ export class WhatIf {
     this.wallButton.disabled = state === start;
     this.undoButton.disabled = !this.walls.size && !this.costs.size;
     this.modelChoice.show(this.page.view.model);
+    const { replays } = this.page;
+    // A model that no agent has on the page in this epoch cannot be planned with.
+    for (const [name, has] of [["plan", (replay) => replay.plannedModel() || replay.belief], ["mean", (replay) => replay.belief]]) {
+      this.modelChoice.querySelector(`[data-value=${name}]`).disabled = !replays.some(has);
+    }
   }
 
   changeCost() {

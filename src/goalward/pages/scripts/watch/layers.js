@@ -1,6 +1,6 @@
 // The layers of a map: what each of them shows, its number in a state, its scale, and the bar below the maps that explains it.
 import { el } from "../shared/elements.js";
-import { largest, number } from "../shared/numbers.js";
+import { largest, number, quantile } from "../shared/numbers.js";
 import { amountColour, css, signColour } from "../shared/colours.js";
 
 export const LAYERS = {
@@ -11,6 +11,18 @@ export const LAYERS = {
   gap: ["gap", "what the plan's action here loses in expectation against the best one, Q* − V*"],
   replanned: ["re-planned", "optimal values and actions in the model below, with your changes"],
 };
+
+// Whether there is something to show in a layer: nothing is filled in where the truth or a belief is missing.
+export function offered(layer, world, replays) {
+  switch (layer) {
+    case "value": return replays.some((replay) => replay.frames.values);
+    case "error": return Boolean(world.truth) && replays.some((replay) => replay.frames.values);
+    case "uncertainty": return replays.some((replay) => replay.belief);
+    case "gap": return Boolean(world.truth);
+    case "replanned": return world.canPlan;
+    default: return true;
+  }
+}
 
 // The number of a state in a layer, for one agent; `plan` is the one replanned, if there is one.
 export function amountIn(layer, world, replay, plan, state) {
@@ -38,14 +50,15 @@ export function layerScale(layer, world, replays) {
   const { truth, states } = world;
   const ofReplays = (array, least) => largest(replays.map((replay) => largest(array(replay), least)), least);
   const known = truth?.values.some(Number.isFinite);
-  const best = largest(truth?.values, 1e-9);
-  const values = known ? 2 * best : ofReplays((replay) => replay.frames.values, 1e-9);
+  // A few states with very large values, such as pits, do not make all others look alike.
+  const best = Math.max(1e-9, quantile(truth?.values ?? [], 0.8));
+  const values = known ? 2 * best : Math.max(1e-9, ...replays.map((replay) => quantile(replay.frames.values ?? [], 0.95)));
   if (layer === "error") {
     const high = known ? best : values;
     return { ...linearScale(high, signColour, true), low: -high };
   }
   if (layer === "visits") return logScale(ofReplays((replay) => replay.total, 2), amountColour);
-  if (layer === "gap") return linearScale(truth ? largest(truth.gaps, 1e-9) : 1, amountColour, false);
+  if (layer === "gap") return linearScale(truth ? Math.max(1e-9, quantile(truth.gaps, 0.95)) : 1, amountColour, true);
   if (layer !== "uncertainty") return linearScale(values, amountColour, true);
   let most = 1e-9;
   for (const replay of replays) {

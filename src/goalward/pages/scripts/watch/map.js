@@ -3,41 +3,65 @@ import { el, svg } from "../shared/elements.js";
 import { css, inkOn } from "../shared/colours.js";
 
 const UNIT = 60;
+export const PIT = "M-11,-4A11,5 0 1 0 11,-4A11,5 0 1 0 -11,-4zM-7,-4A7,3 0 1 1 7,-4z";
 const TURNS = { right: 0, down: 90, left: 180, up: 270 };
 const MOST_WITH_TEXT = 14;
 const MOST_WITH_ARROWS = 45;
 const LONGEST_LIST = 400;
+const TRAIL = 18;
+let maps = 0;
 
-export function worldMap(world, places, label, pick) {
-  return places.kind === "list" ? new ListMap(world, label, pick) : new DrawnMap(world, places, label, pick);
+// `pick` is called with a state that was chosen, `hover` with one under the pointer or null.
+export function worldMap(world, places, label, colour, pick, hover) {
+  return places.kind === "list" ? new ListMap(world, label, pick) : new DrawnMap(world, places, label, colour, pick, hover);
+}
+
+// States without a way out, except giving up.
+export function pitsOf({ truth, states, actions, actionNames }) {
+  const pits = new Set();
+  for (let state = 0; truth && state < states; state += 1) {
+    let [moves, stays] = [0, 0];
+    for (let action = 0; action < actions; action += 1) {
+      const row = state * actions + action;
+      const [from, to] = [truth.indptr[row], truth.indptr[row + 1]];
+      if (actionNames[action] === "give up" || from === to) continue;
+      moves += 1;
+      stays += to === from + 1 && truth.successors[from] === state;
+    }
+    if (moves === stays) pits.add(state);
+  }
+  return pits;
 }
 
 class DrawnMap {
-  constructor(world, places, label, pick) {
+  constructor(world, places, label, colour, pick, hover) {
     this.world = world;
     this.places = places;
+    this.id = `map-${(maps += 1)}`;
+    this.pits = pitsOf(world);
     this.directions = world.actionNames.map((name) => TURNS[name.toLowerCase()]);
-    this.arrows = this.directions.every((turn) => turn !== undefined) && places.kind === "grid";
+    this.arrows = this.directions.some((turn) => turn !== undefined) && places.kind === "grid";
     const longest = Math.max(places.columns, places.rows);
     this.hasText = places.kind === "graph" || longest <= MOST_WITH_TEXT;
     this.hasActions = places.kind === "graph" || longest <= MOST_WITH_ARROWS;
     this.shown = new Array(world.states).fill("");
     this.host = svg("svg", {
       class: `map ${places.kind}`, viewBox: `-2 -2 ${places.columns * UNIT + 4} ${places.rows * UNIT + 4}`,
-      role: "group", "aria-label": label, tabindex: "0",
+      role: "listbox", "aria-label": label, tabindex: "0",
     });
     // Small worlds are not blown up to the width of the screen, and large ones fit on it.
-    const height = Math.min(places.rows * 104, 470);
-    this.host.style.maxHeight = `${height}px`;
+    this.host.style.maxHeight = `${Math.min(places.rows * (places.kind === "grid" ? 104 : 118), 470)}px`;
     this.host.append(...this.ground());
     this.edges = svg("g", { class: "edges" });
-    this.host.append(this.edges);
-    this.cells = places.states.map((spot, state) => this.cell(spot, state, pick));
-    this.host.append(...this.cells.map((cell) => cell.group), ...this.signs());
+    this.host.append(this.possibleMoves(), this.edges);
+    this.cells = places.states.map((spot, state) => this.cell(spot, state, pick, hover));
+    this.imagined = svg("g", { class: "imagined" });
+    this.host.append(...this.cells.map((cell) => cell.group), ...this.signs(), this.imagined, this.walker(colour));
     this.frame = this.shape({ x: 0, y: 0 }, "chosen");
     this.frame.setAttribute("visibility", "hidden");
     this.host.append(this.frame);
-    this.host.addEventListener("keydown", (event) => this.walk(event, pick));
+    this.host.addEventListener("pointerleave", () => hover(null));
+    this.host.addEventListener("keydown", (event) => this.move(event, pick));
   }
 
   shape({ x, y }, name) {
@@ -55,45 +79,47 @@ class DrawnMap {
   signs() {
     const star = "M0,-16L4.7,-5.2L16,-5.2L7,2.2L10.2,13.6L0,6.8L-10.2,13.6L-7,2.2L-16,-5.2L-4.7,-5.2z";
     const goals = this.places.goals.map(({ x, y }) =>
-      svg("path", { class: "star", d: star, transform: `translate(${(x + 0.5) * UNIT} ${(y + 0.5) * UNIT})` }, svg("title", {}, "goal")));
+      svg("path", { class: "star", d: star, role: "option", "aria-label": "goal", transform: `translate(${(x + 0.5) * UNIT} ${(y + 0.5) * UNIT})` }, svg("title", {}, "goal")));
     const start = this.places.states[this.world.start];
     const corner = this.places.kind === "grid" ? [0.14, 0.86] : [0.08, 0.2];
-    return [...goals, svg("circle", { class: "start", cx: (start.x + corner[0]) * UNIT, cy: (start.y + corner[1]) * UNIT, r: 4.5 }, svg("title", {}, "start"))];
+    const pits = [...this.pits].map((state) => this.places.states[state]).map(({ x, y }) => svg("path", { class: "pit", d: PIT, transform: `translate(${(x + 0.5) * UNIT} ${(y + 0.54) * UNIT}) scale(1.25)` }, svg("title", {}, "pit")));
+    return [...goals, ...pits, svg("circle", { class: "start", cx: (start.x + corner[0]) * UNIT, cy: (start.y + corner[1]) * UNIT, r: 4.5 }, svg("title", {}, "start"))];
   }
 
-  cell(spot, state, pick) {
+  cell(spot, state, pick, hover) {
     const name = this.world.stateNames[state];
     const ground = this.shape(spot, "state");
-    const title = svg("title", {}, name);
-    const group = svg("g", { class: "cell", "data-state": state, onclick: () => pick(state) }, title, ground);
-    const cell = { group, ground, title, name, arrows: null, text: null, marks: null, wind: null };
+    const group = svg("g", { class: "cell", "data-state": state, id: `${this.id}-${state}`, role: "option", "aria-selected": "false",
+      onclick: () => pick(state), onpointerenter: () => hover(state) }, ground);
+    const cell = { group, ground, name, arrows: null, text: null, marks: null, wind: null };
     const x = (spot.x + 0.5) * UNIT;
     if (this.hasText) {
-      cell.text = svg("text", { class: "number", x, y: (spot.y + 0.36) * UNIT });
+      cell.text = svg("text", { class: "number", x, y: (spot.y + (this.places.kind === "grid" ? 0.27 : 0.3)) * UNIT });
       group.append(cell.text);
     }
+    if (this.places.kind === "graph") group.append(svg("text", { class: "name", x, y: (spot.y + 1.14) * UNIT }, name.length > 12 ? `${name.slice(0, 11)}…` : name));
     if (this.hasText && spot.wind) {
       const force = `${spot.wind > 0 ? "↑" : "↓"}${Math.abs(spot.wind)}`;
       cell.wind = svg("text", { class: "wind", x: (spot.x + 0.81) * UNIT, y: (spot.y + 0.92) * UNIT }, force);
       group.append(cell.wind);
     }
     if (this.hasActions && this.arrows) {
-      const y = (spot.y + (this.hasText ? 0.68 : 0.5)) * UNIT;
+      const y = (spot.y + (this.hasText ? 0.78 : 0.5)) * UNIT;
       cell.arrows = this.directions.map(() => svg("path", { class: "arrow", visibility: "hidden" }));
       cell.centre = `translate(${x} ${y})`;
       group.append(...cell.arrows);
-    } else if (this.hasActions) {
-      cell.marks = svg("text", { class: "action", x, y: (spot.y + (this.hasText ? 0.72 : 0.62)) * UNIT });
+    }
+    if (this.hasActions && !(this.arrows && this.directions.every((turn) => turn !== undefined))) {
+      cell.marks = svg("text", { class: "action", x, y: (spot.y + (this.hasText ? 0.87 : 0.62)) * UNIT });
       group.append(cell.marks);
     }
     return cell;
   }
 
   // `colour` is [r, g, b] or a class name for a state without a number.
-  paint(state, colour, text, played, tied, note) {
+  paint(state, colour, text, played, tied) {
     const cell = this.cells[state];
     const key = `${colour}|${text}|${played}|${tied}`;
-    cell.note = note;
     if (this.shown[state] === key) return;
     this.shown[state] = key;
     const solid = Array.isArray(colour);
@@ -107,17 +133,23 @@ class DrawnMap {
     if (cell.wind) cell.wind.setAttribute("fill", ink);
     cell.group.dataset.text = text;
     cell.group.dataset.actions = played.join(" ");
+    const names = played.map((action) => this.world.actionNames[action]).join(" or ");
+    cell.group.setAttribute("aria-label", `${cell.name}${this.pits.has(state) ? ", a pit" : ""}: ${[names || "no action", text].filter(Boolean).join(", ")}`);
     if (cell.arrows) this.paintArrows(cell, played, tied, ink);
-    else if (cell.marks) {
-      cell.marks.textContent = played.map((action) => this.world.actionMarks[action]).join("·");
+    if (cell.marks) {
+      const marked = played.filter((action) => !cell.arrows || this.directions[action] === undefined);
+      const words = marked.map((action) => (cell.arrows ? this.world.actionMarks[action] : this.world.actionNames[action])).join("/");
+      cell.marks.textContent = words.length > 12 ? marked.map((action) => this.world.actionMarks[action]).join("·") : words;
+      cell.marks.classList.toggle("long", cell.marks.textContent.length > 5);
       cell.marks.setAttribute("fill", ink);
     }
   }
 
   paintArrows(cell, played, tied, ink) {
     const alone = played.length === 1 && tied.length <= 1;
-    const size = this.hasText ? 1 : 1.5;
+    const size = !this.hasText ? 1.5 : alone ? 1 : 0.85;
     cell.arrows.forEach((arrow, action) => {
+      if (this.directions[action] === undefined) return;
       const plays = played.includes(action);
       const look = plays || tied.includes(action) ? `${alone}${plays}${ink}` : "";
       if (arrow.look === look) return;
@@ -135,23 +167,109 @@ class DrawnMap {
     });
   }
 
+  centre(state) {
+    const { x, y } = this.places.states[state] ?? this.places.goals[0];
+    return [(x + 0.5) * UNIT, (y + 0.5) * UNIT];
+  }
+
+  // The way from a state to another: straight on a grid, bent in a graph so that both directions can be seen.
+  way(from, to) {
+    const [a, b] = [this.centre(from), this.goalNear(from, to)];
+    const bend = this.places.kind === "graph" ? 0.14 : 0;
+    return [a, [(a[0] + b[0]) / 2 - bend * (b[1] - a[1]), (a[1] + b[1]) / 2 + bend * (b[0] - a[0])], b];
+  }
+
+  // Of several goals, the one nearest to the state that one comes from.
+  goalNear(from, to) {
+    if (to !== this.world.states) return this.centre(to);
+    const a = this.centre(from);
+    const goals = this.places.goals.map(({ x, y }) => [(x + 0.5) * UNIT, (y + 0.5) * UNIT]);
+    return goals.sort((one, other) => Math.hypot(one[0] - a[0], one[1] - a[1]) - Math.hypot(other[0] - a[0], other[1] - a[1]))[0];
+  }
+
+  arrow(from, to, share, name = "") {
+    const [a, middle, b] = this.way(from, to);
+    const back = [b[0] - middle[0], b[1] - middle[1]];
+    const reach = Math.hypot(...back) || 1;
+    const gap = this.places.kind === "graph" ? 0.5 : 0.12;
+    const tip = [b[0] - (back[0] / reach) * gap * UNIT, b[1] - (back[1] / reach) * gap * UNIT];
+    const angle = (Math.atan2(back[1], back[0]) * 180) / Math.PI;
+    return svg("g", { class: name, opacity: 0.3 + 0.7 * share },
+      svg("path", { d: `M${a}Q${middle} ${tip}`, "stroke-width": 1 + 2.5 * share }),
+      svg("path", { class: "tip", d: "M0,0L-9,-4.5L-9,4.5z", transform: `translate(${tip}) rotate(${angle})` }));
+  }
+
+  // In a graph: where actions can lead in the true world, faintly.
+  possibleMoves() {
+    const { truth, states, actions } = this.world;
+    const group = svg("g", { class: "possible" });
+    if (this.places.kind !== "graph") return group;
+    for (let state = 0; state < states; state += 1) {
+      const reached = new Set(truth.successors.subarray(truth.indptr[state * actions], truth.indptr[(state + 1) * actions]));
+      reached.delete(state);
+      if (reached.size <= 8) for (const successor of reached) group.append(svg("path", { d: `M${this.way(state, successor).slice(0, 2).join("Q")} ${this.way(state, successor)[2]}` }));
+    }
+    return group;
+  }
+
   // Lines where played actions have led so far: [from, to, share].
   drawEdges(edges) {
-    if (this.places.kind !== "graph") return;
-    const spot = (state) => this.places.states[state] ?? this.places.goals[0];
-    this.edges.replaceChildren(...edges.filter(([from, to]) => from !== to).map(([from, to, share]) => {
-      const [a, b] = [spot(from), spot(to)].map(({ x, y }) => [(x + 0.5) * UNIT, (y + 0.5) * UNIT]);
-      const length = Math.hypot(b[0] - a[0], b[1] - a[1]);
-      const side = [(-0.14 * (b[1] - a[1])), 0.14 * (b[0] - a[0])];
-      const middle = [(a[0] + b[0]) / 2 + side[0], (a[1] + b[1]) / 2 + side[1]];
-      const back = [b[0] - middle[0], b[1] - middle[1]];
-      const reach = Math.hypot(...back);
-      const tip = [b[0] - (back[0] / reach) * 0.5 * UNIT, b[1] - (back[1] / reach) * 0.5 * UNIT];
-      const angle = (Math.atan2(back[1], back[0]) * 180) / Math.PI;
-      return svg("g", { opacity: 0.25 + 0.75 * share },
-        svg("path", { d: `M${a}Q${middle} ${tip}`, "stroke-width": 1 + 2.5 * share, "data-length": Math.round(length) }),
-        svg("path", { class: "tip", d: "M0,0L-9,-4.5L-9,4.5z", transform: `translate(${tip}) rotate(${angle})` }));
+    if (this.places.kind === "graph") this.edges.replaceChildren(...edges.filter(([from, to]) => from !== to).map((edge) => this.arrow(...edge)));
+  }
+
+  // Lines to the successors that an agent imagines: [successor, probability].
+  imagine(state, successors) {
+    this.imagined.replaceChildren(...successors.map(([successor, chance]) => {
+      if (successor !== state) return this.arrow(state, successor, chance);
+      const [x, y] = this.centre(state);
+      return svg("g", { opacity: 0.3 + 0.7 * chance }, svg("circle", { cx: x, cy: y, r: 15, fill: "none", "stroke-width": 1 + 2.5 * chance }));
     }));
+  }
+
+  // ---- the agent on its way
+
+  walker(colour) {
+    this.trail = Array.from({ length: TRAIL }, () => svg("path", { visibility: "hidden" }));
+    this.large = this.hasText ? 1 : 1.7;
+    this.dot = svg("g", { class: "dot", visibility: "hidden" }, svg("circle", { r: 8.5 * this.large, class: "rim" }), svg("circle", { r: 5.8 * this.large, fill: colour }));
+    this.word = svg("text", { class: "slip-word", visibility: "hidden" }, "slip");
+    return svg("g", { class: "walker" }, this.trail, this.dot, this.word);
+  }
+
+  // Shows the agent at the moment of its replay, `part` of the way through its next step.
+  walk(replay, part = 0) {
+    const next = part > 0 && replay.offset < replay.pathLength() ? replay.stepAt(replay.frame, replay.offset) : null;
+    const { position } = replay;
+    this.dot.setAttribute("visibility", position === null ? "hidden" : "visible");
+    if (position === null) return;
+    const last = replay.stepBefore();
+    const [a, c, b] = next ? this.way(next.state, next.successor) : last ? this.way(last.state, last.successor) : [this.centre(position), this.centre(position), this.centre(position)];
+    const t = next ? part : 1;
+    const along = (axis) => (1 - t) ** 2 * a[axis] + 2 * t * (1 - t) * c[axis] + t ** 2 * b[axis];
+    this.dot.setAttribute("transform", `translate(${along(0).toFixed(1)} ${along(1).toFixed(1)})`);
+    const slipped = next ? part > 0.5 && replay.slipped(next) : last && replay.slipped(last) && replay.offset > 0;
+    this.word.setAttribute("visibility", slipped ? "visible" : "hidden");
+    if (slipped) this.word.setAttribute("transform", `translate(${along(0).toFixed(1)} ${(along(1) - 13 * this.large).toFixed(1)}) scale(${this.large})`);
+    const moment = `${replay.frame} ${replay.offset} ${Boolean(next)}`;
+    if (moment !== this.moment) this.drawTrail(replay, next);
+    this.moment = moment;
+    const arrived = !next && replay.offset > 0 && position === this.world.states;
+    this.host.classList.toggle("arrived", arrived);
+  }
+
+  // The last steps of this trip, the older the paler.
+  drawTrail(replay, next) {
+    let over = false;
+    this.trail.forEach((line, back) => {
+      const step = over ? null : replay.stepBefore(back + 1);
+      over ||= !step || (step.successor === this.world.states && (back > 0 || Boolean(next)));
+      line.setAttribute("visibility", over ? "hidden" : "visible");
+      if (over) return;
+      const [a, c, b] = this.way(step.state, step.successor);
+      line.setAttribute("d", `M${a}Q${c} ${b}`);
+      line.setAttribute("class", replay.slipped(step) ? "slip" : "");
+      line.setAttribute("opacity", (0.75 * (1 - back / TRAIL)).toFixed(2));
+    });
   }
 
   walls(walls) {
@@ -159,25 +277,29 @@ class DrawnMap {
   }
 
   choose(state) {
+    if (this.chosen !== undefined && this.chosen !== null) this.cells[this.chosen].group.setAttribute("aria-selected", "false");
+    this.chosen = state;
     if (state === null) {
+      this.host.removeAttribute("aria-activedescendant");
       this.frame.setAttribute("visibility", "hidden");
       return;
     }
     const next = this.shape(this.places.states[state], "chosen");
     this.frame.replaceWith(next);
     this.frame = next;
-    this.chosen = state;
+    this.cells[state].group.setAttribute("aria-selected", "true");
+    this.host.setAttribute("aria-activedescendant", `${this.id}-${state}`);
   }
 
   // Arrow keys on the map itself walk from state to state.
-  walk(event, pick) {
+  move(event, pick) {
     const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
     const step = steps[event.key];
     if (!step) return;
     event.preventDefault();
     event.stopPropagation();
     const from = this.places.states[this.chosen ?? this.world.start];
-    if (this.chosen === undefined) {
+    if (this.chosen === undefined || this.chosen === null) {
       pick(this.world.start);
       return;
     }
@@ -228,6 +350,14 @@ class ListMap {
   }
 
   drawEdges() {}
+
+  imagine() {}
+
+  walk(replay) {
+    this.cells[this.here]?.row.classList.remove("here");
+    this.here = replay.position;
+    this.cells[this.here]?.row.classList.add("here");
+  }
 
   walls(walls) {
     this.cells.forEach(({ row }, state) => row.classList.toggle("walled", walls.has(state)));

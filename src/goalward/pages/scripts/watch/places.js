@@ -38,7 +38,8 @@ function graphPlaces(world) {
   const tallest = Math.max(...layers.map((layer) => layer.length));
   if (layers.length <= 2 && tallest > 4) return circlePlaces(world);
   const spots = new Array(states);
-  const wrap = layers.length > 12 && tallest <= 2 ? Math.ceil(layers.length / Math.ceil(layers.length / 10)) : layers.length + 1;
+  // A long chain is broken into lines of a few states, so that each state is large enough to read.
+  const wrap = layers.length > 5 && tallest <= 2 ? Math.ceil((layers.length + 1) / Math.ceil((layers.length + 1) / 6)) : layers.length + 1;
   layers.forEach((layer, column) => layer.forEach((state, place) => {
     const turn = Math.floor(column / wrap);
     spots[state] = { x: 1.6 * (column % wrap), y: 1.5 * (place - (layer.length - 1) / 2) + turn * 1.6 * tallest };
@@ -69,6 +70,6 @@ function settled(spots, goal) {
   const far = [...states, ...goals];
   return {
     kind: "graph", walls: [], states, goals,
-    columns: Math.max(...far.map((spot) => spot.x)) + 1.1, rows: Math.max(...far.map((spot) => spot.y)) + 1.1,
+    columns: Math.max(...far.map((spot) => spot.x)) + 1.1, rows: Math.max(...far.map((spot) => spot.y)) + 1.3,
   };
 }

@@ -1,10 +1,10 @@
 // The player of both watch pages: one or two agents, with their notes and settings, played at a chosen speed.
-import { el, icon } from "../shared/elements.js";
+import { choices, el, icon } from "../shared/elements.js";
 import { whole } from "../shared/numbers.js";
 import { swatch } from "../shared/chart.js";
 import { Page } from "../shared/page.js";
 
-// Subclasses have `agents`, `over`, `rewind` and `advance`.
+// Subclasses have `agents`, `over`, `rewind` and `advance`, which gets the seconds that have passed.
 export class AgentsPage extends Page {
   agentsHeader(facts, ...corner) {
     const { data, agents } = this;
@@ -24,9 +24,10 @@ export class AgentsPage extends Page {
   cards(drawing) {
     this.captions = [];
     return el("div", { class: `agents ${this.agents.length > 1 ? "two" : "one"}` }, this.agents.map((agent) => {
-      const caption = { now: el("p", { class: "now" }), why: el("p", { class: "why" }) };
+      const caption = { now: el("p", { class: "now" }), step: el("p", { class: "step" }), why: el("p", { class: "why", "aria-live": "polite" }), head: el("div", { class: "card-head" }, el("h2", {}, swatch(agent.style), agent.label)) };
       this.captions.push(caption);
-      return el("section", { class: "agent card" }, el("h2", {}, swatch(agent.style), agent.label), caption.now, drawing(agent), caption.why);
+      caption.card = el("section", { class: "agent card" }, caption.head, caption.now, drawing(agent), caption.step, caption.why);
+      return caption.card;
     }));
   }
 
@@ -48,22 +49,26 @@ export class AgentsPage extends Page {
     return this.playButton;
   }
 
-  speedControl(speeds, unit) {
-    this.speeds = speeds;
-    this.speed = el("select", { "aria-label": "speed", onchange: () => this.address.set({ speed: this.speed.value }) },
-      speeds.map((speed) => el("option", { value: speed }, `${speed} ${unit}/s`)));
+  // `speeds`: [name, text, what it means].
+  speedControl(speeds) {
+    this.speeds = speeds.map(([name]) => name);
+    this.speed = choices("speed", speeds, (speed) => this.setSpeed(speed));
     return this.speed;
   }
 
-  readSpeed(usual) {
-    if (!this.speeds.includes(String(this.view.speed))) this.view.speed = usual;
-    this.speed.value = this.view.speed;
+  setSpeed(speed) {
+    this.address.set({ speed });
+    this.speed.show(speed);
+  }
+
+  readSpeed() {
+    if (!this.speeds.includes(String(this.view.speed))) this.view.speed = this.address.defaults.speed;
+    this.speed.show(String(this.view.speed));
   }
 
   faster(by) {
     const place = this.speeds.indexOf(String(this.view.speed)) + by;
-    this.speed.value = this.speeds[Math.min(Math.max(place, 0), this.speeds.length - 1)];
-    this.address.set({ speed: this.speed.value });
+    this.setSpeed(this.speeds[Math.min(Math.max(place, 0), this.speeds.length - 1)]);
   }
 
   // On a button, space presses the button.
@@ -75,17 +80,15 @@ export class AgentsPage extends Page {
     this.playing = on;
     this.playButton.replaceChildren(icon(on ? "pause" : "play"));
     this.playButton.setAttribute("aria-label", on ? "pause" : "play");
+    // Screen readers hear captions that stand still.
+    for (const { why } of this.captions) why.setAttribute("aria-live", on ? "off" : "polite");
     if (!on) return;
     if (this.over) this.rewind();
     let before = null;
-    let owed = 0;
     const tick = (time) => {
       if (!this.playing) return;
-      owed += before === null ? 0 : ((time - before) / 1000) * Number(this.view.speed);
+      if (before !== null) this.advance((time - before) / 1000);
       before = time;
-      const steps = Math.floor(owed);
-      owed -= steps;
-      if (steps) this.advance(steps);
       if (this.over) this.play(false);
       else requestAnimationFrame(tick);
     };

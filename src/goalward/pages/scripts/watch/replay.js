@@ -25,14 +25,93 @@ export class Replay {
     this.frame = 0;
     this.total = this.totalVisits();
     this.ofRow = null;
+    this.offset = 0;
+    this.ends = new Float64Array(data.episodeSteps.length);
+    data.episodeSteps.forEach((steps, episode) => { this.ends[episode] = steps + (episode ? this.ends[episode - 1] : 0); });
   }
 
   get last() {
     return this.count - 1;
   }
 
+  // ---- steps
+
+  // How many steps of a frame are on the page, one by one.
+  pathLength(frame = this.frame) {
+    return this.frames.pathEnds[frame + 1] - this.frames.pathEnds[frame];
+  }
+
+  stepAt(frame, index) {
+    const { path, pathEnds, transitions } = this.frames;
+    const id = path[pathEnds[frame] + index];
+    const row = transitions.rows[id];
+    return { row, state: Math.floor(row / this.world.actions), action: row % this.world.actions, successor: transitions.successors[id] };
+  }
+
+  // The step before the current moment, also if it belongs to the epoch before; null where the page does not have it.
+  stepBefore(back = 1) {
+    let [frame, index] = [this.frame, this.offset - back];
+    while (index < 0) {
+      frame -= 1;
+      if (frame < 0 || this.pathLength(frame) < this.frames.steps[frame] || this.frames.epoch[frame + 1] > this.frames.epoch[frame] + 1) return null;
+      index += this.pathLength(frame);
+    }
+    return this.stepAt(frame, index);
+  }
+
+  // Where the agent is: the state after its last step, or the one in which its next step begins; null if unknown.
+  get position() {
+    return this.stepBefore()?.successor ?? (this.offset < this.pathLength() ? this.stepAt(this.frame, this.offset).state : null);
+  }
+
+  // Whether a step did not do what it does most often, in a world that is known.
+  slipped({ row, successor }) {
+    const { truth } = this.world;
+    if (!truth) return false;
+    let [chance, most] = [0, 0];
+    for (let i = truth.indptr[row]; i < truth.indptr[row + 1]; i += 1) {
+      if (truth.probabilities[i] > most) most = truth.probabilities[i];
+      if (truth.successors[i] === successor) chance = truth.probabilities[i];
+    }
+    return chance < most - 1e-9;
+  }
+
+  // The steps of the run before the current moment, and the episodes that had ended by then.
+  get time() {
+    return this.frames.start_step[this.frame] + this.offset;
+  }
+
+  episodesBefore(time) {
+    let [low, high] = [0, this.ends.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.ends[middle] <= time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  // The episode of the current moment, counted from 0, and its steps so far. A step to the goal belongs to its episode.
+  get moment() {
+    const { time } = this;
+    const arrived = this.offset > 0 && this.position === this.world.states;
+    const episode = this.episodesBefore(time) - arrived;
+    return { episode, steps: time - (episode ? this.ends[episode - 1] : 0), arrived };
+  }
+
+  // Moves to a moment of the run, in steps.
+  moveToTime(time) {
+    let [low, high] = [0, this.last];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.frames.start_step[middle] <= time) low = middle;
+      else high = middle - 1;
+    }
+    this.moveTo(low, time - this.frames.start_step[low]);
+  }
+
   // Moves to a frame; the counts are those before its first step.
-  moveTo(frame) {
+  moveTo(frame, offset = 0) {
     const wanted = Math.min(Math.max(frame, 0), this.last);
     const { seen, times, seenEnds, transitions } = this.frames;
     const sign = wanted > this.frame ? 1 : -1;
@@ -42,6 +121,7 @@ export class Replay {
       this.visits[transitions.rows[seen[i]]] += sign * times[i];
     }
     this.frame = wanted;
+    this.offset = Math.min(Math.max(offset, 0), this.pathLength());
   }
 
   totalVisits() {
@@ -188,29 +268,34 @@ export class Replay {
   // What the visits of the pair that ended an epoch were, before it and in it.
   pairInWords(frame) {
     const pair = this.frames.pair[frame];
-    const { actions, stateNames, actionNames } = this.world;
-    if (pair < 0) return "a pair had reached its limit of visits";
-    const name = `“${actionNames[pair % actions]}” in ${stateNames[Math.floor(pair / actions)]}`;
-    const { epoch, seen, times, seenEnds, transitions } = this.frames;
-    if (frame !== this.frame || epoch[frame + 1] !== epoch[frame] + 1) return `${name} had reached its limit of visits`;
-    let inside = 0;
-    for (let i = seenEnds[frame]; i < seenEnds[frame + 1]; i += 1) if (transitions.rows[seen[i]] === pair) inside += times[i];
-    const before = this.visits[pair];
-    if (!before && !inside) return `${name} was to be played for the first time`;
-    const counts = `${before.toLocaleString("en-US")} before, ${inside.toLocaleString("en-US")} in this epoch`;
-    return inside >= before ? `the visits of ${name} doubled (${counts})` : `${name} had reached its limit of visits (${counts})`;
+    if (pair < 0) return "an action had reached its limit of tries";
+    const name = this.pairName(pair);
+    const { epoch } = this.frames;
+    const past = this.frame - frame;
+    if ((past !== 0 && past !== 1) || epoch[frame + 1] !== epoch[frame] + 1) return `${name} had reached its limit of tries`;
+    const inside = this.seenIn(frame).get(pair) ?? 0;
+    const before = this.visits[pair] - (past ? inside : 0);
+    if (!before && !inside) return `${name} was to be tried for the first time`;
+    if (!before && inside === 1) return `${name} was tried for the first time`;
+    const counts = `${before.toLocaleString("en-US")} before, ${inside.toLocaleString("en-US")} in ${past ? "that" : "this"} epoch`;
+    return before && inside >= before ? `the tries of ${name} doubled (${counts})` : `${name} had reached its limit of tries (${counts})`;
   }
 
-  // The first and last frame that starts at or before a moment of the run.
-  frameAt(episode, step) {
-    let [low, high] = [0, this.last];
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      const starts = this.frames.start_episode[middle];
-      if (starts < episode || (starts === episode && this.frames.start_step[middle] <= step)) low = middle;
-      else high = middle - 1;
+  pairName(pair) {
+    const { actions, stateNames, actionNames } = this.world;
+    const state = stateNames[Math.floor(pair / actions)];
+    return `“${actionNames[pair % actions]}” in ${/^\d+$/.test(state) ? "state " : ""}${state}`;
+  }
+
+  // How often each pair was played in a frame.
+  seenIn(frame) {
+    const { seen, times, seenEnds, transitions } = this.frames;
+    const played = new Map();
+    for (let i = seenEnds[frame]; i < seenEnds[frame + 1]; i += 1) {
+      const row = transitions.rows[seen[i]];
+      played.set(row, (played.get(row) ?? 0) + times[i]);
     }
-    return low;
+    return played;
   }
 
   // Whether the plan does the same in a state as in the frame before.
@@ -227,24 +312,47 @@ export class Replay {
     return actionNames.filter((_, action) => this.plays(state * actions + action, frame)).join(" or ");
   }
 
-  // Frames worth a look, each as [frame, what happened].
+  // Moments worth a look, each as [frame, offset, what happened].
   events(unfinished) {
     const { goals, steps } = this.frames;
-    const milestones = [];
-    const changes = [];
+    const events = [];
     const first = goals.findIndex((count) => count > 0);
-    if (first >= 0) milestones.push([first, "first goal"]);
-    let longest = 0;
+    if (first >= 0) {
+      const { states } = this.world;
+      const arrival = Array.from({ length: this.pathLength(first) }, (_, index) => index).find((index) => this.stepAt(first, index).successor === states);
+      events.push([first, arrival === undefined ? 0 : arrival + 1, "first goal"]);
+    }
+    let [longest, change] = [0, 0];
     for (let frame = 1; frame < this.last; frame += 1) {
       if (steps[frame] > steps[longest]) longest = frame;
-      if (!this.sameAs(frame, frame - 1, this.world.start)) {
-        changes.push([frame, `${this.actionsAt(this.world.start, frame - 1)} → ${this.actionsAt(this.world.start, frame)}`]);
-      }
+      if (!this.sameAs(frame, frame - 1, this.world.start)) change = frame;
     }
-    if (changes.length) milestones.push([changes.at(-1)[0], `last change at the start, to ${this.actionsAt(this.world.start, changes.at(-1)[0])}`]);
-    if (this.last > 0) milestones.push([longest, `longest ${this.hasPlans ? "epoch" : "snapshot"}: ${steps[longest].toLocaleString("en-US")} steps`]);
-    milestones.push([this.last, unfinished ? "newest epoch" : "end of the run"]);
-    milestones.sort(([one], [other]) => one - other);
-    return { milestones, changes };
+    if (change) events.push([change, 0, `last change of the plan at the start, to ${this.actionsAt(this.world.start, change)}`]);
+    if (this.last > 0) events.push([longest, 0, `longest ${this.unit}: ${steps[longest].toLocaleString("en-US")} steps`]);
+    events.push([this.last, 0, unfinished ? "now" : "end of the run"]);
+    return events.sort(([one], [other]) => one - other);
+  }
+
+  get unit() {
+    return this.hasPlans ? "epoch" : "snapshot";
+  }
+
+  // The most likely successors of a row in a model: [successor, probability].
+  static likely(model, row, least = 0.05) {
+    const chances = [];
+    let total = 0;
+    for (let i = model.indptr[row]; i < model.indptr[row + 1]; i += 1) {
+      chances.push([model.successors[i], model.probabilities[i]]);
+      total += model.probabilities[i];
+    }
+    return chances.map(([successor, chance]) => [successor, chance / total]).filter(([, chance]) => chance >= least).sort((one, other) => other[1] - one[1]);
+  }
+
+  // What the agent imagines that a row does: in the model of its plan or, where the page has none, on average in its posterior.
+  imagined(row) {
+    const model = this.plannedModel();
+    if (model) return { source: "the plan's model", successors: Replay.likely(model, row) };
+    if (!this.belief) return { source: "", successors: [] };
+    return { source: "the mean of its belief", successors: this.posterior(row).map(({ successor, mean }) => [successor, mean]).filter(([, mean]) => mean >= 0.05).sort((one, other) => other[1] - one[1]) };
   }
 }

@@ -1,5 +1,5 @@
-// The page of `goalward watch`: one or two agents learn in a world, epoch by epoch.
-import { choices, el, svg } from "../shared/elements.js";
+// The page of `goalward watch`: one or two agents learn in a world, step by step and epoch by epoch.
+import { choices, el, svg, toggle } from "../shared/elements.js";
 import { cellNumber, number, shortCount, whole } from "../shared/numbers.js";
 import { inflate, resolve } from "../shared/data.js";
 import { Chart, nearest } from "../shared/chart.js";
@@ -7,25 +7,38 @@ import { showPage } from "../shared/page.js";
 import { AgentsPage, moveButton } from "./player.js";
 import { Replay } from "./replay.js";
 import { placesOf } from "./places.js";
-import { worldMap } from "./map.js";
+import { PIT, pitsOf, worldMap } from "./map.js";
 import { CellView, WhatIf } from "./inspector.js";
-import { LAYERS, ScaleBar, amountIn, layerScale } from "./layers.js";
+import { LAYERS, ScaleBar, amountIn, layerScale, offered } from "./layers.js";
+import { captionOf, introduction, percent, stepInWords, whereTo } from "./captions.js";
 
-const SPEEDS = ["0.5", "1", "2", "5", "15", "60"];
+const SPEEDS = [["step", "step", "three steps a second"], ["run", "run", "fifteen steps a second"], ["epoch", "epoch", "about an epoch a second"], ["fast", "fast", "twenty epochs a second"]];
+const STEPS_A_SECOND = { step: 3, run: 15 };
+const EPOCHS_A_SECOND = 20;
+const SECONDS_AT_THE_GOAL = 0.5;
+const MEASURES = {
+  gap_regret: ["gap regret", "the sum of what each action played loses on average: regret without luck"],
+  regret: ["realised regret", "costs paid minus the cost of the best policy in as many episodes: luck included"],
+  cost: ["cost so far", "all costs paid"],
+  steps: ["steps per episode", "how many steps each trip took"],
+};
 
 class WatchPage extends AgentsPage {
   constructor(data) {
     super(data);
     this.world = data.world;
-    this.replays = data.agents.map((agent) => new Replay(agent, this.world));
+    this.replays = data.agents.map((agent, place) => new Replay({ ...agent, style: { ...agent.style, dashes: place ? [3, 1.5] : [] } }, this.world));
     this.places = placesOf(this.world);
     this.maps = [];
+    this.part = 0;
+    this.stillness = matchMedia("(prefers-reduced-motion: reduce)");
     // Of an unfinished run the last frame is what happens now.
     this.unfinished = this.streaming = data.live;
-    this.layerNames = Object.keys(LAYERS).filter((name) => name !== "replanned" || this.world.canPlan);
+    this.layerNames = Object.keys(LAYERS).filter((name) => offered(name, this.world, this.replays));
+    this.measureNames = this.replays[0].optimalValue === null ? ["cost", "steps"] : ["gap_regret", "regret", "steps"];
     this.begin({
-      epoch: 1, lead: 0, layer: this.replays.some((replay) => replay.frames.values) ? "value" : "visits", cell: "", action: "",
-      regret: "gap_regret", axes: this.apart() ? "log" : "linear", walls: "", costs: "", model: "plan", speed: "5",
+      epoch: 1, step: 0, lead: 0, agents: "both", layer: this.layerNames[0], cell: "", of: 0, action: "", regret: this.measureNames[0], clock: "episodes",
+      axes: this.apart() ? "log" : "linear", walls: "", costs: "", model: "plan", speed: "step",
     });
     if (data.live) this.listenToServer();
   }
@@ -44,6 +57,10 @@ class WatchPage extends AgentsPage {
     return this.replays[Math.min(Number(this.view.lead) || 0, this.replays.length - 1)];
   }
 
+  get visible() {
+    return this.replays.filter((_, place) => this.view.agents === "both" || this.view.agents === String(place));
+  }
+
   // ---- building
 
   build() {
@@ -57,16 +74,14 @@ class WatchPage extends AgentsPage {
     this.helpButton = el("button", { type: "button", class: "quiet", "aria-expanded": "false", onclick: () => this.toggleHelp() }, "keys");
     document.getElementById("page").replaceChildren(
       this.agentsHeader(facts, this.status, this.helpButton),
-      this.buildHelp(), this.notes((replay) => this.notesOf(replay)), this.buildControls(),
-      this.cards((replay) => this.buildMap(replay)),
-      this.buildScale(),
-      el("div", { class: "lower" }, this.buildRegret(), this.buildEvents()),
-      this.buildCell(), this.footer());
-    this.maps.forEach((map) => map.choose(null));
+      el("p", { class: "intro" }, introduction(world, replays)), this.buildHelp(), this.buildControls(),
+      el("div", { class: "stage" }, el("div", {}, this.cards((replay) => this.buildMap(replay)), this.buildScale()), this.buildCell()),
+      this.buildRegret(), this.notes((replay) => this.notesOf(replay)), this.footer());
+    if (replays.length > 1) this.captions.forEach(({ head }, place) => head.append(this.leadButtons[place]));
   }
 
   buildHelp() {
-    const keys = [["space", "play or pause"], ["← →", "one epoch back or on"], ["shift + ← →", "ten epochs"], ["home, end", "first or last"],
+    const keys = [["space", "play or pause"], [", .", "one step back or on"], ["← →", "one epoch back or on"], ["shift + ← →", "ten epochs"], ["home, end", "first or last"],
       [`1 – ${this.layerNames.length}`, "layers"], ["+ −", "faster or slower"], ["l", "step by the other agent's epochs"], ["esc", "close the cell"], ["tab, arrows", "walk over a map that has the focus"]];
     this.help = el("dl", { class: "keys", hidden: true }, keys.map(([key, what]) => [el("dt", {}, key), el("dd", {}, what)]));
     return this.help;
@@ -74,31 +89,35 @@ class WatchPage extends AgentsPage {
 
   notesOf(replay) {
     const notes = [];
-    if (!replay.hasPlans) notes.push(`${replay.label} does not plan in epochs: it chooses an action at every step. The page shows ${whole(replay.count)} snapshots.`);
+    if (!replay.hasPlans) notes.push(`${replay.label} does not plan in epochs. The page shows ${whole(replay.count)} snapshots of it.`);
     else if (replay.count - 1 < replay.epochs) notes.push(`${replay.label} had ${whole(replay.epochs)} epochs; ${whole(replay.count - 1)} of them are on this page: the first ones, then evenly spaced ones. Counts and curves are complete.`);
     if (!replay.frames.values) notes.push(`${replay.label} estimates no costs, so its maps have no values.`);
     if (replay.models?.every > 1) notes.push(`The models that ${replay.label} planned with are on this page for every ${ordinal(replay.models.every)} epoch.`);
+    if (replay.frames.steps.some((steps, frame) => steps > replay.pathLength(frame))) notes.push(`Of long ${replay.unit}s of ${replay.label} the page has the first steps one by one.`);
     return notes;
   }
 
   buildControls() {
-    const step = (by) => () => this.go(this.lead.frame + by);
-    this.slider = el("input", { type: "range", min: 0, max: this.lead.last, value: 0, "aria-label": "epoch", oninput: () => this.go(Number(this.slider.value)) });
+    const byEpochs = (by) => () => this.go(this.lead.frame + by);
+    this.slider = el("input", { type: "range", min: 0, max: this.lead.last, value: 0, step: "any", "aria-label": "epoch", oninput: () => this.slide(Number(this.slider.value)) });
+    this.marks = svg("svg", { class: "slider-marks", viewBox: "0 0 1000 8", preserveAspectRatio: "none", "aria-hidden": "true" });
     this.label = el("output", { class: "epoch-label" });
-    this.leadChoice = this.replays.length > 1
-      ? choices("step by the epochs of", this.replays.map((replay, place) => [String(place), replay.label]), (lead) => this.setLead(lead)) : null;
+    this.leadButtons = this.replays.map((replay, place) => toggle("step by", () => this.setLead(String(place)), `the slider moves through the ${replay.unit}s of ${replay.label}`));
+    this.agentChoice = this.replays.length > 1 ? choices("agents", [["both", "both"], ...this.replays.map((replay, place) => [String(place), replay.label])], (agents) => this.setAgents(agents)) : null;
     this.layers = choices("layer", this.layerNames.map((name) => [name, ...LAYERS[name]]), (layer) => this.setLayer(layer));
+    this.eventList = el("div", { class: "events", role: "group", "aria-label": "events" });
     return el("div", { class: "controls" },
       el("div", { class: "time" },
-        moveButton("first", "first epoch", () => this.go(0)), moveButton("back", "one epoch back", step(-1)), this.playControl(),
-        moveButton("on", "one epoch on", step(1)), moveButton("last", this.unfinished ? "newest epoch" : "end of the run", () => this.go(this.lead.last)),
-        this.slider, this.label),
-      el("div", { class: "options" }, el("span", { class: "caption" }, "show"), this.layers, el("span", { class: "space" }),
-        this.leadChoice ? [el("span", { class: "caption" }, "step by"), this.leadChoice] : null, this.speedControl(SPEEDS, "epochs")));
+        moveButton("first", "first epoch", () => this.go(0)), moveButton("back", "one epoch back", byEpochs(-1)), moveButton("stepBack", "one step back", () => this.step(-1)), this.playControl(),
+        moveButton("step", "one step on", () => this.step(1)), moveButton("on", "one epoch on", byEpochs(1)), moveButton("last", this.unfinished ? "newest epoch" : "end of the run", () => this.go(this.lead.last)),
+        el("div", { class: "slider" }, this.slider, this.marks), this.label),
+      el("div", { class: "options" }, el("span", { class: "caption" }, "speed"), this.speedControl(SPEEDS), el("span", { class: "caption" }, "show"), this.layers, this.agentChoice),
+      this.eventList);
   }
 
   buildMap(replay) {
-    const map = worldMap(this.world, this.places, `${replay.label}: plan and layer`, (state) => this.pick(state));
+    const place = this.maps.length;
+    const map = worldMap(this.world, this.places, `${replay.label}: plan and layer`, replay.style.colour, (state) => this.pick(state, place), (state) => this.hover(place, state));
     this.maps.push(map);
     return el("div", { class: "map-host" }, map.host);
   }
@@ -107,61 +126,65 @@ class WatchPage extends AgentsPage {
     const signs = [
       ["start", "circle", { class: "start", cx: 8, cy: 8, r: 4.5 }],
       ["goal", "path", { class: "star", d: "M8,1L9.9,6.1L15,6.1L11,9.3L12.5,14.5L8,11.4L3.5,14.5L5,9.3L1,6.1L6.1,6.1z" }],
+      ["the agent", "circle", { class: "rim agent-sign", cx: 8, cy: 8, r: 5 }],
     ];
     if (this.places.walls?.length) signs.push(["wall", "rect", { class: "wall", x: 2, y: 2, width: 12, height: 12 }]);
-    if (this.places.kind === "graph") signs.push(["where the plan's actions have led so far", "path", { class: "edge", d: "M1,12Q8,0 15,8" }]);
+    if (pitsOf(this.world).size) signs.push(["pit: no way out but giving up", "path", { class: "pit", d: PIT, transform: "translate(8 9) scale(0.65)" }]);
+    if (this.world.actionNames.includes("give up")) signs.push(["↺ give up: back to the start, at a price"]);
+    if (this.world.truth?.probabilities.some((chance) => chance < 1)) signs.push(["slip: the step did not do what it usually does", "path", { class: "slip-sign", d: "M1,8H15" }]);
+    if (this.places.kind === "graph") signs.push(["dark: where the plan's actions have led so far", "path", { class: "edge", d: "M1,12Q8,0 15,8" }], ["faint: where actions can lead in truth", "path", { class: "edge", opacity: 0.3, d: "M1,12Q8,0 15,8" }]);
     const tied = this.replays.some((replay) => replay.frames.tied.some((bits, place) => bits !== replay.frames.played[place]));
     if (tied) signs.push(["pale: looks equally good to the agent", "path", { class: "edge", opacity: 0.42, d: "M2,8H13M9,4L13,8L9,12" }]);
     this.scaleBar = new ScaleBar(...signs.map(([text, tag, shape]) =>
-      el("span", {}, svg("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, svg(tag, shape)), text)));
+      el("span", {}, tag ? svg("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, svg(tag, shape)) : null, text)));
     return this.scaleBar.host;
   }
 
   buildRegret() {
-    const known = this.replays[0].optimalValue !== null;
-    this.regretChart = new Chart({ label: "regret along the episodes", xLabel: "episode", yLabel: "regret", height: 300, pick: (episode) => this.goToEpisode(episode) });
-    this.measures = known ? choices("regret", [["gap_regret", "gap regret", "the sum of optimality gaps Q* − V* of the actions played: same mean, less luck"], ["regret", "realised regret", "costs paid minus the optimal cost of the episodes"]], (regret) => { this.address.set({ regret }); this.drawRegret(); }) : null;
-    this.axes = choices("axes", [["linear", "linear"], ["log", "log"]], (axes) => { this.address.set({ axes }); this.drawRegret(); });
+    this.regretChart = new Chart({ label: "regret along the episodes", xLabel: "episode", yLabel: "regret", height: 260, pick: (at) => this.goToChart(at) });
+    const redraw = (name) => (value) => { this.address.set({ [name]: value }); this.drawRegret(); this.go(this.lead.frame, this.lead.offset); };
+    this.measures = choices("measure", this.measureNames.map((name) => [name, ...MEASURES[name]]), redraw("regret"));
+    this.axes = choices("axes", [["linear", "linear"], ["log", "log"]], redraw("axes"));
+    this.clock = choices("clock", [["episodes", "by episodes", "both agents are shown in the same episode"], ["steps", "by steps", "both agents are shown after as many steps"]], redraw("clock"));
+    this.verdict = el("p", { class: "verdict-line" });
+    this.regretTitle = el("h2");
     return el("section", { class: "card regret" },
-      el("div", { class: "card-head" }, el("h2", {}, known ? "Regret" : "Cost so far"), el("div", { class: "options" }, this.measures, this.axes)),
-      this.regretChart.host);
-  }
-
-  buildEvents() {
-    this.eventList = el("ol", { class: "events" });
-    this.eventTitle = el("h2", {}, "Events");
-    return el("section", { class: "card" }, el("div", { class: "card-head" }, this.eventTitle), this.eventList);
+      el("div", { class: "card-head" }, this.regretTitle, el("div", { class: "options" }, this.measures, this.clock, this.axes)),
+      this.verdict, this.regretChart.host);
   }
 
   buildCell() {
     this.cellView = new CellView(this.world, this.replays, (action) => {
       this.address.set({ action });
       this.showCell();
-    });
+    }, (action) => this.hover(this.of, action === null ? null : this.chosen, action));
     this.cellTitle = el("h2");
     this.closeCell = el("button", { type: "button", class: "quiet", onclick: () => this.pick(null) }, "close");
-    this.cellHint = el("p", { class: "hint" }, "Click a state for its actions, the belief about them and its visits; change its cost or wall it off, and replan.");
+    this.ofChoice = this.replays.length > 1 ? choices("agent", this.replays.map((replay, place) => [String(place), replay.label]), (of) => { this.address.set({ of }); this.showCell(); }) : null;
+    this.cellHint = el("p", { class: "hint" }, "Click a state: what its actions do, what the agent believes they do, and what if you put up a wall there. Point at a state to see where the agent imagines its plan leads.");
     this.whatIf = new WhatIf(this);
-    this.cellBody = el("div", {}, this.cellView.host, this.whatIf.host);
-    return el("section", { class: "card cell-card", id: "cell" }, el("div", { class: "card-head" }, this.cellTitle, this.closeCell), this.cellHint, this.cellBody);
+    this.cellBody = el("div", {}, this.ofChoice, this.cellView.host, this.whatIf.host);
+    this.cellCard = el("section", { class: "card cell-card", id: "cell", "aria-label": "the chosen state" }, el("div", { class: "card-head" }, this.cellTitle, this.closeCell), this.cellHint, this.cellBody);
+    return this.cellCard;
   }
 
   // ---- the view
 
   readView() {
     const { view } = this;
+    const { epoch, step } = view;
     this.whatIf.read(view);
-    if (!this.layerNames.includes(view.layer)) view.layer = "value";
-    this.readSpeed("5");
-    this.leadChoice?.show(String(view.lead));
-    this.slider.max = this.lead.last;
+    if (!this.layerNames.includes(view.layer)) view.layer = this.layerNames[0];
+    if (!this.measureNames.includes(view.regret)) [view.regret] = this.measureNames;
+    this.readSpeed();
     this.chosen = this.readCell(view.cell);
-    this.drawRegret();
-    this.drawEvents();
+    this.setAgents(view.agents);
     this.showWalls();
     this.maps.forEach((map) => map.choose(this.chosen));
-    this.go(view.epoch === "end" ? this.lead.last : this.frameOf(Number(view.epoch) || 1));
+    this.painted = false;
+    this.go(epoch === "end" ? this.lead.last : this.frameOf(Number(epoch) || 1), Number(step) || 0);
     this.setLayer(view.layer);
+    this.showMapAboveSheet();
   }
 
   // The address has epochs, counted from 1; a page may hold fewer frames.
@@ -187,15 +210,26 @@ class WatchPage extends AgentsPage {
     return layout ? `${Math.floor(layout.cells[state] / layout.columns)},${layout.cells[state] % layout.columns}` : String(state);
   }
 
+  setAgents(agents) {
+    const known = agents === "both" || this.replays[Number(agents)];
+    this.address.set({ agents: known ? agents : "both" });
+    this.agentChoice?.show(this.view.agents);
+    this.captions.forEach(({ card }, place) => { card.hidden = !this.visible.includes(this.replays[place]); });
+    this.setLead(this.visible.includes(this.lead) ? this.view.lead : this.replays.indexOf(this.visible[0]));
+    this.drawRegret();
+  }
+
   setLead(lead) {
-    const { lead: before } = this;
-    const [episode, step] = [before.frames.start_episode[before.frame], before.frames.start_step[before.frame]];
-    const atEnd = before.frame === before.last;
+    const { time } = this.lead;
+    const { episode, steps } = this.lead.moment;
+    const atEnd = this.lead.frame === this.lead.last;
     this.address.set({ lead });
-    this.leadChoice?.show(String(lead));
+    this.leadButtons.forEach((button, place) => { button.show(String(place) === String(lead)); button.hidden = this.visible.length < 2; });
     this.slider.max = this.lead.last;
+    this.drawMarks();
     this.drawEvents();
-    this.go(atEnd ? this.lead.last : this.lead.frameAt(episode, step));
+    if (atEnd) this.go(this.lead.last);
+    else this.goToTime(this.view.clock === "steps" ? time : Math.min((episode ? this.lead.ends[episode - 1] : 0) + steps, this.lead.ends[episode] ?? Infinity));
   }
 
   setLayer(layer) {
@@ -205,37 +239,97 @@ class WatchPage extends AgentsPage {
     this.paint();
   }
 
-  pick(state) {
+  pick(state, place = this.of) {
     this.chosen = state;
-    this.address.set({ cell: this.cellText(state), action: "" });
+    this.address.set({ cell: this.cellText(state), action: "", of: place });
     this.maps.forEach((map) => map.choose(state));
     this.showCell();
+    this.showMapAboveSheet();
   }
 
-  go(frame) {
-    const lead = this.lead;
-    lead.moveTo(frame);
-    const { start_episode, start_step, epoch } = lead.frames;
-    for (const replay of this.replays) {
-      if (replay === lead) continue;
-      replay.moveTo(lead.frame === lead.last ? replay.last : replay.frameAt(start_episode[lead.frame], start_step[lead.frame]));
-    }
-    this.slider.value = lead.frame;
+  // On a narrow screen the chosen state is a sheet at the bottom: the map moves to where it can be seen above it.
+  showMapAboveSheet() {
+    if (this.chosen !== null && getComputedStyle(this.cellCard).position === "fixed") this.maps[this.of].host.scrollIntoView({ block: "start" });
+  }
+
+  get of() {
+    const place = Number(this.view.of) || 0;
+    return this.visible.includes(this.replays[place]) ? place : this.replays.indexOf(this.visible[0]);
+  }
+
+  slide(value) {
+    const frame = Math.min(Math.floor(value), this.lead.last);
+    this.go(frame, Math.round((value - frame) * this.lead.pathLength(frame)));
+  }
+
+  // Moves to a frame of the leading agent and a number of steps in it; the other agent follows.
+  go(frame, offset = 0) {
+    const { lead } = this;
+    const before = this.replays.map((replay) => replay.frame).join();
+    lead.moveTo(frame, offset);
+    this.part = this.waited = 0;
+    this.follow();
     const atEnd = lead.frame === lead.last;
-    this.label.textContent = atEnd ? `${this.unfinished ? "now" : "end"} · ${whole(lead.epochs)} ${lead.hasPlans ? "epochs" : "snapshots"}` : `${lead.hasPlans ? "epoch" : "snapshot"} ${whole(epoch[lead.frame] + 1)} of ${whole(lead.epochs)}`;
-    this.slider.setAttribute("aria-valuetext", this.label.textContent);
-    this.address.set({ epoch: atEnd ? "end" : epoch[lead.frame] + 1 });
-    if (this.whatIf.plans) this.whatIf.replan();
-    this.paint();
-    const now = start_episode[lead.frame];
+    const { epoch } = lead.frames;
+    this.slider.value = lead.frame + (lead.offset === 0 ? 0 : (0.999 * lead.offset) / lead.pathLength());
+    this.label.textContent = atEnd ? `${this.unfinished ? "now" : "end"} · ${whole(lead.epochs)} ${lead.unit}s` : `${lead.unit} ${whole(epoch[lead.frame] + 1)} of ${whole(lead.epochs)}`;
+    this.address.set({ epoch: atEnd ? "end" : epoch[lead.frame] + 1, step: lead.offset });
+    if (!this.painted || before !== this.replays.map((replay) => replay.frame).join()) {
+      this.painted = true;
+      if (this.whatIf.plans) this.whatIf.replan();
+      this.paint();
+      this.showCell();
+    }
+    this.walk();
+    this.slider.setAttribute("aria-valuetext", `${this.label.textContent}, ${this.captions[this.replays.indexOf(lead)].step.textContent}`);
+    const now = this.view.clock === "steps" ? lead.time : lead.moment.episode + (lead.moment.arrived ? 1 : 0);
     this.regretChart.moveTo(now);
     this.cellView.moveTo(now);
-    this.showCell();
     this.markEvent();
   }
 
-  goToEpisode(episode) {
-    this.go(this.lead.frameAt(Math.round(episode), Infinity));
+  // The other agent is shown in the same episode after as many steps of it, or after as many steps of the run.
+  follow() {
+    const { lead } = this;
+    this.moving = this.replays.map(() => true);
+    this.replays.forEach((replay, place) => {
+      if (replay === lead) return;
+      const { episode, steps, arrived } = lead.moment;
+      if (lead.frame === lead.last) replay.moveTo(replay.last);
+      else if (this.view.clock === "steps") replay.moveToTime(lead.time);
+      else if (episode > replay.ends.length) replay.moveTo(replay.last);
+      else {
+        const [begin, end] = [episode ? replay.ends[episode - 1] : 0, replay.ends[episode] ?? Infinity];
+        replay.moveToTime(arrived ? Math.max(begin, Math.min(begin + steps, end)) : Math.min(begin + steps, end));
+        this.moving[place] = !arrived && begin + steps < end;
+      }
+    });
+  }
+
+  // Draws the agents on their maps, `part` of a step further.
+  walk() {
+    this.replays.forEach((replay, place) => {
+      this.maps[place].walk(replay, this.moving[place] && !this.stillness.matches ? this.part : 0);
+      this.captions[place].step.textContent = stepInWords(replay);
+    });
+  }
+
+  step(by) {
+    const { lead } = this;
+    const offset = lead.offset + by;
+    if (offset < 0) this.go(lead.frame - 1, Infinity);
+    else if (offset > lead.pathLength()) this.go(lead.frame + 1, Math.min(1, lead.pathLength(Math.min(lead.frame + 1, lead.last))));
+    else this.go(lead.frame, offset);
+  }
+
+  goToTime(time) {
+    this.lead.moveToTime(time);
+    this.painted = false;
+    this.go(this.lead.frame, this.lead.offset);
+  }
+
+  goToChart(at) {
+    this.goToTime(this.view.clock === "steps" ? Math.round(at) : this.lead.ends[Math.min(Math.round(at), this.lead.ends.length) - 1] ?? 0);
   }
 
   get over() {
@@ -246,40 +340,84 @@ class WatchPage extends AgentsPage {
     this.go(0);
   }
 
-  advance(epochs) {
-    this.go(this.lead.frame + epochs);
+  advance(seconds) {
+    const { lead } = this;
+    const { speed } = this.view;
+    const length = lead.pathLength();
+    if (speed === "fast" || lead.frame === lead.last) {
+      this.owed = (this.owed ?? 0) + EPOCHS_A_SECOND * seconds;
+      const epochs = Math.floor(this.owed);
+      this.owed -= epochs;
+      if (epochs) this.go(lead.frame + epochs, Infinity);
+      return;
+    }
+    // A moment to see that the goal is reached.
+    if (speed === "step" && lead.moment.arrived && this.waited < SECONDS_AT_THE_GOAL) {
+      this.waited += seconds;
+      return;
+    }
+    const way = lead.offset + this.part + seconds * (STEPS_A_SECOND[speed] ?? Math.max(length, 3));
+    if (way >= length && lead.offset === length) this.go(lead.frame + 1);
+    else if (Math.floor(way) > lead.offset) this.go(lead.frame, Math.min(Math.floor(way), length));
+    this.part = Math.floor(way) < length ? way % 1 : 0;
+    if (this.part) this.walk();
   }
 
   // ---- drawing
 
   drawRegret() {
-    const known = this.replays[0].optimalValue !== null;
-    const measure = known ? (this.view.regret === "regret" ? "regret" : "gap_regret") : "cost";
-    this.measures?.show(measure);
+    const { regret: measure, clock } = this.view;
+    const bySteps = clock === "steps";
+    this.measures.show(measure);
     this.axes.show(this.view.axes === "log" ? "log" : "linear");
+    this.clock.show(bySteps ? "steps" : "episodes");
+    this.regretTitle.textContent = { gap_regret: "Regret", regret: "Regret", cost: "Cost so far", steps: "Steps per episode" }[measure];
+    const along = ({ curve, ends }) => (bySteps ? Float64Array.from(curve.episodes, (episode) => ends[episode - 1]) : curve.episodes);
+    const height = ({ curve, episodeSteps }) => (measure === "steps" ? Float64Array.from(curve.episodes, (episode) => episodeSteps[episode - 1]) : curve[measure]);
     this.regretChart.draw({
-      axes: this.view.axes === "log" ? "log" : "linear", moving: true, now: this.lead.frames.start_episode[this.lead.frame], last: this.data.episodes,
-      yLabel: { regret: "realised regret", gap_regret: "gap regret", cost: "cost so far" }[measure], empty: "no episode is over yet",
-      series: this.replays.map((replay) => ({ label: replay.label, style: replay.style, x: replay.curve.episodes, y: replay.curve[measure] })),
+      axes: this.view.axes === "log" ? "log" : "linear", moving: true, now: this.regretChart.content?.now ?? 0, last: bySteps ? 1 : this.data.episodes, labels: true,
+      xLabel: bySteps ? "step" : "episode", unit: bySteps ? "step" : "episode", yLabel: MEASURES[measure][0], empty: "no episode is over yet",
+      series: this.visible.map((replay) => ({ label: replay.label, style: replay.style, x: along(replay), y: height(replay) })),
     });
+    this.verdict.textContent = this.verdictOf(measure);
+  }
+
+  // Which agent is better, and by how much, in numbers of the chart.
+  verdictOf(measure) {
+    const ends = this.visible.map((replay) => [replay.label, replay.ends.length, measure === "steps" ? replay.ends.at(-1) / replay.ends.length : replay.curve[measure].at(-1)]);
+    if (ends.some(([, episodes]) => !episodes)) return "";
+    const what = { gap_regret: "lost", regret: "paid more than the best policy by", cost: "paid", steps: "needed" }[measure];
+    const unit = { gap_regret: " against the best policy", steps: " steps per episode" }[measure] ?? "";
+    const said = `In ${whole(ends[0][1])} episodes ${ends.map(([label, , end]) => `${label} ${what} ${number(end)}`).join(", ")}${unit}.`;
+    if (ends.length < 2 || ends[0][1] !== ends[1][1]) return said;
+    const [best, other] = ends.sort((one, two) => one[2] - two[2]);
+    return `${said} ${best[0]} is better by ${number(other[2] - best[2])}${best[2] > 0 ? `: ${other[0]}'s figure is ${number(other[2] / best[2], 2)} times as large` : ""}.`;
+  }
+
+  // Below the slider: ends of epochs are short marks, ends of episodes long ones.
+  drawMarks() {
+    const { frames, last, ends } = this.lead;
+    const thin = (places, least) => places.filter((place, index) => !index || Math.floor(place / least) > Math.floor(places[index - 1] / least));
+    const epochs = Array.from({ length: last + 1 }, (_, frame) => (1000 * frame) / Math.max(last, 1));
+    let frame = 0;
+    const episodes = Array.from(ends, (end) => {
+      while (frame < last - 1 && frames.start_step[frame + 1] < end) frame += 1;
+      return (1000 * (frame + (end - frames.start_step[frame]) / Math.max(frames.start_step[frame + 1] - frames.start_step[frame], 1))) / Math.max(last, 1);
+    });
+    const path = (name, places, height) => svg("path", { class: name, d: thin(places, 2.5).map((place) => `M${place.toFixed(1)},0v${height}`).join("") });
+    this.marks.replaceChildren(path("epochs", epochs, 3), path("episodes", episodes, 8));
   }
 
   drawEvents() {
-    const events = this.lead.events(this.unfinished);
-    this.eventTitle.textContent = this.replays.length > 1 ? `Events of ${this.lead.label}` : "Events";
-    const line = ([frame, text]) => el("li", {}, el("button", { type: "button", "data-frame": frame, onclick: () => this.go(frame) },
-      el("span", { class: "when" }, frame === this.lead.last ? (this.unfinished ? "now" : "end") : `${whole(this.lead.frames.epoch[frame] + 1)}`), el("span", {}, text)));
-    const { milestones, changes } = events;
-    this.eventList.replaceChildren(...milestones.map(line),
-      changes.length ? el("li", { class: "divider" }, `${changes.length} changes of the plan at the start`) : el("li", { class: "divider" }, "the plan at the start never changes"),
-      ...changes.map(line));
+    this.eventList.replaceChildren(el("span", { class: "caption" }, this.replays.length > 1 ? `events of ${this.lead.label}` : "events"), ...this.lead.events(this.unfinished).map(([frame, offset, text]) => {
+      const when = frame === this.lead.last ? "" : `${this.lead.unit} ${whole(this.lead.frames.epoch[frame] + 1)}: `;
+      return el("button", { type: "button", "data-frame": frame, onclick: () => this.go(frame, offset) }, when ? el("span", { class: "when" }, when) : null, text);
+    }));
     this.markEvent();
   }
 
   markEvent() {
-    for (const button of this.eventList.querySelectorAll("button")) {
-      button.classList.toggle("at", Number(button.dataset.frame) === this.lead.frame);
-    }
+    for (const button of this.eventList.querySelectorAll("button")) button.classList.toggle("at", Number(button.dataset.frame) === this.lead.frame);
   }
 
   get scale() {
@@ -327,25 +465,37 @@ class WatchPage extends AgentsPage {
         }
       }
       map.drawEdges(edges);
-      this.caption(replay, this.captions[place]);
-      if (layer === "replanned") this.captions[place].why.textContent += ` ${this.whatIf.noteOf(replay)}`;
+      this.caption(replay, this.captions[place], layer === "replanned" ? this.whatIf.noteOf(replay) : "");
     });
   }
 
-  caption(replay, { now, why }) {
+  caption(replay, { now, why }, note) {
     const { frames, frame } = replay;
-    const name = replay.hasPlans ? "epoch" : "snapshot";
     if (frame === replay.last) {
       now.textContent = `${this.unfinished ? "so far" : "end of the run"}: ${whole(frames.start_episode[frame])} episodes, ${whole(frames.start_step[frame])} steps`;
-      why.textContent = replay.hasPlans ? `The plan shown is the ${this.unfinished ? "current" : "last"} one.` : "";
+    } else {
+      const first = frames.start_episode[frame] + 1;
+      const last = Math.max(first, frames.start_episode[frame] + frames.goals[frame]);
+      const steps = frames.steps[frame];
+      now.textContent = `${replay.unit} ${whole(frames.epoch[frame] + 1)} · episode ${whole(first)}${last > first ? `–${whole(last)}` : ""} · ${whole(steps)} step${steps === 1 ? "" : "s"}`;
+    }
+    why.replaceChildren(...captionOf(replay, this.unfinished).flatMap(([head, text]) => [el("b", {}, head), ` ${text} `]), note);
+  }
+
+  // Shows where an action of a state leads in the agent's imagination: that of its plan, unless another is named.
+  hover(place, state, wanted = null) {
+    const replay = this.replays[place];
+    const { actions } = this.world;
+    const action = wanted ?? Array.from({ length: actions }, (_, each) => each).find((each) => state !== null && replay.plays(state * actions + each));
+    if (state === null || action === undefined) {
+      this.maps[place].imagine(null, []);
+      this.captions[place].step.textContent = stepInWords(replay);
       return;
     }
-    const first = frames.start_episode[frame] + 1;
-    const last = Math.max(first, frames.start_episode[frame] + frames.goals[frame]);
-    const steps = frames.steps[frame];
-    now.textContent = `${name} ${whole(frames.epoch[frame] + 1)} · episode ${whole(first)}${last > first ? `–${whole(last)}` : ""} · ${whole(steps)} step${steps === 1 ? "" : "s"}`;
-    const reason = replay.whyEnded(frame);
-    why.textContent = reason ? `It ended because ${reason}.` : "";
+    const { source, successors } = replay.imagined(state * actions + action);
+    this.maps[place].imagine(state, successors);
+    const words = successors.slice(0, 5).map(([successor, chance]) => `${whereTo(this.world, state, successor)} ${percent(chance)}`).join(", ");
+    this.captions[place].step.textContent = `${replay.pairName(state * actions + action)}: ${words ? `it imagines ${words} (${source})` : `tried ${whole(replay.visits[state * actions + action])} times`}`;
   }
 
   // ---- one state
@@ -353,6 +503,7 @@ class WatchPage extends AgentsPage {
   showCell() {
     const state = this.chosen;
     const open = state !== null;
+    this.cellCard.classList.toggle("open", open);
     this.cellBody.hidden = this.closeCell.hidden = !open;
     this.cellHint.hidden = open;
     this.cellTitle.textContent = open ? `State: ${this.world.stateNames[state]}` : "A closer look";
@@ -360,9 +511,10 @@ class WatchPage extends AgentsPage {
     let action = this.view.action === "" ? NaN : Number(this.view.action);
     const { actions, costs } = this.world;
     if (!(action >= 0 && action < actions && costs[state * actions + action] !== Infinity)) {
-      action = Array.from({ length: actions }, (_, each) => each).find((each) => this.lead.plays(state * actions + each)) ?? 0;
+      action = Array.from({ length: actions }, (_, each) => each).find((each) => this.replays[this.of].plays(state * actions + each)) ?? 0;
     }
-    this.cellView.show(state, action);
+    this.ofChoice?.show(String(this.of));
+    this.cellView.show(this.of, state, action);
     this.whatIf.show(state);
   }
 
@@ -376,9 +528,9 @@ class WatchPage extends AgentsPage {
   keys(event) {
     const far = event.shiftKey ? 10 : 1;
     return {
-      ...this.playKeys(event), ArrowLeft: () => this.go(this.lead.frame - far), ArrowRight: () => this.go(this.lead.frame + far),
+      ...this.playKeys(event), ArrowLeft: () => this.go(this.lead.frame - far), ArrowRight: () => this.go(this.lead.frame + far), ",": () => this.step(-1), ".": () => this.step(1),
       Home: () => this.go(0), End: () => this.go(this.lead.last), "?": () => this.toggleHelp(), Escape: () => this.pick(null),
-      l: () => this.leadChoice && this.setLead(String((Number(this.view.lead) + 1) % this.replays.length)),
+      l: () => this.visible.length > 1 && this.setLead(String((Number(this.view.lead) + 1) % this.replays.length)),
       ...Object.fromEntries(this.layerNames.map((layer, place) => [place + 1, () => this.setLayer(layer)])),
     };
   }
@@ -387,14 +539,17 @@ class WatchPage extends AgentsPage {
   take(place, agent) {
     const replay = this.replays[place];
     const following = this.lead.frame >= this.lead.last - 1;
-    const { frame } = replay;
-    replay.take(agent);
+    const { frame, offset } = replay;
+    replay.take({ ...agent, style: replay.style });
     this.scaleOf = null;
     this.slider.max = this.lead.last;
     this.drawRegret();
+    this.drawMarks();
     this.drawEvents();
-    replay.moveTo(Math.min(frame, replay.last));
-    this.go(following ? this.lead.last : this.lead.frame);
+    replay.moveTo(frame, offset);
+    this.painted = false;
+    if (following) this.go(this.lead.last);
+    else this.go(this.lead.frame, this.lead.offset);
   }
 
   listenToServer() {
@@ -410,7 +565,8 @@ class WatchPage extends AgentsPage {
       this.status.textContent = "the run is over";
       source.close();
       this.drawEvents();
-      this.go(this.lead.frame);
+      this.painted = false;
+      this.go(this.lead.frame, this.lead.offset);
     });
     source.onerror = () => {
       this.streaming = false;

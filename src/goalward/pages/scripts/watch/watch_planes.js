@@ -1,6 +1,6 @@
 // The page of `goalward watch` for goal tasks with continuous states: one or two agents, episode by episode.
 import { choices, el } from "../shared/elements.js";
-import { largest, number, whole } from "../shared/numbers.js";
+import { largest, number, quantile, whole } from "../shared/numbers.js";
 import { amountColour } from "../shared/colours.js";
 import { Chart } from "../shared/chart.js";
 import { showPage } from "../shared/page.js";
@@ -8,7 +8,7 @@ import { AgentsPage, moveButton } from "./player.js";
 import { ScaleBar, linearScale, logScale } from "./layers.js";
 import { Plane } from "./plane.js";
 
-const SPEEDS = ["10", "30", "100", "300", "1000"];
+const SPEEDS = [["10", "step", "10 steps a second"], ["100", "run", "100 steps a second"], ["1000", "fast", "1,000 steps a second"]];
 const PLANE_LAYERS = {
   value: ["value", "what the plan in force expects to pay from here to the goal"],
   visits: ["visits", "how often the agent was here so far"],
@@ -72,7 +72,7 @@ class PlanesPage extends AgentsPage {
     this.tracks = data.agents.map((agent) => new Track(agent, data.task.low.length));
     const far = this.tracks.map(({ steps }) => largest(steps, 1) / Math.max(steps.reduce((one, other) => Math.min(one, other), Infinity), 1));
     this.planes = [];
-    this.begin({ episode: 1, step: "end", layer: this.tracks.some((track) => track.values) ? "value" : "visits", plane: 0, axes: Math.max(...far) > 12 ? "log" : "linear", speed: "30" });
+    this.begin({ episode: 1, step: 0, layer: this.tracks.some((track) => track.values) ? "value" : "visits", plane: 0, axes: Math.max(...far) > 12 ? "log" : "linear", speed: "100" });
   }
 
   get agents() {
@@ -95,6 +95,7 @@ class PlanesPage extends AgentsPage {
     const facts = [`${task.low.length} dimension${task.low.length > 1 ? "s" : ""}, ${task.actions.length} actions`, "the true model is not known"];
     document.getElementById("page").replaceChildren(
       this.agentsHeader(facts),
+      el("p", { class: "intro" }, `The agent ○ has to reach the striped goal at the lowest cost, again and again: each trip is an episode. It does not know how ${task.coordinates.join(" and ")} change, and learns it by trying. The white line is its way in this episode. Press play to watch it.`),
       this.notes((track) => this.notesOf(track)), this.buildControls(),
       this.cards((track) => this.buildPlane(track)),
       this.buildScale(), this.buildChart(),
@@ -126,7 +127,7 @@ class PlanesPage extends AgentsPage {
       el("div", { class: "time" }, moveButton("first", "first episode", () => this.go(0)), moveButton("back", "one episode back", () => this.go(this.episode - 1)),
         moveButton("on", "one episode on", () => this.go(this.episode + 1)), moveButton("last", "last episode", () => this.go(this.last)), this.slider, this.label),
       el("div", { class: "time" }, this.playControl(), this.stepSlider, this.stepLabel),
-      el("div", { class: "options" }, el("span", { class: "caption" }, "show"), this.layers, this.planeChoice, el("span", { class: "space" }), this.speedControl(SPEEDS, "steps")));
+      el("div", { class: "options" }, el("span", { class: "caption" }, "show"), this.layers, this.planeChoice, el("span", { class: "space" }), this.speedControl(SPEEDS)));
   }
 
   buildPlane(track) {
@@ -151,7 +152,7 @@ class PlanesPage extends AgentsPage {
   readView() {
     const { view } = this;
     if (!(view.layer in PLANE_LAYERS)) view.layer = "value";
-    this.readSpeed("30");
+    this.readSpeed();
     if (!this.data.planes[Number(view.plane)]) view.plane = 0;
     this.planeChoice.value = view.plane;
     this.go((Number(view.episode) || 1) - 1, view.step === "end" ? Infinity : Number(view.step) || 0);
@@ -185,7 +186,7 @@ class PlanesPage extends AgentsPage {
     this.step = Math.min(Math.max(Math.floor(step), 0), this.length);
     this.stepSlider.value = this.step;
     this.stepLabel.textContent = `step ${whole(this.step)} of ${whole(this.length)}`;
-    this.address.set({ episode: this.episode + 1, step: this.step === this.length ? "end" : this.step });
+    this.address.set({ episode: this.episode + 1, step: this.step && this.step === this.length ? "end" : this.step });
     this.draw();
   }
 
@@ -197,9 +198,12 @@ class PlanesPage extends AgentsPage {
     this.go(this.episode, 0);
   }
 
-  advance(steps) {
+  advance(seconds) {
+    this.owed = (this.owed ?? 0) + seconds * Number(this.view.speed);
+    const steps = Math.floor(this.owed);
+    this.owed -= steps;
     if (this.step >= this.length) this.go(this.episode + 1, 0);
-    else this.moveTo(this.step + steps);
+    else if (steps) this.moveTo(this.step + steps);
   }
 
   // ---- drawing
@@ -285,15 +289,6 @@ class PlanesPage extends AgentsPage {
     }
     return this.scaleNow;
   }
-}
-
-// The value that a share of some numbers does not exceed, from a few thousand of them.
-function quantile(values, share) {
-  const every = Math.max(1, Math.floor(values.length / 20000));
-  const kept = [];
-  for (let i = 0; i < values.length; i += every) if (Number.isFinite(values[i])) kept.push(values[i]);
-  kept.sort((one, other) => one - other);
-  return kept.length ? kept[Math.min(Math.floor(share * kept.length), kept.length - 1)] : 0;
 }
 
 showPage(PlanesPage);

@@ -1,0 +1,127 @@
+// What an agent imagines, why it planned anew and what it learnt, in words. Every sentence states recorded facts.
+import { number, whole } from "../shared/numbers.js";
+
+const DIRECTIONS = { "0,1": "right", "0,-1": "left", "1,0": "down", "-1,0": "up" };
+
+// Where a step leads, seen from a state: "right", "nowhere", "to the goal", "to row 2, column 1".
+export function whereTo(world, state, successor) {
+  if (successor === world.states) return "to the goal";
+  if (successor === state) return "nowhere";
+  const { layout, stateNames } = world;
+  const name = `to ${/^\d+$/.test(stateNames[successor]) ? "state " : ""}${stateNames[successor]}`;
+  if (!layout) return name;
+  const [from, to] = [state, successor].map((each) => [Math.floor(layout.cells[each] / layout.columns), layout.cells[each] % layout.columns]);
+  return DIRECTIONS[`${to[0] - from[0]},${to[1] - from[1]}`] ?? name;
+}
+
+export function percent(share) {
+  return share > 0.995 && share < 1 ? "over 99 %" : share > 0 && share < 0.005 ? "under 1 %" : `${Math.round(100 * share)} %`;
+}
+
+function times(count, word = "time") {
+  return `${whole(count)} ${word}${count === 1 ? "" : "s"}`;
+}
+
+// The world in a few sentences, for somebody who sees it for the first time.
+export function introduction(world, replays) {
+  const isMove = (pair) => world.actionNames[pair % world.actions] !== "give up" && Number.isFinite(world.costs[pair]);
+  const costs = [...world.costs].filter((_, pair) => isMove(pair)).sort((one, other) => one - other);
+  const [least, most] = [costs[0], costs.at(-1)];
+  const price = !costs.length ? "something" : least === most ? number(most) : `${number(least)} to ${number(most)}`;
+  const chance = world.truth?.probabilities.some((each) => each < 1) ? ", and chance has a say in where it leads" : "";
+  const plans = replays.some((replay) => replay.hasPlans) ? "The arrows are its plan: it keeps a plan for a while, an epoch, and then plans anew with everything it has seen." : "The arrows are what it would do now.";
+  return `The agent starts at ○ and has to reach the goal ★ at the lowest cost, again and again: each trip is an episode. A step costs ${price}${chance}. It does not know where its actions lead and learns it by trying. ${plans}`;
+}
+
+// The caption of one agent at the current moment: [heading, sentence] pairs.
+export function captionOf(replay, unfinished) {
+  const { frame, frames } = replay;
+  if (frame === replay.last) return [...(replay.hasPlans ? [["", `The plan shown is the ${unfinished ? "current" : "last"} one.`]] : []), ...imagines(replay)];
+  if (!replay.hasPlans) return [...tried(replay), ...imagines(replay)];
+  const ended = replay.whyEnded(frame);
+  const missing = frames.steps[frame] > replay.pathLength(frame) ? ` Of its ${whole(frames.steps[frame])} steps the page has the first ${whole(replay.pathLength(frame))}.` : "";
+  return [...began(replay), ...learnt(replay), ...imagines(replay), ...(ended ? [["It ended", `because ${ended}.${missing}`]] : [])];
+}
+
+function follows(replay) {
+  const { frame, frames } = replay;
+  return frame > 0 && frames.epoch[frame] === frames.epoch[frame - 1] + 1;
+}
+
+function began(replay) {
+  if (replay.frame === 0) return replay.belief ? [["It starts", "without experience: it draws a world that could be true, and follows the best plan of that world."]] : [];
+  const reason = follows(replay) && replay.whyEnded(replay.frame - 1);
+  return reason ? [["It planned anew", `because ${reason}.`]] : [];
+}
+
+// What the last epoch taught about the pair that ended it, or about the pair that it played most.
+function learnt(replay) {
+  if (!follows(replay)) return [];
+  const before = replay.frame - 1;
+  const played = [...replay.seenIn(before)].sort((one, other) => other[1] - one[1]);
+  const pair = replay.frames.pair[before] >= 0 ? replay.frames.pair[before] : played[0]?.[0];
+  if (pair === undefined || !replay.visits[pair]) return [];
+  const [successor, seen] = replay.seenFrom(pair).sort((one, other) => other[1] - one[1])[0];
+  return [["It learnt", `that ${replay.pairName(pair)} led ${whereTo(replay.world, Math.floor(pair / replay.world.actions), successor)} ${replay.visits[pair] === 1 ? "the one time that it was tried" : `${whole(seen)} of ${times(replay.visits[pair])}`}.`]];
+}
+
+// What the agent imagines about the action on its way from the start that it has tried least, and what it expects to pay.
+function imagines(replay) {
+  const { world, optimalValue } = replay;
+  const expected = replay.value(world.start);
+  const sentences = [];
+  const doubt = replay.plannedModel() && leastTried(replay);
+  if (doubt) {
+    const { pair, state, successor, chance } = doubt;
+    const tries = replay.visits[pair] ? `tried ${times(replay.visits[pair])} so far` : "never tried so far";
+    sentences.push(["It imagines", `that ${replay.pairName(pair)}, ${tries}, leads ${whereTo(world, state, successor)} (${percent(chance)}${truthOf(world, pair, successor)}).`]);
+  }
+  if (Number.isFinite(expected)) sentences.push(["It expects", `to pay ${number(expected)} from the start to the goal${optimalValue === null ? "" : `; in truth the best policy pays ${number(optimalValue)}`}.`]);
+  return sentences;
+}
+
+function truthOf({ truth }, pair, successor) {
+  if (!truth) return "";
+  let chance = 0;
+  for (let i = truth.indptr[pair]; i < truth.indptr[pair + 1]; i += 1) if (truth.successors[i] === successor) chance = truth.probabilities[i];
+  return `; in truth ${percent(chance)}`;
+}
+
+// Walks the way that the agent imagines from the start; returns its least tried pair and the likeliest way on from there.
+function leastTried(replay) {
+  const { world } = replay;
+  const passed = new Set();
+  let least = null;
+  for (let state = world.start; state !== world.states && !passed.has(state);) {
+    passed.add(state);
+    const first = state * world.actions;
+    const action = Array.from({ length: world.actions }, (_, each) => each).find((each) => replay.plays(first + each));
+    const onward = action !== undefined && replay.imagined(first + action).successors.find(([successor]) => successor !== state);
+    if (!onward) break;
+    const pair = first + action;
+    if (!least || replay.visits[pair] < replay.visits[least.pair]) least = { pair, state, successor: onward[0], chance: onward[1] };
+    [state] = onward;
+  }
+  return least;
+}
+
+// What an agent without plans has tried so far.
+function tried(replay) {
+  const { world, visits } = replay;
+  let [all, some] = [0, 0];
+  for (let pair = 0; pair < visits.length; pair += 1) {
+    all += world.costs[pair] !== Infinity;
+    some += visits[pair] > 0;
+  }
+  return [["It has tried", `${whole(some)} of the ${whole(all)} actions in ${times(replay.frames.start_step[replay.frame], "step")}.`]];
+}
+
+// The last step in words, for example: episode 2, step 3: “right” in row 0, column 1 slips up.
+export function stepInWords(replay) {
+  const { episode, steps, arrived } = replay.moment;
+  const step = replay.stepBefore();
+  if (replay.frame === replay.last) return "";
+  if (!steps || !step) return `episode ${whole(episode + 1)}, ${steps ? `after ${times(steps, "step")}` : "at its start"}`;
+  const verb = replay.slipped(step) ? "slips" : "leads";
+  return `episode ${whole(episode + 1)}, step ${whole(steps)}: ${replay.pairName(step.row)} ${arrived ? `reaches the goal after ${times(steps, "step")}` : `${verb} ${whereTo(replay.world, step.state, step.successor)}`}`;
+}
