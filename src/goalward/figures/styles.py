@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 __all__ = ["COLOURS", "DARK_COLOURS", "LineStyle", "agent_styles", "line_style"]
 
-# After Okabe and Ito, without the yellow, with a violet for the second blue, and so dark that each has a contrast of at
+# Hues that stay apart for the colour-blind, near those of Okabe and Ito, and so dark that each has a contrast of at
 # least 3 : 1 against white paper.
-COLOURS = ("#d55e00", "#a87500", "#008f68", "#8246b8", "#0072b2", "#c2548f", "#000000")
+COLOURS = ("#c04000", "#a88d00", "#0b7560", "#6732ac", "#0078e0", "#c66aa0", "#000000")
 # The same hues for a dark ground.
-DARK_COLOURS = ("#ff8a3d", "#f2b632", "#2fcf9f", "#c79bf0", "#4aa3e8", "#f0a3cd", "#f2f2f2")
+DARK_COLOURS = ("#ff7c3c", "#f4d932", "#2bcc73", "#c9a6ff", "#3a8ee0", "#f3a9b4", "#f2f2f2")
 DASHES: tuple[Any, ...] = ((0, ()), (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 STYLES = len(COLOURS) * len(DASHES)
