@@ -85,7 +85,7 @@ class ConvergenceError(GoalwardError):
     def __str__(self) -> str:
         return (
             f"{self.agent}: the plan of epoch {self.epoch} has a residual of {self.residual:.3g} after {self.sweeps}"
-            f" sweeps, {self.accuracy:.3g} is needed; raise max_sweeps, or scale, which makes the goal look nearer"
+            f" sweeps, {self.accuracy:.3g} is needed; raise scale, which makes the goal look nearer"
         )
 
 

@@ -12,7 +12,6 @@ from goalward.agents import OnlineAgent
 from goalward.agents.optimistic.mvp_plus import MVPPlus
 from goalward.agents.optimistic.uc_ssp import UCSSP
 from goalward.agents.optimistic.ulcvi import ULCVI
-from goalward.errors import ConvergenceError
 from goalward.learning.run import Run
 
 GRID, RANDOM = worlds.grid_world(), worlds.random_mdp(states=8, seed=5, rows="uniform")
@@ -96,8 +95,3 @@ def test_a_run_that_is_watched_and_resumed(name: str) -> None:
     assert first.epochs.ended[-1] & Ended.STOPPED
     runs = [learn(first.agent, RANDOM, 10**6, 2, resume=True, max_steps=500) for _ in range(2)]
     assert_same(*runs)
-
-
-def test_a_plan_that_does_not_settle_is_an_error() -> None:
-    with pytest.raises(ConvergenceError, match="uc-ssp"):
-        learn(UCSSP(scale=0.01, max_sweeps=2), GRID, 100, 0)

@@ -11,6 +11,7 @@ from goalward import SSP, Dirichlet, FinitePrior, Neighbourhoods, learn, worlds
 from goalward.acting.contract import Steps, Task
 from goalward.agents import OPSRL, PSRL
 from goalward.agents.posterior.opsrl import side_by_side
+from goalward.agents.saving import decode, encode
 from goalward.beliefs.base import Prior
 from goalward.errors import SettingError
 
@@ -96,7 +97,7 @@ def test_the_goal_has_its_weight_at_the_smallest_concentrations() -> None:
 
 def test_the_goal_is_a_setting_of_the_prior() -> None:
     assert repr(PRIOR) == "Dirichlet(0.001, goal=1.0)"
-    assert Dirichlet.from_state(PRIOR.to_state()).settings() == PRIOR.settings()
+    assert decode(encode(PRIOR)) == PRIOR
     assert PRIOR.settings()["goal"] == 1.0
     built = gw.agents.find("psrl").from_settings({"prior": {"kind": "dirichlet", "goal": 1.0}}, GRID, 10)
     assert isinstance(built, PSRL)

@@ -10,9 +10,9 @@ import pytest
 from goalward import agents, learn, worlds
 from goalward.acting.stop import Ended
 from goalward.agents import UCSSP, Plan, Step, Task
+from goalward.agents.optimistic import uc_ssp
 from goalward.agents.optimistic.attempts import HORIZON, IN_PROGRESS
 from goalward.agents.optimistic.uc_ssp import EPISODE, FAILED, radius
-from goalward.errors import SettingError
 from sample_environments import ModelEnvironment
 
 GRID = worlds.grid_world()
@@ -107,12 +107,11 @@ def test_attempts_end_at_the_goal_or_the_horizon() -> None:
     assert run.epochs.steps.max() <= run.notes["largest_horizon"]
 
 
-def test_horizons_are_capped_and_counted() -> None:
-    run = learn(UCSSP(max_horizon=2), GRID, 20, seed=2)
+def test_horizons_are_capped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uc_ssp, "MAX_HORIZON", 2)
+    run = learn(UCSSP(), GRID, 20, seed=2)
     assert run.epochs.steps.max() == 2
     assert run.notes["capped_horizons"] == len(run.epochs)
-    with pytest.raises(SettingError, match="max_horizon is 1; it must be an integer of at least 2"):
-        UCSSP(max_horizon=1)
 
 
 def test_phase_two_forgets_the_costs() -> None:

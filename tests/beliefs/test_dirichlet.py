@@ -10,6 +10,7 @@ from scipy import special, stats
 
 from goalward import SSP, Dirichlet, worlds
 from goalward.acting.contract import Steps, Task
+from goalward.agents.saving import decode, encode
 from goalward.beliefs.base import FLOOR
 from goalward.beliefs.dirichlet import DirichletBelief, dirichlet_rows
 from goalward.errors import BeliefError, SettingError, ShapeError, UnreachableGoalError
@@ -200,7 +201,7 @@ def test_state(known: bool) -> None:
     prior = Dirichlet(0.3, support=world if known else None)
     belief = prior.belief(Task.of(world, 1))
     belief.update(steps((0, 1, 1), (1, 1, 2)))
-    again = Dirichlet.from_state(prior.to_state())
+    again = decode(encode(prior))
     assert again.settings() == prior.settings()
     copy = again.belief(Task.of(world, 1))
     copy.restore(belief.to_state())

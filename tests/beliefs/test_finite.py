@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from goalward import SSP, FinitePrior, worlds
 from goalward.acting.contract import Steps, Task
+from goalward.agents.saving import decode, encode
 from goalward.errors import BeliefError, SettingError, ShapeError, UnreachableGoalError
 
 
@@ -152,7 +153,7 @@ def test_state() -> None:
     prior = FinitePrior(MODELS, [1.0, 2.0, 3.0])
     belief = prior.belief(Task.of(FAIR, 1))
     belief.update(steps([(0, 0), (1, 2)]))
-    again = FinitePrior.from_state(prior.to_state())
+    again = decode(encode(prior))
     assert again.models == prior.models
     copy = again.belief(Task.of(FAIR, 1))
     copy.restore(belief.to_state())

@@ -16,6 +16,7 @@ import goalward as gw
 from goalward import SSP, Neighbourhoods, worlds
 from goalward.acting.contract import Steps, Task
 from goalward.agents import PSRL
+from goalward.agents.saving import decode, encode
 from goalward.beliefs import neighbourhoods
 from goalward.beliefs.neighbourhoods import LARGEST, NeighbourhoodsBelief, law_weights, laws, mean_size
 from goalward.errors import UnreachableGoalError
@@ -238,7 +239,7 @@ def test_state() -> None:
     steps = gw.learn(PSRL(), world, 20, keep_steps=True).trajectory
     assert steps is not None
     belief.update(steps)
-    again = Neighbourhoods.from_state(prior.to_state()).belief(Task.of(world, 1))
+    again = decode(encode(prior)).belief(Task.of(world, 1))
     again.restore(belief.to_state())
     assert again.sample(np.random.default_rng(1)) == belief.sample(np.random.default_rng(1))
     assert repr(again) == f"NeighbourhoodsBelief(states=11, observed={len(steps.states)})"

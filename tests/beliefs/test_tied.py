@@ -11,6 +11,7 @@ import pytest
 from goalward import SSP, TiedDirichlet, agents, learn, worlds
 from goalward.acting.contract import Steps, Task
 from goalward.agents import PSRL
+from goalward.agents.saving import decode, encode
 from goalward.errors import BeliefError, SettingError, ShapeError, UnreachableGoalError
 
 
@@ -233,7 +234,7 @@ def test_state() -> None:
     prior = TiedDirichlet(OUTCOMES, concentration=0.2, sweeps=9)
     belief = prior.belief(task())
     belief.update(observed([1, 2, 3], {(0, 1): 4}))
-    again = TiedDirichlet.from_state(prior.to_state())
+    again = decode(encode(prior))
     assert again.settings() == prior.settings()
     copy = again.belief(task())
     copy.restore(belief.to_state())
@@ -241,4 +242,4 @@ def test_state() -> None:
     with pytest.raises(ValueError, match="counts must have shape"):
         copy.restore({"counts": belief.counts[1:]})
     with pytest.raises(SettingError, match="sweeps is 2147483648"):
-        TiedDirichlet.from_state(prior.to_state() | {"sweeps": 2**31})
+        TiedDirichlet(OUTCOMES, sweeps=2**31)

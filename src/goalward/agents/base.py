@@ -34,15 +34,15 @@ from goalward.acting.encoding import Encoding
 from goalward.acting.model_world import TabularPolicy
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import LARGEST_NUMBER, restored_array, restored_number
-from goalward.errors import SettingError
+from goalward.errors import SettingError, StateError
 from goalward.registry import Registry
 from goalward.settings import Declared, check_names, checked_integer, settings_of
 from goalward.ssp.model import SSP
 from goalward.user_code import described
 
 __all__ = [
-    "CAVEAT", "NEVER", "Agent", "Learner", "Memory", "OnlineAgent", "Plan", "Step", "Steps", "Task", "find", "known",
-    "make", "register", "registry",
+    "CAVEAT", "NEVER", "Agent", "Learner", "Memory", "OnlineAgent", "Plan", "Step", "Steps", "Task", "check_actions",
+    "find", "known", "make", "register", "registry",
 ]  # fmt: skip
 
 CAVEAT = "caveat"
@@ -290,10 +290,7 @@ class OnlineAgent(Agent, TabularPolicy):
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Start from scratch on a task; every state must have an action."""
         super().begin(task, rng)
-        idle = ~task.available.any(axis=1)
-        if idle.any():
-            state = int(np.argmax(idle))
-            raise SettingError(f"in state {state} no action is available; {self.name} cannot learn in such a world")
+        check_actions(self.name, task)
 
     def plan(self, state: int) -> Plan:
         """Return the agent as its own policy, to the end of the run."""
@@ -309,6 +306,16 @@ class OnlineAgent(Agent, TabularPolicy):
     def current_plan(self) -> Plan | None:
         """Return the plan of the current epoch, to look at; None if the agent does not plan in epochs."""
         return None
+
+
+def check_actions(name: str, task: Task) -> None:
+    """Raise StateError if some state of a task has no action."""
+    idle = ~task.available.any(axis=1)
+    if idle.any():
+        raise StateError(
+            f"in state {int(np.argmax(idle))} no action is available; {name} cannot plan around such states: leave them"
+            " out, or give them an action that resets to the start at a cost"
+        )
 
 
 def enter(name: str, learner: type[Learner]) -> type[Learner]:

@@ -20,6 +20,7 @@ from goalward.beliefs.base import registry as priors
 from goalward.errors import FileError, GoalwardError, SettingError
 from goalward.planning.solve import Solution
 from goalward.seeds import generator
+from goalward.settings import settings_of
 from goalward.ssp.model import SSP
 
 __all__ = ["check_place", "load", "progress", "read", "restore_progress", "save"]
@@ -127,7 +128,8 @@ def check_place(path: Path, what: str = "agent") -> None:
 def encode(value: Any) -> Any:
     """Return a setting as a part of a tree."""
     if isinstance(value, Prior):
-        return {"prior": {name: encode(part) for name, part in value.to_state().items()}}
+        settings = {name: encode(getattr(value, name)) for name in settings_of(type(value))}
+        return {"prior": {"kind": value.kind, **settings}}
     if isinstance(value, SSP):
         return {"model": {name: getattr(value, name) for name in MODEL}}
     if isinstance(value, tuple) and value and isinstance(value[0], SSP):
@@ -138,8 +140,8 @@ def encode(value: Any) -> Any:
 def decode(value: Any) -> Any:
     """Return a setting from its part of a tree."""
     if isinstance(value, dict) and "prior" in value:
-        state = {name: decode(part) for name, part in value["prior"].items()}
-        return priors.find(state["kind"]).from_state(state)
+        settings = {name: decode(part) for name, part in value["prior"].items()}
+        return priors.find(settings.pop("kind"))(**settings)
     if isinstance(value, dict) and "model" in value:
         return SSP.from_rows(**value["model"])
     if isinstance(value, dict) and "models" in value:

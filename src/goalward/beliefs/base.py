@@ -33,7 +33,7 @@ from goalward.beliefs.costs import CostBelief
 from goalward.errors import BeliefError, SettingError, ShapeError, UnreachableGoalError
 from goalward.jit import kernel
 from goalward.registry import Registry
-from goalward.settings import Declared, complete, settings_of
+from goalward.settings import Declared, complete
 from goalward.ssp.graph import structure
 from goalward.ssp.model import SSP
 
@@ -98,15 +98,6 @@ class Prior(Declared, ABC):
     def settings(self) -> dict[str, Any]:
         """Return what distinguishes this prior from others, as plain data."""
         return {"kind": self.kind, **super().settings()}
-
-    def to_state(self) -> dict[str, Any]:
-        """Return all of the prior as names with plain data, arrays and models."""
-        return {"kind": self.kind, **{name: getattr(self, name) for name in settings_of(type(self))}}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Prior:
-        """Build the prior that `to_state` described; raises the errors of the constructor if it is wrong."""
-        return cls(**{name: value for name, value in state.items() if name != "kind"})
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.settings() == other.settings()

@@ -25,7 +25,6 @@ from goalward.agents.base import OnlineAgent
 from goalward.agents.ties import best_tried, checked_order
 from goalward.arrays import Floats, Int64s
 from goalward.jit import kernel
-from goalward.settings import Positive
 
 __all__ = ["ModelFree", "QTable", "horizon", "note_step"]
 
@@ -53,17 +52,13 @@ class QTable(OnlineAgent):
         return np.asarray(self.Q.min(axis=1))
 
 
-class ModelFree(QTable, kw_only=True):
+class ModelFree(QTable):
     """An agent with the learning rate above; its clock measures the lengths of the episodes."""
-
-    horizon: Positive | None = None
-    """H of the learning rate; None for the rule that follows the lengths of the episodes."""
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Start from scratch on a task."""
         super().begin(task, rng)
         self.clock = np.zeros(3)
-        self._horizon = 0.0 if self.horizon is None else float(self.horizon)
 
     def restart(self) -> None:
         """Start an episode although the last one did not end at the goal."""
@@ -71,14 +66,12 @@ class ModelFree(QTable, kw_only=True):
 
     def notes(self) -> dict[str, int | float | str]:
         """Return H as it is at the end."""
-        return super().notes() | {"horizon": float(horizon(self.clock, self._horizon))}
+        return super().notes() | {"horizon": float(horizon(self.clock))}
 
 
 @kernel
-def horizon(clock: Floats, fixed: float) -> float:
-    """Return H: the fixed one if it is positive, otherwise that of the rule."""
-    if fixed > 0.0:
-        return fixed
+def horizon(clock: Floats) -> float:
+    """Return H."""
     return float(SHARE * max(clock[MEAN], clock[LENGTH], 1.0))
 
 

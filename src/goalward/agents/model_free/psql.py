@@ -74,7 +74,7 @@ class PSQL(ModelFree, kw_only=True):
 
     def memory(self) -> tuple[Any, ...]:
         """Return what the kernels read and change."""
-        return self.Q, self.visits, self.clock, self._samples, self.largest, self.scale, self._horizon
+        return self.Q, self.visits, self.clock, self._samples, self.largest, self.scale
 
 
 @kernel
@@ -95,11 +95,11 @@ def choose(rng: np.random.Generator, state: int, Q: Floats, visits: Int64s, samp
 @kernel
 def update(
     rng: np.random.Generator, state: int, action: int, successor: int, cost: float,
-    Q: Floats, visits: Int64s, clock: Floats, samples: Floats, largest: Floats, scale: float, fixed: float,
+    Q: Floats, visits: Int64s, clock: Floats, samples: Floats, largest: Floats, scale: float,
 ) -> None:  # fmt: skip
     """Lines 5 to 7."""
     S, A = Q.shape
-    H = horizon(clock, fixed)
+    H = horizon(clock)
     target = cost
     largest[0] = max(largest[0], cost)
     width = scale * largest[0]
@@ -120,7 +120,7 @@ def update(
 @kernel
 def roll_out(
     rng: np.random.Generator, model: Dynamics, walk: Walk,
-    Q: Floats, visits: Int64s, clock: Floats, samples: Floats, largest: Floats, scale: float, fixed: float,
+    Q: Floats, visits: Int64s, clock: Floats, samples: Floats, largest: Floats, scale: float,
 ) -> None:  # fmt: skip
     """Act and learn while there is room."""
     cursor = walk.cursor
@@ -129,4 +129,4 @@ def roll_out(
         action = choose(rng, state, Q, visits, samples, scale * largest[0])
         successor = take_step(model, walk, action)
         cost = walk.costs[cursor[DONE] - 1]
-        update(rng, state, action, successor, cost, Q, visits, clock, samples, largest, scale, fixed)
+        update(rng, state, action, successor, cost, Q, visits, clock, samples, largest, scale)

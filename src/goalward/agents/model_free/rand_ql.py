@@ -74,16 +74,16 @@ class RandQL(ModelFree, kw_only=True):
 
     def memory(self) -> tuple[Any, ...]:
         """Return what the kernels read and change."""
-        return self.estimates, self.Q, self.V, self.visits, self.clock, self._horizon
+        return self.estimates, self.Q, self.V, self.visits, self.clock
 
 
 @kernel
 def update(
     rng: np.random.Generator, state: int, action: int, successor: int, cost: float,
-    estimates: Floats, Q: Floats, V: Floats, visits: Int64s, clock: Floats, fixed: float,
+    estimates: Floats, Q: Floats, V: Floats, visits: Int64s, clock: Floats,
 ) -> None:  # fmt: skip
     """Lines 4 to 7."""
-    H = horizon(clock, fixed)
+    H = horizon(clock)
     note_step(clock, successor == len(Q))
     visits[state, action] += 1
     n = float(visits[state, action])
@@ -104,7 +104,7 @@ def update(
 @kernel
 def roll_out(
     rng: np.random.Generator, model: Dynamics, walk: Walk, order: Int64s,
-    estimates: Floats, Q: Floats, V: Floats, visits: Int64s, clock: Floats, fixed: float,
+    estimates: Floats, Q: Floats, V: Floats, visits: Int64s, clock: Floats,
 ) -> None:  # fmt: skip
     """Act and learn while there is room."""
     cursor, choices = walk.cursor, walk.choices
@@ -113,4 +113,4 @@ def roll_out(
         action = pick(Q, state, order, choices[cursor[CHOSEN]])
         cursor[CHOSEN] += 1
         successor = take_step(model, walk, action)
-        update(rng, state, action, successor, walk.costs[cursor[DONE] - 1], estimates, Q, V, visits, clock, fixed)
+        update(rng, state, action, successor, walk.costs[cursor[DONE] - 1], estimates, Q, V, visits, clock)

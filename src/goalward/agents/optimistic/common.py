@@ -23,18 +23,19 @@ import numpy as np
 from annotated_types import Gt
 
 from goalward.acting.contract import Step, Steps, Task
-from goalward.agents.base import Agent, OnlineAgent
+from goalward.agents.base import Agent, OnlineAgent, check_actions
 from goalward.agents.ties import checked_order, pick, pick_all, shares
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import seen_model
 from goalward.beliefs.costs import CostBelief, add_costs
 from goalward.beliefs.counts import Counts
-from goalward.errors import ConvergenceError, CostError, StateError
-from goalward.settings import Confidence, Size
+from goalward.errors import ConvergenceError, CostError
+from goalward.settings import Confidence
 from goalward.ssp.model import SSP
 
-__all__ = ["ROW_FULL", "Fact", "OnlineOptimist", "Optimist", "StepOptimist", "at_least_one", "next_power"]
+__all__ = ["MAX_SWEEPS", "ROW_FULL", "Fact", "OnlineOptimist", "Optimist", "StepOptimist", "at_least_one", "next_power"]
 
+MAX_SWEEPS = 1_000_000  # an optimistic plan that has not settled after so many is an error
 ROW_FULL = -1  # what a kernel returns if it cannot count a step
 Fact = Annotated[float, Gt(0.0), ": see gw.hardness(world)"]
 Scale = Annotated[float, Gt(0.0), ", 1 for the theory's widths"]
@@ -54,9 +55,6 @@ class Optimist(Agent, kw_only=True):
 
     action_order: Sequence[int] | None = None
     """The actions in the order in which "first" prefers them; by their numbers if not given."""
-
-    max_sweeps: Size = 1_000_000
-    """Sweeps after which an optimistic plan that has not settled is an error."""
 
     rescale: bool = False
     """Whether to divide all costs by the largest one, for worlds with costs above 1; the notes of a run say by what."""
@@ -180,12 +178,7 @@ def cost_unit(name: str, task: Task, rescale: bool) -> tuple[float, float]:
 
     They must lie in [0, 1], or have a largest one to divide by, and every state must have an action.
     """
-    idle = ~task.available.any(axis=1)
-    if idle.any():
-        raise StateError(
-            f"in state {int(np.argmax(idle))} no action is available; {name} cannot plan around such states: leave them"
-            " out, or give them an action that resets to the start at a cost"
-        )
+    check_actions(name, task)
     if task.costs_unknown and task.cost_range is None:
         raise CostError(
             f"{name} needs to know in which range unknown costs lie, for its confidence widths; state it as"

@@ -41,7 +41,7 @@ import numpy as np
 
 from goalward.agents.base import Plan, Steps, Task, register
 from goalward.agents.optimistic.backup import Bonus, Estimates, fixed_point
-from goalward.agents.optimistic.common import Fact, Optimist, at_least_one, next_power
+from goalward.agents.optimistic.common import MAX_SWEEPS, Fact, Optimist, at_least_one, next_power
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.counts import Counts
 
@@ -120,7 +120,7 @@ class EBSSP(Optimist, kw_only=True):
             limit = self.B if self.doubling else np.inf
             b = bonus(self.refreshed.visits, self.delta, self.B, costs, self.scale)
             work = (self._before, self.V, self.Q)
-            sweeps, change = fixed_point(rows, self.c_hat, b, eps, self.max_sweeps, limit, *work)
+            sweeps, change = fixed_point(rows, self.c_hat, b, eps, MAX_SWEEPS, limit, *work)
             if not self.V.max() > limit:
                 self.check_settled(change, eps, sweeps)
                 return

@@ -41,23 +41,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from annotated_types import Ge
 
 from goalward.acting.contract import Plan, Task
 from goalward.acting.model_world import STATE, Dynamics, Walk, end_epoch, has_room, take_step
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
 from goalward.agents.optimistic.attempts import HORIZON, IN_PROGRESS, MISSED, TAKEN, Attempts, count_step
-from goalward.agents.optimistic.common import ROW_FULL
+from goalward.agents.optimistic.common import MAX_SWEEPS, ROW_FULL
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import RowCounts
 from goalward.jit import kernel
 
 __all__ = ["UCSSP", "Balls", "extended_value_iteration", "minimise", "pivot_horizon", "radius", "write_balls"]
+
+MAX_HORIZON = 10_000_000
+"""Where the search for the pivot horizon of line 15 ends; how often it did is in the notes of the run."""
 
 DONE, UNSETTLED = range(2)  # why the rollout returns to Python, beside ROW_FULL
 # Positions in the progress: k, G, the largest horizon, how many horizons were capped.
@@ -105,11 +107,8 @@ class Memory(NamedTuple):
 
 
 @register("uc-ssp")
-class UCSSP(Attempts, kw_only=True):
+class UCSSP(Attempts):
     """Optimism in L1 balls; it knows the costs and needs neither B*, T* nor K."""
-
-    max_horizon: Annotated[int, Ge(2)] = 10_000_000
-    """Where the search for the pivot horizon of line 15 ends; how often it did is in the notes of the run."""
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
@@ -149,7 +148,7 @@ class UCSSP(Attempts, kw_only=True):
         return Memory(
             self.counts.rows, self._balls, self._costs, self._unit_costs, self._values, self._following, self._weight,
             self.Q, self._policy, self._order, self.progress, self._attempt, self._outcome, self._accuracy,
-            self._zero_costs, self.delta, self.scale, self.max_sweeps, self.max_horizon, self.ties == "random",
+            self._zero_costs, self.delta, self.scale, MAX_SWEEPS, MAX_HORIZON, self.ties == "random",
         )  # fmt: skip
 
     def values(self) -> Floats:
