@@ -112,7 +112,7 @@ class WatchPage extends AgentsPage {
         moveButton("first", "first epoch", () => this.go(0)), moveButton("back", "one epoch back", byEpochs(-1)), moveButton("stepBack", "one step back", () => this.step(-1)), this.playControl(),
         moveButton("step", "one step on", () => this.step(1)), moveButton("on", "one epoch on", byEpochs(1)), moveButton("last", this.unfinished ? "newest epoch" : "end of the run", () => this.go(this.lead.last)),
         el("div", { class: "slider" }, this.slider, this.marks), this.label),
-      el("div", { class: "options" }, el("span", { class: "caption" }, "speed"), this.speedControl(SPEEDS), el("span", { class: "caption" }, "show"), this.layers, this.agentChoice),
+      el("div", { class: "options" }, el("span", {}, el("span", { class: "caption" }, "speed "), this.speedControl(SPEEDS)), el("span", {}, el("span", { class: "caption" }, "show "), this.layers), this.agentChoice),
       this.eventList);
   }
 
