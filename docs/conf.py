@@ -28,6 +28,7 @@ extensions = [
     "command_line",
     "field_table",
     "module_docstring",
+    "pictures",
     "registered",
 ]
 exclude_patterns = ["_extensions"]

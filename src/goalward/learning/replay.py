@@ -129,7 +129,7 @@ class Replay:
     has_plans
         Whether the agent makes plans again and again; one that does not was looked at now and then.
     costs, gaps, ends
-        What was paid, the sum of the optimality gaps, and the number of steps, after each episode that reached the goal.
+        What was paid, the sum of the optimality gaps, and the steps made, after each episode that reached the goal.
     optimal_value
         V*(s_init); NaN if the true model is not known.
     belief

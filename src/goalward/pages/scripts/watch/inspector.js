@@ -18,7 +18,7 @@ export class CellView {
   // The state as one of the agents sees it.
   show(place, state, action) {
     const replay = this.replays[place];
-    this.body.replaceChildren(this.actionTable(replay, state, action), this.rowPicture(replay, state * this.world.actions + action));
+    this.body.replaceChildren(el("p", {}, this.summary(replay, state)), this.actionTable(replay, state, action), this.rowPicture(replay, state * this.world.actions + action));
     const charted = [state, ...this.replays.map((each) => each.count)].join();
     if (this.charted === charted) return;
     this.charted = charted;
@@ -26,6 +26,15 @@ export class CellView {
       axes: "linear", moving: true, now: this.now,
       series: this.replays.map((each) => ({ label: each.label, style: each.style, x: each.frames.start_episode, y: each.visitsOverTime(state) })),
     });
+  }
+
+  // What the agent thinks of a state, in a sentence.
+  summary(replay, state) {
+    const { truth } = this.world;
+    const visits = replay.stateVisits(state);
+    const was = visits ? `was here ${whole(visits)} time${visits === 1 ? "" : "s"}` : "has never been here";
+    const expects = Number.isFinite(replay.value(state)) ? ` It expects to pay ${number(replay.value(state))} from here to the goal${truth ? `; the best policy pays ${number(truth.values[state])}` : ""}.` : "";
+    return `${replay.label} ${was} and would play ${replay.actionsAt(state)}.${expects}`;
   }
 
   moveTo(now) {

@@ -33,6 +33,17 @@ export function pitsOf({ truth, states, actions, actionNames }) {
   return pits;
 }
 
+// States that no step from the start ever leads to in the true world, such as the cliff of CliffWalking.
+export function closedOf({ truth, states, actions, start }) {
+  const reached = new Set([start]);
+  for (const state of truth ? reached : []) {
+    for (let i = truth.indptr[state * actions]; i < truth.indptr[(state + 1) * actions]; i += 1) {
+      if (truth.successors[i] !== states) reached.add(truth.successors[i]);
+    }
+  }
+  return new Set(Array.from({ length: truth ? states : 0 }, (_, state) => state).filter((state) => !reached.has(state)));
+}
+
 class DrawnMap {
   constructor(world, places, label, colour, pick, hover) {
     this.world = world;
@@ -83,7 +94,8 @@ class DrawnMap {
     const start = this.places.states[this.world.start];
     const corner = this.places.kind === "grid" ? [0.14, 0.86] : [0.08, 0.2];
     const pits = [...this.pits].map((state) => this.places.states[state]).map(({ x, y }) => svg("path", { class: "pit", d: PIT, transform: `translate(${(x + 0.5) * UNIT} ${(y + 0.54) * UNIT}) scale(1.25)` }, svg("title", {}, "pit")));
-    return [...goals, ...pits, svg("circle", { class: "start", cx: (start.x + corner[0]) * UNIT, cy: (start.y + corner[1]) * UNIT, r: 4.5 }, svg("title", {}, "start"))];
+    const closed = [...closedOf(this.world)].map((state) => this.places.states[state]).map(({ x, y }) => svg("path", { class: "closed", d: `M${x * UNIT + 4},${y * UNIT + 4}l52,52m0,-52l-52,52` }, svg("title", {}, "no step leads here")));
+    return [...goals, ...pits, ...closed, svg("circle", { class: "start", cx: (start.x + corner[0]) * UNIT, cy: (start.y + corner[1]) * UNIT, r: 4.5 }, svg("title", {}, "start"))];
   }
 
   cell(spot, state, pick, hover) {
@@ -262,7 +274,7 @@ class DrawnMap {
     let over = false;
     this.trail.forEach((line, back) => {
       const step = over ? null : replay.stepBefore(back + 1);
-      over ||= !step || (step.successor === this.world.states && (back > 0 || Boolean(next)));
+      over ||= !step || this.world.actionNames[step.action] === "give up" || (step.successor === this.world.states && (back > 0 || Boolean(next)));
       line.setAttribute("visibility", over ? "hidden" : "visible");
       if (over) return;
       const [a, c, b] = this.way(step.state, step.successor);
@@ -356,7 +368,9 @@ class ListMap {
   walk(replay) {
     this.cells[this.here]?.row.classList.remove("here");
     this.here = replay.position;
-    this.cells[this.here]?.row.classList.add("here");
+    const row = this.cells[this.here]?.row;
+    row?.classList.add("here");
+    if (row) this.host.scrollTop = row.offsetTop - 120;
   }
 
   walls(walls) {

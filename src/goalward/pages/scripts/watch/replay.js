@@ -307,7 +307,7 @@ export class Replay {
     return true;
   }
 
-  actionsAt(state, frame) {
+  actionsAt(state, frame = this.frame) {
     const { actions, actionNames } = this.world;
     return actionNames.filter((_, action) => this.plays(state * actions + action, frame)).join(" or ");
   }

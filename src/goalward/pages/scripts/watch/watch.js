@@ -7,7 +7,7 @@ import { showPage } from "../shared/page.js";
 import { AgentsPage, moveButton } from "./player.js";
 import { Replay } from "./replay.js";
 import { placesOf } from "./places.js";
-import { PIT, pitsOf, worldMap } from "./map.js";
+import { PIT, closedOf, pitsOf, worldMap } from "./map.js";
 import { CellView, WhatIf } from "./inspector.js";
 import { LAYERS, ScaleBar, amountIn, layerScale, offered } from "./layers.js";
 import { captionOf, introduction, percent, stepInWords, whereTo } from "./captions.js";
@@ -89,6 +89,7 @@ class WatchPage extends AgentsPage {
 
   notesOf(replay) {
     const notes = [];
+    if (replay.optimist) notes.push(`${replay.label} is an optimist with the constants of its theorem: it hopes for everything that it cannot rule out, and in so short a run it can rule out little. So it looks like random play.`);
     if (!replay.hasPlans) notes.push(`${replay.label} does not plan in epochs. The page shows ${whole(replay.count)} snapshots of it.`);
     else if (replay.count - 1 < replay.epochs) notes.push(`${replay.label} had ${whole(replay.epochs)} epochs; ${whole(replay.count - 1)} of them are on this page: the first ones, then evenly spaced ones. Counts and curves are complete.`);
     if (!replay.frames.values) notes.push(`${replay.label} estimates no costs, so its maps have no values.`);
@@ -111,7 +112,7 @@ class WatchPage extends AgentsPage {
         moveButton("first", "first epoch", () => this.go(0)), moveButton("back", "one epoch back", byEpochs(-1)), moveButton("stepBack", "one step back", () => this.step(-1)), this.playControl(),
         moveButton("step", "one step on", () => this.step(1)), moveButton("on", "one epoch on", byEpochs(1)), moveButton("last", this.unfinished ? "newest epoch" : "end of the run", () => this.go(this.lead.last)),
         el("div", { class: "slider" }, this.slider, this.marks), this.label),
-      el("div", { class: "options" }, el("span", { class: "caption" }, "speed"), this.speedControl(SPEEDS), el("span", { class: "caption" }, "show"), this.layers, this.agentChoice),
+      el("div", { class: "options" }, el("span", {}, el("span", { class: "caption" }, "speed "), this.speedControl(SPEEDS)), el("span", {}, el("span", { class: "caption" }, "show "), this.layers), this.agentChoice),
       this.eventList);
   }
 
@@ -130,6 +131,7 @@ class WatchPage extends AgentsPage {
     ];
     if (this.places.walls?.length) signs.push(["wall", "rect", { class: "wall", x: 2, y: 2, width: 12, height: 12 }]);
     if (pitsOf(this.world).size) signs.push(["pit: no way out but giving up", "path", { class: "pit", d: PIT, transform: "translate(8 9) scale(0.65)" }]);
+    if (this.places.kind !== "list" && closedOf(this.world).size) signs.push(["no step leads here", "path", { class: "closed", d: "M2,2L14,14M14,2L2,14" }]);
     if (this.world.actionNames.includes("give up")) signs.push(["↺ give up: back to the start, at a price"]);
     if (this.world.truth?.probabilities.some((chance) => chance < 1)) signs.push(["slip: the step did not do what it usually does", "path", { class: "slip-sign", d: "M1,8H15" }]);
     if (this.places.kind === "graph") signs.push(["dark: where the plan's actions have led so far", "path", { class: "edge", d: "M1,12Q8,0 15,8" }], ["faint: where actions can lead in truth", "path", { class: "edge", opacity: 0.3, d: "M1,12Q8,0 15,8" }]);
