@@ -68,9 +68,7 @@ def claims(
     from goalward.signals import keeping
 
     with keeping(f"finished studies are stored in {out}, and the same command continues there"):
-        findings = check_claims(
-            out, quick=quick, only=only, workers=workers, watch=lambda name: typer.echo(f"testing: {name}", err=True)
-        )
+        findings = check_claims(out, quick=quick, only=only, workers=workers)
     show(claims_table(findings), format=format)
 
 
