@@ -23,7 +23,6 @@ from goalward.settings import (
     Share,
     Size,
     checked,
-    checked_choice,
     checked_integer,
     checked_number,
     read_settings,
@@ -128,13 +127,6 @@ def test_integers() -> None:
         checked_integer("x", 9, 1, 8)
 
 
-def test_choices() -> None:
-    assert checked_choice("x", True, (True, False)) is True
-    for value in (1, "True", None, []):
-        with pytest.raises(SettingError, match="it must be True or False"):
-            checked_choice("x", value, (True, False))
-
-
 @pytest.mark.parametrize("value", ["9" * 5000, "[" * 100_000])
 def test_absurd_values_are_refused(value: str) -> None:
     with pytest.raises(SettingError, match="too many digits, or is nested too deeply"):
@@ -201,7 +193,7 @@ def test_values_become_what_the_annotation_says(name: str, value: object, result
         ("success", math.nan, "success is nan; it must be a number from 0 to 1"),
         ("level", 1, "level is 1; it must be a number between 0 and 1, both excluded, such as 0.95"),
         ("limit", 0.0, "limit is 0.0; it must be a positive number or None"),
-        ("limit", math.inf, "limit is inf; it must be a positive finite number or None"),
+        ("limit", math.inf, "limit is inf; it must be a positive number or None"),
         ("ties", "last", "ties is 'last'; it must be 'random' or 'first'"),
         ("cells", [0.5], "cells is [0.5]; it must be an integer or a list with each entry an integer"),
         ("known", 1, "known is 1; it must be True or False"),
@@ -219,7 +211,7 @@ def test_arguments_by_position_and_by_name() -> None:
     assert build(None, np.int64(4), success=1)["rows"] == 4
     with pytest.raises(UnknownNameError, match="no setting of tower is called 'row'; did you mean 'rows'"):
         build(None, row=3)
-    with pytest.raises(TypeError, match="takes from 1 to 14 positional arguments"):
+    with pytest.raises(TypeError, match="too many positional arguments"):
         build(None, 3, 0.5, 0.9, None, "random", 3, True, None, None, "", None, None, 5, 6)
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'world'"):
         build()

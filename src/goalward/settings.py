@@ -21,7 +21,7 @@ import operator
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, cast, get_args, get_origin
@@ -32,7 +32,7 @@ from goalward.errors import SettingError, UnknownNameError
 
 __all__ = [
     "MISSING", "Confidence", "Count", "Declared", "NotNegative", "Positive", "Setting", "Share", "Size",
-    "check_memory", "check_names", "checked", "checked_choice", "checked_integer", "checked_number", "complete",
+    "check_memory", "check_names", "checked", "checked_integer", "checked_number", "complete",
     "plain", "read_settings", "read_value", "settings_of",
 ]  # fmt: skip
 
@@ -100,8 +100,7 @@ class Setting:
                 return self.adapter.validate_python(candidate)
             except ValueError:
                 pass
-        allowed = finite_text(value, self.allowed) + "".join(notes(self.annotation))
-        raise SettingError(f"{name} is {value!r}; it must be {allowed}")
+        raise SettingError(f"{name} is {value!r}; it must be {self.allowed}{''.join(notes(self.annotation))}")
 
     def plain(self, name: str, value: Any) -> Any:
         """Return a checked value as it enters keys: as plain data, with all settings of what it names."""
@@ -181,31 +180,21 @@ def number_text(low: float, high: float, open: bool) -> str:
     return f"a number between {low:g} and {high:g}, both excluded" if open else f"a number from {low:g} to {high:g}"
 
 
-def finite_text(value: object, allowed: str) -> str:
-    """Say why a number that seems large enough is refused."""
-    infinite = isinstance(value, float) and math.isinf(value)
-    return allowed.replace("number", "finite number", 1) if infinite and " to " not in allowed else allowed
-
-
 def checked(function: Function, owner: str | Callable[[], str], cls: type | None = None) -> Function:
     """Return a function, or the constructor of a class, that checks its arguments; messages say whose they are."""
-    names = functools.cache(lambda: tuple(inspect.signature(function).parameters))
+    signature = functools.cache(lambda: inspect.signature(function))
 
     @functools.wraps(function)
     def call(*values: Any, **given: Any) -> Any:
         settings, whose = settings_of(cls or call), owner if isinstance(owner, str) else owner()
-        positional = dict(zip(names(), values, strict=False))
-        check_names(whose, [name for name in given if name not in names()], settings)
+        check_names(whose, [name for name in given if name not in signature().parameters], settings)
+        bound = signature().bind_partial(*values, **given)
         for name, setting in settings.items():
-            if setting.default is MISSING and name not in positional and name not in given:
+            if name in bound.arguments:
+                bound.arguments[name] = setting.check(name, bound.arguments[name])
+            elif setting.default is MISSING:
                 raise missing(whose, cls, name)
-        checked_values = [
-            settings[name].check(name, value) if name in settings else value for name, value in positional.items()
-        ]
-        checked_given = {
-            name: settings[name].check(name, value) if name in settings else value for name, value in given.items()
-        }
-        return function(*checked_values, *values[len(positional) :], **checked_given)
+        return function(*bound.args, **bound.kwargs)
 
     return cast(Function, call)
 
@@ -304,16 +293,8 @@ def checked_number(
     except OverflowError:
         number = math.inf
     if math.isinf(number) or not (low < number < high if open else low <= number <= high):
-        raise SettingError(f"{name} is {value!r}; it must be {finite_text(number, number_text(low, high, open))}{note}")
+        raise SettingError(f"{name} is {value!r}; it must be {number_text(low, high, open)}{note}")
     return number
-
-
-def checked_choice(name: str, value: Any, choices: Collection[Any]) -> Any:
-    """Return an argument that is one of some values; raises SettingError."""
-    # 1 is equal to True, but it is not one of True and False.
-    if not any(type(value) is type(choice) and value == choice for choice in choices):
-        raise SettingError(f"{name} is {value!r}; it must be {' or '.join(map(repr, choices))}")
-    return value
 
 
 def check_memory(what: str, size: float) -> None:

@@ -12,8 +12,8 @@ Call = Callable[..., tuple[int, str, str]]
 def test_table_and_json_agree(tmp_path: Path, call: Call) -> None:
     """The test that needs no study is real, and quick."""
     given = ["claims", "--quick", "--only", "withheld", "--workers", "1", "--out", str(tmp_path / "results")]
-    code, table, progress = call(*given)
-    assert (code, progress) == (0, "testing: withheld\n")
+    code, table, _ = call(*given)
+    assert code == 0
     code, text, _ = call(*given, "--format", "json")
     assert code == 0
     (row,) = json.loads(text)["claims"]

@@ -15,7 +15,6 @@ from goalward.cli import main
 from goalward.errors import FileError, SettingError
 from goalward.formatting import visible
 from goalward.pages.report import report_of_folder
-from goalward.paper.claims.findings import Finding, Verdict, keep_claims, read_claims
 from goalward.studies.executors import ThisProcess
 from goalward.studies.runner import run_study
 from goalward.studies.store import Store
@@ -189,8 +188,7 @@ def test_stored_studies(visit, stored_folder, tmp_path):
     store.path(keys[1]).unlink()
     store.path(keys[2]).unlink()
     store.add_failure(keys[2], {"error": "<b>no</b>"})
-    keep_claims(folder, [Finding("rivals", "<i>PSRL</i> wins", "this", "1 < 2", Verdict.HOLDS)])
-    page, _ = report_of_folder(folder, claims=read_claims(folder))
+    page, _ = report_of_folder(folder)
     problems = page.content["studies"][0]["problems"]
     assert problems[0].startswith("This study is partial: 9 of 12 runs are stored.")
     assert problems[1:] == [
@@ -200,20 +198,7 @@ def test_stored_studies(visit, stored_folder, tmp_path):
     open_page = visit(page.save(tmp_path / "partial.html"))
     assert open_page.locator(".banner").count() == 3
     assert "9 of 12 runs" in open_page.inner_text(".banner >> nth=0")
-    assert "holds" in open_page.inner_text(".claims")
-    assert "<i>PSRL</i> wins" in open_page.inner_text(".claims")
     assert set(curves(open_page, 1)) == {"psrl"}
-
-
-def test_claims_are_kept_test_by_test(tmp_path):
-    first = Finding("a", "A", "ran", "1", Verdict.HOLDS)
-    keep_claims(tmp_path, [first, Finding("b", "B", "ran", "2", Verdict.OPEN)])
-    keep_claims(tmp_path, [Finding("b", "B", "ran", "3", Verdict.FAILS)])
-    assert [(row["key"], row["figure"], row["verdict"]) for row in read_claims(tmp_path)] == [
-        ("a", "1", "holds"), ("b", "3", "does not hold"),
-    ]  # fmt: skip
-    (tmp_path / "claims.json").write_text("[{}]")
-    assert read_claims(tmp_path) == []
 
 
 def test_a_hundred_runs_fit_five_megabytes():

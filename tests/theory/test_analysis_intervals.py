@@ -14,44 +14,35 @@ from goalward import SSP, learn
 from goalward.agents import PSRL
 from goalward.errors import SettingError, TheoryError
 from goalward.learning.run import Run
-from goalward.theory.analysis_intervals import Cause, cut_into_intervals, known_threshold, sufficient_alpha
+from goalward.theory.analysis_intervals import cut_into_intervals, known_threshold, sufficient_alpha
 from goalward.theory.confidence import rate
 
 # Small enough for pairs to become known within 200 episodes.
 ALPHA = 0.01
 
 
-def literal_intervals(run: Run, world: SSP, B: float, threshold: float) -> tuple[list[int], list[int]]:
-    """Walk through a run step by step; return where intervals start and what ended them."""
+def literal_intervals(run: Run, world: SSP, B: float, threshold: float) -> list[int]:
+    """Walk through a run step by step; return where intervals start."""
     assert run.trajectory is not None
     states, actions, costs, next_states = (column.tolist() for column in run.trajectory[:4])
     epoch_starts = {*run.epochs.start_step.tolist(), len(states)}
     visits = np.zeros(world.costs.shape, dtype=int)
     frozen = visits.copy()
-    starts, ended = [0], []
+    starts = [0]
     total = 0.0
     for t in range(len(states)):
         if t in epoch_starts:
             frozen = visits.copy()
         visits[states[t], actions[t]] += 1
         total += costs[t]
-        causes = 0
-        if total >= B - 1e-9:
-            causes |= Cause.COST
-        if next_states[t] == world.goal:
-            causes |= Cause.GOAL
-        if t + 1 in epoch_starts:
-            causes |= Cause.EPOCH
-        if t + 1 < len(states):
-            at_start = visits if t + 1 in epoch_starts else frozen
-            if at_start[states[t + 1], actions[t + 1]] < threshold:
-                causes |= Cause.UNKNOWN
-        if causes:
-            ended.append(int(causes))
+        if t + 1 == len(states):
+            break
+        at_start = visits if t + 1 in epoch_starts else frozen
+        unknown = at_start[states[t + 1], actions[t + 1]] < threshold
+        if total >= B - 1e-9 or next_states[t] == world.goal or t + 1 in epoch_starts or unknown:
             total = 0.0
-            if t + 1 < len(states):
-                starts.append(t + 1)
-    return starts, ended
+            starts.append(t + 1)
+    return starts
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -59,9 +50,7 @@ def literal_intervals(run: Run, world: SSP, B: float, threshold: float) -> tuple
 def test_intervals_are_those_of_the_definition(world: str, alpha: float | None) -> None:
     run, model = recorded(world), WORLDS[world]
     found = cut_into_intervals(run, model, alpha=alpha)
-    starts, ended = literal_intervals(run, model, found.B, found.threshold)
-    assert found.starts.tolist() == starts
-    assert found.ended.tolist() == ended
+    assert found.starts.tolist() == literal_intervals(run, model, found.B, found.threshold)
     assert found.lengths.sum() == run.total_steps
     assert found.costs.sum() == pytest.approx(run.costs.sum())
 
@@ -76,9 +65,6 @@ def test_what_the_analysis_says_about_them(world: str, alpha: float | None) -> N
     assert found.rates <= found.rates_bound
     assert found.variance_ratio <= 1.0
     assert found.unknown_plays <= model.costs.size * (2 * found.threshold + 1)
-    assert found.ended_by(Cause.GOAL) == 200
-    # The last epoch ends with the run.
-    assert found.ended_by(Cause.EPOCH) == len(run.epochs)
 
 
 def test_pairs_become_known() -> None:

@@ -49,11 +49,10 @@ def report(
     """Write a page about a study: curves, tables, settings."""
     from goalward.pages.page import check_page_path
     from goalward.pages.report import report_of_folder
-    from goalward.paper.claims.findings import read_claims
     from goalward.studies.store import Store
 
     path = check_page_path(out or folder / "report.html")
-    page, troubles = report_of_folder(folder, study, level, read_claims(folder))
+    page, troubles = report_of_folder(folder, study, level)
     page.save(path)
     problems = [
         f"{shown['design'].name}: {problem}" for shown in page.content["studies"] for problem in shown["problems"]

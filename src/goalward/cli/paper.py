@@ -66,14 +66,11 @@ def claims(
 ) -> None:
     """Test the claims of the paper and print a verdict on each."""
     from goalward.paper.claims import check_claims
-    from goalward.paper.claims.findings import claims_table, keep_claims
+    from goalward.paper.claims.findings import claims_table
     from goalward.signals import keeping
 
     with keeping(f"finished studies are stored in {out}, and the same command continues there"):
-        findings = check_claims(
-            out, quick=quick, only=only, workers=workers, watch=lambda name: typer.echo(f"testing: {name}", err=True)
-        )
-    keep_claims(out, findings)
+        findings = check_claims(out, quick=quick, only=only, workers=workers)
     show(claims_table(findings), format=format)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
@@ -25,7 +25,7 @@ from goalward.acting.model_world import draw_successor, dynamics
 from goalward.arrays import Bools, Bytes
 from goalward.errors import PolicyError, SettingError
 from goalward.registry import summary
-from goalward.settings import checked_choice
+from goalward.settings import MISSING, Setting
 from goalward.ssp.graph import can_reach_goal
 from goalward.ssp.model import SSP
 from goalward.worlds.base import World, make, registry
@@ -74,7 +74,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         if isinstance(world, SSP) and settings:
             raise SettingError(f"a model has no settings; leave {', '.join(settings)} out")
         if render_mode is not None:
-            checked_choice("render_mode", render_mode, MODES)
+            Setting(Literal[MODES], MISSING).check("render_mode", render_mode)
         self.render_mode = render_mode
         self.ssp = world if isinstance(world, SSP) else make(world, **settings)
         self.observation_space = spaces.Discrete(self.ssp.states + 1)

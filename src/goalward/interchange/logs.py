@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -44,7 +44,7 @@ from goalward.interchange.columns import Source, find_goals
 from goalward.planning.evaluate import markov_chain
 from goalward.planning.solve import Solution, solve, solve_all
 from goalward.seeds import checked_seed
-from goalward.settings import checked_choice, checked_integer, checked_number
+from goalward.settings import MISSING, Setting, checked_integer, checked_number
 from goalward.ssp.checks import check_costs
 from goalward.ssp.model import SSP, Name
 from goalward.ssp.transitions import Columns, by_appearance, check_pairs, mean_costs
@@ -156,7 +156,7 @@ def learn_from(
     >>> print(f"{estimate.value:.3f}")
     1.355
     """
-    checked_choice("support", support, ("all", "logged"))
+    Setting(Literal["all", "logged"], MISSING).check("support", support)
     checked_integer("samples", samples, 2)
     level = checked_number("level", level, high=1.0, open=True)
     rng = np.random.default_rng(checked_seed(seed))

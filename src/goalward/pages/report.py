@@ -56,13 +56,8 @@ def report(results: Results | Sequence[Results], *, level: float = 0.95) -> Page
     return make_page(studies, level)
 
 
-def report_of_folder(
-    folder: Path, study: str | None = None, level: float = 0.95, claims: Sequence[Mapping[str, Any]] = ()
-) -> tuple[Page, list[str]]:
-    """Return the page of one study, or of all studies of a folder, and a sentence for each that cannot be read.
-
-    `claims` are the verdicts on claims of the paper that the page shows.
-    """
+def report_of_folder(folder: Path, study: str | None = None, level: float = 0.95) -> tuple[Page, list[str]]:
+    """Return the page of one study, or of all studies of a folder, and a sentence for each that cannot be read."""
     store = Store.open(folder)
     # Asking for the only study of a folder that has none raises an error that says so.
     names: list[str | None] = [*store.studies()] or [None] if study is None else [study]
@@ -76,15 +71,10 @@ def report_of_folder(
             troubles.append(f"The study {name} cannot be read: {error}.")
     if not studies:
         raise FileError(f"{folder}: none of its studies can be read. {' '.join(troubles)}")
-    return make_page(studies, level, troubles, claims), troubles
+    return make_page(studies, level, troubles), troubles
 
 
-def make_page(
-    studies: Sequence[Results],
-    level: float,
-    troubles: Sequence[str] = (),
-    claims: Sequence[Mapping[str, Any]] = (),
-) -> Page:
+def make_page(studies: Sequence[Results], level: float, troubles: Sequence[str] = ()) -> Page:
     checked_level(level)
     block = Block()
     title = studies[0].design.name if len(studies) == 1 else f"{len(studies)} studies"
@@ -95,7 +85,6 @@ def make_page(
         "title": title,
         "version": __version__,
         "studies": [study_content(study, level) for study in studies],
-        "claims": claims,
         "troubles": troubles,
     }
     return Page("report", f"{title}: report", document, block, content)

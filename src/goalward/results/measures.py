@@ -49,12 +49,11 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class Statistic:
-    """A column of summaries. Programs get it always, people only if `shown`."""
+    """A column of summaries."""
 
     name: str
     of: Callable[[Sample], Any]
     write: Callable[[Any], str] = written
-    shown: bool = True
     heading: str = ""
 
     @property
@@ -118,11 +117,7 @@ MEASURES = (
     Measure(
         "gap_regret",
         last("gap_regret"),
-        (
-            Statistic("gap_regret", interval),
-            Statistic("gap_median", median, rounded, shown=False),
-            Statistic("exponent", exponent),
-        ),
+        (Statistic("gap_regret", interval), Statistic("exponent", exponent)),
         curve="gap_regret",
     ),
     Measure(

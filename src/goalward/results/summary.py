@@ -60,12 +60,7 @@ def summary_table(results: Results, level: float = 0.95, bootstrap: bool = False
     title = f"means{after} with {100 * level:g} % {'bootstrap ' if bootstrap else 't-'}intervals"
     known = {cell.has_model for cell in results.cells}
     hidden = ({"cost", "goals"} if False not in known else set()) | (set() if True in known else {*REGRETS})
-    shown = [
-        statistic.column
-        for measure in MEASURES
-        for statistic in measure.statistics
-        if statistic.shown and measure.name not in hidden
-    ]
+    shown = [statistic.column for measure in MEASURES for statistic in measure.statistics if measure.name not in hidden]
     notes = [*paired_notes(results, level), *notes_on(rows)]
     return Table(rows, ["agent", Column("complete", "runs"), *shown], "summary", title, notes, group="world")
 

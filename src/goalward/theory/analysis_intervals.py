@@ -10,10 +10,10 @@ smallest such alpha. The visits are those at the start of the epoch, as in the l
 
 Epochs are cut into intervals. One ends when
 
-    COST      its costs have reached B
-    UNKNOWN   the pair to be played next is not known
-    GOAL      the goal is reached
-    EPOCH     the epoch ends,
+    its costs have reached B,
+    the pair to be played next is not known,
+    the goal is reached, or
+    the epoch ends.
 
 So all pairs of an interval except the first are known, and it costs less than B plus one step. If C is the sum of all
 costs,
@@ -31,7 +31,6 @@ is an interval of its own. A smaller alpha shows what happens when pairs are kno
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import IntFlag
 from math import log
 
 import numpy as np
@@ -48,16 +47,7 @@ from goalward.theory.decomposition import largest_value
 from goalward.theory.regret_bounds import rates_bound
 from goalward.theory.trace import Trace, trace_of
 
-__all__ = ["Cause", "Intervals", "cut_into_intervals", "known_threshold", "sufficient_alpha"]
-
-
-class Cause(IntFlag):
-    """What ends an interval; several can hold at once."""
-
-    COST = 1
-    UNKNOWN = 2
-    GOAL = 4
-    EPOCH = 8
+__all__ = ["Intervals", "cut_into_intervals", "known_threshold", "sufficient_alpha"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +62,6 @@ class Intervals:
         t_m and the number of steps.
     costs, variances
         The sums of c(s_t, a_t) and of V_l(s_t, a_t) over each interval.
-    ended
-        A sum of `Cause` flags for each interval.
     known_pairs
         How many pairs are known at the end of the run.
     unknown_plays
@@ -92,7 +80,6 @@ class Intervals:
     lengths: Int64s = field(repr=False)
     costs: Floats = field(repr=False)
     variances: Floats = field(repr=False)
-    ended: Int64s = field(repr=False)
     known_pairs: int
     unknown_plays: int
     rates: float
@@ -103,10 +90,6 @@ class Intervals:
     def M(self) -> int:
         """The number of intervals."""
         return len(self.starts)
-
-    def ended_by(self, cause: Cause) -> int:
-        """Return how many intervals a condition ended, alone or together with others."""
-        return int(np.count_nonzero(self.ended & int(cause)))
 
     @property
     def variance_ratio(self) -> float:
@@ -159,7 +142,7 @@ def cut_into_intervals(run: Run, world: SSP, *, alpha: float | None = None) -> I
     pairs = trace.epoch, trace.steps.states, trace.steps.actions
     known = trace.visits[pairs] >= threshold
     paid = trace.planning_costs[trace.steps.states, trace.steps.actions]
-    starts, ended = cut(trace, known, paid, bound)
+    starts = cut(trace, known, paid, bound)
     rates = rate(trace.visits[pairs], S, A, confidence)
     T, unknown = len(paid), int(np.count_nonzero(~known))
     return Intervals(
@@ -171,7 +154,6 @@ def cut_into_intervals(run: Run, world: SSP, *, alpha: float | None = None) -> I
         lengths=np.diff(np.append(starts, T)),
         costs=np.add.reduceat(paid, starts),
         variances=np.add.reduceat(variances(trace, world), starts),
-        ended=ended,
         known_pairs=int(np.count_nonzero(trace.visits[-1] >= threshold)),
         unknown_plays=unknown,
         rates=float(rates.sum()),
@@ -180,29 +162,24 @@ def cut_into_intervals(run: Run, world: SSP, *, alpha: float | None = None) -> I
     )
 
 
-def cut(trace: Trace, known: Bools, paid: Floats, B: float) -> tuple[Int64s, Int64s]:
-    """Return the first step of each interval and what ended it."""
-    T = len(paid)
-    goal = len(trace.planning_costs)
-    # What ends an interval after each step, apart from its costs; the last step of the run ends its epoch.
-    causes = np.where(trace.steps.next_states == goal, int(Cause.GOAL), 0)
-    causes[:-1] |= np.where(known[1:], 0, int(Cause.UNKNOWN))
-    causes[:-1] |= np.where(np.diff(trace.epoch) > 0, int(Cause.EPOCH), 0)
-    causes[-1] |= int(Cause.EPOCH)
-    forced = np.flatnonzero(causes)
+def cut(trace: Trace, known: Bools, paid: Floats, B: float) -> Int64s:
+    """Return the first step of each interval."""
+    # Where an interval ends, apart from its costs; the last step of the run ends its epoch.
+    ends = trace.steps.next_states == len(trace.planning_costs)
+    ends[:-1] |= ~known[1:] | (np.diff(trace.epoch) > 0)
+    ends[-1] = True
+    forced = np.flatnonzero(ends)
     sums = np.cumsum(paid)
-    starts, ended = [], []
+    starts = []
     start, piece = 0, 0
-    while start < T:
+    while start < len(paid):
         starts.append(start)
         before = sums[start - 1] if start else 0.0
         # The costs of an interval reach B up to the rounding of the sums.
-        full = int(np.searchsorted(sums, (before + B) * (1.0 - 1e-12)))
-        end = min(full, int(forced[piece]))
-        ended.append(int(causes[end]) | (int(Cause.COST) if end == full else 0))
+        end = min(int(np.searchsorted(sums, (before + B) * (1.0 - 1e-12))), int(forced[piece]))
         piece += int(end == forced[piece])
         start = end + 1
-    return np.array(starts, dtype=np.int64), np.array(ended, dtype=np.int64)
+    return np.array(starts, dtype=np.int64)
 
 
 def variances(trace: Trace, world: SSP) -> Floats:

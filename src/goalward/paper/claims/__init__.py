@@ -45,7 +45,6 @@ def check_claims(
     quick: bool = False,
     only: Iterable[str] | None = None,
     workers: int | None = None,
-    watch: Callable[[str], object] | None = None,
 ) -> list[Finding]:
     """Test the claims of the paper.
 
@@ -60,8 +59,6 @@ def check_claims(
         The names of tests in `TESTS`; by default all of them.
     workers
         The number of processes; by default one for each core.
-    watch
-        Called with the name of each test before it begins.
     """
     names = list(TESTS) if only is None else list(only)
     for name in names:
@@ -73,8 +70,6 @@ def check_claims(
     try:
         findings: list[Finding] = []
         for number, name in enumerate(names, start=1):
-            if watch is not None:
-                watch(name)
             # Tests differ too much in length for an estimate of the time that is left.
             with phase(f"testing claims: {name}, test {number} of {len(names)}"):
                 tested = TESTS[name](source)

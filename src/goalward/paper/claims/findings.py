@@ -1,4 +1,4 @@
-"""What a test finds out about a claim: what was run, what was measured, and the verdict; findings in tables and files.
+"""What a test finds out about a claim: what was run, what was measured, and the verdict.
 
 A verdict follows from the interval, not from the estimate alone. A claim holds if the whole interval is on its side, it
 does not hold if the whole interval is on the other side, and otherwise it is not decided. An upper bound that may be
@@ -7,27 +7,20 @@ reached, such as that on an exponent, holds unless the whole interval lies above
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from enum import Enum
-from pathlib import Path
-from typing import Any
 
-from goalward.errors import FileError
-from goalward.files import parse_json, read_bytes, write_bytes
 from goalward.formatting import Interval
 from goalward.statistics import share
 from goalward.table import Cell, Column, Columns, Table
 
 __all__ = [
-    "Finding", "Verdict", "above", "all_of", "at_most", "below", "certain", "claims_table", "keep_claims",
-    "read_claims", "share", "within",
+    "Finding", "Verdict", "above", "all_of", "at_most", "below", "certain", "claims_table", "share",
+    "within",
 ]  # fmt: skip
-
-CLAIMS_FILE = "claims.json"
 
 
 class Verdict(Enum):
@@ -64,10 +57,6 @@ class Finding:
     figure: str
     verdict: Verdict
     note: str = ""
-
-    def to_document(self) -> dict[str, Any]:
-        """Return the row as plain data."""
-        return asdict(self) | {"verdict": self.verdict.value}
 
 
 def within(interval: Interval, low: float, high: float) -> Verdict:
@@ -118,30 +107,12 @@ def claims_table(findings: Sequence[Finding]) -> Table:
     count = Counter(finding.verdict for finding in findings)
     tally = ", ".join(f"{count[verdict]} {verdict.value}" for verdict in Verdict if count[verdict])
     rows = [
-        finding.to_document() | {"claim": Cell(finding.claim, f"{finding.verdict.value}: {finding.claim}")}
+        asdict(finding)
+        | {
+            "claim": Cell(finding.claim, f"{finding.verdict.value}: {finding.claim}"),
+            "verdict": finding.verdict.value,
+        }
         for finding in findings
     ]
     columns: Columns = [Column("figure", "measured"), "ran", "note"]
     return Table(rows, columns, "claims", notes=[tally], group="claim", vertical=True)
-
-
-def keep_claims(folder: Path, findings: Sequence[Finding]) -> None:
-    """Write verdicts into a results folder, for its report; those of other tests that are there already stay."""
-    new = [finding.to_document() for finding in findings]
-    tested = {row["key"] for row in new}
-    others = [row for row in read_claims(folder) if row["key"] not in tested]
-    write_bytes(folder / CLAIMS_FILE, json.dumps([*others, *new]).encode())
-
-
-def read_claims(folder: Path) -> list[dict[str, Any]]:
-    """Return the verdicts in a results folder; none if there are none, or if they cannot be read."""
-    path = folder / CLAIMS_FILE
-    if not path.exists():
-        return []
-    try:
-        rows = parse_json(path, read_bytes(path, inside=folder))
-    except FileError:
-        return []
-    wanted = {field.name for field in fields(Finding)}
-    sound = isinstance(rows, list) and all(isinstance(row, dict) and set(row) == wanted for row in rows)
-    return [{name: str(text) for name, text in row.items()} for row in rows] if sound else []
