@@ -71,7 +71,7 @@ def warehouse() -> None:
         excess.append(100.0 * (gw.evaluate(model, policy.table).costs[start] / optimum - 1.0))  # type: ignore[attr-defined]
     print(f"\n## Warehouse, 1,000 episodes, {RUNS} runs\n")
     print(f"The optimum of the hidden model is {optimum:.2f}. Deployed policies cost more by, in per cent:\n")
-    print(f"{', '.join(f'{value:.1f}' for value in sorted(excess))}; mean {np.mean(excess):.1f}.")
+    print(f"{', '.join(f'{max(value, 0.0):.1f}' for value in sorted(excess))}; mean {np.mean(excess):.1f}.")
 
 
 def taxi() -> None:
@@ -91,7 +91,7 @@ def taxi() -> None:
 
 
 if __name__ == "__main__":
-    print("# Environments\n\nWritten by `benchmarks/environments.py`.\n")
+    print("# Environments\n\nWritten by `benchmarks/environments.py`; steps by `benchmarks/gymnasium_steps.py`.\n")
     unknown_costs()
     warehouse()
     taxi()

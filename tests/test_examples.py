@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,18 +39,19 @@ def test_an_agent_and_a_study_of_ones_own(tmp_path: Path) -> None:
 def test_an_environment_in_a_policy_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The README's first block, with more episodes: the deployed policy is within 5 % of the hidden model's optimum."""
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    warehouse = importlib.import_module("warehouse")
-    env = gw.Environment(warehouse.Warehouse(), goal=lambda step: step.info["is_success"], give_up_cost=20.0)
-    policy = gw.learn(gw.agents.PSRL(), env, episodes=1000, seed=0).policy
-    policy.save(tmp_path / "warehouse.policy")
-    loaded = gw.load_policy(tmp_path / "warehouse.policy")
+    monkeypatch.chdir(tmp_path)
+    readme = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
+    block = readme.split("```python\n")[1].split("```")[0]
+    assert "episodes=500" in block
+    names: dict[str, Any] = {}
+    exec(block.replace("episodes=500", "episodes=1000"), names)
+    loaded = gw.load_policy("warehouse.policy")
     assert isinstance(loaded, gw.LearntPolicy)
-    observation, _ = env.environment.reset(seed=0)
-    assert loaded.act(observation) == policy.act(observation)
-    model = warehouse.Warehouse.model(give_up_cost=20.0)
+    assert loaded.act(names["observation"]) == names["action"]
+    model = names["Warehouse"].model(give_up_cost=20.0)
     cost = gw.evaluate(model, loaded.table).costs[model.initial_state]
     assert cost <= 1.05 * gw.solve(model).values[model.initial_state]
-    trial = loaded.evaluate(env, episodes=200, seed=1)
+    trial = loaded.evaluate(names["env"], episodes=200, seed=1)
     assert trial.cost.low <= cost <= trial.cost.high
 
 
