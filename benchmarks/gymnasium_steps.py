@@ -1,25 +1,41 @@
-"""Steps per second of `learn` through `step` on FrozenLake, beside a bare loop around the environment.
+"""Steps per second of `learn` through `step`, beside a bare loop around the same environment.
 
     python benchmarks/gymnasium_steps.py
 
-Processor time, the median of several rounds in which the two take turns.
+FrozenLake, as it is and with MultiDiscrete observations (row, column). Processor time, the median of several rounds in
+which the two take turns; planning is part of the time of `learn`.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Callable
+from typing import Any
 
 import gymnasium
+import numpy as np
 
 import goalward as gw
 
-STEPS, ROUNDS = 100_000, 5
+STEPS, ROUNDS = 200_000, 3
 
 
-def bare(steps: int) -> float:
+def lake() -> Any:
+    """Return FrozenLake, whose observations are Discrete."""
+    return gymnasium.make("FrozenLake-v1")
+
+
+def lake_of_rows() -> Any:
+    """Return FrozenLake with rows and columns as observations."""
+    cells = [np.array(divmod(cell, 4)) for cell in range(16)]
+    space = gymnasium.spaces.MultiDiscrete([4, 4])
+    return gymnasium.wrappers.TransformObservation(lake(), lambda cell: cells[cell], space)
+
+
+def bare(make: Callable[[], Any], steps: int) -> float:
     """Return the steps per second of a loop that does nothing but step and reset."""
-    env = gymnasium.make("FrozenLake-v1")
+    env = make()
     env.reset(seed=0)
     began = time.process_time()
     for i in range(steps):
@@ -29,16 +45,18 @@ def bare(steps: int) -> float:
     return steps / (time.process_time() - began)
 
 
-def learning(steps: int) -> float:
+def learning(make: Callable[[], Any], steps: int) -> float:
     """Return the steps per second of PSRL-SSP with restarts."""
-    env = gymnasium.make("FrozenLake-v1")
+    env = make()
     began = time.process_time()
     gw.learn(gw.agents.PSRL(), gw.Environment(env, give_up_cost=10.0), steps, seed=0, max_steps=steps)
     return steps / (time.process_time() - began)
 
 
 if __name__ == "__main__":
-    learning(1000)
-    rounds = [(bare(STEPS), learning(STEPS)) for _ in range(ROUNDS)]
-    alone, with_agent = (statistics.median(column) for column in zip(*rounds, strict=True))
-    print(f"bare loop {alone:,.0f} steps per second; learn {with_agent:,.0f}; ratio {with_agent / alone:.2f}")
+    print("| observations | bare loop, steps/s | learn, steps/s | ratio |\n| --- | ---: | ---: | ---: |")
+    for name, make in (("Discrete", lake), ("MultiDiscrete", lake_of_rows)):
+        learning(make, 1000)
+        rounds = [(bare(make, STEPS), learning(make, STEPS)) for _ in range(ROUNDS)]
+        alone, with_agent = (statistics.median(column) for column in zip(*rounds, strict=True))
+        print(f"| {name} | {alone:,.0f} | {with_agent:,.0f} | {with_agent / alone:.2f} |", flush=True)

@@ -33,7 +33,7 @@ from goalward.errors import SettingError, UnknownNameError
 __all__ = [
     "MISSING", "Confidence", "Count", "Declared", "NotNegative", "Positive", "Setting", "Share", "Size",
     "check_memory", "check_names", "checked", "checked_integer", "checked_number", "complete",
-    "plain", "read_settings", "read_value", "settings_of",
+    "missing", "plain", "read_settings", "read_value", "settings_of",
 ]  # fmt: skip
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -202,8 +202,11 @@ def checked(function: Function, owner: str | Callable[[], str], cls: type | None
 def missing(owner: str, thing: Any, name: str) -> SettingError:
     """Return the error for a setting that has no default and was not given."""
     from_world = name in getattr(thing, "needs", ())
-    hint = f"pass it, or use {thing.__name__}.from_world" if from_world else "add it to its settings"
-    return SettingError(f"{owner} needs {name}; {hint}")
+    hint = (
+        f", a fact about the true model: pass it, or use {thing.__name__}.from_world(model, episodes=...); where no"
+        " model is known, as in an environment, use psrl or q-learning, which need no such facts"
+    )
+    return SettingError(f"{owner} needs {name}{hint if from_world else '; add it to its settings'}")
 
 
 def complete(owner: str, thing: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -297,6 +297,9 @@ class Table:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def __str__(self) -> str:
+        return self.text()
+
     def __repr__(self) -> str:
         return f"Table({len(self)} rows: {', '.join(self.rows[0] if self.rows else ())})"
 

@@ -118,7 +118,7 @@ def test_unknown_agent() -> None:
 
 
 def test_missing_setting() -> None:
-    with pytest.raises(SettingError, match=r"optimal needs model; pass it, or use Optimal\.from_world"):
+    with pytest.raises(SettingError, match=r"optimal needs model, a fact .*Optimal\.from_world"):
         agents.make("optimal")
 
 

@@ -71,7 +71,7 @@ def test_what_an_agent_was_told(run: Call) -> None:
 def test_truncation_is_said(run: Call) -> None:
     code, out, _ = run("grid-world", "--agent", "uniform", "--episodes", 1000, "--max-steps", 500)
     assert code == 0
-    assert "of 1,000 episodes reached the goal; the step limit ended the run" in out
+    assert "of 1,000 episodes reached the goal; max_steps ended the run" in out
 
 
 class TestKeeping:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -130,7 +130,7 @@ class TestFrozenLake:
         env = gymnasium.make("FrozenLake-v1", is_slippery=False, max_episode_steps=4)
         run = gw.learn(PSRL(), gw.Environment(env, give_up_cost=5.0), 30, seed=0, max_steps=5000)
         assert not run.reached.any()
-        assert "the environment cut off" in run.truncation
+        assert "the environment cut off 30 of 30 episodes; check the goal rule" in run.truncation
 
 
 class TestOtherTables:
@@ -318,6 +318,14 @@ class TestGoals:
         ):
             gw.learn(gw.agents.make("uniform"), gw.Environment(Gain(cliff=True), goal=1.0), 40)
 
+    def test_a_task_without_a_goal_is_recognised(self) -> None:
+        balance = gymnasium.make("CartPole-v1")
+        for door in (gw.Environment, gw.ContinuousTask.from_gymnasium):
+            with pytest.raises(SettingError, match=r"CartPole-v1 rewards every step\. .*cannot help"):
+                door(balance)
+        with pytest.raises(SettingError, match=r"CartPole-v1 rewards every step"):
+            gw.Environment(gw.Discretize(balance, bins=3, low=[-1.0] * 4, high=[1.0] * 4))
+
     def test_it_must_be_said(self) -> None:
         with pytest.raises(SettingError, match="which endings of Walk are the goal"):
             gw.learn(PSRL(), Walk(), 3)
@@ -496,6 +504,7 @@ class TestSpaces:
         ("env", "message"),
         [
             (gymnasium.make("CartPole-v1"), r"observations of CartPole-v1 are Box.*4 of at most 4 dimensions"),
+            (Walk(spaces.Box(0, 3, (2, 2), np.uint8)), r"observation\.tobytes\(\), \.\.\.\); or cut them into cells"),
             (gymnasium.make("Pendulum-v1"), r"observations of Pendulum-v1 are Box.*ContinuousPSRL.*Discretize"),
             (gymnasium.make("Acrobot-v1"), r"Discretize\(env.*6 dimensions.*ContinuousTask\.from_gymnasium"),
             (gymnasium.make("MountainCarContinuous-v0"), "ContinuousPSRL"),
@@ -599,6 +608,42 @@ class TestRun:
             10,
         )
         assert run.reached.all()
+
+    @pytest.mark.parametrize("agent", ["ulcvi", "eb-ssp", "mvp-plus", "svi-ssp", "optimal"])
+    def test_facts_about_the_true_model_are_not_known(self, agent: str) -> None:
+        world = gw.Environment(Walk(), goal="terminated")
+        for build in (lambda: gw.agents.make(agent), lambda: gw.agents.find(agent).from_settings({}, world, 10)):
+            with pytest.raises(SettingError, match=f"{agent} needs .* use psrl or q-learning"):
+                build()
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ((2, 2, 2, 2), "cut off 4 of 4 episodes; check the goal rule, or allow more steps"),
+        ((9, 9, 9, 2), "cut off 1 of 4 episodes, also late ones; allow more steps"),
+        ((2, 9, 9, 9), "cut off 1 of 4 episodes, none of the last quarter"),
+    ],
+)
+def test_cut_off_episodes_come_with_advice(limits: tuple[int, ...], said: str) -> None:
+    class Limited(Walk):
+        left: ClassVar[list[int]] = list(limits)
+
+        def reset(self, **options: Any) -> Any:
+            self.steps = 0
+            return super().reset(**options)
+
+        def step(self, action: Any) -> Any:
+            *result, _, info = super().step(1)
+            self.steps += 1
+            cut = self.steps == self.left[0]
+            if cut or result[2]:
+                self.left.pop(0)
+            return *result, cut, info
+
+    run = gw.learn(gw.agents.make("uniform"), gw.Environment(Limited(), goal="terminated"), 4)
+    assert said in run.truncation
+    assert said in repr(run)
 
 
 def test_mistaken_arguments() -> None:

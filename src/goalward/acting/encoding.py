@@ -257,7 +257,6 @@ def integer_reader(n: int, start: int) -> Reader:
 
 def array_reader(space: Space) -> Reader:
     shape, digits = tuple(space["shape"]), list(zip(space["n"], space["start"], strict=True))
-    flat = len(shape) == 1
 
     def read(value: Any) -> int:
         array = np.asarray(value)
@@ -269,8 +268,9 @@ def array_reader(space: Space) -> Reader:
             if not (whole == array).all():
                 raise ValueError
             array = whole
+        entries = array.tolist() if array.ndim == 1 else array.ravel().tolist()
         number = 0
-        for entry, (n, start) in zip((array if flat else array.ravel()).tolist(), digits, strict=True):
+        for entry, (n, start) in zip(entries, digits):  # noqa: B905 - the shape is right, and `strict` takes time
             digit = entry - start
             if not 0 <= digit < n:
                 raise ValueError

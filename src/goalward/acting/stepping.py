@@ -61,7 +61,8 @@ class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
         environment, _, acting = streams(seed)
         self.simulator, self.read, self.choices = simulate(environment), read, Uniforms(acting)
         self.plan: PlanT | None = None
-        self.happened: tuple[list[Step[X]], list[int], list[int]] = ([], [], [])  # and where and why epochs ended
+        self.columns: tuple[list[Any], ...] = ([], [], [], [], [])  # of the steps so far
+        self.epochs: tuple[list[int], list[int]] = ([], [])  # after how many of them epochs ended, and why
 
     @property
     def state(self) -> X:
@@ -70,14 +71,15 @@ class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
 
     def follow(self, plan: PlanT, episodes: int, steps: int = NEVER) -> Chunk:
         """Follow a plan, begun or new, for at most this many episodes and steps, until it ends or a chunk is full."""
-        happened, epoch_ends, epoch_flags = self.happened = [], [], []
+        states, actions, costs, next_states, reached = self.columns = [], [], [], [], []
+        epoch_ends, epoch_flags = self.epochs = [], []
         if plan is None or plan is not self.plan:
             self.plan, (self.policy, self.stop) = plan, self.read(plan)
         policy, stop, simulator, draw = self.policy, self.stop, self.simulator, self.choices.draw
         ended = 0
         self.truncated = False
         room = min(steps, BLOCK)
-        while not ended and not self.truncated and len(happened) < room:
+        while not ended and not self.truncated and len(actions) < room:
             if simulator.stuck:
                 ended = DEAD_END
                 break
@@ -88,7 +90,11 @@ class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
             if ended:
                 break
             step = simulator.step(action)
-            happened.append(step)
+            states.append(state)
+            actions.append(action)
+            costs.append(step.cost)
+            next_states.append(step.next_state)
+            reached.append(step.reached)
             self.truncated = step.truncated
             ended = stop.after(step)
             epoch_ended = policy.learn(step)
@@ -96,7 +102,7 @@ class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
                 episodes -= 1
                 ended += EPISODES if episodes == 0 else 0
             if epoch_ended:
-                epoch_ends.append(len(happened))
+                epoch_ends.append(len(actions))
                 epoch_flags.append(epoch_ended + ended)
             if received():  # the run is to stop, and the next steps may take long
                 break
@@ -106,21 +112,18 @@ class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
 
     def unfinished(self, ended: int = 0) -> Chunk:
         """Return the steps so far."""
-        happened, epoch_ends, epoch_flags = self.happened
-        return Chunk(self.columns(happened), ended, epoch_ends, epoch_flags)
-
-    def columns(self, happened: list[Step[X]]) -> Steps:
-        """Return steps as columns."""
-        states, actions, costs, next_states, reached, _ = zip(*happened, strict=True) if happened else ((),) * 6
+        # An interrupt may come between the entries of one step.
+        states, actions, costs, next_states, reached = (column[: len(self.columns[-1])] for column in self.columns)
         one = np.asarray(self.simulator.state)
 
-        def column(points: Any) -> NDArray[Any]:
-            return np.array(points, dtype=one.dtype).reshape(-1, *one.shape)
+        def points(column: list[Any]) -> NDArray[Any]:
+            return np.array(column, dtype=one.dtype).reshape(-1, *one.shape)
 
-        return Steps(
-            column(states),
+        steps = Steps(
+            points(states),
             np.array(actions, dtype=np.int64),
             np.array(costs, dtype=np.float64),
-            column(next_states),
+            points(next_states),
             np.array(reached, dtype=np.bool_),
         )
+        return Chunk(steps, ended, *self.epochs)

@@ -36,7 +36,7 @@ from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import LARGEST_NUMBER, restored_array, restored_number
 from goalward.errors import SettingError, StateError
 from goalward.registry import Registry
-from goalward.settings import Declared, check_names, checked_integer, settings_of
+from goalward.settings import Declared, check_names, checked_integer, missing, settings_of
 from goalward.ssp.model import SSP
 from goalward.user_code import described
 
@@ -188,6 +188,8 @@ class Learner(Declared, contract.Agent[TaskT, PlanT]):
         """
         cls.check_world(world)
         names = [name for name in cls.needs if name not in settings]
+        if not isinstance(world, SSP) and set(names) - {"episodes"}:
+            raise missing(cls.name, cls, names[0])
         given = cls.look_up(world, episodes, names) if names else {}
         agent = cls(**given, **settings)
         agent.given = given

@@ -256,12 +256,10 @@ def run_facts(run: Run, seconds: float, world: str) -> Table:
     import numpy as np
 
     from goalward.acting.stop import Ended
-    from goalward.figures.symbols import CAUSES, cause_name
+    from goalward.figures.symbols import cause_name
     from goalward.settings import plain
 
     reached = int(np.count_nonzero(run.reached))
-    outside = [CAUSES[flag] for flag in Ended if flag & run.ended and flag is not Ended.EPISODES]
-    why = f"{' and '.join(outside)} ended the run" if outside else "the environment cut the others off"
     speed = run.total_steps / seconds
     by_cause = dict(Counter(map(cause_name, run.epochs.ended.tolist())).most_common())
     prior_knowledge = ", ".join(f"{name} = {written(value, 6)}" for name, value in run.agent.given.items())
@@ -279,7 +277,9 @@ def run_facts(run: Run, seconds: float, world: str) -> Table:
         "optimal_value": Cell(run.optimal_value, f"{number(run.optimal_value, 6)} per episode"),
         "given": Cell({name: plain(value) for name, value in run.agent.given.items()}, prior_knowledge),
         "ended": [flag.name for flag in Ended if flag & run.ended],
-        "truncated": Cell(run.truncated, f"{reached:,} of {run.episodes:,} episodes reached the goal; {why}"),
+        "truncated": Cell(
+            run.truncated, f"{reached:,} of {run.episodes:,} episodes reached the goal; {run.truncation}"
+        ),
         "seconds": seconds,
         "steps_per_second": speed,
     }

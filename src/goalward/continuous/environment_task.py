@@ -102,7 +102,7 @@ def environment_task(
 ) -> ContinuousTask:
     """Return the task of an environment; see `ContinuousTask.from_gymnasium`."""
     # Not at the top: the built-in tasks need no Gymnasium, and this package registers worlds with it.
-    from goalward.environments.rules import name_of
+    from goalward.environments.rules import check_has_goal, name_of
     from goalward.environments.spaces import check_environment, first_observation
 
     check_environment(environment)
@@ -112,6 +112,8 @@ def environment_task(
             raise SettingError(f"{name} has no {attribute}; pass a Gymnasium environment: gymnasium.make(id)")
     facts = known_facts(environment) if state is None else None
     missing: dict[str, str] = {}
+    if goal is None and facts is None:
+        check_has_goal(environment)
     if facts is not None:
         low, high = facts.low if low is None else low, facts.high if high is None else high
         goal, periodic = facts.goal if goal is None else goal, facts.periodic if periodic is None else periodic

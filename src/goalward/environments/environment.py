@@ -38,7 +38,17 @@ from goalward.acting.model_world import policy_of, unavailable
 from goalward.acting.stepping import SteppingStage
 from goalward.acting.stop import TableStop
 from goalward.arrays import Floats
-from goalward.environments.rules import ENDS, Outcome, changing_wrapper, cost_rule, goal_rule, known_goal, name_of
+from goalward.environments.rules import (
+    ENDS,
+    NO_GOAL,
+    Outcome,
+    changing_wrapper,
+    check_has_goal,
+    cost_rule,
+    goal_rule,
+    known_goal,
+    name_of,
+)
 from goalward.environments.spaces import check_environment, encoding_of, first_observation
 from goalward.environments.tables import has_table, mean_costs, start_states, table_model
 from goalward.errors import CostError, EndlessRunError, SettingError
@@ -53,6 +63,8 @@ FIRST_EPISODES = 10
 """Episodes after which a task without a goal is recognised."""
 RESETS = 10
 """Resets with different seeds that must agree before episodes are taken to start in one state."""
+new: Any = tuple.__new__
+"""Makes named tuples in a third of the time that their own constructors take; see `benchmarks/gymnasium_steps.py`."""
 
 
 class Environment(World[Task, Plan]):
@@ -103,14 +115,16 @@ class Environment(World[Task, Plan]):
     ):
         check_environment(environment)
         self.environment, self.key = environment, key
+        preset = known_goal(environment)
+        # An environment without spaces follows the plain contract: terminated is the goal.
+        plain = goal is None and preset is None and not hasattr(environment, "observation_space")
+        if goal is None and preset is None and not plain:
+            check_has_goal(environment)
         model = model_of(environment) if key is None and goal is None and cost is None else None
         known = None if task is None else replace(task.checked(), episodes=1)
         sized = model or known
         sizes = None if sized is None else (sized.states, sized.actions)
         self.encoding = encoding_of(environment, key, max_states, sizes)
-        # An environment without spaces follows the plain contract: terminated is the goal.
-        preset = known_goal(environment)
-        plain = goal is None and preset is None and not hasattr(environment, "observation_space")
         self.goal = ENDS if plain else goal_rule(goal, environment)
         pays_reward = model is not None or (known is not None and cost is None and preset is None)
         self.cost = cost_rule("reward" if pays_reward else cost)
@@ -180,7 +194,8 @@ class EnvironmentSimulator:
 
     def __init__(self, world: Environment, stream: int, limited: bool):
         self.world, self.environment, self.encoding = world, world.environment, world.encoding
-        self.limited, self.patience = limited, None if limited else PATIENCE
+        self.limited = limited
+        self.patience: Any = None if limited else PATIENCE  # steps left before the first goal
         self.state, self.stuck = -1, False
         self.observation: Any = None
         self.first_episodes: FirstEpisodes | None = FirstEpisodes(world)
@@ -202,12 +217,14 @@ class EnvironmentSimulator:
         """Play an action, and start the next episode if this one is over."""
         world, state = self.world, self.state
         stated = self.costs[state * self.actions + action]
+        if self.patience is not None:
+            self.wait()
         if action == world.give_up:
             self.reset()
-            return self.counted(Step(state, action, stated, self.state, False))
+            return Step(state, action, stated, self.state, False)
         if state == world.start:
             self.state = self.encoding.state(self.observation)
-            return self.counted(Step(state, action, stated, self.state, False))
+            return Step(state, action, stated, self.state, False)
         raw_action = self.raw_actions[action]
         result = self.environment.step(raw_action)
         try:
@@ -217,14 +234,14 @@ class EnvironmentSimulator:
                 f"{name_of(self.environment)}.step returned {result!r:.80}; it must return (observation, reward,"
                 " terminated, truncated, info)"
             ) from None
-        outcome = Outcome(self.observation, raw_action, observation, reward, terminated, info)
+        outcome = new(Outcome, (self.observation, raw_action, observation, reward, terminated, info))
         cost, reached = world.cost.cost(outcome), bool(world.goal.reached(outcome))
         cut = bool(truncated) and not terminated and not reached
         lost = bool(terminated) and not reached and world.model is None
         if self.first_episodes is not None and self.first_episodes.judged(outcome, reached, terminated or truncated):
             self.first_episodes = None
         if reached:
-            successor = self.goal
+            successor, self.patience = self.goal, None
         elif lost and world.ended is not None:
             successor = world.ended
         else:
@@ -241,7 +258,7 @@ class EnvironmentSimulator:
         else:
             self.observation, self.state = observation, successor
             self.stuck = self.idle[successor] or (lost and world.ended is None)
-        return self.counted(Step(state, action, cost, successor, reached, cut))
+        return new(Step, (state, action, cost, successor, reached, cut))
 
     def reset(self, **seed: int) -> None:
         """Start an episode."""
@@ -250,17 +267,15 @@ class EnvironmentSimulator:
         self.state = self.encoding.state(self.observation) if start is None else start
         self.stuck = self.idle[self.state]
 
-    def counted(self, step: Step[int]) -> Step[int]:
-        """Return the step; raises EndlessRunError if the goal has not been reached for too long."""
-        if self.patience is not None:
-            self.patience = None if step.reached else self.patience - 1
-            if self.patience == 0:
-                raise EndlessRunError(
-                    f"{name_of(self.environment)} has not reached the goal in {PATIENCE:,} steps; the goal is"
-                    f" {self.world.goal}: choose another rule with Environment(environment, goal=...), make a time"
-                    " limit longer, or pass max_steps=..., which ends the run"
-                )
-        return step
+    def wait(self) -> None:
+        """Count a step before the first goal; raises EndlessRunError if there were too many."""
+        self.patience -= 1
+        if self.patience < 0:
+            raise EndlessRunError(
+                f"{name_of(self.environment)} has not reached the goal in {PATIENCE:,} steps; the goal is"
+                f" {self.world.goal}: choose another rule with Environment(environment, goal=...), make a time"
+                " limit longer, or pass max_steps=..., which ends the run"
+            )
 
     def refuse_end(self, outcome: Outcome) -> None:
         """Raise EndlessRunError: an episode ended away from the goal."""
@@ -300,18 +315,15 @@ class FirstEpisodes:
         if self.left and (self.always_reached or self.always_rewarded):
             return False
         name, goal = name_of(self.world.environment), self.world.goal
-        endless = (
-            " Its task seems to be to go on for long; goalward learns to reach a goal at the least cost and cannot help"
-        )
         if self.always_reached:
             raise SettingError(
                 f"each of the first {FIRST_EPISODES} steps of {name} reached the goal, {goal}, although the episode was"
                 " not over; pass a rule that holds only where the task is done, such as goal=lambda step:"
-                f' step.info["is_success"].{endless if self.always_rewarded else ""}'
+                f' step.info["is_success"].{f" {NO_GOAL}" if self.always_rewarded else ""}'
             )
         if self.always_rewarded:
             raise SettingError(
-                f"{name} rewarded every step of its first {FIRST_EPISODES} episodes.{endless}. If its goal really is"
+                f"{name} rewarded every step of its first {FIRST_EPISODES} episodes. {NO_GOAL}. If its goal really is"
                 f" {goal}, pass cost=1.0 to learn the shortest way there"
             )
         return True

@@ -25,6 +25,7 @@ Wrappers
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,8 +34,8 @@ from goalward.errors import CostError, SettingError, UnknownNameError
 from goalward.settings import checked_number
 
 __all__ = [
-    "ENDS", "CostRule", "GoalRule", "Outcome", "changing_wrapper", "cost_rule", "goal_rule", "known_goal", "name_of",
-    "wrappers",
+    "ENDS", "NO_GOAL", "CostRule", "GoalRule", "Outcome", "changing_wrapper", "check_has_goal", "cost_rule",
+    "goal_rule", "known_goal", "name_of", "wrappers",
 ]  # fmt: skip
 
 TERMINATED = "terminated"
@@ -44,6 +45,12 @@ PASSIVE = {
     "RenderCollection", "HumanRendering", "AddWhiteNoise", "ObstructView",
 }  # fmt: skip
 """Classes of Gymnasium whose `step` and `reset` pass on what they get; a time limit truncates, which is not an end."""
+
+
+NO_GOAL = (
+    "Its task seems to be to go on for long; goalward learns to reach a goal at the least cost and cannot help with it"
+)
+TRIED_STEPS = 50
 
 
 class Outcome(NamedTuple):
@@ -159,6 +166,20 @@ def known_goal(environment: Any) -> GoalRule | None:
     if hasattr(bare, "ssp"):
         return GoalRule(lambda outcome: outcome.terminated and outcome.info.get("goal", True), "the goal of the model")
     return None
+
+
+def check_has_goal(environment: Any) -> None:
+    """Raise SettingError if each step is rewarded, as in CartPole; for environments whose goal nobody named."""
+    rewards = []
+    with suppress(Exception):  # of the environment: an error about its goal follows in any case
+        environment.reset(seed=0)
+        for _ in range(TRIED_STEPS):
+            _, reward, terminated, truncated, _ = environment.step(environment.action_space.sample())
+            rewards.append(reward)
+            if terminated or truncated:
+                environment.reset()
+    if len(rewards) == TRIED_STEPS and all(reward > 0.0 for reward in rewards):
+        raise SettingError(f"{name_of(environment)} rewards every step. {NO_GOAL}")
 
 
 def name_of(environment: Any) -> str:

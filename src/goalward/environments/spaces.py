@@ -69,7 +69,8 @@ def encoding_of(
     if key is None and space is not None:
         observations = space_of(space)
         if observations is None and type(space).__name__ == "Box":
-            raise SettingError(f"the observations of {name} are {space}; {box_advice(math.prod(space.shape))}")
+            advice = box_advice(math.prod(space.shape), countable=space.dtype.kind in "iub")
+            raise SettingError(f"the observations of {name} are {' '.join(str(space).split())}; {advice}")
         if observations is not None and size(observations) > MOST_STATES:
             raise SettingError(
                 f"the observations of {name} take {size(observations):,} values; tables of more than {MOST_STATES:,}"
@@ -104,13 +105,18 @@ def actions_of(environment: Any, actions: int | None) -> Space:
     return moves
 
 
-def box_advice(dimensions: int) -> str:
-    """Return what to do with continuous observations, the better way first."""
+def box_advice(dimensions: int, countable: bool = False) -> str:
+    """Return what to do with observations in a box, the better way first; integers in it can be counted."""
     ways = [
         "learn with continuous states by gw.learn(gw.agents.ContinuousPSRL(), gw.ContinuousTask.from_gymnasium(env,"
         " goal=...), episodes)",
         "cut them into cells by gw.Environment(gw.Discretize(env, bins=...), ...)",
     ]
+    if countable:
+        return (
+            "if few different ones appear, number these: gw.Environment(env, key=lambda observation:"
+            f" observation.tobytes(), ...); or {ways[1]}"
+        )
     if dimensions <= 4:
         return f"{ways[0]}, which suits {dimensions} of at most 4 dimensions, or {ways[1]}"
     return (

@@ -178,13 +178,21 @@ class Run:
 
     @property
     def truncation(self) -> str:
-        """Why episodes did not end at the goal; empty if all did."""
+        """Why episodes did not end at the goal, and what to do about those cut off; empty if all ended there."""
         reasons = [text for flag, text in TRUNCATIONS.items() if flag & self.ended]
         # An episode in which the run itself was ended was not cut off by the environment.
         closed = self.reached[:-1] if reasons else self.reached
         cut = int(np.count_nonzero(~closed))
         if cut:
-            reasons.append(f"the environment cut off {cut} episode{'s' * (cut > 1)}")
+            late = not closed[-(1 + len(closed) // 4) :].all()
+            advice = (
+                "; check the goal rule, or allow more steps: gymnasium.make(id, max_episode_steps=...)"
+                if cut == len(closed)
+                else ", also late ones; allow more steps with max_episode_steps=..., or learn for more episodes"
+                if late
+                else ", none of the last quarter"
+            )
+            reasons.append(f"the environment cut off {cut:,} of {len(closed):,} episodes{advice}")
         return " and ".join(reasons)
 
     @cached_property
