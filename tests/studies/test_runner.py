@@ -59,7 +59,7 @@ def test_a_run_that_two_labels_share_is_carried_out_once(folder, digests):
     assert len(handed) == len(set(handed)) == 4
     assert (report.total, report.done, report.complete, study.design.size) == (4, 4, True, 6)
     found = digests(store)
-    assert found["one", "uniform", 1] == found["grid-world columns=2", "uniform", 1]
+    assert found["one", "uniform", 1] == found["grid-world, columns 2", "uniform", 1]
     assert len(found) == 6
     # status and results count as run does.
     assert load_results(store, study.design).count() == (4, 4)

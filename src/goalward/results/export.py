@@ -14,7 +14,8 @@ from goalward.formatting import number
 from goalward.results.measures import MEASURES, measured
 from goalward.studies.design import Cell, Design
 from goalward.studies.run_file import StoredRun
-from goalward.studies.run_spec import RunSpec, canonical
+from goalward.studies.run_spec import RunSpec
+from goalward.studies.spec import canonical
 from goalward.studies.store import NoRun, Store
 from goalward.table import Column, Columns, Table
 

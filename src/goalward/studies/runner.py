@@ -36,7 +36,7 @@ from goalward.settings import checked_integer
 from goalward.signals import check_interrupt, keeping
 from goalward.studies.design import Design
 from goalward.studies.executors import CHECK_SECONDS, FEWER, LOST, Workers, open_workers
-from goalward.studies.run_spec import canonical
+from goalward.studies.spec import canonical
 from goalward.studies.store import Failure, Store
 from goalward.studies.study import Study
 from goalward.studies.worker import Job, Outcome, carry_out, failure_of, identity

@@ -22,8 +22,7 @@ from goalward.learning.termination import check_end
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import Completion, Design, design_of, located
 from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, make_agent, make_world
-from goalward.studies.spec import Source, StudySpec, load_spec, validated
-from goalward.studies.toml_lines import Place
+from goalward.studies.spec import Place, Source, StudySpec, load_spec, validated
 from goalward.table import Table
 from goalward.user_code import blaming
 from goalward.worlds.base import AnyWorld

@@ -26,7 +26,8 @@ from goalward.learning.learn import run_agent
 from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
 from goalward.studies.run_file import RunLabels, encode
-from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, canonical
+from goalward.studies.run_spec import RESULTS_VERSION, RunSpec
+from goalward.studies.spec import canonical
 from goalward.worlds.base import is_foreign
 
 __all__ = ["Identity", "Job", "Outcome", "carry_out", "failure_of", "identity"]
