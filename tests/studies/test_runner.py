@@ -15,7 +15,7 @@ from goalward.studies import runner
 from goalward.studies import worker as work
 from goalward.studies.executors import Processes, ThisProcess, open_workers
 from goalward.studies.run_file import decode
-from goalward.studies.runner import jobs_of, run_study
+from goalward.studies.runner import Options, jobs_of, run_study
 from goalward.studies.store import MARKER, Store, check_studies
 from goalward.studies.study import Study
 from processes import wait_until
@@ -124,7 +124,7 @@ def test_shards_make_up_the_study(folder, digests, run_here):
     study = Study.load(folder / "small.toml")
     _, whole = run_here(study)
     for number in (3, 1, 2):
-        report, shared = run_here(study, "shards", shard=(number, 3))
+        report, shared = run_here(study, "shards", options=Options(shard=(number, 3)))
         assert report.complete
         assert report.done == 4
     assert digests(shared) == digests(whole)

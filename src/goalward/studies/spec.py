@@ -112,7 +112,7 @@ class WorldSpec(Section):
     world: str
     """An id of the registry, a Gymnasium id, ``file.py:function``, a model file or a map."""
     label: Label = ""
-    """Its name in tables and figures; by default its id without the version. ``{rows}`` is the value of a swept setting."""
+    """Its name in tables and figures; by default its id without the version. ``{rows}`` stands for a swept setting."""
     settings: dict[str, Plain] = {}
     """Settings that differ from the world's defaults."""
     sweep: Sweep = {}
@@ -182,6 +182,16 @@ class Stored(Section):
     """The version of the results."""
     last_run: str
     """When the study was run last."""
+    first_run: str = ""
+    """When it was run first."""
+    host: str = ""
+    """The machine that handed out the runs last."""
+    version: str = ""
+    """The version of goalward there."""
+    commit: str = ""
+    """The git commit of the study's folder, if it has one, with "-dirty" if files there were changed."""
+    tags: list[str] = []
+    """What `goalward run --tag` has added."""
 
 
 class StudySpec(Section):
