@@ -207,7 +207,6 @@ def test_a_connection_that_is_cut_twice_loses_no_run(held, cluster, run_here, di
     for _ in range(2):
         wait_until(lambda: held.waiting() and len(proxy.pairs) > 1, run)
         proxy.cut()
-        held.forget_waiting()
     held.release()
     out, err = run.communicate(timeout=120)
     proxy.server.close()
