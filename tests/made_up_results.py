@@ -7,7 +7,8 @@ from collections import Counter
 import numpy as np
 
 from goalward.results.results import CellResults, Results
-from goalward.studies.design import Cell, Design, StudyAgent, StudyWorld
+from goalward.studies.design import Cell, Design
+from goalward.studies.spec import AgentSpec, WorldSpec
 
 
 def cell_results(world, agent, slope, *, swept=None, cut=None, runs=4, caveat=""):
@@ -18,7 +19,7 @@ def cell_results(world, agent, slope, *, swept=None, cut=None, runs=4, caveat=""
     if cut is not None:
         done[-1] = cut
         curves[-1, cut:] = np.nan
-    cell = Cell(StudyWorld(world, {"id": world}, None, swept or {}), StudyAgent(agent, {"name": agent}), 100)
+    cell = Cell(WorldSpec(world=world, label=world, swept=swept or {}), AgentSpec(agent=agent, label=agent), 100)
     both = {"regret": curves, "gap_regret": curves}
     steps = np.where(np.isnan(curves), np.nan, 3.0)
     return CellResults(

@@ -50,7 +50,7 @@ agent = "held_agent.py:Held"
 """
 
 HELD_AGENT = '''
-import os, time
+import os, threading, time
 from pathlib import Path
 from goalward.agents import PSRL
 
@@ -61,7 +61,7 @@ class Held(PSRL):
 
     def plan(self, state):
         if HOLD.exists():
-            HOLD.with_name(f"waiting-{{os.getpid()}}").touch()
+            HOLD.with_name(f"waiting-{{os.getpid()}}-{{threading.get_native_id()}}").touch()
         while HOLD.exists():
             time.sleep(0.01)
         return super().plan(state)
@@ -122,7 +122,11 @@ class HeldStudy:
 
     def waiting(self) -> set[int]:
         """Return the processes in which a run waits, or waited."""
-        return {int(path.name.partition("-")[2]) for path in self.folder.glob("waiting-*")}
+        return {int(path.name.split("-")[1]) for path in self.folder.glob("waiting-*")}
+
+    def waiting_threads(self) -> int:
+        """Return in how many threads, of all processes, a run waits, or waited."""
+        return len(list(self.folder.glob("waiting-*")))
 
     def forget_waiting(self) -> None:
         for path in self.folder.glob("waiting-*"):

@@ -9,9 +9,8 @@ from collections import Counter
 import pytest
 
 from goalward import agents, learn, worlds
-from goalward.cli.study import study_progress
 from goalward.progress import SECONDS_BETWEEN_LINES, Display, Phase, counted, current, hushed, phase
-from goalward.studies.runner import Progress
+from goalward.studies.runner import Progress, study_progress
 
 
 class Terminal(io.StringIO):

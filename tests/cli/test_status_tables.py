@@ -13,7 +13,7 @@ def test_failed_runs_are_named(write_study, run_here):
     (status,) = check_studies(store)
     tables = status_tables([status])
     lines = render(tables).splitlines()
-    assert f"2 runs failed; their tracebacks are in {store.folder / 'failed'}" in lines
+    assert f"2 runs failed; what they printed and raised is in {store.folder / 'failed'}" in lines
     for failure in status.failures:
         row = ["grid", "Raises", str(failure.run), "ValueError:", "no", "idea", failure.path.name]
         assert row in [line.split() for line in lines]

@@ -10,8 +10,9 @@ from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.results.measures import checked_measure
 from goalward.results.results import curve_points, load_results, named, world_name
 from goalward.studies import run_file as record
-from goalward.studies.design import Cell, Design, StudyAgent, StudyWorld
+from goalward.studies.design import Cell, Design
 from goalward.studies.rerun import rerun
+from goalward.studies.spec import AgentSpec, WorldSpec
 from goalward.studies.study import Study
 
 
@@ -118,7 +119,10 @@ def test_studies_without_results_or_with_the_same_twice_are_refused(tmp_path, ex
 
 
 def test_the_names_of_many_worlds_are_found_in_linear_time():
-    cells = [Cell(StudyWorld(f"world {n}", {}), StudyAgent("psrl", {}), 10 + n % 2) for n in range(20_000)]
+    cells = [
+        Cell(WorldSpec(world="w", label=f"world {n}"), AgentSpec(agent="psrl", label="psrl"), 10 + n % 2)
+        for n in range(20_000)
+    ]
     design = Design("many", "", 0, 1, None, tuple(cells))
     start = time.perf_counter()
     names = [world_name(design, cell) for cell in cells]

@@ -1,12 +1,14 @@
-"""A Dask cluster of two real worker processes on loopback, one of them killed half-way."""
+"""A real Dask cluster on loopback, whose workers, scheduler and connections come and go."""
 
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
-from collections import deque
-from concurrent.futures import BrokenExecutor, Future
+import threading
+from concurrent.futures import Future
+from contextlib import suppress
 
 import pytest
 
@@ -27,12 +29,16 @@ class Cluster:
 
     def __init__(self, folder):
         self.folder, self.processes, self.kept = folder, [], None
-        self.start("scheduler", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        self.scheduler = self.start_scheduler(0)
         self.address = self.wait_for("scheduler", r"Scheduler at:\s+(tcp://\S+)")
+        self.port = int(self.address.rpartition(":")[2])
 
-    def start(self, name, *arguments):
+    def start_scheduler(self, port):
+        return self.start("scheduler", "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
+
+    def start(self, name, *arguments, module=("-m", "dask")):
         with (self.folder / f"{name}.log").open("w") as log:
-            command = [sys.executable, "-m", "dask", *arguments]
+            command = [sys.executable, *module, *arguments]
             # Not the folder of the study: the workers get all they need sent.
             self.processes.append(subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log))
         return self.processes[-1]
@@ -40,6 +46,10 @@ class Cluster:
     def worker(self, name):
         options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "0")
         return self.start(name, "worker", self.address, "--name", name, *options)
+
+    def end(self, process):
+        process.kill()
+        process.wait()
 
     def ready_worker(self):
         """Return a worker that is there, the same for one test after the other."""
@@ -107,17 +117,117 @@ from unittest.mock import patch
 from goalward.cli import main
 from goalward.studies import executors, runner
 
-with patch.object(executors, "CONNECT_SECONDS", 3), patch.object(runner, "CHECK_SECONDS", 0.1):
+patches = {{"CONNECT_SECONDS": 3, "EMPTY_SECONDS": {patience}}}
+with patch.multiple(executors, **patches), patch.multiple(runner, CHECK_SECONDS=0.1, OVERDUE_SECONDS=2.0):
     main(["run", "held.toml", "--dask", {address!r}, "--out", "results"])
 """
 
 
-def test_a_lost_scheduler_ends_the_study(held, cluster):
-    """It comes last, because the others need the scheduler; it would be started again only with another address."""
+FIVE_WORKERS = """
+import asyncio
+from distributed import Worker
+
+async def main():
+    workers = [Worker({address!r}, nthreads=1, memory_limit=0, dashboard=False) for _ in range(5)]
+    await asyncio.gather(*workers)
+    await asyncio.gather(*(worker.finished() for worker in workers))
+
+asyncio.run(main())
+"""
+
+
+def test_workers_that_join_later_are_all_busy(held, cluster):
     cluster.ready_worker()
-    run = start_python(held.folder, "-c", RUN_IMPATIENTLY.format(address=cluster.address))
+    run = start_goalward(held.folder, "run", "held.toml", "--dask", cluster.address, "--out", "results")
+    wait_until(held.waiting, run)
+    joined = cluster.start("five", FIVE_WORKERS.format(address=cluster.address), module=("-c",))
+    wait_until(lambda: held.waiting_threads() == 6, run)
+    held.release()
+    out, err = run.communicate(timeout=120)
+    cluster.end(joined)
+    assert (run.returncode, "12 of 12 runs are stored" in out) == (0, True), out + err
+
+
+def test_the_runs_of_a_frozen_worker_are_made_elsewhere(held, cluster, run_here, digests):
+    """After OVERDUE_SECONDS, two seconds here. The scheduler itself gives a frozen worker up after five minutes."""
+    cluster.ready_worker()
+    frozen = cluster.worker("frozen")
+    cluster.wait_for("frozen", "(Registered to)")
+    run = start_python(held.folder, "-c", RUN_IMPATIENTLY.format(address=cluster.address, patience=60))
+    wait_until(lambda: frozen.pid in held.waiting(), run)
+    os.kill(frozen.pid, signal.SIGSTOP)
+    held.release()
+    out, err = run.communicate(timeout=120)
+    cluster.end(frozen)
+    assert (run.returncode, "12 of 12 runs are stored" in out) == (0, True), out + err
+    assert "Traceback" not in err
+    _, alone = run_here(Study.load(held.folder / "held.toml"), "alone")
+    assert digests(Store.open(held.folder / "results")) == digests(alone)
+
+
+class Proxy(threading.Thread):
+    """Passes connections on to a port, and can cut all of them."""
+
+    def __init__(self, port):
+        super().__init__(daemon=True)
+        self.port, self.pairs = port, []
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.address = f"tcp://127.0.0.1:{self.server.getsockname()[1]}"
+
+    def run(self):
+        with suppress(OSError):
+            while True:
+                pair = self.server.accept()[0], socket.create_connection(("127.0.0.1", self.port))
+                self.pairs.append(pair)
+                for ends in (pair, pair[::-1]):
+                    threading.Thread(target=self.pass_on, args=ends, daemon=True).start()
+
+    def pass_on(self, source, target):
+        with suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def cut(self):
+        for pair in self.pairs:
+            for end in pair:
+                with suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+                end.close()
+        self.pairs.clear()
+
+
+def test_a_connection_that_is_cut_twice_loses_no_run(held, cluster, run_here, digests):
+    cluster.ready_worker()
+    proxy = Proxy(cluster.port)
+    proxy.start()
+    run = start_goalward(held.folder, "run", "held.toml", "--dask", proxy.address, "--out", "results")
+    for _ in range(2):
+        wait_until(lambda: held.waiting() and len(proxy.pairs) > 1, run)
+        proxy.cut()
+    held.release()
+    out, err = run.communicate(timeout=120)
+    proxy.server.close()
+    assert (run.returncode, "12 of 12 runs are stored" in out) == (0, True), out + err
+    assert "Traceback" not in err
+    assert "handed out again" in out
+    _, alone = run_here(Study.load(held.folder / "held.toml"), "alone")
+    assert digests(Store.open(held.folder / "results")) == digests(alone)
+
+
+def test_a_scheduler_that_is_restarted_and_one_that_is_lost(held, cluster):
+    """It comes last, because the others need the scheduler."""
+    cluster.ready_worker()
+    run = start_python(held.folder, "-c", RUN_IMPATIENTLY.format(address=cluster.address, patience=8))
     wait_until(lambda: held.stored() and held.waiting(), run)
-    cluster.processes[0].kill()
+    cluster.end(cluster.scheduler)
+    held.forget_waiting()
+    cluster.scheduler = cluster.start_scheduler(cluster.port)
+    again = cluster.worker("again")
+    wait_until(lambda: again.pid in held.waiting(), run)
+    cluster.end(cluster.scheduler)
     out, err = run.communicate(timeout=120)
     assert (run.returncode, "the scheduler cannot be reached any more" in out) == (1, True), out + err
     assert "Traceback" not in err
@@ -144,36 +254,6 @@ def test_addresses_that_are_none(address):
         check_address(address)
     with pytest.raises(SettingError, match="nobody answers at 'tcp://localhost:99999'"):
         check_address("tcp://localhost:99999")
-
-
-class Client:
-    """The client of a cluster whose workers come and go, and whose connection is lost for a moment."""
-
-    def __init__(self, *threads):
-        self.threads, self.status = deque(threads), "running"
-
-    def nthreads(self):
-        threads = self.threads.popleft()
-        if threads is None:
-            raise OSError("timed out")
-        return threads
-
-    def get_executor(self, pure):
-        return object()
-
-
-def test_the_size_of_a_cluster_follows_its_workers():
-    workers = Dask.__new__(Dask)
-    workers.client, workers.dropped = Client({"a": 1}, {"a": 1, "b": 4}, {}, None, {"b": 4}, {"b": 4}), False
-    assert (workers.health(), workers.size) == ("ok", 1)
-    assert (workers.health(), workers.size, workers.limit) == ("ok", 5, 10)
-    assert workers.health() == "empty"
-    assert workers.health() == "empty"
-    with pytest.raises(BrokenExecutor, match="the connection to the scheduler was lost for a moment"):
-        workers.health()
-    assert workers.health() == "ok"
-    workers.client.status = "closed"
-    assert workers.health() == "gone"
 
 
 STUDY = {
@@ -242,16 +322,17 @@ class LostEarly(Deserted):
     ],
 )
 def test_a_cluster_that_is_lost_ends_the_study_after_a_while(tmp_path, monkeypatch, workers, reason):
-    monkeypatch.setattr(runner, "EMPTY_SECONDS", 0.05)
+    monkeypatch.setattr(executors, "EMPTY_SECONDS", 0.05)
     for module in (runner, executors):
         monkeypatch.setattr(module, "CHECK_SECONDS", 0.01)
     study = Study.from_dict(STUDY)
     store = Store.open(tmp_path / "results", create=True)
     notes = []
-    report = run_study(study, store, workers, watch=lambda progress: notes.append(progress.note))
+    report = run_study(study, store, workers, watch=lambda progress: notes.append(progress.waiting))
     assert (report.done, report.complete, report.failures) == (0, False, [])
     assert reason in report.stopped
-    assert notes[-1] == ("" if workers is LostEarly else "the cluster has no workers; waiting for some")
+    waited = {Deserted: "the cluster has no workers; waiting for some", LostEarly: ""}
+    assert waited.get(workers, "the scheduler does not answer; waiting for it") in notes
     text = " ".join(report_tables(report, store.folder)[0].text().split())
     assert text.startswith("made no run was made stored 0 of 6")
     assert run_study(study, store, ThisProcess).complete

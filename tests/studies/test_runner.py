@@ -15,7 +15,7 @@ from goalward.studies import runner
 from goalward.studies import worker as work
 from goalward.studies.executors import Processes, ThisProcess, open_workers
 from goalward.studies.run_file import decode
-from goalward.studies.runner import jobs_of, run_study
+from goalward.studies.runner import Options, jobs_of, run_study
 from goalward.studies.store import MARKER, Store, check_studies
 from goalward.studies.study import Study
 from processes import wait_until
@@ -59,7 +59,7 @@ def test_a_run_that_two_labels_share_is_carried_out_once(folder, digests):
     assert len(handed) == len(set(handed)) == 4
     assert (report.total, report.done, report.complete, study.design.size) == (4, 4, True, 6)
     found = digests(store)
-    assert found["one", "uniform", 1] == found["grid-world columns=2", "uniform", 1]
+    assert found["one", "uniform", 1] == found["grid-world, columns 2", "uniform", 1]
     assert len(found) == 6
     # status and results count as run does.
     assert load_results(store, study.design).count() == (4, 4)
@@ -124,7 +124,7 @@ def test_shards_make_up_the_study(folder, digests, run_here):
     study = Study.load(folder / "small.toml")
     _, whole = run_here(study)
     for number in (3, 1, 2):
-        report, shared = run_here(study, "shards", shard=(number, 3))
+        report, shared = run_here(study, "shards", options=Options(shard=(number, 3)))
         assert report.complete
         assert report.done == 4
     assert digests(shared) == digests(whole)

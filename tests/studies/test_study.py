@@ -7,9 +7,8 @@ import pytest
 from goalward.errors import FileError, SettingError
 from goalward.ssp.model import SSP
 from goalward.studies.run_spec import make_world
-from goalward.studies.spec import parse_spec
+from goalward.studies.spec import line_of, parse_spec
 from goalward.studies.study import Study
-from goalward.studies.toml_lines import line_of
 from goalward.worlds import grid_world, random_mdp
 
 STUDY = """\
@@ -55,10 +54,10 @@ def test_cells_are_agents_times_worlds():
         ("GridWorld", "uniform", 200),
         ("GridWorld", "PSRL-SSP", 200),
         ("GridWorld", "optimal", 200),
-        ("random-mdp states=4", "uniform", 200),
-        ("random-mdp states=4", "PSRL-SSP", 200),
-        ("random-mdp states=8", "uniform", 200),
-        ("random-mdp states=8", "PSRL-SSP", 200),
+        ("random-mdp, states 4", "uniform", 200),
+        ("random-mdp, states 4", "PSRL-SSP", 200),
+        ("random-mdp, states 8", "uniform", 200),
+        ("random-mdp, states 8", "PSRL-SSP", 200),
     ]
     assert design.size == 21
 
@@ -153,7 +152,7 @@ def test_the_priors_of_a_study(tmp_path):
         ('kind = "dirichlet"', 'kind = "beta"', 21, "no prior is called 'beta'; there are: dirichlet, finite, "),
         ('["GridWorld"]', '["Gridworld"]', 25, "no world of this study is called 'Gridworld'; did you mean"),
         ('agent = "optimal"', 'agent = "uniform"', 23, "two agents are called 'uniform' in GridWorld; give one"),
-        ('label = "GridWorld"', 'label = "random-mdp states=4"', 9, "two worlds are called 'random-mdp states=4'"),
+        ('label = "GridWorld"', 'label = "random-mdp, states 4"', 9, "two worlds are called 'random-mdp, states 4'"),
     ],
 )
 def test_mistakes_are_named_with_their_line(found, put, line, message):
@@ -353,7 +352,7 @@ draw = "seed"
 
 [[agents]]
 agent = "psrl"
-worlds = ["random-mdp states=3 rows=uniform"]
+worlds = ["random-mdp, states 3, rows uniform"]
 settings = { prior = { kind = "dirichlet" } }
 
 [[agents]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,17 +27,16 @@ from goalward.cli.app import (
 )
 from goalward.errors import FileError, SettingError
 from goalward.formatting import duration
-from goalward.progress import Phase, phase
 from goalward.table import Cell, Column, Columns, Table
 
 if TYPE_CHECKING:
     from goalward.results.results import Results
-    from goalward.studies.runner import Progress, Report
+    from goalward.studies.runner import Report
     from goalward.studies.store import Failure, Status, Store
     from goalward.studies.study import Study
 
 __all__ = [
-    "export", "plot", "report_tables", "run", "run_and_report", "status", "status_tables", "study_progress", "summary",
+    "export", "plot", "report_tables", "run", "run_and_report", "status", "status_tables", "summary",
 ]  # fmt: skip
 
 LONGEST_ERROR = 120
@@ -56,6 +55,24 @@ def run(
     shard: Annotated[
         str | None, typer.Option(metavar="I/N", help="Run only part I of N, for example in a job array: 3/16.")
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KIND=NAME", help="Only some cells: agent=psrl, world='grid*', episodes=100. Repeatable."),
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Count a run that takes longer as failed.")
+    ] = None,
+    memory_limit: Annotated[
+        int | None,
+        typer.Option(metavar="MB", help="Count a run whose process uses more memory as failed; goalward takes 250 MB."),
+    ] = None,
+    retries: Annotated[int, typer.Option(help="How often to try a run again that fails.")] = 0,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Also make runs that failed when the study was run before.")
+    ] = False,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="TEXT", help="Keep a text with the study; export shows it. Repeatable.")
+    ] = None,
     show_study: Annotated[
         bool, typer.Option("--show", help="Print the study with all its defaults instead of running it: TOML, or json.")
     ] = False,
@@ -71,8 +88,9 @@ def run(
     format: Format = "text",
 ) -> None:
     """Run a study; runs that are stored are not run again."""
-    from goalward.studies.runner import read_shard, run_in_folder
+    from goalward.studies.runner import Options, read_shard, run_in_folder, study_progress
     from goalward.studies.study import Study
+    from goalward.studies.worker import Limits
 
     if again is not None:
         run_again(Path(study), again, format)
@@ -84,9 +102,10 @@ def run(
         say(text if format == "text" else json.dumps(tomllib.loads(text), indent=1))
         return
     folder = out or Path("results") / loaded.design.name
-    part = read_shard(shard)
+    limits = Limits(time_limit, memory_limit, retries)
+    options = Options(read_shard(shard), only or (), limits, retry_failed, tag or ())
     with study_progress() as watch:
-        report = run_in_folder(loaded, folder, workers=workers, dask=dask, shard=part, watch=watch)
+        report = run_in_folder(loaded, folder, workers=workers, dask=dask, options=options, watch=watch)
     show(*report_tables(report, folder), format=format)
     if report.complete:
         say(f"see: goalward summary {folder}, goalward plot {folder}", format=format)
@@ -98,7 +117,7 @@ def run_and_report(
     study: Study, folder: Path, workers: int | None, dask: str | None, format: str
 ) -> tuple[Report, list[Table]]:
     """Run a study whose results are then published; show the report and exit if there are none."""
-    from goalward.studies.runner import run_in_folder
+    from goalward.studies.runner import run_in_folder, study_progress
 
     with study_progress() as watch:
         report = run_in_folder(study, folder, workers=workers, dask=dask, watch=watch)
@@ -107,39 +126,6 @@ def run_and_report(
         show(*tables, format=format)
         raise typer.Exit(1)
     return report, tables
-
-
-@contextmanager
-def study_progress() -> Iterator[Callable[[Progress], None]]:
-    """Show the progress of a study: bars for all runs and for each agent; off a terminal, lines at start and end."""
-    terminal = sys.stderr.isatty()
-    with ExitStack() as phases, phase("loading the kernels, which are compiled the first time") as making:
-        agents: dict[str, Phase] = {}
-
-        def watch(progress: Progress) -> None:
-            done, wanted = progress.done.total(), progress.wanted.total()
-            if not making.total:
-                making.total, making.unit = wanted, "runs"
-                stored = f", {progress.stored:,} are stored already" if progress.stored else ""
-                if terminal:
-                    for label, runs in progress.wanted.items():
-                        agents[label] = phases.enter_context(phase(label, runs, "runs"))
-                else:
-                    typer.echo(f"{wanted:,} run{'s' * (wanted != 1)} to make{stored}", err=True)
-                return
-            if done or progress.note:
-                making.text = "making runs"
-            making.advance(done)
-            making.seconds_left = progress.seconds_left  # an estimate that knows that long runs come first
-            notes = [f"{progress.failed:,} failed"] * bool(progress.failed) + [progress.note] * bool(progress.note)
-            making.parts = lambda: notes
-            for label, entry in agents.items():
-                entry.advance(progress.done[label])
-            if done == wanted and not terminal:
-                counts = [f"{done:,} of {wanted:,} runs", duration(progress.seconds), *notes]
-                typer.echo(", ".join(counts), err=True)
-
-        yield watch
 
 
 def run_again(folder: Path, key: str, format: str) -> None:
@@ -161,34 +147,46 @@ def run_again(folder: Path, key: str, format: str) -> None:
 def status(
     folder: Folder,
     study: StudyName = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Read every file and verify its checksum, instead of its name and size.")
+    ] = False,
     prune: Annotated[
         bool, typer.Option("--prune", help="Delete the files of runs that belong to no study; asks first.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --prune: do not ask.")] = False,
     format: Format = "text",
 ) -> None:
-    """Check every file of a study; print which runs are stored."""
+    """Print which runs are stored, by the names and sizes of files; changes nothing."""
     from goalward.studies.store import Store, UnusedFiles, check_studies
 
     store = Store.open(folder)
     if prune:
         prune_folder(store, yes, format)
         return
-    checked = check_studies(store, study)
-    notes = []
+    checked = check_studies(store, study, read=check)
+    notes = [working_note(store.active())] if store.active() else []
     if study is None:
         try:
             unused = len(UnusedFiles.of(store).runs)
         except FileError as error:
-            notes = [f"runs that belong to no study are not counted: {error}"]
+            notes.append(f"runs that belong to no study are not counted: {error}")
         else:
             if unused:
                 belong = "run belongs" if unused == 1 else "runs belong"
-                notes = [f"{unused:,} {belong} to no study; goalward status {folder} --prune deletes them"]
+                notes.append(f"{unused:,} {belong} to no study; goalward status {folder} --prune deletes them")
     show(*status_tables(checked, notes), format=format)
     say_choice(store, study)
     if not all(status.sound for status in checked):
         raise typer.Exit(1)
+
+
+def working_note(processes: Sequence[dict[str, Any]]) -> str:
+    """Say which processes make runs in a folder now."""
+    hosts = Counter(str(facts.get("host")) for facts in processes)
+    workers = sum(number for facts in processes if isinstance(number := facts.get("workers"), int))
+    runs = sum(len(facts["keys"]) for facts in processes)
+    where = ", ".join(f"{number} on {host}" for host, number in hosts.items())
+    return f"processes at work here now: {where}; {workers} workers, {runs} runs in flight"
 
 
 def prune_folder(store: Store, yes: bool, format: str) -> None:
@@ -315,35 +313,22 @@ def export(
 
 def status_tables(studies: Sequence[Status], notes: Sequence[str] = ()) -> list[Table]:
     """Return which runs of some studies are stored, which failed and which files are damaged."""
-    from goalward.studies.design import world_name
-
-    cells = [
-        {
-            "study": Cell(status.design.name, f"study {status.design.name}"),
-            "world": world_name(status.design, cell.cell),
-            "agent": cell.cell.agent.label,
-            "episodes": cell.cell.episodes,
-            "stored": cell.stored,
-            "truncated": cell.truncated,
-            "failed": len(cell.failed),
-            "failed_runs": cell.failed,
-            "missing": len(cell.missing),
-            "missing_runs": cell.missing,
-        }
-        for status in studies
-        for cell in status.cells
-    ]
+    cells = [row for status in studies for row in status.rows()]
     totals = [
         {
             "study": status.design.name,
             "design": status.design.reference,
             "runs": status.planned,
-            "stored": Cell(status.stored, f"{status.stored:,} of {status.planned:,} runs stored and sound"),
+            "stored": Cell(
+                status.stored, f"{status.stored:,} of {status.planned:,} runs stored{' and sound' * status.read}"
+            ),
             "next": next_step(status),
         }
         for status in studies
     ]
-    columns: Columns = ["world", "agent", "stored", Column("truncated", "cut off"), "failed", "missing"]
+    read = all(status.read for status in studies)
+    cut: Columns = [Column("truncated", "cut off")] if read else []
+    columns: Columns = ["world", "agent", "stored", *cut, "failed", "missing"]
     failures = [failure for status in studies for failure in status.failures]
     damaged = [file for status in studies for file in status.damaged]
     return [
@@ -356,8 +341,10 @@ def status_tables(studies: Sequence[Status], notes: Sequence[str] = ()) -> list[
 def next_step(status: Status) -> str:
     failed = sum(len(cell.failed) for cell in status.cells)
     absent = status.planned - status.stored - failed
-    steps = [f"makes the other {absent:,}"] * bool(absent) + [f"tries the {failed:,} that failed again"] * bool(failed)
-    return f"goalward run {' and '.join(steps)}" if steps else "complete"
+    steps = [f"makes the other {absent:,}"] * bool(absent) + [
+        f"with --retry-failed tries the {failed:,} that failed again"
+    ] * bool(failed)
+    return f"goalward run {', '.join(steps)}" if steps else "complete"
 
 
 def report_tables(report: Report, folder: Path) -> list[Table]:
@@ -375,8 +362,9 @@ def report_tables(report: Report, folder: Path) -> list[Table]:
         "seconds": report.seconds,
         "complete": report.complete,
         "stopped": report.stopped,
+        "notes": Cell(list(report.notes), ", ".join(report.notes)) if report.notes else None,
     }
-    about = Table.facts(facts, "report", columns=["made", "stored", "stopped"])
+    about = Table.facts(facts, "report", columns=["made", "stored", "notes", "stopped"])
     return [about, *problem_tables(report.failures, report.damaged)]
 
 
@@ -389,7 +377,7 @@ def problem_tables(failures: Sequence[Failure], damaged: Sequence[tuple[Path, st
             for failure in failures
         ]
         count = f"{len(failures):,} run{'s' * (len(failures) != 1)} failed"
-        title = f"{count}; their tracebacks are in {failures[0].path.parent}"
+        title = f"{count}; what they printed and raised is in {failures[0].path.parent}"
         columns: Columns = ["world", "agent", "run", Column("error", write=one_line), Column("record", "file")]
         tables.append(Table(rows, columns, "failures", title, most=MOST_LINES))
     if damaged:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from goalward.errors import FileError
@@ -14,26 +13,39 @@ from goalward.formatting import number
 from goalward.results.measures import MEASURES, measured
 from goalward.studies.design import Cell, Design
 from goalward.studies.run_file import StoredRun
-from goalward.studies.run_spec import RunSpec, canonical
+from goalward.studies.run_spec import RunSpec
+from goalward.studies.spec import Stored, canonical
 from goalward.studies.store import NoRun, Store
 from goalward.table import Column, Columns, Table
 
 __all__ = ["TYPES", "export_table"]
 
-BLOCK = 64
-"""How many runs are read at once."""
-
 
 class ListedRun(NamedTuple):
-    """One run of a study, and what the folder has of it; `values` are its measures."""
+    """One run of a study, and what the folder has of it.
+
+    `document` is that of its file, `values` are its measures, and `stored` tells how the study was run.
+    """
 
     design: Design
     cell: Cell
     number: int
     spec: RunSpec
+    stored: Stored | None
     state: str
-    outcome: dict[str, Any]
+    document: dict[str, Any]
     values: dict[str, Any]
+
+    @property
+    def outcome(self) -> dict[str, Any]:
+        """How the run ended; empty if it is not stored."""
+        outcome: dict[str, Any] = self.document.get("outcome", {})
+        return outcome
+
+    def fact(self, section: str, name: str) -> str | None:
+        """Return a text of the document, if it has it."""
+        value = self.document.get(section)
+        return str(value[name]) if isinstance(value, dict) and name in value else None
 
 
 def value_of(measure: str) -> Callable[[ListedRun], Any]:
@@ -60,6 +72,12 @@ COLUMNS: dict[str, tuple[str, Callable[[ListedRun], Any]]] = {
     "total_epochs": ("int64", lambda run: run.outcome.get("total_epochs")),
     "optimal_value": ("double", lambda run: run.outcome.get("optimal_value")),  # V* of the start
     **{measure.name: (measure.kind, value_of(measure.name)) for measure in MEASURES},
+    "started": ("string", lambda run: run.fact("timing", "started")),
+    "ended_at": ("string", lambda run: run.fact("timing", "ended")),
+    "host": ("string", lambda run: run.fact("host", "name")),
+    "goalward": ("string", lambda run: run.fact("versions", "goalward")),
+    "commit": ("string", lambda run: run.stored.commit if run.stored else None),  # of the study's folder, last run
+    "tags": ("string", lambda run: ",".join(run.stored.tags) if run.stored else None),
     "key": ("string", lambda run: run.spec.key),
     "file": ("string", lambda run: f"runs/{run.spec.key[:2]}/{run.spec.key}.parquet"),  # below the results folder
 }
@@ -88,23 +106,21 @@ def export_table(store: Store, study: str | None = None, absent: bool = False) -
 def list_runs(store: Store, study: str | None = None) -> Iterator[ListedRun]:
     """Return every run of a study, or of all studies of a folder, each file checked."""
     names: list[str | None] = [study] if study is not None else [*store.studies()] or [None]
-    with ThreadPoolExecutor() as threads:
-        for name in names:
-            design = store.design(name)
-            for cell in design.cells:
-                specs = design.specs(cell)
-                # Blocks, because a stored run takes a hundred kilobytes of memory.
-                for start in range(0, len(specs), BLOCK):
-                    block = specs[start : start + BLOCK]
-                    runs = threads.map(store.find, [spec.key for spec in block])
-                    for index, (spec, run) in enumerate(zip(block, runs, strict=True), start):
-                        yield listed(design, cell, index, spec, run)
+    for name in names:
+        design = store.design(name)
+        stored = store.stored(design.reference)
+        for cell in design.cells:
+            for index, spec in enumerate(design.specs(cell)):
+                yield listed(design, cell, index, spec, stored, store.find(spec.key))
 
 
-def listed(design: Design, cell: Cell, index: int, spec: RunSpec, run: StoredRun | NoRun) -> ListedRun:
+def listed(
+    design: Design, cell: Cell, index: int, spec: RunSpec, stored: Stored | None, run: StoredRun | NoRun
+) -> ListedRun:
+    place = design, cell, index, spec, stored
     if isinstance(run, NoRun):
-        return ListedRun(design, cell, index, spec, run.state, {}, {})
+        return ListedRun(*place, run.state, {}, {})
     try:
-        return ListedRun(design, cell, index, spec, run.state, run.outcome, measured(run)[1])
+        return ListedRun(*place, run.state, run.document, measured(run)[1])
     except FileError:
-        return ListedRun(design, cell, index, spec, "damaged", {}, {})
+        return ListedRun(*place, "damaged", {}, {})

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,15 +19,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
-from goalward.errors import FileError, UnknownNameError
-from goalward.progress import counted
+from goalward.errors import FileError, SettingError, UnknownNameError
+from goalward.progress import counted, in_notebook, shown
 from goalward.results.measures import COMPARED, CURVES, MEASURES, measured
 from goalward.studies import run_file
 from goalward.studies.design import Cell, Design, world_name
 from goalward.studies.run_file import recorded
-from goalward.studies.runner import Watch, run_in_folder
-from goalward.studies.store import NoRun, Store
+from goalward.studies.runner import Options, Watch, run_in_folder, study_progress
+from goalward.studies.store import NoRun, Store, check_study
 from goalward.studies.study import Study
+from goalward.studies.worker import Limits
 from goalward.table import Table
 
 __all__ = ["CellResults", "Results", "load_results", "named", "open_results", "run", "world_name"]
@@ -130,6 +132,15 @@ class Results:
 
         return summary_table(self, level, bootstrap)
 
+    def status(self, check: bool = False) -> Table:
+        """Return a table with one row for each cell: how many runs the folder has now, which failed, which are missing.
+
+        Names and sizes of files decide; with `check`, every file is read and verified.
+        """
+        if self.folder is None:
+            raise SettingError("these results were never stored; run the study with a folder")
+        return Table(check_study(Store.open(self.folder), self.design, read=check).rows(), name="cells")
+
     def count(self) -> tuple[int, int]:
         """Return how many runs are stored, and how many the study has; a run that several cells share counts once."""
         stored: set[str] = set()
@@ -181,11 +192,18 @@ def run(
     workers: int | Executor | None = None,
     dask: str | None = None,
     shard: tuple[int, int] = (1, 1),
+    only: Collection[str] = (),
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    retries: int = 0,
+    retry_failed: bool = False,
+    tags: Collection[str] = (),
     watch: Watch | None = None,
 ) -> Results:
     """Run a study and return its results; runs that the folder has are not run again.
 
-    In a script, call it below ``if __name__ == "__main__":``, because worker processes import the script.
+    A notebook shows the progress. In a script, call it below ``if __name__ == "__main__":``, because worker processes
+    import the script.
 
     Parameters
     ----------
@@ -200,13 +218,24 @@ def run(
         The address of a Dask scheduler, instead of processes on this machine.
     shard
         Which part of the study to run: ``(3, 16)`` is part 3 of 16, for a job of an array.
+    only
+        Which cells to run: ``["agent=psrl", "world=grid*"]``.
+    time_limit, memory_limit
+        The seconds and the megabytes of memory that a run may take; one that takes more has failed. A process with
+        Python and goalward takes 250 MB. They are no part of the key, so they change no result.
+    retries, retry_failed
+        How often a run that fails is tried again, and whether runs that failed before are tried again.
+    tags
+        Texts that are kept with the study; exports show them.
     watch
         Called with the progress whenever runs have ended.
     """
     if not isinstance(study, Study):
         study = Study.from_dict(study) if isinstance(study, Mapping) else Study.load(study)
     path = Path("results") / study.design.name if folder is None else Path(folder)
-    report = run_in_folder(study, path, workers=workers, dask=dask, shard=shard, watch=watch)
+    options = Options(shard, only, Limits(time_limit, memory_limit, retries), retry_failed, tags)
+    with shown(), study_progress() if watch is None and in_notebook() else nullcontext(watch) as seen:
+        report = run_in_folder(study, path, workers=workers, dask=dask, options=options, watch=seen)
     if report.problem:
         warnings.warn(f"{report.problem}; see {path}", stacklevel=2)
     return open_results(path, study.design.reference)
@@ -224,16 +253,15 @@ def open_results(folder: str | Path, study: str | None = None) -> Results:
 
 def load_results(store: Store, design: Design) -> Results:
     """Read the stored runs of a study."""
-    # Threads help, because hashing and decompression release the interpreter.
-    with ThreadPoolExecutor() as threads:
-        wanted = counted("reading results", "cells", design.cells, len(design.cells))
-        cells = [load_cell(store, design, cell, threads) for cell in wanted]
+    # Not in threads: they cost 1.6 times the processor time, because most of the work holds the interpreter.
+    wanted = counted("reading results", "cells", design.cells, len(design.cells))
+    cells = [load_cell(store, design, cell) for cell in wanted]
     return Results(design, cells, store.folder)
 
 
-def load_cell(store: Store, design: Design, cell: Cell, threads: Executor) -> CellResults:
+def load_cell(store: Store, design: Design, cell: Cell) -> CellResults:
     points = curve_points(cell.episodes)
-    runs = list(enumerate(threads.map(lambda key: read_run(store, key, points), design.keys(cell))))
+    runs = [(number, read_run(store, key, points)) for number, key in enumerate(design.keys(cell))]
     stored = [(number, run) for number, run in runs if isinstance(run, OneRun)]
     absent: dict[str, list[int]] = {"missing": [], "failed": [], "damaged": []}
     for number, run in runs:

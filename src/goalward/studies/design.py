@@ -14,8 +14,9 @@ import contextlib
 import hashlib
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,14 +30,12 @@ from goalward.studies.run_spec import (
     RESULTS_VERSION,
     RunSpec,
     agent_code,
-    canonical,
     check_draw,
     complete_agent,
     complete_world,
     world_code,
 )
-from goalward.studies.spec import AgentSpec, Source, StudySpec, WorldSpec
-from goalward.studies.toml_lines import Place
+from goalward.studies.spec import AgentSpec, Place, Source, StudySpec, WorldSpec, canonical
 from goalward.user_code import (
     attached_path,
     blaming,
@@ -44,60 +43,22 @@ from goalward.user_code import (
     is_reference,
     read_user_file,
     remember,
-    without_digests,
 )
-from goalward.worlds.base import RULES, is_foreign, read_map
+from goalward.worlds.base import is_foreign, read_map
 
-__all__ = ["Cell", "Completion", "Design", "StudyAgent", "StudyWorld", "design_of", "located", "world_name"]
+__all__ = ["Cell", "Completion", "Design", "design_of", "located", "world_name"]
 
 MOST_RUNS = 10_000_000
 MOST_COMBINATIONS = 10_000
-
-
-@dataclass(frozen=True)
-class StudyWorld:
-    """A world of a study.
-
-    `identity` is the world of a `RunSpec` but for its `code`; `draw` names the setting that is drawn for each run;
-    `swept` holds the settings in which the worlds of one entry differ; `group` is the group of worlds it belongs to.
-    """
-
-    label: str
-    identity: dict[str, Any]
-    draw: str | None = None
-    swept: dict[str, Any] = field(default_factory=dict)
-    group: str = ""
-    code: str = ""
-
-    @property
-    def seed_name(self) -> str:
-        """What the seeds of its runs are made of; an edited file keeps them."""
-        return without_digests(canonical(self.identity))
-
-    def drawn(self, seed: int, run: int) -> dict[str, Any]:
-        """Return the world of one run."""
-        world = self.identity | ({"code": self.code} if self.code else {})
-        if self.draw is None:
-            return world
-        value = run_seed(seed, "world", self.seed_name, run)
-        return world | {"settings": self.identity["settings"] | {self.draw: value}}
-
-
-@dataclass(frozen=True)
-class StudyAgent:
-    """An agent of a study; `identity` is the agent of a `RunSpec`."""
-
-    label: str
-    identity: dict[str, Any]
-    swept: dict[str, Any] = field(default_factory=dict)
+FIELD = re.compile(r"\{([\w.]+)\}")  # a swept setting in a label
 
 
 @dataclass(frozen=True)
 class Cell:
     """One agent in one world for a number of episodes."""
 
-    world: StudyWorld
-    agent: StudyAgent
+    world: WorldSpec
+    agent: AgentSpec
     episodes: int
 
 
@@ -121,7 +82,8 @@ class Design:
     @cached_property
     def reference(self) -> str:
         """The name of the study and the digest of its design, ``NAME/DIGEST``; the description does not count."""
-        decisive = {name: value for name, value in asdict(self).items() if name != "description"}
+        cells = [(cell.world.model_dump(), cell.agent.model_dump(), cell.episodes) for cell in self.cells]
+        decisive = [self.name, self.seed, self.runs, self.max_steps, self.results, cells]
         return f"{self.name}/{hashlib.sha256(canonical(decisive).encode()).hexdigest()[:12]}"
 
     @cached_property
@@ -157,28 +119,15 @@ def design_of(spec: StudySpec) -> Design:
     size = sum(numbers) * len(spec.lengths) * spec.runs
     if size > MOST_RUNS:
         raise SettingError(f"the study has {size:,} runs; a study can have {MOST_RUNS:,}: split it")
-    learners = [(entry, StudyAgent(entry.label or "", agent_identity(entry), entry.swept)) for entry in spec.agents]
     cells = [
         Cell(world, agent, episodes)
-        for world in map(world_of, spec.worlds)
+        for world in spec.worlds
         for episodes in sorted(spec.lengths)
-        for entry, agent in learners
-        if entry.worlds is None or world.label in entry.worlds
+        for agent in spec.agents
+        if agent.worlds is None or world.label in agent.worlds
     ]
     results = RESULTS_VERSION if spec.stored is None else spec.stored.results
     return Design(spec.name, spec.description, spec.seed, spec.runs, spec.max_steps, tuple(cells), results)
-
-
-def world_of(entry: WorldSpec) -> StudyWorld:
-    identity: dict[str, Any] = {"id": entry.world, "settings": entry.settings}
-    if entry.world.endswith(".npz"):
-        identity = {"digest": entry.world.removesuffix(".npz")}
-    identity |= {rule: value for rule in RULES if (value := getattr(entry, rule)) is not None}
-    return StudyWorld(entry.label or "", identity, entry.draw, entry.swept, entry.group, entry.code)
-
-
-def agent_identity(entry: AgentSpec) -> dict[str, Any]:
-    return {"name": entry.agent, "settings": entry.settings} | ({"code": entry.code} if entry.code else {})
 
 
 class Completion:
@@ -227,7 +176,8 @@ class Completion:
                 usual = worlds.find(reference).family
         family = entry.label or usual
         for settings, swept in combinations(source, place, entry):
-            label = labelled(family, swept)
+            with located(source, (*place, "label")):
+                label = labelled(family, swept)
             if (label,) in self.places:
                 raise source.error(place, f"two worlds are called {label!r}; give one another label")
             self.places[label,] = (*place, "settings")
@@ -287,13 +237,14 @@ class Completion:
                 seen = kind if self.execute or not digests_in(str(settings)) else None
                 complete = settings if seen is None else complete_agent(seen, settings)
                 code = "" if seen is None else agent_code(seen, name, complete)
-            label = labelled(entry.label or usual, swept)
+            with located(source, (*place, "label")):
+                label = labelled(entry.label or usual, swept)
             for world in chosen:
                 if (world, label) in self.places:
                     raise source.error(place, f"two agents are called {label!r} in {world}; give one another label")
                 self.places[world, label] = place
-            changes = {"agent": name, "label": label, "settings": complete, "swept": entry.swept | swept, "code": code}
-            yield entry.model_copy(update=changes | {"sweep": {}, "worlds": chosen if entry.worlds else None})
+            changes = {"agent": name, "label": label, "settings": complete, "code": code, "sweep": {}}
+            yield entry.model_copy(update=changes | {"worlds": chosen if entry.worlds else None})
 
     def chosen_worlds(self, place: Place, entry: AgentSpec) -> list[str]:
         """Return the labels of the worlds in which the agents of an entry learn."""
@@ -320,20 +271,64 @@ def combinations(
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Return the settings of an entry for each combination of its sweep, and those of them that are swept."""
     for name in entry.sweep:
-        if name in entry.settings:
-            raise source.error((*place, "sweep", name), f"{name} is both set and swept; keep one")
+        inner: Any = entry.settings
+        for part in name.split("."):
+            inner = inner.get(part) if isinstance(inner, dict) else None
+        if inner is not None:
+            raise source.error((*place, "sweep", *name.split(".")), f"{name} is both set and swept; keep one")
     number = math.prod(len(values) for values in entry.sweep.values())
     if number > MOST_COMBINATIONS:
         message = f"the sweep has {number:,} combinations; a sweep can have {MOST_COMBINATIONS:,}: split it"
         raise source.error((*place, "sweep"), message)
     for values in itertools.product(*entry.sweep.values()):
         swept = dict(zip(entry.sweep, values, strict=True))
-        yield {**entry.settings, **swept}, swept
+        settings = entry.settings
+        for name, value in swept.items():
+            settings = with_setting(settings, name, value)
+        yield settings, swept
+
+
+def with_setting(settings: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:
+    """Return settings with another value; ``prior.concentration`` is one of the prior.
+
+    >>> with_setting({"prior": "dirichlet"}, "prior.concentration", 0.1)
+    {'prior': {'kind': 'dirichlet', 'concentration': 0.1}}
+    """
+    outer, dot, inner = name.partition(".")
+    if dot:
+        before = settings.get(outer)
+        if before is None:
+            raise SettingError(f"{name} is swept, but no {outer} is set; add its kind to settings, such as dirichlet")
+        value = with_setting(before if isinstance(before, dict) else {"kind": before}, inner, value)
+    return {**settings, outer: value}
 
 
 def labelled(label: str, swept: Mapping[str, Any]) -> str:
-    """Return a label with the swept settings behind it."""
-    return " ".join([label, *(f"{name}={value}" for name, value in swept.items())])
+    """Return a label with the swept settings: where it names them in braces, otherwise behind it.
+
+    >>> labelled("psrl", {"prior.concentration": 0.01, "ties": "first"}), labelled("{rows} rows", {"rows": 3})
+    ('psrl, concentration 0.01, ties first', '3 rows')
+    """
+    last = [name.rpartition(".")[2] for name in swept]
+    names = {full: short if last.count(short) == 1 else full for full, short in zip(swept, last, strict=True)}
+    values = {**{names[full]: value for full, value in swept.items()}, **swept}
+    if not swept or not (fields := FIELD.findall(label)):
+        return ", ".join(
+            [label, *(f"{short.replace('.', ' ')} {in_words(swept[full])}" for full, short in names.items())]
+        )
+    for field in fields:
+        if field not in values:
+            raise UnknownNameError("swept setting", field, values)
+    return FIELD.sub(lambda match: in_words(values[match[1]]), label)
+
+
+def in_words(value: Any) -> str:
+    """Write a setting as people do: ``dirichlet concentration 0.1``."""
+    if isinstance(value, dict):
+        return " ".join(
+            in_words(entry) if name == "kind" else f"{name} {in_words(entry)}" for name, entry in value.items()
+        )
+    return value if isinstance(value, str) else f"{value:g}" if value == float(f"{value:g}") else repr(value)
 
 
 def is_file(name: str) -> bool:

@@ -1,8 +1,8 @@
 """The workers that carry out runs: this process, processes of this machine, a Dask cluster, or any executor.
 
-`Workers` is a `concurrent.futures.Executor` with its size, a way to start again after a worker died, and a health
-question. Everything that decides a run is sent with it, so all of them give the same bits. Linear algebra uses one
-thread: there are as many workers as cores, and the number of threads decides the order of additions, hence the last
+`Workers` is a `concurrent.futures.Executor` with its present size, a way to start again after a worker died, and a
+health question. Everything that decides a run is sent with it, so all of them give the same bits. Linear algebra uses
+one thread: there are as many workers as cores, and the number of threads decides the order of additions, hence the last
 bit of a result. A number of threads that the user has set is kept.
 """
 
@@ -24,22 +24,58 @@ from goalward.settings import checked_integer
 from goalward.signals import undivided
 
 __all__ = [
-    "CHECK_SECONDS", "FEWER", "LOST", "Dask", "Processes", "ThisProcess", "Workers", "cores", "one_thread",
+    "CHECK_SECONDS", "FEWER", "Dask", "Processes", "Tee", "ThisProcess", "Workers", "context", "cores", "one_thread",
     "open_workers", "use_one_thread",
 ]  # fmt: skip
 
 MOST_STARTS = 3  # how often to start workers that die before the first run
-LOST = "the scheduler cannot be reached any more"
+LOST = "the connection to the scheduler was lost"
 FEWER = "out of memory? Try fewer workers"
 CHECK_SECONDS = 1.0  # how often to ask for the health of the workers
-CONNECT_SECONDS = 10.0  # how long to try to reach a Dask scheduler, at the start and when it is lost
+CONNECT_SECONDS = 10.0  # how long to try to reach a Dask scheduler
+ANSWER_SECONDS = 5.0  # how long a scheduler may take to answer
+FETCH_SECONDS = 120.0  # how long the result of a batch may take to come from the worker that holds it
+EMPTY_SECONDS = 600.0  # how long to wait for workers, or for a scheduler, that have left
+# What to wait for, by the health of the workers, and what to say when that has taken too long.
+WAITING = {
+    "empty": (
+        "the cluster has no workers; waiting for some",
+        "the cluster has had no workers for some time; start some",
+    ),
+    "gone": (
+        "the scheduler does not answer; waiting for it",
+        "the scheduler cannot be reached any more; start it again",
+    ),
+}
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # The OpenBLAS that comes with NumPy, and that of SciPy: a module that is linked to it, and the names of its functions.
 THREAD_FUNCTIONS = (
     ("numpy.linalg._umath_linalg", "scipy_openblas_{}_num_threads64_"),
     ("scipy.linalg._fblas", "scipy_openblas_{}_num_threads"),
 )
+FETCHERS = 8  # threads that get results from a cluster; one that is frozen holds one of them up
+LONGEST_OUTPUT = 4000
 Result = TypeVar("Result")
+
+
+class Tee:
+    """Standard output and error of a worker: passes all on, and keeps the end of what each thread prints in a run."""
+
+    def __init__(self, stream: Any):
+        self.stream, self.local = stream, threading.local()
+
+    def write(self, text: str) -> int:
+        """Print a text."""
+        self.local.end = (getattr(self.local, "end", "") + text)[-LONGEST_OUTPUT:]
+        return int(self.stream.write(text) or 0)
+
+    def take(self) -> str:
+        """Return what this thread has printed, and forget it."""
+        text, self.local.end = getattr(self.local, "end", ""), ""
+        return text
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
 
 
 class Workers:
@@ -47,6 +83,10 @@ class Workers:
 
     warmed: frozenset[str] = frozenset()
     """The agents whose kernels the workers have compiled."""
+    well = 0.0
+    """When the workers were healthy last."""
+    remote = True
+    """Whether a worker may be frozen or cut off without anybody noticing."""
 
     def __init__(self, executor: Executor, size: int | None = None):
         self.executor = executor
@@ -58,8 +98,13 @@ class Workers:
         return 2 * self.size
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Have a function called; raise BrokenExecutor if a worker has died."""
-        return self.executor.submit(function, *arguments)
+        """Have a function called; raise BrokenExecutor if a worker has died, ConnectionError if none is reached now."""
+        try:
+            return self.executor.submit(function, *arguments)
+        except BrokenExecutor:
+            raise
+        except RuntimeError as error:  # "cannot schedule new futures after shutdown"
+            raise WorkerError(f"the executor takes no more runs ({error}); open another one") from None
 
     def call_all(
         self,
@@ -75,7 +120,7 @@ class Workers:
         all_tasks = list(tasks)
         batches = [all_tasks[start : start + size] for start in range(0, len(all_tasks), size)]
         answers: dict[int, list[Result]] = {}
-        deaths = 0
+        deaths, self.well = 0, time.monotonic()
         while len(answers) < len(batches):
             try:
                 missing = [index for index in range(len(batches)) if index not in answers]
@@ -86,8 +131,10 @@ class Workers:
                         answers[pending.pop(future)] = future.result()
                         deaths = 0
                     watch(len(answers), len(batches))
-                    if not ended and self.health() == "gone":
-                        raise WorkerError(LOST)
+                    self.waiting_for()
+            except ConnectionError:
+                self.waiting_for()
+                time.sleep(CHECK_SECONDS)
             except BrokenExecutor:
                 deaths += 1
                 if deaths >= MOST_STARTS:
@@ -104,12 +151,23 @@ class Workers:
             self.call_all(warm_up, [(new,)])
             self.warmed = self.warmed.union(new)
 
+    def waiting_for(self) -> str:
+        """Ask for the health: return what to wait for, "" for nothing; raise WorkerError if it has taken too long."""
+        health, now = self.health(), time.monotonic()
+        if health == "ok":
+            self.well = now
+            return ""
+        waiting, given_up = WAITING[health]
+        if now - self.well > EMPTY_SECONDS:
+            raise WorkerError(f"{given_up}, and run the study again")
+        return waiting
+
     def restart(self) -> None:
         """Replace the workers after one died."""
         raise WorkerError("a worker died, and this executor cannot be started again; open another one")
 
     def health(self) -> str:
-        """Return "ok", "empty" if there is no worker at the moment, or "gone" if none can be reached any more."""
+        """Return "ok", "empty" if there is no worker at the moment, or "gone" if none can be reached."""
         return "ok"
 
     def close(self, kill: bool = False) -> None:
@@ -140,6 +198,8 @@ def open_workers(workers: int | Executor | None = None, dask: str | None = None)
 class ThisProcess(Workers):
     """Calls functions here, as soon as they are submitted."""
 
+    remote = False
+
     def __init__(self) -> None:
         self.size = 1
 
@@ -153,7 +213,8 @@ class ThisProcess(Workers):
         future: Future[Any] = Future()
         try:
             # What an agent prints must not get between the lines of a document on standard output.
-            with one_thread(), contextlib.redirect_stdout(sys.stderr):
+            output = Tee(sys.stderr)
+            with one_thread(), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
                 future.set_result(function(*arguments))
         except Exception as error:
             future.set_exception(error)
@@ -163,14 +224,11 @@ class ThisProcess(Workers):
 class Processes(Workers):
     """Worker processes on this machine."""
 
-    def __init__(self, size: int):
-        import multiprocessing  # here, because the command line imports this module before it knows its verb
+    remote = False
 
+    def __init__(self, size: int):
         self.size = size
         self.never_ran = 0
-        # Not fork: a forked copy of a process with threads can hang. The fork server imports goalward once for all.
-        kind = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-        self.context: Any = multiprocessing.get_context(kind)
         self.start()
 
     def start(self) -> None:
@@ -179,9 +237,7 @@ class Processes(Workers):
 
         use_one_thread()
         for _ in range(MOST_STARTS):
-            if self.context.get_start_method() == "forkserver":
-                start_server()
-            self.executor = ProcessPoolExecutor(self.size, mp_context=self.context, initializer=prepare_worker)
+            self.executor = ProcessPoolExecutor(self.size, mp_context=context(), initializer=prepare_worker)
             try:
                 with undivided():  # nobody would know a worker that is half started, and could kill it
                     self.first = self.submit(int)
@@ -220,6 +276,19 @@ class Processes(Workers):
             process.kill()
 
 
+def context() -> Any:
+    """Return how to start processes: by a fork server, which imports goalward once for all, where there is one.
+
+    Not by fork: a forked copy of a process with threads can hang.
+    """
+    import multiprocessing  # here, because the command line imports this module before it knows its verb
+
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    start_server()
+    return multiprocessing.get_context("forkserver")
+
+
 def start_server() -> None:
     """Start the fork server, if it does not run, with SIGINT blocked.
 
@@ -241,7 +310,7 @@ def prepare_worker() -> None:
     """Ignore SIGINT (the parent handles it), print to standard error, and exit when the parent dies."""
     import multiprocessing
 
-    sys.stdout = sys.stderr
+    sys.stdout = sys.stderr = Tee(sys.stderr)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # see `start_server`
@@ -258,63 +327,90 @@ def follow_parent(sentinel: int) -> None:
 
 
 class Dask(Workers):
-    """The workers of a Dask cluster, which replaces lost ones by itself; they come and go."""
+    """The workers of a Dask cluster, which come and go; the scheduler replaces lost ones by itself.
+
+    Dask's own executor loses calls when the connection drops. Here they are kept, and a call that is lost with the
+    connection, or with the scheduler, ends with a ConnectionError.
+    """
 
     def __init__(self, address: str):
         import logging
+        from concurrent.futures import ThreadPoolExecutor
 
         try:
-            distributed: Any = importlib.import_module("distributed")
+            self.library: Any = importlib.import_module("distributed")
         except ImportError:
             raise SettingError("Dask is not installed; pip install 'goalward[dask]'") from None
         check_address(address)
         for name in ("distributed.client", "distributed.core", "distributed.utils", "distributed.comm", "tornado"):
             # They would print tracebacks when the scheduler is lost, which the runner reports in one line.
             logging.getLogger(name).setLevel(logging.CRITICAL)
+        self.address, self.size = address, 0
+        self.calls: dict[str, tuple[Any, Future[Any]]] = {}
+        self.threads = ThreadPoolExecutor(FETCHERS)
         try:
-            self.client: Any = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+            self.connect(CONNECT_SECONDS)
         except (OSError, ValueError, TypeError) as error:
             raise SettingError(
                 f"no Dask scheduler answers at {address!r} ({error}); start it: dask scheduler"
             ) from None
-        self.size, self.dropped = 0, False
         if self.health() != "ok":
-            self.client.close()
+            self.close()
             raise SettingError(f"the Dask cluster at {address} has no workers; start some: dask worker {address}")
-        self.restart()
+
+    def connect(self, seconds: float) -> None:
+        """Connect to the scheduler; raise OSError if it does not answer in time."""
+        self.client: Any = self.library.Client(self.address, timeout=seconds, set_as_default=False)
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Hand out a piece of work; raise WorkerError if the scheduler is lost."""
+        """Hand out a piece of work; raise ConnectionError if the scheduler does not answer at the moment."""
+        answer: Future[Any] = Future()
         try:
-            return super().submit(function, *arguments)
-        except OSError:
-            raise WorkerError(LOST) from None
+            if self.client.status != "running":
+                raise ConnectionError(LOST)
+            call = self.client.submit(function, *arguments, pure=False)
+            self.calls[call.key] = call, answer
+            call.add_done_callback(lambda call: self.threads.submit(self.fetch, call.key))
+        except Exception:
+            if self.client.status == "running":
+                raise
+            raise ConnectionError(LOST) from None
+        return answer
+
+    def fetch(self, key: str) -> None:
+        """Get the answer to a call from the worker that has it."""
+        call, answer = self.calls.pop(key, (None, None))
+        if call is None or answer is None or not answer.set_running_or_notify_cancel():
+            return
+        try:
+            answer.set_result(call.result(timeout=FETCH_SECONDS))
+        except BaseException as error:
+            # A worker catches what a run raises, so these are lost on the way; the runs are handed out again.
+            lost = isinstance(error, OSError | TimeoutError) or "Cancelled" in type(error).__name__
+            answer.set_exception(ConnectionError(LOST) if lost else error)
 
     def restart(self) -> None:
-        """Take a new executor of the same client."""
-        self.executor = self.client.get_executor(pure=False)
+        """Do nothing: the scheduler replaces workers."""
 
     def health(self) -> str:
-        """Ask the scheduler; raise BrokenExecutor once if the connection was lost for a moment."""
-        if str(self.client.status) in ("closing", "closed"):
-            return "gone"
+        """Ask the scheduler for its threads, connecting again if that is necessary; end calls that are lost."""
         try:
-            self.size = max(1, threads := sum(self.client.nthreads().values()))
-        except (OSError, TypeError, AttributeError):  # it does not answer at the moment
-            self.dropped = True
-            return "empty"
-        if self.dropped:
-            # What was submitted before may never come back.
-            self.dropped = False
-            raise BrokenExecutor("the connection to the scheduler was lost for a moment")
-        return "ok" if threads else "empty"
+            if self.client.status == "closed":
+                self.connect(CHECK_SECONDS)
+            number = sum(self.client.sync(self.client.scheduler.ncores, callback_timeout=ANSWER_SECONDS).values())
+        except Exception:  # of many kinds, while Dask tries to connect
+            return "gone"
+        for key, (call, _) in list(self.calls.items()):
+            if call.status in ("cancelled", "lost"):
+                self.fetch(key)
+        self.size = max(1, number)
+        return "ok" if number else "empty"
 
     def close(self, kill: bool = False) -> None:
-        """Leave the cluster; what it still has to do is cancelled by the runner."""
+        """Leave the cluster, which then forgets what it still has to do."""
+        self.threads.shutdown(wait=False, cancel_futures=True)
         with contextlib.suppress(Exception):  # the scheduler may be gone
-            self.executor.shutdown(wait=False)
-        with contextlib.suppress(Exception):
-            self.client.close()
+            self.client.close(timeout=ANSWER_SECONDS)
 
 
 def check_address(address: str) -> None:

@@ -24,23 +24,18 @@ from goalward.errors import FileError, SettingError
 from goalward.settings import check_names, settings_of
 from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
-from goalward.studies.spec import PLAIN
+from goalward.studies.spec import PLAIN, canonical
 from goalward.user_code import described, digests_in
 from goalward.worlds.base import RULES, AnyWorld, build, build_bare, with_rules
 from goalward.worlds.base import registry as known_worlds
 
 __all__ = [
-    "RESULTS_VERSION", "RunSpec", "agent_code", "canonical", "check_draw", "complete_agent", "complete_world",
+    "RESULTS_VERSION", "RunSpec", "agent_code", "check_draw", "complete_agent", "complete_world",
     "contains_none", "key_of", "make_agent", "make_world", "world_code",
 ]  # fmt: skip
 
 RESULTS_VERSION = 4
 """Raise it whenever any result may change, with a line under "Results" in CHANGELOG.md."""
-
-
-def canonical(value: object) -> str:
-    """Write plain data in the one form that keys are made of."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def key_of(document: Mapping[str, Any]) -> str:

@@ -10,15 +10,20 @@ batches towards the end. Each file is stored as soon as its batch comes back.
 A worker that dies takes the batches in flight with it. Their runs are then tried one at a time; a run that is alone
 when a worker dies, twice, is recorded as failed. An error that is not that of a run (a lost scheduler, a worker with
 another goalward, a full disk) stops the study with one sentence and blames no run.
+
+Several processes may work on one study in one folder: before each batch a process leaves out the runs that are stored
+by now, and holds back those that another one is making (`store.Presence`).
 """
 
 from __future__ import annotations
 
+import fnmatch
 import math
 import re
+import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -28,23 +33,37 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from goalward.errors import FileError, GoalwardError, SettingError, WorkerError
+from goalward.errors import FileError, GoalwardError, SettingError, UnknownNameError, WorkerError
+from goalward.formatting import duration
+from goalward.progress import Phase, in_notebook, phase
 from goalward.settings import checked_integer
 from goalward.signals import check_interrupt, keeping
-from goalward.studies.design import Design
-from goalward.studies.executors import CHECK_SECONDS, FEWER, LOST, Workers, open_workers
-from goalward.studies.run_spec import canonical
-from goalward.studies.store import Failure, Store
+from goalward.studies.design import Cell, Design
+from goalward.studies.executors import CHECK_SECONDS, FEWER, Workers, open_workers
+from goalward.studies.spec import canonical
+from goalward.studies.store import Failure, Presence, Store
 from goalward.studies.study import Study
-from goalward.studies.worker import Job, Outcome, carry_out, failure_of, identity
+from goalward.studies.worker import UNLIMITED, Job, Limits, Outcome, carry_out, failure_of, identity
 
-__all__ = ["Progress", "Report", "Watch", "jobs_of", "read_shard", "run_in_folder", "run_study"]
+__all__ = [
+    "Options",
+    "Progress",
+    "Report",
+    "Watch",
+    "jobs_of",
+    "read_shard",
+    "run_in_folder",
+    "run_study",
+    "study_progress",
+]
 
 BATCH_SECONDS = 0.5
-EMPTY_SECONDS = 600.0  # how long to wait for workers when all of a cluster have left
+OVERDUE_SECONDS = 60.0  # after this time a batch on another machine is handed out again, if workers are idle
+OVERDUE_TIMES = 10.0  # and it has taken this many times as long as its runs usually take
 MOST_DEATHS = 2  # how often a worker may die with the same run alone
 MOST_RESTARTS = 3  # how often workers may die one after the other without a single result
 WRITERS = 8  # threads that store files
@@ -62,10 +81,33 @@ class Progress:
     wanted: Counter[str] = field(default_factory=Counter)
     """Runs that were missing at the start, by the label of their agent."""
     failed: int = 0
+    lost: int = 0
+    """Runs that were handed out again, because a worker or the connection was lost."""
+    repeated: int = 0
+    """Runs that somebody else had stored when this process had made them too."""
+    elsewhere: int = 0
+    """Runs that somebody else has stored, so that this process did not make them."""
+    workers: int = 0
+    others: int = 0
+    """Other processes that work on the same runs."""
     seconds: float = 0.0
     seconds_left: float | None = None
-    note: str = ""
+    waiting: str = ""
     """What the study is waiting for, if anything."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What is worth knowing besides the counts."""
+        also = f"{self.others:,} other process{'es' * (self.others != 1)} at work here"
+        counts = {
+            f"{self.failed:,} failed": self.failed,
+            f"{self.lost:,} handed out again": self.lost,
+            f"{self.elsewhere:,} made by others": self.elsewhere,
+            f"{self.repeated:,} made twice": self.repeated,
+            also: self.others,
+            self.waiting: bool(self.waiting),
+        }
+        return [text for text, number in counts.items() if number]
 
 
 Watch = Callable[[Progress], None]
@@ -84,6 +126,8 @@ class Report:
     damaged: list[tuple[Path, str]]
     stopped: str | None = None
     """Why the rest was not run, if it was not."""
+    notes: tuple[str, ...] = ()
+    """What is worth knowing besides: runs that were handed out again, made by others, or made twice."""
 
     @property
     def complete(self) -> bool:
@@ -108,16 +152,45 @@ def read_shard(text: str | None) -> tuple[int, int]:
     return int(parts[1]), int(parts[2])
 
 
-def jobs_of(design: Design, shard: tuple[int, int] = (1, 1)) -> list[Job]:
+def chosen_cells(design: Design, only: Collection[str]) -> list[int]:
+    """Return the indices of the cells that fit choices such as ``agent=psrl`` and ``world=grid*``.
+
+    A choice names a label, a label without its swept settings, or an algorithm or world of the registry. Choices of the
+    same kind add up.
+    """
+
+    def names(cell: Cell) -> dict[str, set[str]]:
+        agent, world = cell.agent.agent.rpartition(":")[2], cell.world.world.rpartition(":")[2]
+        return {
+            "agent": {cell.agent.label, cell.agent.label.partition(", ")[0], agent},
+            "world": {cell.world.label, cell.world.label.partition(", ")[0], world},
+            "episodes": {str(cell.episodes)},
+        }
+
+    known = [names(cell) for cell in design.cells]
+    fitting: dict[str, set[int]] = {}
+    for choice in only:
+        kind, equals, pattern = (part.strip() for part in choice.partition("="))
+        if not equals or kind not in ("agent", "world", "episodes"):
+            raise SettingError(f"expected agent=..., world=... or episodes=..., got {choice!r}")
+        cells = {index for index, cell in enumerate(known) if any(fnmatch.fnmatchcase(n, pattern) for n in cell[kind])}
+        if not cells:
+            raise UnknownNameError(f"{kind} of this study", pattern, set().union(*(cell[kind] for cell in known)))
+        fitting[kind] = fitting.get(kind, set()) | cells
+    return sorted(set(range(len(known))).intersection(*fitting.values()))
+
+
+def jobs_of(design: Design, shard: tuple[int, int] = (1, 1), only: Collection[str] = ()) -> list[Job]:
     """Return the runs of a study, or of one shard: every n-th, so that all shards take about the same time.
 
-    A run that several cells share is one job, that of the first of these cells.
+    A run that several cells share is one job, that of the first of these cells. `only`: see `chosen_cells`.
     """
     number, shards = shard
     if not 1 <= number <= shards:
         raise SettingError(f"shard is {number}/{shards}; it must be i/n with i from 1 to n, such as 3/16")
     different: dict[str, int] = {}
-    for index, cell in enumerate(design.cells):
+    for index in chosen_cells(design, only):
+        cell = design.cells[index]
         different.setdefault(
             canonical([cell.world.identity, cell.world.draw, cell.agent.identity, cell.episodes]), index
         )
@@ -131,13 +204,41 @@ def jobs_of(design: Design, shard: tuple[int, int] = (1, 1)) -> list[Job]:
     return list(jobs.values())
 
 
+@dataclass(frozen=True)
+class Options:
+    """How to carry out a study; nothing here changes a result.
+
+    Attributes
+    ----------
+    shard
+        Which part of the study: ``(3, 16)`` is part 3 of 16, for a job of an array.
+    only
+        Which cells, by choices such as ``agent=psrl`` and ``world=grid*``.
+    limits
+        The limits of each run, and how often a run that fails is tried again.
+    retry_failed
+        Also make runs that failed when the study was run before.
+    tags
+        Texts that the results folder keeps with the study, and `export` shows.
+    """
+
+    shard: tuple[int, int] = (1, 1)
+    only: Collection[str] = ()
+    limits: Limits = UNLIMITED
+    retry_failed: bool = False
+    tags: Collection[str] = ()
+
+
+DEFAULT = Options()
+
+
 def run_in_folder(
     study: Study,
     folder: Path,
     *,
     workers: int | Executor | None = None,
     dask: str | None = None,
-    shard: tuple[int, int] = (1, 1),
+    options: Options = DEFAULT,
     watch: Watch | None = None,
 ) -> Report:
     """Carry out the runs of a study that a results folder does not have.
@@ -148,15 +249,15 @@ def run_in_folder(
         checked_integer("workers", workers, 1)
     store = Store.open(folder, create=True)
     with keeping(f"what is done is stored in {folder}, and the same command continues there"):
-        return run_study(study, store, lambda: open_workers(workers, dask), shard=shard, watch=watch)
+        return run_study(study, store, lambda: open_workers(workers, dask), options, watch=watch)
 
 
 def run_study(
     study: Study,
     store: Store,
     workers: Workers | Callable[[], Workers],
+    options: Options = DEFAULT,
     *,
-    shard: tuple[int, int] = (1, 1),
     watch: Watch | None = None,
 ) -> Report:
     """Carry out the runs of a study that are not stored yet.
@@ -166,20 +267,29 @@ def run_study(
     workers
         The workers, which are left open; or a function that opens them if a run is missing, and they are closed at the
         end.
-    shard
-        Which part of the study: ``(i, n)`` is part i of n.
+    options
+        Which runs, and within which limits.
     watch
         Called with the progress whenever runs have ended.
     """
-    jobs = jobs_of(study.design, shard)
+    options.limits.checked()
+    jobs = jobs_of(study.design, options.shard, options.only)
     store.sweep()
     damaged = store.set_damaged_aside(job.key for job in jobs)
     unusable = {path for path, _ in damaged}
-    missing = [job for job in jobs if not store.has(job.key) or store.path(job.key) in unusable]
+    absent = [job for job in jobs if not store.has(job.key) or store.path(job.key) in unusable]
+    failed = {} if options.retry_failed else store.failures(job.key for job in absent)
+    missing = [job for job in absent if job.key not in failed]
     if missing:
         study.check()
-    store.save_study(study.design.reference, study.text, study.attachments)
-    session = Session(study, store, missing, len(jobs), watch)
+    reference = study.design.reference
+    store.save_study(reference, study.stored_text(store.stored(reference), options.tags), study.attachments)
+    session = Session(study, store, missing, len(jobs), options, watch)
+    session.failures += [
+        Failure(job.world_label, job.agent_label, job.run, failed[job.key], store.failure_path(job.key))
+        for job in absent
+        if job.key in failed
+    ]
     if missing:
         opened = workers if isinstance(workers, Workers) else workers()
         finished = False
@@ -187,25 +297,34 @@ def run_study(
             session.carry_out(opened)
             finished = session.stopped is None
         finally:
+            session.presence.leave()
             if opened is not workers:
                 opened.close(kill=not finished)
-    before = {job.key for job in jobs} - {job.key for job in missing}
     # Somebody may have removed files meanwhile: only those that are there count.
-    stored, done = sum(map(store.has, before)), sum(map(store.has, session.added))
-    removed, stopped = len(before) + len(session.added) - stored - done, session.stopped
-    if removed and stopped is None:
+    there, done = sum(store.has(job.key) for job in jobs), sum(map(store.has, session.added))
+    removed = len(jobs) - len(absent) + len(session.added) + session.progress.elsewhere - there
+    stopped = session.stopped
+    if removed > 0 and stopped is None:
         stopped = f"{removed} stored runs were removed from {store.folder} meanwhile; the same command makes them again"
-    return Report(study.design, len(jobs), stored, done, session.seconds, session.failures, damaged, stopped)
+    notes = tuple(session.progress.notes)
+    return Report(
+        study.design, len(jobs), there - done, done, session.seconds, session.failures, damaged, stopped, notes
+    )
 
 
 class Session:
     """One study, carried out once: `jobs` are the missing ones of `total` runs."""
 
-    def __init__(self, study: Study, store: Store, jobs: list[Job], total: int, watch: Watch | None):
+    def __init__(self, study: Study, store: Store, jobs: list[Job], total: int, options: Options, watch: Watch | None):
         self.design, self.attachments, self.store, self.watch = study.design, study.attachments, store, watch
+        self.limits = options.limits
+        self.presence = Presence(
+            store, f"{study.design.reference.rpartition('/')[2]}-{'of'.join(map(str, options.shard))}"
+        )
         self.pending: dict[int, deque[Job]] = {}
-        for job in jobs:
-            self.pending.setdefault(job.cell, deque()).append(job)
+        self.put_back(jobs)
+        self.held: list[Job] = []
+        """Runs that another process is making."""
         self.suspects: deque[Job] = deque()
         """Runs that were in flight when a worker died. Each runs alone, so that no other run is blamed."""
         self.alone: Future[list[Outcome]] | None = None
@@ -213,13 +332,18 @@ class Session:
         self.broken = False
         self.restarts = 0
         self.in_flight: dict[Future[list[Outcome]], list[Job]] = {}
-        self.pace: dict[int, float] = {}
-        self.added: list[str] = []
-        """The keys of the runs that were stored."""
+        self.since: dict[Future[list[Outcome]], float] = {}
+        """When the batches in flight were handed out; infinite for one that was handed out again."""
+        self.ended: Counter[int] = Counter()
+        self.spent: dict[int, float] = {}
+        """How many runs of each cell have ended, and how many seconds they took."""
+        self.added: set[str] = set()
+        self.settled: set[str] = set()
+        """The keys of the runs that were stored, and of all that have ended."""
         self.failures: list[Failure] = []
         self.stopped: str | None = None
         self.start = time.perf_counter()
-        self.checked = self.workers_seen = time.monotonic()
+        self.checked = time.monotonic()
         self.progress = Progress(total, total - len(jobs))
         self.progress.wanted.update(job.agent_label for job in jobs)
 
@@ -231,16 +355,23 @@ class Session:
     @property
     def waiting(self) -> int:
         """How many runs have not been handed out yet."""
-        return sum(map(len, self.pending.values())) + len(self.suspects)
+        return sum(map(len, self.pending.values())) + len(self.suspects) + len(self.held)
+
+    def pace(self, cell: int) -> float:
+        """Return how many seconds a run of a cell has taken so far, in the mean."""
+        return self.spent[cell] / self.ended[cell]
 
     def carry_out(self, workers: Workers) -> None:
         """Hand out all jobs and store what comes back."""
         self.notice(workers)
+        self.presence.announce([])
         try:
             self.warm_up(workers)
-            self.start, self.workers_seen = time.perf_counter(), time.monotonic()
+            self.start, workers.well = time.perf_counter(), time.monotonic()
             while self.in_flight or (self.waiting and self.stopped is None):
                 self.hand_out(workers)
+                if not self.in_flight and self.waiting and self.stopped is None and not self.broken:
+                    time.sleep(CHECK_SECONDS)  # for the workers, or for runs of another process
                 ended, _ = wait(self.in_flight, CHECK_SECONDS, FIRST_COMPLETED)
                 check_interrupt()
                 lost = [job for future in ended for job in self.take_in(future)]
@@ -248,13 +379,15 @@ class Session:
                     lost += self.take_back()
                     self.restart(workers)
                 self.suspect(lost)
+                for future, jobs in list(self.in_flight.items()):
+                    if all(job.key in self.settled for job in jobs):  # another worker has made them
+                        del self.in_flight[future]
                 if ended:
-                    self.workers_seen = time.monotonic()
-                if not self.has_workers(workers):
-                    break
+                    workers.well = time.monotonic()
+                self.check_workers(workers)
                 self.notice(workers)
         finally:
-            for future in self.in_flight:  # Dask's executor has no `cancel_futures`
+            for future in self.in_flight:
                 future.cancel()
 
     def warm_up(self, workers: Workers) -> None:
@@ -275,34 +408,71 @@ class Session:
             if not self.in_flight:
                 self.alone = self.submit(workers, [self.suspects.popleft()])
             return
-        while self.pending and len(self.in_flight) < workers.limit and not self.broken and self.stopped is None:
-            self.submit(workers, self.next_batch(workers.size))
+        if workers.remote:
+            self.repeat_overdue()
+        going = sum(math.isfinite(self.since[future]) for future in self.in_flight)
+        while self.pending and going < workers.limit and not self.broken and self.stopped is None:
+            batch = self.still_missing(self.next_batch(workers.size))
+            if batch and self.submit(workers, batch) is None:
+                return
+            going += bool(batch)
+        if not self.pending:
+            self.put_back(self.held)
+            self.held = []
+
+    def still_missing(self, jobs: list[Job]) -> list[Job]:
+        """Return the runs of a batch that nobody has stored meanwhile and no other process is making."""
+        taken, missing = self.presence.taken(), []
+        self.progress.others = self.presence.others
+        for job in jobs:
+            if job.key in self.settled:  # it was handed out again because it was overdue
+                continue
+            if self.store.has(job.key):
+                self.progress.elsewhere += 1
+                self.progress.wanted[job.agent_label] -= 1
+            elif job.key in taken:
+                self.held.append(job)
+            else:
+                missing.append(job)
+        return missing
 
     def submit(self, workers: Workers, jobs: list[Job]) -> Future[list[Outcome]] | None:
         """Hand out a batch with what its runs need. If that is impossible, the batch waits again."""
         models, files = (job.spec.model_digest for job in jobs), set().union(*(job.spec.sources for job in jobs))
+        keys = [job.key for batch in (*self.in_flight.values(), jobs) for job in batch]
+        self.presence.announce(keys, workers=workers.size)
         try:
-            future = workers.submit(carry_out, identity(), jobs, self.attachments.only(models, files))
+            future = workers.submit(carry_out, identity(), jobs, self.attachments.only(models, files), self.limits)
         except Exception as error:
             self.put_back(jobs)  # it was not in flight, so it is not suspected
             self.broken = isinstance(error, BrokenExecutor)
-            if not self.broken:
+            if not self.broken and not isinstance(error, ConnectionError):
                 self.stop(error)
             return None
-        self.in_flight[future] = jobs
+        self.in_flight[future], self.since[future] = jobs, time.monotonic()
         return future
+
+    def repeat_overdue(self) -> None:
+        """Have batches handed out again that take far too long: their worker may be frozen or cut off."""
+        now = time.monotonic()
+        for future, jobs in self.in_flight.items():
+            usual = sum(self.pace(job.cell) if job.cell in self.ended else math.inf for job in jobs)
+            if now - self.since[future] > max(OVERDUE_SECONDS, OVERDUE_TIMES * usual):
+                self.since[future] = math.inf
+                self.progress.lost += len(jobs)
+                self.put_back(jobs)
 
     def next_batch(self, workers: int) -> list[Job]:
         """Return the jobs to hand out next: first one of each cell, then several of the slowest cell at once."""
         going = {job.cell for jobs in self.in_flight.values() for job in jobs}
-        fresh = [cell for cell in self.pending if cell not in self.pace and cell not in going]
+        fresh = [cell for cell in self.pending if cell not in self.ended and cell not in going]
         # While the first run of a cell is going on, other cells come first.
-        known = [cell for cell in self.pending if cell in self.pace]
-        cell = fresh[0] if fresh else max(known, key=self.pace.__getitem__, default=next(iter(self.pending)))
+        known = [cell for cell in self.pending if cell in self.ended]
+        cell = fresh[0] if fresh else max(known, key=self.pace, default=next(iter(self.pending)))
         size = 1
-        if cell in self.pace:
+        if cell in self.ended:
             fair = math.ceil(self.waiting / (4 * workers))
-            size = max(1, min(int(BATCH_SECONDS / max(self.pace[cell], 1e-6)), fair))
+            size = max(1, min(int(BATCH_SECONDS / max(self.pace(cell), 1e-6)), fair))
         jobs = self.pending[cell]
         batch = [jobs.popleft() for _ in range(min(size, len(jobs)))]
         if not jobs:
@@ -321,9 +491,14 @@ class Session:
             self.settle(future.result())
         except (BrokenExecutor, CancelledError) as error:
             self.broken = self.broken or isinstance(error, BrokenExecutor)
+            self.progress.lost += len(jobs)
             return jobs
+        except ConnectionError:  # no run is to blame
+            self.progress.lost += len(jobs)
+            self.put_back(jobs)
         except Exception as error:
             if type(error).__name__ == "KilledWorker":  # Dask has tried the batch on several workers
+                self.progress.lost += len(jobs)
                 return jobs
             self.stop(error)
         return []
@@ -332,6 +507,8 @@ class Session:
         """Return the runs in flight that cannot come back any more; store those that are back already."""
         lost = []
         for future in list(self.in_flight):
+            if not future.done():
+                self.progress.lost += len(self.in_flight[future])
             lost += self.take_in(future) if future.done() else self.in_flight.pop(future)
         return lost
 
@@ -345,8 +522,8 @@ class Session:
         if self.deaths[job.key] < MOST_DEATHS:
             self.suspects.appendleft(job)
         else:
-            error = RuntimeError("the worker process died during this run, twice; out of memory?")
-            self.settle([Outcome(job, 0.0, failure=failure_of(job, error, ""))])
+            reason = "the worker process died during this run, twice; out of memory?"
+            self.settle([Outcome(job, 0.0, failure=failure_of(job, reason, 0.0))])
 
     def restart(self, workers: Workers) -> None:
         """Replace the workers; raise SettingError if they die again and again without a result."""
@@ -359,30 +536,17 @@ class Session:
         except WorkerError as error:
             self.stop(error)
 
-    def has_workers(self, workers: Workers) -> bool:
-        """Ask for the health of the workers now and then; return False if none is left to wait for."""
+    def check_workers(self, workers: Workers) -> None:
+        """Ask for the health of the workers now and then; stop if none has been there for too long."""
         now = time.monotonic()
         if now - self.checked < CHECK_SECONDS:
-            return True
+            return
         self.checked = now
         try:
-            health = workers.health()
-        except BrokenExecutor:  # the connection was lost for a moment, and no run is to blame
-            self.put_back(self.take_back())
-            self.restart(workers)
-            return True
-        if health == "ok":
-            self.workers_seen, self.progress.note = now, ""
-            return True
-        self.progress.note = "the cluster has no workers; waiting for some"
-        if health == "gone":
-            self.stop(WorkerError(LOST))
-        elif now - self.workers_seen > EMPTY_SECONDS:
-            self.stop(WorkerError("the cluster has had no workers for some time; start some, and run the study again"))
-        else:
-            return True
-        self.notice(workers)
-        return False
+            self.progress.waiting = workers.waiting_for()
+        except WorkerError as error:
+            self.stop(error)
+            self.in_flight.clear()  # it does not come back
 
     def stop(self, error: Exception) -> None:
         """Hand out nothing more, for a reason that is not the fault of a run."""
@@ -394,20 +558,24 @@ class Session:
     def settle(self, outcomes: list[Outcome]) -> None:
         """Store runs and failures."""
         self.restarts = 0
+        self.progress.repeated += sum(self.store.has(outcome.job.key) for outcome in outcomes)
         # The disk synchronises several files in the time of one.
         with ThreadPoolExecutor(WRITERS) as threads:
             errors = list((threads.map if len(outcomes) > 1 else map)(self.write, outcomes))
         for outcome, error in zip(outcomes, errors, strict=True):
             job = outcome.job
-            before = self.pace.get(job.cell, outcome.seconds)
-            self.pace[job.cell] = 0.5 * before + 0.5 * outcome.seconds
+            if job.key in self.settled:  # it was handed out twice
+                continue
+            self.ended[job.cell] += 1
+            self.spent[job.cell] = self.spent.get(job.cell, 0.0) + outcome.seconds
             if error is not None:
                 # Nothing is wrong with the run, so it is still missing and not failed.
                 self.stop(FileError(f"results cannot be stored ({error})"))
                 continue
+            self.settled.add(job.key)
             self.progress.done[job.agent_label] += 1
             if outcome.failure is None:
-                self.added.append(job.key)
+                self.added.add(job.key)
             else:
                 self.progress.failed += 1
                 path = self.store.failure_path(job.key)
@@ -426,17 +594,52 @@ class Session:
 
     def notice(self, workers: Workers) -> None:
         """Report the progress."""
-        self.progress.seconds = self.seconds
+        self.progress.seconds, self.progress.workers = self.seconds, workers.size
         self.progress.seconds_left = self.time_left(workers.size)
         if self.watch is not None:
             self.watch(self.progress)
 
     def time_left(self, workers: int) -> float | None:
         """Estimate how long the rest takes; None before the first run has ended."""
-        if not self.pace:
+        if not self.ended:
             return None
-        usual = sum(self.pace.values()) / len(self.pace)
+        usual = sum(self.spent.values()) / self.ended.total()
         left = Counter({cell: len(jobs) for cell, jobs in self.pending.items()})
-        for jobs in (*self.in_flight.values(), list(self.suspects)):
+        for jobs in (*self.in_flight.values(), list(self.suspects), self.held):
             left.update(job.cell for job in jobs)
-        return sum(number * self.pace.get(cell, usual) for cell, number in left.items()) / workers
+        seconds = sum(number * (self.pace(cell) if cell in self.ended else usual) for cell, number in left.items())
+        return seconds / workers
+
+
+@contextmanager
+def study_progress() -> Iterator[Watch]:
+    """Show the progress of a study: bars for all runs and for each agent; off a terminal, lines at start and end."""
+    bars = sys.stderr.isatty() or in_notebook()
+    with ExitStack() as phases, phase("loading the kernels, which are compiled the first time") as making:
+        agents: dict[str, Phase] = {}
+
+        def watch(progress: Progress) -> None:
+            done, wanted = progress.done.total(), progress.wanted.total()
+            first, making.total, making.unit = not making.total, wanted, "runs"
+            if first:
+                stored = f", {progress.stored:,} are stored already" if progress.stored else ""
+                if bars:
+                    for label, runs in progress.wanted.items():
+                        agents[label] = phases.enter_context(phase(label, runs, "runs"))
+                else:
+                    print(f"{wanted:,} run{'s' * (wanted != 1)} to make{stored}", file=sys.stderr)
+                return
+            if done or progress.waiting:
+                making.text = "making runs"
+            making.advance(done)
+            making.seconds_left = progress.seconds_left  # an estimate that knows that long runs come first
+            at_work = [f"{progress.workers:,} workers"] * (progress.workers > 1)
+            making.parts = lambda: [*at_work, *progress.notes]
+            for label, entry in agents.items():
+                entry.total = progress.wanted[label]
+                entry.advance(progress.done[label])
+            if done == wanted and not bars:
+                counts = [f"{done:,} of {wanted:,} runs", duration(progress.seconds), *progress.notes]
+                print(", ".join(counts), file=sys.stderr)
+
+        yield watch

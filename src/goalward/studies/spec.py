@@ -24,23 +24,39 @@ Paths are relative to the study's file. An error names the file and the line, th
 
 from __future__ import annotations
 
+import bisect
 import difflib
+import json
 import math
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from goalward.errors import FileError, GoalwardError, SettingError
 from goalward.files import parse_toml, read_text
-from goalward.studies.toml_lines import Place, line_of
+from goalward.seeds import run_seed
+from goalward.user_code import without_digests
+from goalward.worlds.base import RULES
 
-__all__ = ["PLAIN", "AgentSpec", "Source", "Stored", "StudySpec", "WorldSpec", "load_spec", "parse_spec", "validated"]
+__all__ = [
+    "PLAIN", "AgentSpec", "Place", "Source", "Stored", "StudySpec", "WorldSpec", "canonical", "line_of", "load_spec",
+    "parse_spec", "validated",
+]  # fmt: skip
 
 PLAIN = "be a finite number, a text, true or false, a list or a table"
+Place = Sequence[str | int]
+"""Where something stands in a document: keys, and indices from 0 for entries of lists."""
+
+
+def canonical(value: object) -> str:
+    """Write plain data in the one form that keys are made of."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def check_lengths(episodes: object) -> object:
@@ -62,13 +78,26 @@ def check_plain(value: object) -> object:
     return value
 
 
+def flat(sweep: object) -> object:
+    """Return a sweep in which tables have become dotted names: ``prior.concentration``, quoted in TOML or not."""
+    if not isinstance(sweep, dict):
+        return sweep
+    names: dict[str, object] = {}
+    for name, values in sweep.items():
+        inner = flat(values) if isinstance(values, dict) else values
+        names |= (
+            {f"{name}.{below}": entry for below, entry in inner.items()} if isinstance(inner, dict) else {name: inner}
+        )
+    return names
+
+
 # A name is part of paths.
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 Label = Annotated[str, Field(min_length=1)]
 Positive = Annotated[int, Field(ge=1)]
 Plain = Annotated[Any, PlainValidator(check_plain)]
 Rule = str | Annotated[float, Field(allow_inf_nan=False)]
-Sweep = dict[str, Annotated[list[Plain], Field(min_length=1)]]
+Sweep = Annotated[dict[str, Annotated[list[Plain], Field(min_length=1)]], BeforeValidator(flat)]
 
 
 class Section(BaseModel):
@@ -82,8 +111,8 @@ class WorldSpec(Section):
 
     world: str
     """An id of the registry, a Gymnasium id, ``file.py:function``, a model file or a map."""
-    label: Label | None = None
-    """Its name in tables and figures; by default its id without the version."""
+    label: Label = ""
+    """Its name in tables and figures; by default its id without the version. ``{rows}`` stands for a swept setting."""
     settings: dict[str, Plain] = {}
     """Settings that differ from the world's defaults."""
     sweep: Sweep = {}
@@ -103,24 +132,47 @@ class WorldSpec(Section):
     code: str = ""
     """In stored studies: the digest of a world that is registered outside goalward."""
 
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """The world of a `RunSpec`, but for its code and what is drawn for each run."""
+        identity: dict[str, Any] = {"id": self.world, "settings": self.settings}
+        if self.world.endswith(".npz"):
+            identity = {"digest": self.world.removesuffix(".npz")}
+        return identity | {rule: value for rule in RULES if (value := getattr(self, rule)) is not None}
+
+    @cached_property
+    def seed_name(self) -> str:
+        """What the seeds of its runs are made of; an edited file keeps them."""
+        return without_digests(canonical(self.identity))
+
+    def drawn(self, seed: int, run: int) -> dict[str, Any]:
+        """Return the world of one run, for a study with this seed."""
+        world = self.identity | ({"code": self.code} if self.code else {})
+        if self.draw is None:
+            return world
+        return world | {"settings": self.settings | {self.draw: run_seed(seed, "world", self.seed_name, run)}}
+
 
 class AgentSpec(Section):
     """An algorithm, or several that differ in a setting."""
 
     agent: str
     """A name of the registry, or ``file.py:Class``."""
-    label: Label | None = None
-    """Its name in tables and figures; by default the name of the algorithm."""
+    label: Label = ""
+    """Its name in tables and figures; by default the name of the algorithm. Swept settings as for worlds."""
     settings: dict[str, Plain] = {}
     """Settings that differ from the algorithm's defaults. Quantities that it must know are read off the true world."""
     sweep: Sweep = {}
-    """Settings with several values: one agent for each combination."""
+    """Settings with several values, also inside others, ``"prior.concentration"``: one agent for each combination."""
     worlds: Annotated[list[str], Field(min_length=1)] | None = None
     """The labels of the worlds in which it learns; by default all."""
-    swept: dict[str, Plain] = {}
-    """In stored studies: the settings of a sweep that led to this agent."""
     code: str = ""
     """In stored studies: the digest of an agent and priors that are registered outside goalward."""
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """The agent of a `RunSpec`."""
+        return {"name": self.agent, "settings": self.settings} | ({"code": self.code} if self.code else {})
 
 
 class Stored(Section):
@@ -130,6 +182,16 @@ class Stored(Section):
     """The version of the results."""
     last_run: str
     """When the study was run last."""
+    first_run: str = ""
+    """When it was run first."""
+    host: str = ""
+    """The machine that handed out the runs last."""
+    version: str = ""
+    """The version of goalward there."""
+    commit: str = ""
+    """The git commit of the study's folder, if it has one, with "-dirty" if files there were changed."""
+    tags: list[str] = []
+    """What `goalward run --tag` has added."""
 
 
 class StudySpec(Section):
@@ -177,6 +239,35 @@ class Source:
             return FileError(f"{self.name}, line {line_of(self.text, place)}: {message}")
         keys = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
         return SettingError(": ".join(part for part in (self.name, keys.removeprefix("."), message) if part))
+
+
+def line_of(text: str, place: Place) -> int:
+    r"""Return the line, counted from 1, of the longest beginning of a place that a TOML text has; 1 if it has none.
+
+    `tomllib` gives values without lines. But it reads the first lines of a text alone, if they are continued to the end
+    of a statement, and a key stands on the first line with which these have it.
+
+    >>> line_of("runs = 3\n[[worlds]]\nid = 'a'\n[[worlds]]\nid = 'b'", ("worlds", 1, "id"))
+    5
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
+
+    def depth(number: int) -> int:
+        """Return how much of the place the first lines have."""
+        for end in range(number, len(lines) + 1):
+            try:
+                inner: Any = tomllib.loads("\n".join(lines[:end]))
+            except tomllib.TOMLDecodeError:
+                continue
+            for length, name in enumerate(place):
+                try:
+                    inner = inner[name]
+                except (KeyError, IndexError, TypeError):
+                    return length
+            return len(place)
+        return 0
+
+    return max(1, bisect.bisect_left(range(len(lines) + 1), depth(len(lines)), key=depth))
 
 
 def load_spec(path: str | Path) -> tuple[StudySpec, Source]:

@@ -9,6 +9,7 @@
       attachments/                  models and Python files that runs need, named by their SHA-256
       failed/ab12...json            what went wrong in runs that failed
       damaged/                      files that cannot be used as the run of their name, set aside
+      active/                       which runs are being made, one file for each process that makes some
 
 Every file is written under another name and renamed into place, so a file that is there is whole, even after a kill.
 Two processes that write the same run write the same data; the last file stays. Reading executes nothing.
@@ -18,10 +19,12 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,16 +35,29 @@ from goalward.progress import counted
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import Cell, Design, design_of, world_name
 from goalward.studies.run_file import StoredRun, decode
-from goalward.studies.spec import parse_spec
+from goalward.studies.spec import Stored, parse_spec
+from goalward.table import Cell as TableCell
 
-__all__ = ["LAYOUT_VERSION", "CellStatus", "Failure", "NoRun", "Status", "Store", "UnusedFiles", "check_studies"]
+__all__ = [
+    "LAYOUT_VERSION",
+    "CellStatus",
+    "Failure",
+    "NoRun",
+    "Presence",
+    "Status",
+    "Store",
+    "UnusedFiles",
+    "check_studies",
+]
 
 LAYOUT_VERSION = 3
 MARKER = "goalward-results.json"
-SUBFOLDERS = ("studies", "runs", "attachments", "failed", "damaged")
+SUBFOLDERS = ("studies", "runs", "attachments", "failed", "damaged", "active")
 LAST_RUN = re.compile(r'^last_run = "(.*)"$', re.MULTILINE)
 MOST_NAMED = 5
 STALE_SECONDS = 3600.0  # no process still writes a temporary file as old as this
+TOUCH_SECONDS = 10.0  # how often a process that makes runs touches its file in active/
+GONE_SECONDS = 60.0  # after this time without a touch it is gone
 
 
 class NoRun(NamedTuple):
@@ -108,9 +124,13 @@ class Store:
         """Return the plain data in a file of this folder; raises FileError with the reason."""
         return files.parse_json(path, files.read_bytes(path, inside=self.folder))
 
+    def active(self) -> list[dict[str, Any]]:
+        """Return what the processes say that make runs here now: host, pid, workers and keys."""
+        return list(present(self.folder / "active", time.time()))
+
     def sweep(self) -> None:
         """Remove the temporary files of processes that were killed."""
-        for path in self.folder.rglob(f"*{files.TEMPORARY}"):
+        for path in [*self.folder.rglob(f"*{files.TEMPORARY}"), *self.folder.glob("active/*.json")]:
             try:
                 if time.time() - path.stat().st_mtime > STALE_SECONDS:
                     path.unlink(missing_ok=True)
@@ -121,11 +141,22 @@ class Store:
 
     def path(self, key: str) -> Path:
         """Return where a run is stored."""
-        return self.folder / "runs" / key[:2] / f"{key}.parquet"
+        return Path(f"{self.folder}/runs/{key[:2]}/{key}.parquet")
 
     def has(self, key: str) -> bool:
         """Return whether a run is stored."""
         return os.path.lexists(self.path(key))
+
+    def sizes(self) -> dict[str, int]:
+        """Return the keys of all stored runs and the sizes of their files, without opening one."""
+        sizes: dict[str, int] = {}
+        for part in listed(self.folder / "runs"):
+            if part.is_dir(follow_symlinks=False):
+                for entry in listed(Path(part.path)):
+                    key, ending = entry.name[:-8], entry.name[-8:]
+                    if ending == ".parquet" and key[:2] == part.name:
+                        sizes[key] = entry.stat(follow_symlinks=False).st_size
+        return sizes
 
     def add(self, key: str, content: bytes) -> None:
         """Store a run, and forget that it failed before."""
@@ -155,19 +186,15 @@ class Store:
             raise FileError(f"{self.path(key)}: {run.reason or 'no such run'}; goalward run makes it again")
         return run
 
-    def states(self, keys: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """Check the files of some runs: return the state of each (`StoredRun.state`, `NoRun.state`) and the reason.
+    def states(self, keys: Sequence[str], *, read: bool = True) -> Iterator[tuple[str, str]]:
+        """Return the state of some runs (`StoredRun.state`, `NoRun.state`), and the reason if one is not stored.
 
-        Only these are kept in memory: a stored run takes a hundred kilobytes.
+        Without `read`, names and sizes of files decide: a file that is there and not empty counts as stored.
         """
-
-        def state(key: str) -> tuple[str, str]:
-            run = self.find(key)
-            return run.state, run.reason if isinstance(run, NoRun) else ""
-
-        # Threads help, because hashing and decompression release the interpreter.
-        with ThreadPoolExecutor() as threads:
-            yield from counted("checking files", "runs", threads.map(state, keys), len(keys))
+        sizes = {} if read else self.sizes()
+        for key in counted("checking files", "runs", keys, len(keys)) if read else keys:
+            run = NoRun("stored") if sizes.get(key) else self.find(key)
+            yield run.state, run.reason if isinstance(run, NoRun) else ""
 
     def set_damaged_aside(self, keys: Iterable[str]) -> list[tuple[Path, str]]:
         """Check some runs and move damaged files to ``damaged/``; these runs are missing from then on.
@@ -211,6 +238,12 @@ class Store:
             return {"error": f"its record cannot be read ({error})"}
         return failure if isinstance(failure, dict) else {"error": "its record is damaged"}
 
+    def failures(self, keys: Iterable[str] | None = None) -> dict[str, str]:
+        """Return what went wrong in the runs that failed, by their keys; `keys`: only in these."""
+        recorded = {entry.name[:-5] for entry in listed(self.folder / "failed") if entry.name.endswith(".json")}
+        wanted = recorded if keys is None else recorded.intersection(keys)
+        return {key: str((self.failure(key) or {}).get("error")) for key in wanted}
+
     # Studies
 
     @property
@@ -231,6 +264,16 @@ class Store:
     def study_text(self, reference: str) -> str:
         """Return a stored study; raises FileError if it cannot be read."""
         return files.read_text(self.study_path(reference), "a study is written in TOML", inside=self.folder)
+
+    def stored(self, reference: str) -> Stored | None:
+        """Return what the folder knows about when and how a study was run; None if it was not run here."""
+        path = self.study_path(reference)
+        if not os.path.lexists(path):
+            return None
+        try:
+            return parse_spec(self.study_text(reference), path)[0].stored
+        except GoalwardError:
+            return None
 
     def studies(self) -> Iterator[str]:
         """Return the names of the studies that were run here."""
@@ -293,6 +336,79 @@ class Store:
         return f"{name} was run with {len(others) + 1} designs; this is the last one, {last}. Others: {before}"
 
 
+def listed(folder: Path) -> list[os.DirEntry[str]]:
+    """Return what is in a folder; nothing if there is no such folder."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise FileError(f"{folder}: {files.reason(error)}") from None
+
+
+class Presence:
+    """A file in ``active/`` that says which runs this process is making, so that others make other ones.
+
+    `name` is that of the study and the shard: only processes with the same name may make the same runs. A thread
+    touches the file now and then. The age of other files is counted from the last touch, by the clock of the file
+    system, so clocks of machines may differ.
+    """
+
+    def __init__(self, store: Store, name: str):
+        self.folder, self.name, self.others = store.folder / "active", name, 0
+        self.path = self.folder / f"{name}-{platform.node()}-{os.getpid()}.json"
+        self.over = threading.Event()
+        self.thread: threading.Thread | None = None
+
+    def announce(self, keys: Sequence[str], **facts: Any) -> None:
+        """Say which runs are being made. A folder that cannot be written is found when a run is stored."""
+        temporary = self.path.with_name(f".{self.path.stem}{files.TEMPORARY}")
+        with suppress(OSError, FileError):
+            files.check_inside(self.path, self.folder.parent)
+            self.folder.mkdir(exist_ok=True)
+            facts |= {"host": platform.node(), "pid": os.getpid(), "keys": keys}
+            temporary.write_text(json.dumps(facts))
+            os.replace(temporary, self.path)
+        if self.thread is None:
+            self.thread = threading.Thread(target=self.touch, name="goalward-presence", daemon=True)
+            self.thread.start()
+
+    def touch(self) -> None:
+        """Show that the process lives, until it leaves."""
+        while not self.over.wait(TOUCH_SECONDS):
+            with suppress(OSError):
+                os.utime(self.path)
+
+    def taken(self) -> set[str]:
+        """Return the runs that other processes are making now."""
+        try:
+            found = list(present(self.folder, self.path.stat().st_mtime, f"{self.name}-"))
+        except (OSError, FileError):
+            return set()
+        own = (platform.node(), os.getpid())
+        others = [facts for facts in found if (facts.get("host"), facts.get("pid")) != own]
+        self.others = len(others)
+        return {key for facts in others for key in facts["keys"]}
+
+    def leave(self) -> None:
+        """Remove the file."""
+        self.over.set()
+        with suppress(OSError):
+            self.path.unlink()
+
+
+def present(folder: Path, now: float, name: str = "") -> Iterator[dict[str, Any]]:
+    """Return what the processes say that make runs now."""
+    for entry in listed(folder):
+        if entry.name.endswith(".json") and entry.name.startswith(name):
+            with suppress(OSError, FileError, ValueError):
+                if now - entry.stat().st_mtime < GONE_SECONDS:
+                    facts = json.loads(files.read_bytes(Path(entry.path), inside=folder.parent))
+                    if isinstance(facts, dict) and isinstance(facts.get("keys"), list):
+                        yield facts
+
+
 # Status: which runs are stored, which failed, and which files are damaged. Looking changes nothing.
 
 
@@ -309,11 +425,14 @@ class Failure:
 
 @dataclass(frozen=True)
 class CellStatus:
-    """The progress of a cell: how many runs are stored, how many of them cut off, and the numbers of the other runs."""
+    """The progress of a cell: how many runs are stored, how many of them cut off, and the numbers of the other runs.
+
+    Whether a run was cut off is in its file; `truncated` is None if no file was read.
+    """
 
     cell: Cell
     stored: int
-    truncated: int
+    truncated: int | None
     failed: list[int]
     missing: list[int]
 
@@ -331,31 +450,51 @@ class Status:
     planned: int
     failures: list[Failure]
     damaged: list[tuple[Path, str]]
+    read: bool = True
+    """Whether every file was read; otherwise names and sizes were looked at."""
 
     @property
     def sound(self) -> bool:
         """Whether no run failed and no file was damaged; runs may still be missing."""
         return not self.failures and not self.damaged
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each cell."""
+        return [
+            {
+                "study": TableCell(self.design.name, f"study {self.design.name}"),
+                "world": world_name(self.design, status.cell),
+                "agent": status.cell.agent.label,
+                "episodes": status.cell.episodes,
+                "stored": status.stored,
+                "truncated": status.truncated,
+                "failed": len(status.failed),
+                "failed_runs": status.failed,
+                "missing": len(status.missing),
+                "missing_runs": status.missing,
+            }
+            for status in self.cells
+        ]
 
-def check_studies(store: Store, name: str | None = None) -> list[Status]:
-    """Check every file of a study, or of all studies of a folder."""
+
+def check_studies(store: Store, name: str | None = None, *, read: bool = True) -> list[Status]:
+    """Check the files of a study, or of all studies of a folder; see `Store.states` for `read`."""
     # Asking for the only study of a folder that has none raises an error that says so.
     names: list[str | None] = [name] if name is not None else [*store.studies()] or [None]
-    return [check_study(store, store.design(study)) for study in names]
+    return [check_study(store, store.design(study), read=read) for study in names]
 
 
-def check_study(store: Store, design: Design) -> Status:
-    """Check every file of a study."""
+def check_study(store: Store, design: Design, *, read: bool = True) -> Status:
+    """Check the files of a study."""
     keys = [design.keys(cell) for cell in design.cells]
     different = list(dict.fromkeys(key for cell_keys in keys for key in cell_keys))
-    states = dict(zip(different, store.states(different), strict=True))
+    states = dict(zip(different, store.states(different, read=read), strict=True))
     cells, failures = [], []
     for cell, cell_keys in zip(design.cells, keys, strict=True):
         runs = [(number, key, *states[key]) for number, key in enumerate(cell_keys)]
         failed = [(number, key, reason) for number, key, state, reason in runs if state == "failed"]
         missing = [number for number, _, state, _ in runs if state in ("missing", "damaged")]
-        truncated = sum(state == "cut off" for _, _, state, _ in runs)
+        truncated = sum(state == "cut off" for _, _, state, _ in runs) if read else None
         stored = len(runs) - len(failed) - len(missing)
         cells.append(CellStatus(cell, stored, truncated, [number for number, _, _ in failed], missing))
         failures += [
@@ -364,7 +503,7 @@ def check_study(store: Store, design: Design) -> Status:
         ]
     total = sum(state in ("stored", "cut off") for state, _ in states.values())
     damaged = [(store.path(key), reason) for key, (state, reason) in states.items() if state == "damaged"]
-    return Status(design, cells, total, len(states), failures, damaged)
+    return Status(design, cells, total, len(states), failures, damaged, read)
 
 
 @dataclass(frozen=True)

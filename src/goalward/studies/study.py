@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import platform
+import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any
 import numpy as np
 import tomli_w
 
+from goalward import __version__
 from goalward.agents.base import Learner
 from goalward.environments.by_name import closing
 from goalward.errors import FileError, GoalwardError, SettingError, UnknownNameError
@@ -22,14 +25,14 @@ from goalward.learning.termination import check_end
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import Completion, Design, design_of, located
 from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, make_agent, make_world
-from goalward.studies.spec import Source, StudySpec, load_spec, validated
-from goalward.studies.toml_lines import Place
+from goalward.studies.spec import Place, Source, Stored, StudySpec, load_spec, validated
 from goalward.table import Table
 from goalward.user_code import blaming
 from goalward.worlds.base import AnyWorld
 
 __all__ = ["Study", "find_study", "shipped_folder", "shipped_studies"]
 
+GIT_SECONDS = 5.0  # how long git may take
 UNSEEN = "# Python files are not executed here; of what they define, only settings that the study gives are shown.\n"
 
 
@@ -99,7 +102,20 @@ class Study:
     @property
     def text(self) -> str:
         """The study as a results folder stores it: complete TOML, which can be run there as it stands."""
-        stored = {"results": RESULTS_VERSION, "last_run": datetime.now(UTC).isoformat()}
+        return self.stored_text()
+
+    def stored_text(self, before: Stored | None = None, tags: Collection[str] = ()) -> str:
+        """Return `text` with what is known about this run; `before` is what the folder knew."""
+        now = datetime.now(UTC).isoformat()
+        stored = {
+            "results": RESULTS_VERSION,
+            "last_run": now,
+            "first_run": before.first_run if before else now,
+            "host": platform.node(),
+            "version": __version__,
+            "commit": git_commit(self.source.folder),
+            "tags": sorted({*(before.tags if before else ()), *tags}),
+        }
         return written(self.complete, stored=stored)
 
     @property
@@ -157,6 +173,17 @@ class Study:
     def __repr__(self) -> str:
         design = self.design
         return f"Study({design.name!r}: {len(design.cells):,} cells of {design.runs:,} runs)"
+
+
+def git_commit(folder: Path) -> str:
+    """Return the commit of a folder under git, with "-dirty" if something in it has changed; otherwise nothing."""
+    options = ["-C", str(folder), "-c", "core.fsmonitor=false"]  # which would run a program that the folder names
+    command = ["git", *options, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=GIT_SECONDS)  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return answer.stdout.strip() if answer.returncode == 0 else ""
 
 
 def check_ends(run: RunSpec, world: AnyWorld, agent: Learner) -> None:

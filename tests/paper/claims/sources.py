@@ -12,8 +12,9 @@ import numpy as np
 from goalward.arrays import Floats, Int64s
 from goalward.paper.claims.runs import RunSource
 from goalward.results.results import CellResults, Results
-from goalward.studies.design import Cell, Design, StudyAgent, StudyWorld
+from goalward.studies.design import Cell, Design
 from goalward.studies.executors import ThisProcess
+from goalward.studies.spec import AgentSpec, WorldSpec
 from goalward.studies.store import Store
 
 
@@ -57,9 +58,7 @@ def cell(
     ends = np.array(finals, dtype=np.float64)
     at = np.array([100]) if points is None else points
     both: dict[str, Any] = {"gap_regret": ends[:, np.newaxis] if curves is None else curves}
-    where = Cell(
-        StudyWorld(world, {"id": "grid-world-v0", "settings": {}}, None, {}), StudyAgent(agent, {}), int(at[-1])
-    )
+    where = Cell(WorldSpec(world="grid-world-v0", label=world), AgentSpec(agent=agent, label=agent), int(at[-1]))
     cut = np.isnan(ends)
     return CellResults(
         where, np.arange(len(ends)), cut, np.where(cut, 0, at[-1]), {"regret": ends, "gap_regret": ends}, at, both,

@@ -1,0 +1,106 @@
+"""Several processes and people in one folder: nothing is made twice but what was in flight, and everybody is told."""
+
+import json
+import os
+import time
+
+import pytest
+
+from goalward.errors import SettingError, UnknownNameError
+from goalward.studies import runner
+from goalward.studies.executors import ThisProcess
+from goalward.studies.runner import Options, chosen_cells, jobs_of, run_study
+from goalward.studies.store import Presence, Store, UnusedFiles, check_studies
+from goalward.studies.study import Study
+from processes import start_goalward, wait_until
+
+
+def test_two_people_make_no_run_twice(held):
+    both = [start_goalward(held.folder, "run", "held.toml", "--out", "results", "--workers", "2") for _ in range(2)]
+    wait_until(lambda: len(held.waiting()) >= 3, both[0])
+    status = start_goalward(held.folder, "status", "results").communicate(timeout=60)[0]
+    assert "processes at work here now: 2 on " in status
+    held.release()
+    reports = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0], reports
+    made = [int(out.partition("made")[2].split()[0].replace("no", "0")) for out, _ in reports]
+    assert 12 <= sum(made) <= 13, "one batch may be made twice, if both begin in the same moment"
+    assert all("12 of 12 runs are stored" in out for out, _ in reports)
+    assert any("made by others" in out for out, _ in reports)
+    assert list((held.folder / "results" / "active").iterdir()) == []
+
+
+def test_runs_that_somebody_stores_meanwhile_are_left_out(folder, run_here):
+    study = Study.load(folder / "small.toml")
+    _, other = run_here(study, "other")
+    mine = Store.open(folder / "results", create=True)
+
+    def copy(progress):
+        if progress.done.total() == 4:
+            for job in jobs_of(study.design):
+                if not mine.has(job.key):
+                    mine.add(job.key, other.path(job.key).read_bytes())
+
+    report = run_study(study, mine, ThisProcess, watch=copy)
+    assert (report.done, report.stored, report.complete) == (4, 8, True)
+    assert report.notes == ("8 made by others",)
+
+
+def test_only_the_living_hold_runs_back(folder, run_here, monkeypatch):
+    monkeypatch.setattr(runner, "CHECK_SECONDS", 0.05)
+    study = Study.load(folder / "small.toml")
+    store = Store.open(folder / "results", create=True)
+    keys = [job.key for job in jobs_of(study.design)]
+    other = Presence(store, f"{study.design.reference.rpartition('/')[2]}-1of1")
+    other.path = other.path.with_name(f"{other.name}-elsewhere-1.json")
+    other.announce(keys[:5], workers=3)
+    facts = json.loads(other.path.read_text()) | {"host": "elsewhere"}
+    other.path.write_text(json.dumps(facts))
+    seen = []
+
+    def watch(progress):
+        seen.append((progress.done.total(), progress.others))
+        if progress.done.total() == 7:
+            then = time.time() - 100  # the other process has died
+            os.utime(other.path, (then, then))
+
+    assert run_study(study, store, ThisProcess, watch=watch).complete
+    assert max(others for _, others in seen) == 1
+    other.leave()
+    # What is not a file of a process is ignored.
+    (store.folder / "active" / f"{other.name}-x.json").write_text("[3")
+    mine = Presence(store, other.name)
+    mine.announce([])
+    assert mine.taken() == set()
+    mine.leave()
+
+
+def test_designs_of_one_name_live_side_by_side(write_study, run_here):
+    run_here(write_study("uniform"))
+    _, store = run_here(write_study("psrl"))
+    assert len(store.designs("own")) == 2
+    assert UnusedFiles.of(store).paths == []
+
+
+def test_choices_of_cells(folder):
+    design = Study.load(folder / "small.toml").design
+    assert chosen_cells(design, []) == [0, 1, 2, 3]
+    assert chosen_cells(design, ["agent=psrl"]) == [1, 3]
+    assert chosen_cells(design, ["agent=psrl", "world=gr*"]) == [1]
+    assert chosen_cells(design, ["agent=psrl", "agent=uniform", "world=random-mdp-v1"]) == [2, 3]
+    assert len(jobs_of(design, (1, 2), ["agent=psrl"])) == 3
+    with pytest.raises(UnknownNameError, match="no agent of this study is called 'prsl'; did you mean 'psrl'"):
+        chosen_cells(design, ["agent=prsl"])
+    with pytest.raises(SettingError, match=r"expected agent=..., world=... or episodes=..., got 'psrl'"):
+        chosen_cells(design, ["psrl"])
+
+
+def test_some_cells_are_run_first_and_the_rest_later(folder, run_here, digests):
+    study = Study.load(folder / "small.toml")
+    _, whole = run_here(study, "whole")
+    report, store = run_here(study, options=Options(only=["agent=psrl"]))
+    assert (report.total, report.done, report.complete) == (6, 6, True)
+    (status,) = check_studies(store, read=False)
+    assert (status.stored, status.planned) == (6, 12)
+    assert run_here(study)[0].done == 6
+    assert digests(store) == digests(whole)
