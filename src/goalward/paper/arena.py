@@ -17,10 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from goalward import __version__
 from goalward.agents.base import registry
 from goalward.errors import TheoryError
 from goalward.figures.symbols import marked
 from goalward.formatting import Interval, number
+from goalward.pages.page import Block, Page
 from goalward.paper.ratios import Overall, Ratio, Ratios, Scale
 from goalward.planning.solve import solve_all
 from goalward.studies.run_spec import make_world
@@ -45,6 +47,14 @@ LEFT_OUT = {
     "psrl-step": "it plans at every step, which takes hours",
 }
 """The registered agents that are not in the arena, and why."""
+LEGEND = {
+    "geometric mean": "of the ratios over the worlds, with its interval: below 1 is less regret than the reference has",
+    "worst": "the largest ratio, and the world in which it is",
+    "95th percentile": "the largest ratio of the 95th percentiles of the regret over runs",
+    "cut off": "runs that the step limit ended; a ratio with > is a lower bound",
+    "refused": "worlds that the agent refuses, because of costs or dead ends",
+    "CPU": "the geometric mean of the ratios of processor times",
+}
 QUICK = {"runs": 2, "episodes": 200}
 LONGER, CONTENDER = 10, 2.0
 """How many times as many episodes the second stage has, and below which ratio agents take part in it."""
@@ -130,11 +140,30 @@ def world_scales(study: Study) -> dict[str, Scale]:
 
 
 def publish_arena(ratios: Ratios, folder: Path, name: str) -> list[Path]:
-    """Write the ratios as CSV and Markdown; return the files."""
-    files = [folder / f"{name}.csv", folder / f"{name}.md"]
+    """Write the ratios as CSV, Markdown and a page; return the files."""
+    files = [folder / f"{name}.{ending}" for ending in ("csv", "md", "html")]
     ratios.table.save(files[0])
     save(arena_tables(ratios, with_ends), files[1])
+    arena_page(ratios).save(files[2])
     return files
+
+
+def arena_page(ratios: Ratios) -> Page:
+    """Return a page with the tables of the arena, which readers sort and on which ratios have colours."""
+    overall, worlds = arena_tables(ratios)
+    numbered = {str(index): agent for index, agent in enumerate(ratios.agents, start=1)}
+    content = {
+        "title": "The arena",
+        "about": overall.title,
+        "reference": ratios.reference,
+        "tables": [
+            (table.name, kind, [(*block, table.right) for block in table.blocks(str)])
+            for table, kind in ((overall, ""), (worlds, "ratios"))
+        ],
+        "legend": LEGEND | numbered,
+        "notes": [*overall.notes, *worlds.notes],
+    }
+    return Page("tables", "The arena", {"version": __version__}, Block(), content)
 
 
 def arena_tables(ratios: Ratios, write: Callable[[Interval], str] | None = None) -> list[Table]:

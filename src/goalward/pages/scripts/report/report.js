@@ -1,5 +1,5 @@
 // The curves of `goalward report` and their switches; the template holds the rest of the page.
-import { choices, el, toggle } from "../shared/elements.js";
+import { choices, el, sortable, toggle } from "../shared/elements.js";
 import { Chart, swatch } from "../shared/chart.js";
 import { Page, showPage } from "../shared/page.js";
 
@@ -36,6 +36,7 @@ class ReportPage extends Page {
       const style = this.styles.get(name.dataset.agent);
       if (style) name.prepend(swatch(style));
     }
+    document.querySelectorAll("table.summary, table.runs-table").forEach(sortable);
     const places = document.querySelectorAll(".curves");
     this.charts = this.worlds.map((world, place) => {
       const chart = new Chart({ label: `curves in ${world.name}`, xLabel: "episode", yLabel: "regret", height: 320 });

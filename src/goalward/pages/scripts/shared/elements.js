@@ -80,6 +80,25 @@ export function icon(name) {
   return svg("svg", { class: "icon", viewBox: "0 0 16 16", width: 14, height: 14, "aria-hidden": "true" }, svg("path", { d: ICONS[name], fill: "currentColor" }));
 }
 
+// Lets a click on a heading sort the rows: numbers from low to high first, then the other way round.
+export function sortable(table) {
+  const headings = [...table.tHead.rows[0].cells];
+  const amount = (row, place) => Number.parseFloat(row.cells[place].textContent.replace(/[>,\s]/g, ""));
+  headings.forEach((heading, place) => {
+    const button = el("button", { type: "button", class: "sort", onclick: () => {
+      const up = heading.getAttribute("aria-sort") !== "ascending";
+      headings.forEach((each) => each.removeAttribute("aria-sort"));
+      heading.setAttribute("aria-sort", up ? "ascending" : "descending");
+      const rows = [...table.tBodies[0].rows];
+      const numeric = rows.some((row) => !Number.isNaN(amount(row, place)));
+      const order = numeric ? (row) => (Number.isNaN(amount(row, place)) ? Infinity : amount(row, place)) : (row) => row.cells[place].textContent;
+      rows.sort((one, other) => (order(one) < order(other) ? -1 : order(one) > order(other) ? 1 : 0) * (up ? 1 : -1));
+      table.tBodies[0].append(...rows);
+    } }, ...heading.childNodes);
+    heading.append(button);
+  });
+}
+
 export function table(headings, rows, attributes = {}) {
   const cell = (tag, content, place) => {
     const node = content instanceof Node ? content : document.createTextNode(content);
