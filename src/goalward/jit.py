@@ -49,6 +49,7 @@ __all__ = [
     "kernel",
     "kernels",
     "lightly",
+    "prefetch",
     "source_hash",
 ]
 
@@ -219,6 +220,28 @@ def compile_interrupted(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
             builder.call(again, [])
             builder.store(bit(1), answer)
     return builder.load(answer)
+
+
+def prefetch(array: Any, index: int) -> None:
+    """Ask memory, inside a kernel, for ``array[index]`` of a contiguous array some time before it is read."""
+
+
+@type_callable(prefetch)
+def type_prefetch(_: Any) -> Callable[[Any, Any], Any]:
+    """Declare that nothing is returned."""
+    return lambda array, index: types.none
+
+
+@lower_builtin(prefetch, types.Array, types.Integer)  # type: ignore[no-untyped-call, untyped-decorator]
+def compile_prefetch(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Emit the instruction."""
+    memory = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+    byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+    function = builder.module.declare_intrinsic("llvm.prefetch.p0", fnty=kind)
+    address = builder.bitcast(builder.gep(memory, [arguments[1]]), byte)
+    builder.call(function, [address, word(0), word(3), word(1)])  # to read, to keep, data
+    return context.get_dummy_value()
 
 
 def lightly(compiled: Function, steps: int) -> Function:

@@ -65,11 +65,11 @@ def test_no_proof_of_anything_false(ssp: SSP, noise: float, proof: str, exact: b
     with np.errstate(all="ignore"):  # as `solve_all` does: an overflow is not to be proved away, but no error either
         if greedy:
             policy.fill(-1)
-            by_ratio(chain, extended, policy)
+            by_ratio(chain, extended, policy, 1e-6)
         if proof == "all":
             bounds = prove(chain, extended, policy, 1e-9)
         elif proof == "ratio":
-            bounds = by_ratio(chain, extended, policy)
+            bounds = by_ratio(chain, extended, policy, 1e-6)
         else:
             bounds = {"propagation": by_propagation, "covering": by_covering}[proof](chain, extended, policy, 1e-3)
     actions = reduction.expand_policy(ssp, policy)

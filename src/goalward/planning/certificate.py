@@ -63,19 +63,20 @@ def prove(chain: PolicyChain, extended: Floats, policy: Int64s, tolerance: float
     Where the policy has -1, it gets the row of smallest residual. Only with `patient` are errors summed on the way to
     the goal, which takes as long as many sweeps.
     """
-    bounds = by_ratio(chain, extended, policy)
     proofs: list[Callable[[PolicyChain, Floats, Int64s, float], Bounds]] = []
     proofs += [by_covering] if chain.reduction.has_free_rows else []
+    proofs += [by_ratio]
     proofs += [by_elimination] if chain.exact else []
     proofs += [by_propagation] if patient else []
-    for proof in proofs:
+    bounds = proofs[0](chain, extended, policy, tolerance)
+    for proof in proofs[1:]:
         if not bounds.width <= tolerance:
             other = proof(chain, extended, policy, tolerance)
             bounds = other if other.width < bounds.width else bounds
     return bounds
 
 
-def by_ratio(chain: PolicyChain, extended: Floats, policy: Int64s) -> Bounds:
+def by_ratio(chain: PolicyChain, extended: Floats, policy: Int64s, _: float) -> Bounds:
     """Bound by scaling V."""
     low, high = np.empty((2, len(policy)))
     below, above = certify(chain.problem, chain.reduction.longest, extended[:DEAD], policy, low, high)
@@ -199,32 +200,48 @@ def certify(
     Where the policy has -1, the row of smallest residual is written. `low` and `high` get, for each state, by how much
     the smallest residual may be negative and that of the policy positive, rounding included.
     """
-    first, cost = problem.first, problem.cost
-    residual = np.empty(first[values.size])
-    rounding = np.empty(first[values.size])
-    residuals(problem, longest, values, residual, rounding)
+    first, start, target, weight, to_goal, cost, _ = problem
     below = 0.0
     above = 0.0
     for state in range(values.size):
-        low[state] = 0.0
-        best = first[state]
+        here = values[state]
+        own = policy[state]
+        smallest = np.inf
+        worst = 0.0
+        failure = np.inf
         for row in range(first[state], first[state + 1]):
-            if residual[row] < residual[best]:
-                best = row
-            excess = rounding[row] - residual[row]
-            low[state] = max(low[state], excess)
+            # As in `residuals`, without the arrays: these take as long as the sums.
+            gain = cost[row] - to_goal[row] * here
+            size = cost[row] + to_goal[row] * here
+            lost = 0.0
+            if 0.0 < cost[row] < LEAST_NORMAL:
+                lost += 2.0 * UNDERFLOW
+            if to_goal[row] > 0.0 and to_goal[row] * here < LEAST_NORMAL:
+                lost += UNDERFLOW
+            for entry in range(start[row], start[row + 1]):
+                there = values[target[entry]]
+                term = weight[entry] * (there - here)
+                gain += term
+                size += abs(term)
+                if abs(term) < LEAST_NORMAL and there != here:
+                    lost += UNDERFLOW
+            rounding = (longest + 8) * UNIT * size + lost
+            excess = rounding - gain
+            worst = max(worst, excess)
             if not excess < np.inf:  # NaN where values have overflowed
                 below = np.inf
             elif excess > 0.0 and not excess <= below * cost[row]:
                 below = excess / cost[row]
-        if policy[state] < 0:
-            policy[state] = best
-        own = policy[state]
-        high[state] = residual[own] + rounding[own]
-        if not (high[state] < np.inf and values[state] > TINY):
+            if own == row or (own < 0 and (gain < smallest or row == first[state])):
+                smallest = gain
+                failure = gain + rounding
+                policy[state] = row
+        low[state] = worst
+        high[state] = failure
+        if not (failure < np.inf and here > TINY):
             above = high[state] = np.inf
-        elif high[state] > 0.0 and not high[state] <= above * cost[own]:
-            above = high[state] / cost[own]
+        elif failure > 0.0 and not failure <= above * cost[policy[state]]:
+            above = failure / cost[policy[state]]
     return below, above
 
 
@@ -261,7 +278,7 @@ def cover(
     So a share of the costs pays for the errors, and E is only needed where rows cost next to nothing, to carry an error
     on to the next row that costs something. Passes raise E, zero at first, where it is too small; the bounds are proved
     by a pass that raises nothing, or by a single pass (`passes` is 1) if every row leads to earlier states only.
-    Returns False if that many passes did not suffice.
+    Returns False if that many passes did not suffice. Where the policy has -1, it gets the row of smallest residual.
     """
     first, cost = problem.first, problem.cost
     residual = np.empty(first[values.size])
@@ -275,6 +292,11 @@ def cover(
     for state in range(values.size):
         if not TINY < values[state] < HUGE:
             return False
+        if policy[state] < 0:
+            policy[state] = first[state]
+            for row in range(first[state], first[state + 1]):
+                if residual[row] < residual[policy[state]]:
+                    policy[state] = row
     for number in range(passes):
         spare = 0.02 * share * least if number > 1 else 0.0  # so that loops need no pass for each digit
         proved = True

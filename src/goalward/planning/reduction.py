@@ -21,10 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
-from goalward.jit import kernel
-from goalward.planning.state_order import DEAD, GOAL, NEARLY_ACYCLIC, number_states, order_states
+from goalward.jit import kernel, prefetch
+from goalward.planning.state_order import AHEAD, DEAD, GOAL, NEARLY_ACYCLIC, number_states, order_states
 from goalward.ssp.checks import ModelArrays
-from goalward.ssp.graph import strong_components, sure_states, zero_cost_components
+from goalward.ssp.graph import Predecessors, predecessors_of, strong_components, sure_states, zero_cost_components
 from goalward.ssp.model import SSP
 
 __all__ = ["DEAD", "GOAL", "LEAST_NORMAL", "Problem", "Reduction", "write_problem"]
@@ -98,7 +98,8 @@ class Reduction(NamedTuple):
 
         `members` is the order of an earlier reduction of the same graph, to have the very same problem again.
         """
-        distance, order, usable = sure_states(ssp, ssp.available)
+        predecessors = predecessors_of(ssp, ssp.available)
+        distance, order, usable = sure_states(ssp, ssp.available, predecessors)
         reduced = np.full(ssp.states + 1, DEAD, dtype=np.int32)
         reduced[ssp.goal] = GOAL
         loop, loops, loop_rows, free_actions = None, 0, None, None
@@ -107,7 +108,7 @@ class Reduction(NamedTuple):
             most = int(NEARLY_ACYCLIC * ssp.states)
             component, cyclic = strong_components(ssp, None if has_free_rows else most)  # all for zero-cost loops
         if has_free_rows:
-            loop, loops, loop_rows, free_actions = free_states(ssp, usable, component, reduced)
+            loop, loops, loop_rows, free_actions = free_states(ssp, usable, component, predecessors, reduced)
         if component is not None:
             if members is not None and np.array_equal(np.sort(members), np.sort(order)):
                 order = members
@@ -162,7 +163,7 @@ class Reduction(NamedTuple):
 
 
 def free_states(
-    ssp: SSP, usable: Bools, component: Int32s | None, reduced: Int32s
+    ssp: SSP, usable: Bools, component: Int32s | None, predecessors: Predecessors, reduced: Int32s
 ) -> tuple[Int32s, int, Bools | None, Int64s | None]:
     """Find what costs nothing; states of value zero become one with the goal.
 
@@ -173,11 +174,11 @@ def free_states(
     free_actions = None
     others = costless
     if reach_goal(ssp.indptr, ssp.successors, ssp.goal, costless):
-        distance, free, free_rows = sure_states(ssp, costless)
+        distance, free, free_rows = sure_states(ssp, costless, predecessors)
         free_actions = actions_nearer(ssp.indptr, ssp.successors, free_rows, distance)
         reduced[free] = GOAL
         others = costless & np.repeat(distance < 0, ssp.actions)
-    loop, loops, inside = zero_cost_components(ssp, others, component)
+    loop, loops, inside = zero_cost_components(ssp, others, component, predecessors)
     return loop, loops, inside if loops else None, free_actions
 
 
@@ -197,7 +198,7 @@ def actions_to_exits(ssp: SSP, loop_rows: Bools, exits: Int32s) -> Int64s:
     successors = np.where(is_exit[ssp.successors], np.int32(ssp.goal), ssp.successors)
     successors.flags.writeable = False
     rows = loop_rows & ~np.repeat(is_exit[:-1], ssp.actions)
-    distance, _, usable = sure_states(ssp, rows, successors)
+    distance, _, usable = sure_states(ssp, rows, successors=successors)
     return actions_nearer(ssp.indptr, successors, usable, distance)
 
 
@@ -233,6 +234,17 @@ def write_problem(model: ModelArrays, usable: Bools, reduced: Int32s, members: I
     first[0] = 0
     start[0] = 0
     for position in range(members.size):
+        # Members lie all over the model: without asking ahead, the processor waits for the memory of each.
+        distant = members[min(position + 2 * AHEAD, members.size - 1)] * actions
+        prefetch(indptr, distant)
+        prefetch(indptr, distant + actions)
+        near = members[min(position + AHEAD, members.size - 1)] * actions
+        prefetch(usable, near)
+        prefetch(costs, near)
+        prefetch(costs, near + actions)
+        prefetch(successors, indptr[near])
+        prefetch(probabilities, indptr[near])
+        prefetch(probabilities, indptr[near + actions])
         member = members[position]
         here = reduced[member]
         for action in range(actions):
@@ -261,8 +273,9 @@ def write_problem(model: ModelArrays, usable: Bools, reduced: Int32s, members: I
                 continue
             scale = 1.0 if leave >= LEAST_NORMAL else SCALE  # 1 / leave may overflow
             share = 1.0 / (leave * scale)
-            for entry in range(begin, end):
-                weight[entry] = weight[entry] * scale * share
+            if leave != 1.0:
+                for entry in range(begin, end):
+                    weight[entry] = weight[entry] * scale * share
             to_goal[rows] = goal * scale * share
             cost[rows] = costs[member, action] * scale * ((stay + leave) * share)
             origin[rows] = row

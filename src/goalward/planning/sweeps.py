@@ -25,7 +25,7 @@ FREE_PRECISION = 0.1  # of the tolerance, from which on errors are summed up in 
 PRECISION = 1e-3  # the same in other problems
 MOST_HARM = 2  # corrections after which the change doubled: where values are no good groups, they do harm
 SETTLED = 0.02  # sweeps over the policy end at this share of the change of the last sweep over all rows
-THRESHOLD = 2.0  # of the tolerance: the change of a sweep at which a proof is tried; it leaves some ten times less
+THRESHOLD = 0.5  # of the tolerance: the change of a sweep at which a proof is tried, which costs several sweeps
 PATIENCE = 300  # rounds without progress after which sweeps are given up
 PROGRESS = 0.9  # the share of the smallest change so far below which a change counts as progress
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from goalward.arrays import Bools, Int32s, Int64s
-from goalward.jit import interrupted, kernel, lightly
+from goalward.jit import interrupted, kernel, lightly, prefetch
 from goalward.ssp.model import SSP, check_model
 from goalward.ssp.transitions import by_appearance
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALL_ENTRIES", "INTERRUPTED", "Predecessors", "Structure", "can_reach_goal", "list_predecessors",
-    "number_components", "reached_from", "state_graph", "strong_components", "structure",
+    "number_components", "predecessors_of", "reached_from", "state_graph", "strong_components", "structure",
     "sure_states", "zero_cost_components",
 ]  # fmt: skip
 
@@ -104,31 +104,42 @@ def structure(ssp: SSP) -> Structure:
     )
 
 
-def sure_states(ssp: SSP, rows: Bools, successors: Int32s | None = None) -> tuple[Int32s, Int32s, Bools]:
+def predecessors_of(ssp: SSP, rows: Bools, successors: Int32s | None = None) -> Predecessors:
+    """Return the predecessors of each state along the given rows; `successors` may replace those of the model."""
+    targets = ssp.successors if successors is None else successors
+    usable = np.array(rows, dtype=np.bool_).reshape(-1)
+    return lightly(list_predecessors, len(targets))(ssp.indptr, targets, usable, ssp.states, ALL_ENTRIES)
+
+
+def sure_states(
+    ssp: SSP, rows: Bools, predecessors: Predecessors | None = None, successors: Int32s | None = None
+) -> tuple[Int32s, Int32s, Bools]:
     """Find the states that can reach the goal almost surely by the given rows.
 
     Returns the distance of each state to the goal in steps of positive probability inside the set (-1 for dead ends),
-    the sure states in order of that distance, and the rows that stay inside the set. `successors` may replace those of
-    the model.
+    the sure states in order of that distance, and the rows that stay inside the set. `predecessors` are those along
+    all rows of the model, if they are known. `successors` may replace those of the model.
     """
     usable = np.array(rows, dtype=np.bool_).reshape(-1)
     distance = np.empty(ssp.states, dtype=np.int32)
     order = np.empty(ssp.states, dtype=np.int32)
     targets = ssp.successors if successors is None else successors
-    work = len(targets)
-    predecessors = lightly(list_predecessors, work)(ssp.indptr, targets, usable, ssp.states, ALL_ENTRIES)
-    find = lightly(find_sure_states, work)
+    exact = predecessors is None or rows is ssp.available
+    predecessors = predecessors_of(ssp, rows, successors) if predecessors is None else predecessors
+    find = lightly(find_sure_states, len(targets))
     count = INTERRUPTED
     while count == INTERRUPTED:
-        count = find(ssp.indptr, targets, ssp.actions, usable, predecessors, distance, order)
+        count = find(ssp.indptr, targets, ssp.actions, usable, predecessors, exact, distance, order)
     return distance, order[:count], usable
 
 
-def zero_cost_components(ssp: SSP, rows: Bools, component: Int32s | None = None) -> tuple[Int32s, int, Bools]:
+def zero_cost_components(
+    ssp: SSP, rows: Bools, component: Int32s | None = None, predecessors: Predecessors | None = None
+) -> tuple[Int32s, int, Bools]:
     """Return the maximal end component of each state among the given rows that cost nothing, or -1.
 
     Components are numbered by their first states. Also returns their count, and the rows inside them. `component` has
-    the strong components of the model, if they are known.
+    the strong components of the model, and `predecessors` those along these rows or more, if they are known.
     """
     S, A = ssp.costs.shape
     end_component = np.full(S, -1, dtype=np.int32)
@@ -136,26 +147,24 @@ def zero_cost_components(ssp: SSP, rows: Bools, component: Int32s | None = None)
     if not inside.any():
         return end_component, 0, inside
     component = strong_components(ssp)[0] if component is None else component
-    drop_leaving_rows(ssp.indptr, ssp.successors, component, inside)
-    if not inside.any():
+    alive = np.empty(S, dtype=np.bool_)
+    drop_leaving_rows(ssp.indptr, ssp.successors, component, inside, alive)
+    if not alive.any():
         return end_component, 0, inside
-    predecessors = list_predecessors(ssp.indptr, ssp.successors, inside, S, ALL_ENTRIES)
-    queue, lengths = np.empty(S, dtype=np.int32), np.diff(ssp.indptr)
+    predecessors = predecessors_of(ssp, inside) if predecessors is None else predecessors
+    queue, component = np.empty(S, dtype=np.int32), np.empty(S, dtype=np.int32)
     while True:
-        alive = inside.reshape(S, A).any(axis=1)
-        lost = np.flatnonzero(~alive)
-        queue[: len(lost)] = lost
-        if drop_rows_into(ssp.indptr, ssp.successors, A, inside, predecessors, alive, queue, len(lost)) < 0:
-            continue
-        indptr = np.append(0, np.cumsum(np.where(inside, lengths, 0)))
-        successors = ssp.successors[np.repeat(inside, lengths)]
+        before = np.count_nonzero(inside)
+        indptr, successors = select_rows(ssp.indptr, ssp.successors, inside)
         indptr.flags.writeable = successors.flags.writeable = False  # one type for the kernel, that of a model's arrays
-        component, before = np.empty(S, dtype=np.int32), np.count_nonzero(inside)
         if number_components(indptr, successors, A, S, component) == INTERRUPTED:
             continue
-        drop_leaving_rows(ssp.indptr, ssp.successors, component, inside)
+        drop_leaving_rows(ssp.indptr, ssp.successors, component, inside, alive)
         if np.count_nonzero(inside) == before:
             break
+        lost = np.flatnonzero(~alive)
+        queue[: len(lost)] = lost
+        drop_rows_into(ssp.indptr, ssp.successors, A, inside, predecessors, alive, queue, len(lost))
     number, first = by_appearance(component[alive], S)
     end_component[alive] = number[component[alive]]
     return end_component, len(first), inside
@@ -171,16 +180,32 @@ def strong_components(ssp: SSP, most: int | None = None) -> tuple[Int32s, int]:
 
 
 @kernel
-def drop_leaving_rows(indptr: Int64s, successors: Int32s, component: Int32s, rows: Bools) -> None:
-    """Drop the rows that may lead to another component or the goal."""
+def select_rows(indptr: Int64s, successors: Int32s, rows: Bools) -> tuple[Int64s, Int32s]:
+    """Return the graph of some rows; the others become empty."""
+    ends = np.empty_like(indptr)
+    ends[0] = 0
+    for row in range(rows.size):
+        ends[row + 1] = ends[row] + (indptr[row + 1] - indptr[row] if rows[row] else 0)
+    selected = np.empty(ends[rows.size], dtype=np.int32)
+    for row in range(rows.size):
+        for entry in range(ends[row + 1] - ends[row]):
+            selected[ends[row] + entry] = successors[indptr[row] + entry]
+    return ends, selected
+
+
+@kernel
+def drop_leaving_rows(indptr: Int64s, successors: Int32s, component: Int32s, rows: Bools, alive: Bools) -> None:
+    """Drop the rows that may lead to another component or the goal; states that have rows left are `alive`."""
     states = component.size
     actions = rows.size // states
-    for row in range(rows.size):
-        if rows[row]:
-            own = component[row // actions]
-            for entry in range(indptr[row], indptr[row + 1]):
-                if successors[entry] == states or component[successors[entry]] != own:
-                    rows[row] = False
+    for state in range(states):
+        alive[state] = False
+        for row in range(state * actions, (state + 1) * actions):
+            if rows[row]:
+                for entry in range(indptr[row], indptr[row + 1]):
+                    if successors[entry] == states or component[successors[entry]] != component[state]:
+                        rows[row] = False
+            alive[state] |= rows[row]
 
 
 def can_reach_goal(ssp: SSP) -> Bools:
@@ -303,19 +328,21 @@ def find_sure_states(
     actions: int,
     usable: Bools,
     predecessors: Predecessors,
+    exact: bool,
     distance: Int32s,
     order: Int32s,
 ) -> int:
     """Compute the greatest fixed point: shrink `usable`, fill `distance` and `order`, return how many are sure.
 
-    Returns INTERRUPTED on Ctrl-C; what `usable` has lost by then it would have lost anyhow.
+    `exact` says that the predecessors are those along the usable rows, and not along more. Returns INTERRUPTED on
+    Ctrl-C; what `usable` has lost by then it would have lost anyhow.
     """
     states = distance.size
     alive = np.empty(states, dtype=np.bool_)
     for state in range(states):
         alive[state] = True
     remaining = states
-    dropped_any = False
+    dropped_any = not exact
     steps = 0
     while True:
         # Breadth-first search backwards from the goal over usable rows.
@@ -329,6 +356,9 @@ def find_sure_states(
                 return INTERRUPTED
             target = states if head < 0 else order[head]
             far = 1 if head < 0 else distance[target] + 1
+            if head + 8 < count:
+                prefetch(predecessors.start, order[head + 8])
+                prefetch(predecessors.state, predecessors.start[order[head + 4]])
             for position in range(predecessors.start[target], predecessors.start[target + 1]):
                 state = predecessors.state[position]
                 if distance[state] >= 0 or not alive[state]:
