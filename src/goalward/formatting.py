@@ -16,7 +16,7 @@ from typing import Any
 
 __all__ = [
     "Interval", "duration", "finite", "html_text", "latex_text", "markdown_text", "mathtext", "number",
-    "short_count", "visible", "with_margin", "with_range",
+    "visible", "with_margin", "with_range",
 ]  # fmt: skip
 
 MARKDOWN = re.compile(r"([\\`*_|~$]|\](?=[(\[:])|&(?=[#\w]+;))")
@@ -79,19 +79,6 @@ def with_margin(interval: Interval) -> str:
     value, low, high, reach = (f"{x:,.{decimals}f}" for x in (interval.value, interval.low, interval.high, half))
     centred = abs(interval.value - (interval.low + interval.high) / 2.0) <= 0.01 * half
     return f"{value} ± {reach}" if centred else f"{value} [{low}, {high}]"
-
-
-def short_count(count: int) -> str:
-    """Write a count in at most five characters.
-
-    >>> [short_count(count) for count in (0, 9_999, 60_536, 1_234_567)]
-    ['0', '9999', '61k', '1.2M']
-    """
-    if count < 10_000:
-        return str(count)
-    if count < 1_000_000:
-        return f"{count / 1e3:.0f}k"
-    return f"{count / 1e6:.1f}M" if count < 100_000_000 else f"{count / 1e6:.0f}M"
 
 
 def duration(seconds: float) -> str:

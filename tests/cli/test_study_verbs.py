@@ -53,6 +53,17 @@ def test_the_same_in_json(run):
     rows = json.loads(out)["summary"]
     assert len(rows) == 4
     assert rows[0]["regret_low"] < rows[0]["regret"] < rows[0]["regret_high"]
+    code, out, _ = run("summary", "results/small", "--compare", "psrl", "uniform")
+    assert code == 0
+    assert "gap regret of psrl minus that of uniform, run by run" in out
+    code, out, _ = run(
+        "summary", "results/small", "--compare", "psrl", "uniform", "--format", "json", "--measure", "regret"
+    )
+    rows = json.loads(out)["comparison"]
+    assert [(row["world"], row["measure"], row["pairs"]) for row in rows] == [
+        ("grid", "regret", 3),
+        ("drawn", "regret", 3),
+    ]
 
 
 def test_show_prints_a_study_that_runs_the_same(run, folder):
@@ -192,10 +203,6 @@ def test_plots(run, folder):
     assert all(f"<!-- {label} -->" in drawn for label in ("grid", "drawn", "uniform", "psrl", "sum of optimality gaps"))
     assert run("plot", "results/small", "--out", "y.png")[1] == "written: y.png\n"
     assert {path.name for path in folder.glob("*.??g")} == {"a.svg", "y.png"}
-
-
-def test_plots_that_cannot_be(run):
-    run("run", "small.toml", "--workers", "1")
     for arguments, message in (
         (["--kind", "growth"], "the study sweeps no numeric setting of a world"),
         (["--out", "y.bmp"], "y.bmp: figures are not written as .bmp; the ending must be one of .png, .pdf, .svg"),
@@ -239,21 +246,6 @@ def test_mistakes_in_goalward_are_owned_up_to(run, monkeypatch):
     )
     with pytest.raises(ZeroDivisionError):
         main(["doctor", "--no-test", "--debug"])
-
-
-def test_compare(run):
-    run("run", "small.toml", "--workers", "1")
-    code, out, _ = run("summary", "results/small", "--compare", "psrl", "uniform")
-    assert code == 0
-    assert "gap regret of psrl minus that of uniform, run by run" in out
-    code, out, _ = run(
-        "summary", "results/small", "--compare", "psrl", "uniform", "--format", "json", "--measure", "regret"
-    )
-    rows = json.loads(out)["comparison"]
-    assert [(row["world"], row["measure"], row["pairs"]) for row in rows] == [
-        ("grid", "regret", 3),
-        ("drawn", "regret", 3),
-    ]
 
 
 def test_the_doctor(run, monkeypatch):

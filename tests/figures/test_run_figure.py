@@ -10,7 +10,6 @@ import goalward as gw
 from goalward import agents, learn, worlds
 from goalward.cli import main
 from goalward.figures.grid import plan_figure, run_figure
-from goalward.formatting import short_count
 from goalward.planning.solve import solve_all
 
 
@@ -42,7 +41,7 @@ def test_plan_and_visits_stand_in_their_cells():
     left, right = figure.axes[:2]
     assert texts(left) == ["1.000", "2.000", "3.000", "4.000", "5.000"]
     assert arrows(left) == [(x, y + 0.2, 0, -1) for x, y in ((0, 0), (0, 1), (1, 0), (1, 1), (2, 0))]
-    assert texts(right) == ["100", "20", "3", "0", "12k"]
+    assert texts(right) == ["100", "20", "3", "0", "12,345"]
     # Nothing was played in the fourth state.
     assert arrows(right) == [(x, y + 0.2, 1, 0) for x, y in ((0, 0), (1, 0), (1, 1), (2, 0))]
     assert figure.get_suptitle() == "a title"
@@ -112,7 +111,7 @@ def test_a_grid_shows_the_last_plan_and_all_visits():
     cells = GRID.layout.cells
     assert arrows(left) == sorted((cell % 4, cell // 4 + 0.2, *step) for cell, step in zip(cells, policy, strict=True))
     visits = np.bincount(run.trajectory.states, minlength=GRID.states)
-    assert texts(right) == [short_count(int(count)) for count in visits]
+    assert texts(right) == [f"{count:,}" for count in visits]
 
 
 @pytest.mark.parametrize("name", ["bernstein-ssp", "uc-ssp", "eb-ssp"])

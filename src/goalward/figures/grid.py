@@ -29,7 +29,7 @@ from goalward.figures.drawing import new_figure
 from goalward.figures.regret import curve_figure
 from goalward.figures.symbols import action_marks
 from goalward.figures.terminal_grid import INFINITY, MAYBE, NEVER, ground_meanings, has_walls, layout_of, maybe_states
-from goalward.formatting import mathtext, number, short_count
+from goalward.formatting import mathtext, number
 from goalward.learning.run import Run
 from goalward.ssp.layout import GridLayout
 from goalward.ssp.model import SSP
@@ -105,7 +105,7 @@ def plan_figure(world: SSP, shares: Floats, values: Floats | None, visits: Int64
         title="visits and most frequent action",
         numbers=seen,
         scale=LogNorm(least, max(float(counts.max(initial=0)), 2.0 * least)),
-        texts=[short_count(int(count)) for count in counts],
+        texts=[f"{count:,}" for count in counts],
         shares=action_shares(np.where(counts > 0, visits.argmax(axis=1), -1), world.actions),
         bar="visits",
     )

@@ -24,7 +24,7 @@ from goalward.figures.symbols import marked
 from goalward.formatting import mathtext
 from goalward.learning.run import Run
 from goalward.results.curves import band, regime_of, runs_text
-from goalward.results.measures import CURVES, checked_measure
+from goalward.results.measures import CURVES, LABELS, checked_measure
 from goalward.results.results import CellResults, Results
 from goalward.results.summary import SweepRow, sweep_rows
 from goalward.settings import Confidence
@@ -33,12 +33,6 @@ from goalward.statistics import mean_interval
 __all__ = ["curve_figure", "growth_figure", "regret_figure"]
 
 Axis = Literal["linear", "log"]
-MEASURE_NAMES = {
-    "regret": "regret",
-    "gap_regret": "sum of optimality gaps",
-    "cost": "cost of the episode",
-    "steps": "steps of the episode",
-}
 
 
 @figure("regret")
@@ -62,7 +56,7 @@ def regret_figure(
     for panel, (world, cells) in zip(panels, worlds.items(), strict=False):
         draw_panel(panel, cells, styles, measure, axes, level)
         panel.set_title(mathtext(world))
-        panel.set_ylabel(MEASURE_NAMES[measure])
+        panel.set_ylabel(LABELS[measure])
         panel.set_xlabel("episode")
     for panel in panels[len(worlds) :]:
         panel.set_visible(False)

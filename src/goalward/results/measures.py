@@ -21,8 +21,8 @@ from goalward.studies.run_file import StoredRun
 from goalward.table import Column, written
 
 __all__ = [
-    "COMPARED", "CURVES", "MEASURES", "REGRETS", "Measure", "Sample", "Statistic", "StoredValues", "checked_measure",
-    "measured",
+    "COMPARED", "CURVES", "LABELS", "MEASURES", "REGRETS", "Measure", "Sample", "Statistic", "StoredValues",
+    "checked_measure", "measured",
 ]  # fmt: skip
 
 
@@ -73,6 +73,8 @@ class Measure:
     of: Callable[[StoredValues], float]
     statistics: tuple[Statistic, ...] = ()
     curve: str = ""
+    label: str = ""
+    """What figures call the curve."""
     kind: str = "double"
     """The type in Parquet files."""
 
@@ -113,18 +115,21 @@ MEASURES = (
         last("regret"),
         (Statistic("regret", interval), Statistic("median", median, rounded)),
         curve="regret",
+        label="regret",
     ),
     Measure(
         "gap_regret",
         last("gap_regret"),
         (Statistic("gap_regret", interval), Statistic("exponent", exponent)),
         curve="gap_regret",
+        label="sum of optimality gaps",
     ),
     Measure(
         "cost",
         lambda run: run.outcome["total_cost"] / run.outcome["episodes"],
         (Statistic("cost", interval, heading="cost per episode"),),
         curve="cost",
+        label="cost of the episode",
     ),
     Measure(
         "goals",
@@ -136,6 +141,7 @@ MEASURES = (
         lambda run: run.outcome["total_steps"],
         (Statistic("steps", mean, rounded),),
         curve="steps",
+        label="steps of the episode",
         kind="int64",
     ),
     Measure(
@@ -144,7 +150,8 @@ MEASURES = (
         (Statistic("seconds", mean, lambda value: number(value, 2, zeros=True)),),
     ),
 )
-CURVES = tuple(measure.curve for measure in MEASURES if measure.curve)
+LABELS = {measure.curve: measure.label for measure in MEASURES if measure.curve}
+CURVES = tuple(LABELS)
 """What can be drawn along the episodes: both regrets so far, and the cost and the steps of each episode."""
 REGRETS = ("regret", "gap_regret")
 COMPARED = (*REGRETS, "cost")
