@@ -82,7 +82,7 @@ class EBSSP(Optimist, kw_only=True):
         self.refreshed = Counts(task)
         self.j = 0
         self.k = 1
-        self.B = 1.0 if self.doubling else float(self.B_star) / self._unit  # type: ignore[arg-type]
+        self.B = 1.0 if self.doubling else float(self.B_star) / self._unit
         self._before, self.V = np.zeros(task.states + 1), np.zeros(task.states + 1)
 
     def plan(self, state: int) -> Plan:
