@@ -13,7 +13,7 @@ from goalward.acting.stop import Ended
 from goalward.agents import BernsteinSSP, Task
 from goalward.agents.optimistic import bernstein_ssp as module
 from goalward.agents.optimistic.bernstein_ssp import cost_floor, log_ratio, width
-from goalward.errors import ConvergenceError, PrecisionError, SettingError
+from goalward.errors import ConvergenceError, PrecisionError
 
 GRID = worlds.grid_world()
 
@@ -31,8 +31,7 @@ def test_constants() -> None:
 
 def test_cost_floor() -> None:
     task = Task(np.zeros((8, 2)), 0, 10_000)
-    assert cost_floor(task, None) == pytest.approx(0.0128)
-    assert cost_floor(task, 3.0) == pytest.approx(0.0384)
+    assert cost_floor(task) == pytest.approx(0.0128)
 
 
 def test_only_zero_costs_are_raised() -> None:
@@ -98,8 +97,3 @@ def test_what_cannot_be_proved_is_an_error(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(module, "solve", fail)
     with pytest.raises(ConvergenceError, match=r"bernstein-ssp: the plan of epoch 1 has a residual of 0\.5 after 7"):
         learn(BernsteinSSP(), GRID, 3)
-
-
-def test_wrong_bound() -> None:
-    with pytest.raises(SettingError, match="B_star is -1; it must be a positive number or None: see"):
-        BernsteinSSP(B_star=-1)

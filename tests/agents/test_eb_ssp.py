@@ -11,7 +11,6 @@ from goalward.acting.stop import Ended
 from goalward.agents import EBSSP, Task
 from goalward.agents.optimistic.common import next_power
 from goalward.agents.optimistic.eb_ssp import bonus, cost_floor, iota, least_bound
-from goalward.errors import SettingError
 from sample_environments import ModelEnvironment
 
 GRID = worlds.grid_world()
@@ -37,8 +36,7 @@ def test_when_grid_world_is_first_seen() -> None:
 
 def test_other_constants() -> None:
     task = Task(np.zeros((4, 2)), 0, 1000)
-    assert cost_floor(task, None) == pytest.approx(1e-6)
-    assert cost_floor(task, 5.0) == pytest.approx(2e-4)
+    assert cost_floor(task) == pytest.approx(1e-6)
     assert least_bound(512, task) == pytest.approx(2.0)
     assert next_power(np.array([0, 1, 2, 8])).tolist() == [1, 2, 4, 16]
 
@@ -96,7 +94,7 @@ def test_costs_of_an_environment_are_averaged_over_the_latest_half() -> None:
 
 def test_the_bound_is_doubled() -> None:
     """Without B*, B starts at 1 and doubles until it is no longer exceeded; it never passes twice the true one."""
-    agent = EBSSP(B_star=None, scale=0.001)
+    agent = EBSSP(B_star="doubling", scale=0.001)
     run = learn(agent, GRID, 2000, seed=1)
     learner = run.agent
     assert isinstance(learner, EBSSP)
@@ -108,16 +106,5 @@ def test_the_bound_is_doubled() -> None:
 
 def test_an_episode_count_alone_raises_the_bound() -> None:
     world = worlds.grid_world(1, 2)
-    run = learn(EBSSP(B_star=None), world, 300, seed=1)
+    run = learn(EBSSP(B_star="doubling"), world, 300, seed=1)
     assert run.notes["B"] >= 0.4 * np.sqrt(300 / 4)
-
-
-def test_doubling_can_be_asked_for_in_a_word() -> None:
-    """A study cannot write None."""
-    words = [learn(EBSSP(B_star=B, scale=0.001), GRID, 100, seed=1) for B in ("doubling", None)]
-    assert words[0].notes == words[1].notes
-    assert words[0].costs.tolist() == words[1].costs.tolist()
-    assert EBSSP.complete({"B_star": "doubling"})["B_star"] == "doubling"
-    assert EBSSP.from_settings({"B_star": "doubling"}, GRID, 10).given == {}
-    with pytest.raises(SettingError, match="it must be a positive number or 'doubling' or None: see"):
-        EBSSP(B_star="halving")

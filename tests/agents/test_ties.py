@@ -61,7 +61,7 @@ def test_chances_are_cut_into_equal_parts() -> None:
         assert pick(Q, 0, order, chance) == action
 
 
-@pytest.mark.parametrize("order", [[0, 1, 2], [0, 1, 2, 2], [0, 1, 2, 4], ["a", "b", "c", "d"], [0.0, 1.0, 2.0, 3.0]])
+@pytest.mark.parametrize("order", [[0, 1, 2], [0, 1, 2, 2], [0, 1, 2, 4], ["a", "b", "c", "d"]])
 def test_wrong_orders(order: list[object]) -> None:
     with pytest.raises(SettingError, match=r"action_order is .*; it must name each of the actions 0\.\.3 once"):
         checked_order(order, 4)  # type: ignore[arg-type]

@@ -126,8 +126,8 @@ def test_phase_two_forgets_the_costs() -> None:
 
 def test_optimism() -> None:
     """The optimistic value of the start lies below the true one in every plan; it may fail with probability 0.1."""
-    run = learn(UCSSP(), GRID, 300, seed=4, keep_replay=True)
+    run = learn(UCSSP(), GRID, 100, seed=4, keep_replay=True)
     assert run.replay is not None
     values = [frame.values for frame in run.replay.frames]
-    assert len(values) > 300
+    assert len(values) > 100
     assert all(vector is not None and vector[0] <= run.optimal_value for vector in values)

@@ -300,6 +300,6 @@ def test_what_is_listed_can_be_typed(call: Call) -> None:
 def test_words_of_python_are_settings(run: Call) -> None:
     code, _, err = run("grid-world", "--agent-set", "perturb_costs=True", "--episodes", 5)
     assert (code, err) == (0, "")
-    settings = ("--agent-set", "B_star=None", "--agent-set", "scale=0.01")
+    settings = ("--agent-set", "action_order=None", "--agent-set", "scale=0.01")
     code, _, err = run("grid-world", "--agent", "bernstein-ssp", *settings, "--episodes", 5)
     assert (code, err) == (0, "")

@@ -26,15 +26,11 @@ def checked_order(order: Sequence[int] | None, actions: int) -> Int64s:
     """Return the declared order of the actions; by default that of their numbers."""
     if order is None:
         return np.arange(actions)
-    try:
-        declared = np.asarray(order)
-    except ValueError:  # lists of different lengths inside
-        declared = np.empty(0)
-    if declared.dtype.kind not in "iu" or declared.ndim != 1 or sorted(declared.tolist()) != list(range(actions)):
+    if sorted(order) != list(range(actions)):
         raise SettingError(
             f"action_order is {order!r}; it must name each of the actions 0..{actions - 1} once, the preferred first"
         )
-    return declared.astype(np.int64)
+    return np.array(order, dtype=np.int64)
 
 
 def shares(Q: Floats) -> Floats:

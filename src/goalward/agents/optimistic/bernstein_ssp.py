@@ -32,7 +32,7 @@ from __future__ import annotations
 import numpy as np
 
 from goalward.agents.base import Plan, Task, register
-from goalward.agents.optimistic.common import Fact, Optimist, at_least_one
+from goalward.agents.optimistic.common import Optimist, at_least_one
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import PrecisionError
 from goalward.jit import kernel
@@ -47,17 +47,14 @@ TOLERANCE = 1e-10
 
 
 @register("bernstein-ssp")
-class BernsteinSSP(Optimist, kw_only=True):
+class BernsteinSSP(Optimist):
     """Optimism by Bernstein intervals; it needs neither B* nor T* and, without zero costs, not K."""
-
-    B_star: Fact | None = None
-    """B*, if known: used in worlds with zero costs only, where it sharpens the cost floor."""
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Lines 1 and 3."""
         super().begin(task, rng)
         if not self._costs.min() > 0.0:
-            self.raise_costs(cost_floor(task, self.B_star, self._unit))
+            self.raise_costs(cost_floor(task))
         self._available = task.available.reshape(-1).copy()
         self._solution: Solution | None = None
 
@@ -107,13 +104,9 @@ def width(A_ratio: Floats, scale: float) -> tuple[Floats, Floats]:
     return scale * 28.0 * A_ratio, scale * 4.0 * np.sqrt(A_ratio)
 
 
-def cost_floor(task: Task, B_star: float | None, unit: float = 1.0) -> float:
-    """Return eps = S² A / K, times B* if that is known: with zero costs the algorithm runs on max(c, eps).
-
-    B* is in true costs, the floor in units of `unit`.
-    """
-    floor = task.states**2 * task.actions / task.episodes
-    return floor if B_star is None else B_star / unit * floor
+def cost_floor(task: Task) -> float:
+    """Return eps = S² A / K: with zero costs the algorithm runs on max(c, eps). The paper has B* eps if B* is known."""
+    return task.states**2 * task.actions / task.episodes
 
 
 @kernel

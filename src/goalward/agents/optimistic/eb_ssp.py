@@ -61,11 +61,8 @@ FINEST = 1e-10
 class EBSSP(Optimist, kw_only=True):
     """Optimism by bonuses, with B >= B* given or found by doubling."""
 
-    B_star: Fact | Literal["doubling"] | None
-    """B*, or a bound on it; "doubling", or None, which a study cannot write, finds one by doubling."""
-
-    T_star: Fact | None = None
-    """T*, if known: used in worlds with zero costs only, for the cost floor eta = 1 / (T* K)."""
+    B_star: Fact | Literal["doubling"]
+    """B*, or a bound on it; "doubling" finds one by doubling."""
 
     unknown_costs_covered: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("B_star",)
@@ -73,19 +70,19 @@ class EBSSP(Optimist, kw_only=True):
     @property
     def doubling(self) -> bool:
         """Whether B is found by doubling."""
-        return self.B_star is None or self.B_star == "doubling"
+        return self.B_star == "doubling"
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
         super().begin(task, rng)
-        self.eta = 0.0 if self._costs.min() > 0.0 else cost_floor(task, self.T_star)
+        self.eta = 0.0 if self._costs.min() > 0.0 else cost_floor(task)
         self.raise_costs(self.eta)
         self.c_hat = np.where(self.paid.unknown, 0.0, self._costs)
         self.theta = np.zeros(task.costs.shape)
         self.refreshed = Counts(task)
         self.j = 0
         self.k = 1
-        self.B = 1.0 if self.doubling else float(self.B_star) / self._unit  # type: ignore[arg-type]
+        self.B = 1.0 if self.doubling else float(self.B_star) / self._unit
         self._before, self.V = np.zeros(task.states + 1), np.zeros(task.states + 1)
 
     def plan(self, state: int) -> Plan:
@@ -162,6 +159,6 @@ def least_bound(k: int, task: Task) -> float:
     return float(np.sqrt(k / (task.states**3 * task.actions)))
 
 
-def cost_floor(task: Task, T_star: float | None) -> float:
-    """Return eta, which costs are raised to if one is zero: 1 / (T* K), or 1 / K² without T*; recalled."""
-    return 1.0 / (task.episodes * (task.episodes if T_star is None else T_star))
+def cost_floor(task: Task) -> float:
+    """Return eta = 1 / K², which costs are raised to if one is zero; recalled, as 1 / (T* K) if T* is known."""
+    return 1.0 / task.episodes**2
