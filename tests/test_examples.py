@@ -15,6 +15,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 import goalward as gw
+from goalward import agents
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -53,6 +54,17 @@ def test_an_environment_in_a_policy_out(tmp_path: Path, monkeypatch: pytest.Monk
     assert cost <= 1.05 * gw.solve(model).values[model.initial_state]
     trial = loaded.evaluate(names["env"], episodes=200, seed=1)
     assert trial.cost.low <= cost <= trial.cost.high
+    code = (
+        "import sys; sys.modules['gymnasium'] = None\n"
+        "import goalward as gw\n"
+        "print(gw.load_policy('warehouse.policy').act({'position': [0, 0], 'boxes': [0, 0]}))\n"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert int(answer) == names["action"], "another process, without Gymnasium"
+    agents.save(names["run"].agent, "warehouse.agent")
+    env = gw.Environment(names["Warehouse"](), goal=lambda step: step.info["is_success"], give_up_cost=20.0)
+    resumed = gw.learn(agents.load("warehouse.agent"), env, episodes=30, seed=1, resume=True)
+    assert resumed.costs.mean() < 1.5 * cost, "an agent that starts from scratch pays hundreds"
 
 
 def test_the_plain_version_is_the_same_algorithm(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,6 +141,16 @@ class TestOtherTables:
         assert run.reached.all()
         assert np.median(run.costs[-100:]) == 13.0
 
+    def test_blackjack(self) -> None:
+        """A tuple of Discrete spaces, random starts, and every lost or drawn game is a restart; the goal is a win."""
+        env = gw.Environment(gymnasium.make("Blackjack-v1"), goal=1.0, give_up_cost=1.0)
+        run = gw.learn(gw.agents.QLearning(), env, 3000, seed=0)
+        assert run.reached.all()
+        stick, hit = 0, 1
+        assert [run.policy.act((total, 10, 0)) for total in (20, 21)] == [stick, stick]
+        assert hit in [run.policy.act((total, 7, 0)) for total in (9, 10, 11)]
+        assert run.policy.evaluate(env, 200, seed=1).success_rate.low > 0.1
+
     def test_taxi_starts_anywhere(self) -> None:
         """Its costs are those of the table, also where it is fined; the starts differ."""
         env = gymnasium.make("Taxi-v4").unwrapped
