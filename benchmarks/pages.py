@@ -2,7 +2,8 @@
 
 The pages are made by the command line, in a temporary folder, and opened in headless Chromium by Playwright. "Ready" is
 the time from asking for the page until it can be used; "moves" is how often a second the slider can be moved with every
-move drawn, at most 60. Both are wall times and medians of five: the table says how busy the machine was.
+move drawn, "play" the frames a second while the agents walk, both at most 60. All are wall times and medians of five;
+the table says how busy the machine was.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ GOALWARD = [sys.executable, "-m", "goalward"]
 ROUNDS = 5
 PAGES = {
     "GridWorld, two agents, 10,000 episodes": [
-        "watch", "grid-world", "--rival", "bernstein-ssp", "--episodes", "10000",
+        "watch", "grid-world", "--rival", "q-learning", "--episodes", "10000",
     ],
     "20 x 20 grid, two agents, 300 episodes": [
         "watch", "grid-world", "--set", "rows=20", "--set", "columns=20", "--rival", "posterior-mean",
@@ -49,15 +50,31 @@ MOVES = """async () => {
     }
     return 1000 * frames / (performance.now() - began);
 }"""
+# Plays at walking speed for a second and a half, and returns frames a second.
+PLAY = """async () => {
+    const page = window.goalward;
+    if (!page.playButton) return null;
+    page.go(Math.floor(Number(page.slider.max) / 2));
+    page.setSpeed("run");
+    page.play(true);
+    const began = performance.now();
+    let frames = 0;
+    while (performance.now() - began < 1500) {
+        await new Promise(requestAnimationFrame);
+        frames += 1;
+    }
+    page.play(false);
+    return 1000 * frames / (performance.now() - began);
+}"""
 
 
-def measured(page: Any, address: str) -> tuple[float, float | None]:
-    """Open a page; return the seconds until it is ready and the moves a second."""
+def measured(page: Any, address: str) -> tuple[float, float | None, float | None]:
+    """Open a page; return the seconds until it is ready, the moves a second and the frames a second of a walk."""
     began = time.perf_counter()
     page.goto(address)
     page.wait_for_selector("html[data-ready]")
     ready = time.perf_counter() - began
-    return ready, page.evaluate(MOVES)
+    return ready, page.evaluate(MOVES), page.evaluate(PLAY)
 
 
 def main() -> None:
@@ -77,14 +94,18 @@ def main() -> None:
             page = browser.new_page(viewport={"width": 1400, "height": 1000})
             found = [measured(page, path.as_uri()) for _ in range(ROUNDS)]
             page.close()
-            moves = [each for _, each in found if each is not None]
-            drawn = f"{median(moves):.0f}" if moves else ""
+            drawn = [
+                f"{median(values):.0f}"
+                if (values := [each[place] for each in found if each[place] is not None])
+                else ""
+                for place in (1, 2)
+            ]
             size = f"{path.stat().st_size / 1e6:.2f} MB"
-            rows.append([name, duration(making), size, duration(median(ready for ready, _ in found)), drawn])
+            rows.append([name, duration(making), size, duration(median(each[0] for each in found)), *drawn])
             say(f"  {rows[-1]}")
         version = browser.version
         browser.close()
-    heading = ["page", "made in", "size", "ready", "moves/s"]
+    heading = ["page", "made in", "size", "ready", "moves/s", "play, frames/s"]
     load = f"{os.getloadavg()[0]:.1f}"
     text = f"""# Pages
 

@@ -242,7 +242,7 @@ class DrawnMap {
 
   walker(colour) {
     this.trail = Array.from({ length: TRAIL }, () => svg("path", { visibility: "hidden" }));
-    this.large = this.hasText ? 1 : 1.7;
+    this.large = this.hasText ? 1 : 2.2;
     this.dot = svg("g", { class: "dot", visibility: "hidden" }, svg("circle", { r: 8.5 * this.large, class: "rim" }), svg("circle", { r: 5.8 * this.large, fill: colour }));
     this.word = svg("text", { class: "slip-word", visibility: "hidden" }, "slip");
     return svg("g", { class: "walker" }, this.trail, this.dot, this.word);
