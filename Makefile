@@ -10,7 +10,7 @@ DOCS_STAMP := .venv/.docs-installed
 
 .PHONY: attack docs install reproduce test lint types tests test-lowest dist release-check bench \
 	bench-planner bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages bench-continuous \
-	bench-ablation bench-instance clean
+	bench-ablation bench-instance bench-load bench-real clean
 
 install: $(STAMP)
 
@@ -106,6 +106,14 @@ bench: bench-planner bench-learning bench-sizes bench-rivals bench-experiments b
 # MODELS="g100 r1e5" measures only these, and writes no results; benchmarks/families.py lists them.
 bench-planner: install $(PEERS_STAMP)
 	$(BIN)/python benchmarks/planner.py $(LARGE) $(MODELS)
+
+# Loads and solves every UMB file of a folder beside Storm; the files need the label goal and one reward, cost.
+bench-real: install $(PEERS_STAMP)
+	$(BIN)/python benchmarks/real.py $(FOLDER) $(ARGS)
+
+# Loads UMB, DRN and CSV files of 10^5 to 8 * 10^6 transitions beside Storm.
+bench-load: install $(PEERS_STAMP)
+	$(BIN)/python benchmarks/load.py $(ARGS)
 
 bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages bench-continuous bench-ablation: install
 	$(BIN)/python benchmarks/$(@:bench-%=%).py

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from goalward.arrays import Floats, Int64s
-from goalward.jit import kernel
+from goalward.jit import interrupted, kernel
 from goalward.planning.reduction import Problem
 
 __all__ = [
@@ -126,7 +126,8 @@ def optimal_sweep(problem: Problem, values: Floats, policy: Int64s, chain: Probl
 def policy_sweeps(chain: Problem, values: Floats, enough: float, most: int) -> tuple[int, float]:
     """Sweep over a chain, from once to `most` times, until a sweep changes it by little enough.
 
-    Returns the number of sweeps and the largest change of the last one, relative to the cost of the row.
+    Returns the number of sweeps and the largest change of the last one, relative to the cost of the row. Ctrl-C ends
+    it after a sweep.
     """
     _, start, target, weight, _, cost, _ = chain
     sweeps = 0
@@ -142,4 +143,6 @@ def policy_sweeps(chain: Problem, values: Floats, enough: float, most: int) -> t
                 change = abs(total - values[state]) / scale
             values[state] = total
         sweeps += 1
+        if interrupted(sweeps << 16):
+            break
     return sweeps, change

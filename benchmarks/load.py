@@ -1,0 +1,93 @@
+"""Loading a model from each kind of file, beside Storm where it reads the kind: `make bench-load`.
+
+Random models of 10^5 to 8 * 10^6 transitions (four actions, five successors) are written as UMB (plain, gzip, xz), DRN
+and CSV, and read in processes of their own; the smallest CPU time of all repetitions in several rounds counts. Memory
+is the peak while the file is read, above what the process held before, over the size of the model's arrays. The table
+goes to the terminal, and to benchmarks/results/load.md when no sizes were named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import lzma
+import sys
+import tempfile
+from pathlib import Path
+
+import models
+from families import PEERS_PYTHON
+from processes import duration, machine, one_core, records, say, table
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "load.md"
+SIZES = (10**5, 10**6, 8 * 10**6)
+KINDS = ("plain.umb", "gz.umb", "xz.umb", "drn", "csv")
+
+
+def write_all(transitions: int, folder: Path) -> list[Path]:
+    """Write one model in every kind."""
+    import goalward as gw
+
+    model = models.random_sparse(transitions // 20, 0.02, seed=0)
+    ssp = gw.SSP.from_rows(**model | {"initial_state": int(model["initial_state"])})
+    paths = [folder / f"{transitions}.{kind}" for kind in KINDS]
+    plain, packed, packed_xz, *others = paths
+    for path in (packed, *others):
+        ssp.save(path)
+    content = gzip.decompress(packed.read_bytes())
+    plain.write_bytes(content)
+    packed_xz.write_bytes(lzma.compress(content, preset=1))
+    return paths
+
+
+def read(tool: str, path: Path, repeat: int) -> list[dict[str, float]]:
+    python = sys.executable if tool == "goalward" else str(PEERS_PYTHON)
+    command = [python, str(HERE / "model_files.py"), tool, str(path), "--load-only", "--repeat", str(repeat)]
+    return [record for record in records(command, 600.0) if "load" in record]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Load models from files beside Storm.")
+    parser.add_argument("sizes", type=int, nargs="*", help="numbers of transitions")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--repeat", type=int, default=5)
+    given = parser.parse_args()
+    one_core()
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        for size in given.sizes or SIZES:
+            for path in write_all(size, Path(name)):
+                kind = path.name.partition(".")[2]
+                ours: list[dict[str, float]] = []
+                theirs: list[dict[str, float]] = []
+                for _ in range(given.rounds):
+                    ours += read("goalward", path, given.repeat)
+                    theirs += [] if kind == "csv" else read("storm-ovi", path, given.repeat)
+                least = min(record["load"] for record in ours)
+                storm = min((record["load"] for record in theirs), default=None)
+                memory = ours[0]["memory"] / ours[0]["bytes"]
+                entries = f"{ours[0]['transitions']:,}"
+                ratio = "" if storm is None else f"{least / storm:.2f}"
+                shown = "" if storm is None else duration(storm)
+                per = f"{least / ours[0]['transitions'] * 1e9:.0f} ns"
+                rows.append([kind, entries, duration(least), shown, ratio, per, f"{memory:.1f}"])
+                say("  ".join(rows[-1]))
+                path.unlink()
+    heading = ["file", "transitions", "goalward", "Storm", "goalward / Storm", "a transition", "memory / arrays"]
+    text = f"""# Loading models
+
+Written by `make bench-load`. {machine(PEERS_PYTHON, ("stormpy",))}
+
+CPU time on one core, the smallest of all repetitions in {given.rounds} rounds of both tools. Memory is the peak of the
+first load above what the process held before, over the size of the model's arrays.
+
+{table(heading, rows)}
+"""
+    print(text)
+    if not given.sizes:
+        RESULTS.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
