@@ -135,7 +135,7 @@ def test_a_prior_is_a_name_or_a_table() -> None:
     assert complete({"prior": "dirichlet"})["prior"] == full
     assert complete({})["prior"] is complete({"prior": None})["prior"] is None
     with pytest.raises(SettingError, match="prior is None; it must be a prior"):
-        agents.find("expectile").complete({"prior": None})
+        agents.find("kl-index").complete({"prior": None})
     assert complete({"prior": {"kind": "dirichlet", "concentration": 2}})["prior"] == full | {"concentration": 2.0}
     with pytest.raises(SettingError) as error:
         complete({"prior": 3})

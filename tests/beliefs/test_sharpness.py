@@ -7,7 +7,7 @@ import pytest
 
 from goalward import SSP, Dirichlet, FinitePrior, Neighbourhoods, TiedDirichlet
 from goalward.acting.contract import Steps, Task
-from goalward.agents.posterior.expectile import Expectile
+from goalward.agents.posterior.psrl import PSRL
 from goalward.beliefs.base import Prior
 from goalward.errors import SettingError
 
@@ -85,4 +85,4 @@ def test_no_other_sharpness_is_taken(prior: Prior, sharpness: object) -> None:
     with pytest.raises(
         SettingError, match=r"sharpness is .*; it must be a number from 1 to 1e\+06; 1 draws from the post"
     ):
-        Expectile(prior, sharpness=sharpness)
+        PSRL(prior, sharpness=sharpness)

@@ -71,10 +71,10 @@ def test_every_agent_resumes_bit_for_bit(name: str, world: str, tmp_path: Path) 
         PSRL(Dirichlet(0.1, support=LARGE)),
         PSRL(TiedDirichlet.slip(LARGE)),
         PSRL(Neighbourhoods()),
-        agents.Expectile(samples=2),
+        agents.KLIndex(samples=2),
         agents.BernsteinSSP(scale=0.01),
     ],
-    ids=["support", "slip", "neighbourhoods", "expectile", "bernstein"],
+    ids=["support", "slip", "neighbourhoods", "kl-index", "bernstein"],
 )
 def test_the_warm_starts_of_large_models_are_saved(agent: Any, tmp_path: Path) -> None:
     """Above 128 states, sweeps start from the last values, in an order that the first sample decided."""

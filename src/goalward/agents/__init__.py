@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # type checkers import these names, `lazy` reads the same lin
     from goalward.agents.optimistic.ulcvi import ULCVI as ULCVI
     from goalward.agents.optimistic.vi_ssp import VISSP as VISSP
     from goalward.agents.posterior.bayes_ucbvi import BayesUCBVI as BayesUCBVI
-    from goalward.agents.posterior.expectile import Expectile as Expectile
+    from goalward.agents.posterior.kl_index import KLIndex as KLIndex
     from goalward.agents.posterior.opsrl import OPSRL as OPSRL
     from goalward.agents.posterior.psrl import PSRL as PSRL
     from goalward.agents.posterior.psrl_variants import TSDE as TSDE
