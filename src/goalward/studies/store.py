@@ -157,7 +157,7 @@ class Store:
             if part.is_dir(follow_symlinks=False):
                 for entry in listed(Path(part.path)):
                     key, ending = entry.name[:-8], entry.name[-8:]
-                    if ending == ".parquet" and key[:2] == part.name:
+                    if ending == ".parquet" and key[:2] == part.name and entry.is_file(follow_symlinks=False):
                         sizes[key] = entry.stat(follow_symlinks=False).st_size
         return sizes
 
