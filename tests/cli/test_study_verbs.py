@@ -31,7 +31,8 @@ def test_from_a_study_to_its_numbers(run, folder):
     assert out.split()[:10] == ["made", "nothing", "to", "do", "stored", "12", "of", "12", "runs", "are"]
     code, out, _ = run("status", "results/small")
     assert code == 0
-    assert out.endswith("12 of 12 runs stored and sound   complete\n")
+    assert out.endswith("12 of 12 runs stored   complete\n")
+    assert run("status", "results/small", "--check")[1].endswith("12 of 12 runs stored and sound   complete\n")
     code, out, _ = run("summary", "results/small", "--out", "numbers.csv")
     assert code == 0
     assert "grid: means after 30 episodes with 95 % t-intervals" in out
@@ -109,13 +110,13 @@ def test_failures_end_in_exit_code_one_and_a_table(run, write_study):
     write_study("agents.py:Raises", "uniform")
     code, out, _ = run("run", "own.toml", "--workers", "1")
     assert code == 1
-    assert "2 runs failed; their tracebacks are in results/own/failed" in out
+    assert "2 runs failed; what they printed and raised is in results/own/failed" in out
     assert "grid    Raises     0   ValueError: no idea" in out
     assert "2 of 4 runs are stored" in out
     code, out, _ = run("status", "results/own")
     assert code == 1
-    assert "2 of 4 runs stored and sound   goalward run tries the 2 that failed again" in out
-    assert "2 runs failed; their tracebacks are in results/own/failed" in out
+    assert "2 of 4 runs stored   goalward run with --retry-failed tries the 2 that failed again" in out
+    assert "2 runs failed; what they printed and raised is in results/own/failed" in out
     assert all(f"grid    Raises     {run}   ValueError: no idea   " in out for run in (0, 1))
     code, out, _ = run("status", "results/own", "--format", "json")
     assert [each["run"] for each in json.loads(out)["failures"]] == [0, 1]
@@ -130,7 +131,8 @@ def test_status_names_damaged_files_and_changes_nothing(run, folder):
     key = store.design().keys(store.design().cells[0])[0]
     store.path(key).write_bytes(b"rubbish")
     before = {path: path.stat().st_mtime_ns for path in store.folder.rglob("*")}
-    code, out, _ = run("status", "results/small")
+    assert run("status", "results/small")[0] == 0, "names and sizes do not show it"
+    code, out, _ = run("status", "results/small", "--check")
     assert code == 1
     assert "11 of 12 runs stored and sound" in out
     assert "1 damaged files\n  file" in out
@@ -161,7 +163,7 @@ def test_truncated_runs_are_marked(run, write_study):
     _, out, _ = run("summary", "results/own")
     assert "uniform *" in out
     assert "* uniform in grid: 2 of 2 runs were cut off by the step limit and are left out" in out
-    _, out, _ = run("status", "results/own")
+    _, out, _ = run("status", "results/own", "--check")
     assert out.splitlines()[2].split() == ["grid", "uniform", "2", "2", "0", "0"]
 
 

@@ -176,6 +176,7 @@ def attack(rng: random.Random, folder: Path) -> str:
 VERBS: dict[str, Callable[[Path, str], tuple[str, ...]]] = {
     "export --all": lambda folder, key: ("--all", "--format", "text"),
     "export": lambda folder, key: ("--out", str(folder / "runs.csv")),
+    "status --check": lambda folder, key: ("--check",),
     "status --prune": lambda folder, key: ("--prune", "--yes"),
     "run --again": lambda folder, key: ("--again", key),
     "summary --compare": lambda folder, key: ("--compare", "psrl", "uniform"),

@@ -431,3 +431,64 @@ def test_agents_may_give_up_in_a_world_of_a_study(tmp_path):
         study(PIT.replace("give_up_cost = 4.5", ""), str(tmp_path / "study.toml")).check()
     with pytest.raises(FileError, match="line 7: give_up_cost is 0; it must be greater than 0"):
         study(PIT.replace("4.5", "0"), str(tmp_path / "study.toml"))
+
+
+NESTED = """\
+name = "nested"
+[[worlds]]
+world = "grid-world"
+label = "{rows} x {columns}"
+sweep = { rows = [2, 3], columns = [4] }
+[[agents]]
+agent = "psrl"
+settings = { prior = { kind = "dirichlet" } }
+sweep = { SWEEP }
+"""
+
+
+@pytest.mark.parametrize(
+    "sweep",
+    ['"prior.concentration" = [0.01, 1]', "prior.concentration = [0.01, 1]", "prior = { concentration = [0.01, 1] }"],
+)
+def test_settings_inside_others_can_be_swept(sweep):
+    design = study(NESTED.replace("SWEEP", sweep)).design
+    assert [cell[:2] for cell in labels(design)] == [
+        (world, f"psrl, concentration {value}") for world in ("2 x 4", "3 x 4") for value in ("0.01", "1")
+    ]
+    priors = [cell.agent.settings["prior"] for cell in design.cells[:2]]
+    assert priors == [{"kind": "dirichlet", "concentration": value} for value in (0.01, 1.0)]
+    # The same runs as of the prior that is written out.
+    prior = '{ kind = "dirichlet", concentration = 0.01 }'
+    plain = NESTED.replace("sweep = { SWEEP }", "").replace('{ kind = "dirichlet" }', prior)
+    assert study(plain).design.keys(design.cells[0]) == design.keys(design.cells[0])
+
+
+@pytest.mark.parametrize(
+    ("found", "put", "line", "message"),
+    [
+        (
+            '{ kind = "dirichlet" }',
+            '{ kind = "dirichlet", concentration = 1 }',
+            9,
+            "prior.concentration is both set and",
+        ),
+        (
+            'settings = { prior = { kind = "dirichlet" } }',
+            "",
+            9,
+            "prior.concentration is swept, but no prior is set; add",
+        ),
+        ("{columns}", "{colums}", 4, "no swept setting is called 'colums'; did you mean 'columns'?"),
+        (
+            "concentration",
+            "concetration",
+            8,
+            "no setting of the dirichlet prior is called 'concetration'; did you mean",
+        ),
+    ],
+)
+def test_mistakes_in_sweeps_and_labels(found, put, line, message):
+    text = NESTED.replace("SWEEP", '"prior.concentration" = [0.01, 1]')
+    with pytest.raises(FileError) as raised:
+        study(text.replace(found, put, 1))
+    assert f"line {line}: {message}" in str(raised.value)

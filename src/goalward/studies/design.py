@@ -283,8 +283,9 @@ def combinations(
     for values in itertools.product(*entry.sweep.values()):
         swept = dict(zip(entry.sweep, values, strict=True))
         settings = entry.settings
-        for name, value in swept.items():
-            settings = with_setting(settings, name, value)
+        with located(source, (*place, "sweep")):
+            for name, value in swept.items():
+                settings = with_setting(settings, name, value)
         yield settings, swept
 
 

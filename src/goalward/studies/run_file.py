@@ -84,6 +84,7 @@ FIELDS = {
     "outcome.total_epochs": int,
     "outcome.ended_by": dict,
 }
+_schemas: list[Any] = []
 MARK = b"sha256:"
 BLANK = MARK + b"0" * 64
 
@@ -242,11 +243,20 @@ def decode(content: bytes) -> StoredRun:
     if version != FORMAT_VERSION:
         raise FileError(f"it has format {version!r}; this goalward reads format {FORMAT_VERSION}")
     check_document(document)
-    columns = [file.schema.column(index) for index in range(len(file.schema))]
-    types = {column.name: column.physical_type for column in columns if column.max_definition_level == 0}
-    if types != COLUMNS or file.metadata.num_rows > max(document["outcome"]["episodes"], 1):
+    if types_of(file.schema) != COLUMNS or file.metadata.num_rows > max(document["outcome"]["episodes"], 1):
         raise FileError(f"its columns do not fit a run of {document['outcome']['episodes']} episodes")
     return StoredRun(document, file)
+
+
+def types_of(schema: Any) -> dict[str, str]:
+    """Return the types of the columns that have a value in every row."""
+    if _schemas and schema.equals(_schemas[0]):  # as that of every file that is not damaged; this saves 30 us a run
+        return COLUMNS
+    columns = [schema.column(index) for index in range(len(schema))]
+    types = {column.name: column.physical_type for column in columns if column.max_definition_level == 0}
+    if types == COLUMNS and len(columns) == len(COLUMNS):
+        _schemas[:] = [schema]
+    return types
 
 
 def check_document(document: dict[str, Any]) -> None:

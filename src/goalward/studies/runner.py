@@ -301,7 +301,7 @@ def run_study(
             if opened is not workers:
                 opened.close(kill=not finished)
     # Somebody may have removed files meanwhile: only those that are there count.
-    there, done = sum(store.has(job.key) for job in jobs), sum(map(store.has, session.added))
+    there, done = sum(session.has(job.key) for job in jobs), sum(map(store.has, session.added))
     removed = len(jobs) - len(absent) + len(session.added) + session.progress.elsewhere - there
     stopped = session.stopped
     if removed > 0 and stopped is None:
@@ -321,6 +321,8 @@ class Session:
         self.presence = Presence(
             store, f"{study.design.reference.rpartition('/')[2]}-{'of'.join(map(str, options.shard))}"
         )
+        self.unusable = {job.key for job in jobs if store.has(job.key)}
+        """Runs whose damaged file could not be set aside."""
         self.pending: dict[int, deque[Job]] = {}
         self.put_back(jobs)
         self.held: list[Job] = []
@@ -346,6 +348,10 @@ class Session:
         self.checked = time.monotonic()
         self.progress = Progress(total, total - len(jobs))
         self.progress.wanted.update(job.agent_label for job in jobs)
+
+    def has(self, key: str) -> bool:
+        """Return whether a run is stored and can be used."""
+        return self.store.has(key) and (key not in self.unusable or key in self.added)
 
     @property
     def seconds(self) -> float:
@@ -427,7 +433,7 @@ class Session:
         for job in jobs:
             if job.key in self.settled:  # it was handed out again because it was overdue
                 continue
-            if self.store.has(job.key):
+            if self.has(job.key):
                 self.progress.elsewhere += 1
                 self.progress.wanted[job.agent_label] -= 1
             elif job.key in taken:
@@ -558,7 +564,7 @@ class Session:
     def settle(self, outcomes: list[Outcome]) -> None:
         """Store runs and failures."""
         self.restarts = 0
-        self.progress.repeated += sum(self.store.has(outcome.job.key) for outcome in outcomes)
+        self.progress.repeated += sum(self.has(outcome.job.key) for outcome in outcomes)
         # The disk synchronises several files in the time of one.
         with ThreadPoolExecutor(WRITERS) as threads:
             errors = list((threads.map if len(outcomes) > 1 else map)(self.write, outcomes))

@@ -55,6 +55,7 @@ MARKER = "goalward-results.json"
 SUBFOLDERS = ("studies", "runs", "attachments", "failed", "damaged", "active")
 LAST_RUN = re.compile(r'^last_run = "(.*)"$', re.MULTILINE)
 MOST_NAMED = 5
+NO_LINKS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)  # nor wait for pipes
 STALE_SECONDS = 3600.0  # no process still writes a temporary file as old as this
 TOUCH_SECONDS = 10.0  # how often a process that makes runs touches its file in active/
 GONE_SECONDS = 60.0  # after this time without a touch it is gone
@@ -72,6 +73,8 @@ class Store:
 
     def __init__(self, folder: Path):
         self.folder = folder
+        self.inside: set[str] = set()
+        """Folders of runs that are known to be in this one."""
 
     @classmethod
     def open(cls, folder: str | Path, *, create: bool = False) -> Store:
@@ -154,7 +157,7 @@ class Store:
             if part.is_dir(follow_symlinks=False):
                 for entry in listed(Path(part.path)):
                     key, ending = entry.name[:-8], entry.name[-8:]
-                    if ending == ".parquet" and key[:2] == part.name:
+                    if ending == ".parquet" and key[:2] == part.name and entry.is_file(follow_symlinks=False):
                         sizes[key] = entry.stat(follow_symlinks=False).st_size
         return sizes
 
@@ -168,16 +171,30 @@ class Store:
 
         A file counts only if its checksum, its format, its content and its name agree.
         """
-        if not self.has(key):
-            failure = self.failure(key)
-            return NoRun("missing") if failure is None else NoRun("failed", str(failure.get("error")))
         try:
-            stored = decode(files.read_bytes(self.path(key), inside=self.folder))
+            stored = decode(self.content(key))
             if stored.key != key:
                 raise FileError(f"it holds the run {stored.key} under another name")
-        except FileError as error:
+        except FileNotFoundError:
+            failure = self.failure(key)
+            return NoRun("missing") if failure is None else NoRun("failed", str(failure.get("error")))
+        except (FileError, OSError) as error:
             return NoRun("damaged", str(error))
         return stored
+
+    def content(self, key: str) -> bytes:
+        """Return the file of a run; raises FileNotFoundError, or another OSError or FileError with the reason.
+
+        `files.read_bytes` looks for symbolic links on the whole path each time; with thousands of runs this took 10 %
+        of the time of a summary.
+        """
+        path = self.path(key)
+        if (folder := str(path.parent)) not in self.inside:
+            files.check_inside(path, self.folder)
+            self.inside.add(folder)
+        with open(path, "rb", opener=lambda name, mode: os.open(name, mode | NO_LINKS)) as file:
+            files.check_regular(path, os.fstat(file.fileno()))
+            return file.read()
 
     def read(self, key: str) -> StoredRun:
         """Return a stored run; raises FileError with the reason if there is none, or if its file is damaged."""
