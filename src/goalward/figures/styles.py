@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 __all__ = ["COLOURS", "DARK_COLOURS", "LineStyle", "agent_styles", "line_style"]
 
-# After Okabe and Ito, without the yellow, with a violet for the second blue, and so dark that each has a contrast of at
-# least 3 : 1 against white paper.
-COLOURS = ("#d55e00", "#a87500", "#008f68", "#8246b8", "#0072b2", "#c2548f", "#000000")
+# Hues in the order of Okabe and Ito's, without the yellow and with a violet for the second blue. Each has a contrast of
+# at least 3 : 1 against the page, and the colour-blind can tell them apart.
+COLOURS = ("#b04800", "#bf7a05", "#159379", "#8a3ee0", "#0072b2", "#a02c78", "#000000")
 # The same hues for a dark ground.
-DARK_COLOURS = ("#ff8a3d", "#f2b632", "#2fcf9f", "#c79bf0", "#4aa3e8", "#f0a3cd", "#f2f2f2")
+DARK_COLOURS = ("#e0672a", "#ffb03b", "#2fe08a", "#8458cc", "#4aa3e8", "#c08098", "#f2f2f2")
 DASHES: tuple[Any, ...] = ((0, ()), (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 STYLES = len(COLOURS) * len(DASHES)
