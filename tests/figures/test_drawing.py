@@ -1,5 +1,7 @@
 """Styles of lines, and figures in files."""
 
+from importlib import resources
+
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
@@ -44,6 +46,24 @@ def test_colours_stay_apart_for_the_colour_blind(colours):
         seen = (linear @ to_cones.T @ matrix.T @ np.linalg.inv(to_cones).T).clip(0, 1) ** (1 / 2.2)
         apart = np.linalg.norm(seen[:, np.newaxis] - seen, axis=2)[np.triu_indices(len(colours), 1)]
         assert apart.min() > 0.1
+
+
+def luminance(colour):
+    """Return the relative luminance of a colour (WCAG 2)."""
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(colour)]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+@pytest.mark.parametrize(
+    ("colours", "grounds"), [(COLOURS, ["#ffffff", "#f7f6f3"]), (DARK_COLOURS, ["#202024", "#17171a"])]
+)
+def test_colours_stand_out_from_the_page(colours, grounds):
+    style = (resources.files("goalward.pages") / "style.css").read_text(encoding="utf-8")
+    for ground in grounds:
+        assert ground in style
+        for colour in colours:
+            low, high = sorted((luminance(colour), luminance(ground)))
+            assert (high + 0.05) / (low + 0.05) >= 3.0, colour
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
 import signal
 import socket
 import struct
@@ -76,13 +77,17 @@ def asked(server, path="/", **headers):
 def test_the_page_follows_the_run(visit, live):
     server, finish = live
     page = visit(server.url)
-    assert page.inner_text(".live") == "live"
+    assert page.inner_text(".live").startswith("live")
     assert page.inner_text("h1").startswith("<b>psrl")
     wait_until(page, "window.goalward.replays[0].epochs === 12")
     wait_until(page, "window.goalward.lead.last > 1 && window.goalward.lead.frame === window.goalward.lead.last")
     # The newest epoch is not the end of the run while the run goes on.
     assert page.inner_text(".epoch-label") == "now · 12 epochs"
     assert "so far" in page.inner_text(".agent .now")
+    wait_until(page, "document.querySelector('.live').textContent.startsWith('live: <b>psrl is in episode ')")
+    steps = page.evaluate("window.goalward.lead.frames.start_step[window.goalward.lead.last]")
+    assert page.inner_text(".live").endswith(f"of {EPISODES}, after {steps} steps")
+    assert re.match(r"episode \d+, (step|after|at its start)", page.inner_text(".agent .step"))
     assert "end of the run" not in page.inner_text("#page")
     run = finish()
     wait_until(page, "document.querySelector('.live').textContent === 'the run is over'")

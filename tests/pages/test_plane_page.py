@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import goalward as gw
+from browsing import wait_until
 from goalward.agents import AggregatedPSRL, ContinuousPSRL
 from goalward.cli import main
 from goalward.continuous.task import ContinuousPlan
@@ -52,6 +53,12 @@ def test_the_page_carries_the_plans_and_the_steps(visit, path, runs):
 
 
 def test_sliders_and_keys_move_through_episodes_and_steps(visit, path, runs):
+    # The page opens where the learning begins, and plays it.
+    page = visit(path)
+    assert page.inner_text(".epoch-label >> nth=0") == "episode 1 of 4"
+    assert page.inner_text(".epoch-label >> nth=1") == f"step 0 of {max(run.steps[0] for run in runs)}"
+    page.keyboard.press(" ")
+    wait_until(page, "window.goalward.step > 3 || window.goalward.episode > 0")
     page = visit(path, "episode=2&step=0")
     section = "section.agent:nth-of-type({}) {}"
     assert page.inner_text(section.format(1, ".now")).startswith(f"episode 2: {runs[0].steps[1]} steps")

@@ -327,3 +327,24 @@ def test_the_edge_of_a_graph_lights_up(visit, tmp_path):
         assert [float(text) for text in re.findall(r"-?[\d.]+(?:e-\d+)?", shown[1])] == pytest.approx(numbers)
     assert page.get_attribute(".cell[data-state='0']", "aria-label").startswith("0: ")
     assert page.text_content(".cell[data-state='0'] .action") in ("swim", "drift", "swim/drift", "drift/swim")
+
+
+@pytest.mark.parametrize(("name", "shape"), [("FrozenLake-v1", (4, 4)), ("CliffWalking-v1", (4, 12))])
+def test_environments_that_are_grids_look_like_maps(visit, tmp_path, name, shape):
+    gymnasium = pytest.importorskip("gymnasium")
+    world = gw.from_gymnasium(gymnasium.make(name)).with_give_up(20.0)
+    page = visit(gw.watch(learnt("psrl", world, 3)).save(tmp_path / "page.html"), "epoch=end")
+    assert page.locator("svg.map.grid .cell").count() == shape[0] * shape[1] - 1
+    assert page.evaluate("window.goalward.world.actionNames.toSorted()") == ["down", "give up", "left", "right", "up"]
+    signs = page.inner_text(".scale .signs")
+    # Holes have no way out; no step leads onto the cliff, which sends the walker back to the start.
+    assert ("pit" in signs, "no step leads here" in signs) == ((True, False) if shape == (4, 4) else (False, True))
+    assert page.locator(".map .pit, .map .closed").count() == (4 if shape == (4, 4) else 10)
+
+
+def test_optimists_with_the_constants_of_their_theorems_are_explained(visit, tmp_path):
+    sentence = "it can rule out little. So it looks like random play."
+    page = visit(gw.watch(learnt("bernstein-ssp", GRID, 2)).save(tmp_path / "theory.html"))
+    assert sentence in page.inner_text(".notes")
+    page = visit(gw.watch(learnt("bernstein-ssp", GRID, 2, scale=0.01)).save(tmp_path / "tuned.html"))
+    assert sentence not in page.text_content(".notes")

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 __all__ = ["COLOURS", "DARK_COLOURS", "LineStyle", "agent_styles", "line_style"]
 
-# Hues that stay apart for the colour-blind, near those of Okabe and Ito, and so dark that each has a contrast of at
-# least 3 : 1 against white paper.
-COLOURS = ("#c04000", "#a88d00", "#0b7560", "#6732ac", "#0078e0", "#c66aa0", "#000000")
+# Hues in the order of Okabe and Ito's, without the yellow and with a violet for the second blue. Each has a contrast of
+# at least 3 : 1 against the page, and the colour-blind can tell them apart.
+COLOURS = ("#b04800", "#bf7a05", "#159379", "#8a3ee0", "#0072b2", "#a02c78", "#000000")
 # The same hues for a dark ground.
-DARK_COLOURS = ("#ff7c3c", "#f4d932", "#2bcc73", "#c9a6ff", "#3a8ee0", "#f3a9b4", "#f2f2f2")
+DARK_COLOURS = ("#e0672a", "#ffb03b", "#2fe08a", "#8458cc", "#4aa3e8", "#c08098", "#f2f2f2")
 DASHES: tuple[Any, ...] = ((0, ()), (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 STYLES = len(COLOURS) * len(DASHES)

@@ -117,10 +117,10 @@ function tried(replay) {
 }
 
 // The last step in words, for example: episode 2, step 3: “right” in row 0, column 1 slips up.
-export function stepInWords(replay) {
+export function stepInWords(replay, unfinished) {
   const { episode, steps, arrived } = replay.moment;
   const step = replay.stepBefore();
-  if (replay.frame === replay.last) return "";
+  if (replay.frame === replay.last && !unfinished) return "";
   if (!steps || !step) return `episode ${whole(episode + 1)}, ${steps ? `after ${times(steps, "step")}` : "at its start"}`;
   const verb = replay.slipped(step) ? "slips" : "leads";
   return `episode ${whole(episode + 1)}, step ${whole(steps)}: ${replay.pairName(step.row)} ${arrived ? `reaches the goal after ${times(steps, "step")}` : `${verb} ${whereTo(replay.world, step.state, step.successor)}`}`;

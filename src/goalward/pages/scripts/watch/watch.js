@@ -312,7 +312,7 @@ class WatchPage extends AgentsPage {
   walk() {
     this.replays.forEach((replay, place) => {
       this.maps[place].walk(replay, this.moving[place] && !this.stillness.matches ? this.part : 0);
-      this.captions[place].step.textContent = stepInWords(replay);
+      this.captions[place].step.textContent = stepInWords(replay, this.unfinished);
     });
   }
 
@@ -491,7 +491,7 @@ class WatchPage extends AgentsPage {
     const action = wanted ?? Array.from({ length: actions }, (_, each) => each).find((each) => state !== null && replay.plays(state * actions + each));
     if (state === null || action === undefined) {
       this.maps[place].imagine(null, []);
-      this.captions[place].step.textContent = stepInWords(replay);
+      this.captions[place].step.textContent = stepInWords(replay, this.unfinished);
       return;
     }
     const { source, successors } = replay.imagined(state * actions + action);
@@ -550,6 +550,8 @@ class WatchPage extends AgentsPage {
     this.drawEvents();
     replay.moveTo(frame, offset);
     this.painted = false;
+    const { lead } = this;
+    this.status.textContent = `live: ${lead.label} is in episode ${whole(Math.min(lead.ends.length + 1, this.data.episodes))} of ${whole(this.data.episodes)}, after ${whole(lead.frames.start_step[lead.last])} steps`;
     if (following) this.go(this.lead.last);
     else this.go(this.lead.frame, this.lead.offset);
   }
