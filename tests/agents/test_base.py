@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from goalward import SSP, agents, archive, learn, worlds
-from goalward.agents import PSRL, OnlineAgent, Optimal, Steps, Task, Uniform
+from goalward import SSP, Dirichlet, agents, archive, learn, worlds
+from goalward.agents import PSRL, OnlineAgent, Optimal, Steps, Task, Uniform, saving
 from goalward.agents.base import registry
 from goalward.errors import FileError, PolicyError, SettingError, UnknownNameError
 
@@ -102,6 +102,24 @@ def test_estimates_out_of_reach_are_refused(value: float) -> None:
         agent.restore(agent.to_state() | {"Q": np.full(WORLD.costs.shape, value)})
 
 
+@pytest.mark.parametrize("place", ["agent", "prior"])
+def test_a_saved_agent_executes_no_file(place: str, tmp_path: Path) -> None:
+    """A stranger's file may name any Python file of this machine."""
+    witness = tmp_path / "executed"
+    (tmp_path / "trap.py").write_text(f"open({str(witness)!r}, 'w')\n")
+    path = tmp_path / "a.npz"
+    agents.save(learn(agents.PSRL(Dirichlet(0.1)), worlds.grid_world(), 2).agent, path)
+    tree = archive.read(path, saving.FORMAT, saving.VERSION)
+    if place == "agent":
+        tree["agent"] = f"{tmp_path}/trap.py:Trap"
+    else:
+        tree["settings"]["prior"]["prior"]["kind"] = f"{tmp_path}/trap.py:Trap"
+    archive.write(path, saving.FORMAT, saving.VERSION, tree)
+    with pytest.raises(FileError, match="names the Python file"):
+        saving.load(path)
+    assert not witness.exists()
+
+
 def test_what_cannot_be_saved_is_named(tmp_path: Path) -> None:
     agent = begun()
     agent.diary = ["dear", "diary"]  # type: ignore[attr-defined]
@@ -115,7 +133,7 @@ def test_optimal_in_another_world() -> None:
 
 
 def test_missing_and_unknown_settings_of_a_constructor() -> None:
-    with pytest.raises(SettingError, match=r"ulcvi needs B_star; pass it, or use ULCVI\.from_world"):
+    with pytest.raises(SettingError, match=r"ulcvi needs B_star, a fact .* pass it, or use ULCVI\.from_world"):
         agents.ULCVI()
     with pytest.raises(SettingError, match="ulcvi needs T_star"):
         agents.ULCVI(B_star=2.0)

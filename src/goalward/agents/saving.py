@@ -22,6 +22,7 @@ from goalward.planning.solve import Solution
 from goalward.seeds import generator
 from goalward.settings import settings_of
 from goalward.ssp.model import SSP
+from goalward.user_code import is_reference
 
 __all__ = ["check_place", "load", "progress", "read", "restore_progress", "save"]
 
@@ -97,6 +98,7 @@ def read(path: str | Path) -> tuple[Learner, dict[str, Any]]:
     """Read an agent and what was written about it."""
     tree = archive.read(Path(path), FORMAT, VERSION)
     try:
+        check_no_file(tree["agent"])
         kind = registry.find(tree["agent"])
         settings = {name: decode(value) for name, value in tree["settings"].items()}
         agent = kind(**settings)
@@ -107,6 +109,12 @@ def read(path: str | Path) -> tuple[Learner, dict[str, Any]]:
         return agent, tree["about"]
     except (GoalwardError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError) as error:
         raise FileError(f"{path}: the saved agent cannot be made again ({error})") from None
+
+
+def check_no_file(name: Any) -> None:
+    """Raise SettingError if a saved file names a Python file, which looking the name up would execute."""
+    if is_reference(name):
+        raise SettingError(f"it names the Python file {name}, and only files that you name yourself are executed")
 
 
 def check_place(path: Path, what: str = "agent") -> None:
@@ -141,6 +149,7 @@ def decode(value: Any) -> Any:
     """Return a setting from its part of a tree."""
     if isinstance(value, dict) and "prior" in value:
         settings = {name: decode(part) for name, part in value["prior"].items()}
+        check_no_file(settings["kind"])
         return priors.find(settings.pop("kind"))(**settings)
     if isinstance(value, dict) and "model" in value:
         return SSP.from_rows(**value["model"])

@@ -191,6 +191,11 @@ def run_once(
     if resume is not None:
         learner, saved_origin = saving.read(resume)
         origin |= saved_origin
+        if world is None and ":" in str(origin.get("world")):
+            raise SettingError(
+                f"{resume} was saved in {origin['world']}, code outside goalward that runs only if you name it:"
+                f" goalward learn {origin['world']} --resume {resume}"
+            )
     if world is not None:
         origin |= {"world": world, "settings": list(settings)}
     origin["rules"] = origin.get("rules", {}) | dict(rules or {})
