@@ -50,14 +50,6 @@ class Tuning:
         """The mean regret of each scale."""
         return np.asarray(self.regrets.mean(axis=1))
 
-    def table(self) -> str:
-        """Return the sweep as a table in Markdown."""
-        lines = ["| scale | mean regret | smallest | largest |", "| --- | --- | --- | --- |"]
-        for scale, row in zip(self.scales, self.regrets, strict=True):
-            best = " **best**" if scale == self.scale else ""
-            lines.append(f"| {scale:.3g}{best} | {row.mean():.0f} | {row.min():.0f} | {row.max():.0f} |")
-        return "\n".join(lines)
-
     def __repr__(self) -> str:
         return f"Tuning({self.agent}, scale={self.scale:.3g}, regret={self.means.min():.6g}, scales={len(self.scales)})"
 
