@@ -251,7 +251,6 @@ def test_environments_that_are_refused(environment: Any, options: dict[str, Any]
         (Line(action_space=gymnasium.spaces.Box(-1.0, np.inf, (1,))), {"goal", "actions"}),
         (Line(action_space=gymnasium.spaces.Box(-np.inf, -3.0, (2,))), {"goal", "actions"}),
         (Line(action_space=gymnasium.spaces.Box(np.float32([-1, 2]), np.float32([0.3, 7.7]))), {"goal", "actions"}),
-        (gymnasium.make("CartPole-v1"), {"goal", "low", "high"}),
     ],
 )
 def test_one_message_shows_all_arguments_that_are_missing_and_they_work(environment: Any, asks: set[str]) -> None:

@@ -44,14 +44,15 @@ def same(one: Run, other: Run) -> None:
     assert state_of(one) == state_of(other)
 
 
-def interrupted(agent: Any, world: Any, episodes: int, path: Path, seed: int, parts: int) -> Run:
-    """Learn in parts that a step limit ends; the limits are random."""
-    whole = learn(agent, world, episodes, seed, max_steps=200_000).total_steps
-    limits = np.sort(np.random.default_rng(seed).integers(1, max(whole, 2), size=parts)).tolist()
+def check_interrupted(agent: Any, world: Any, episodes: int, path: Path, seed: int, parts: int) -> Run:
+    """Learn in parts that a step limit ends, at random; check that this is the run without interruption, return it."""
+    whole = learn(agent, world, episodes, seed, max_steps=200_000)
+    limits = np.sort(np.random.default_rng(seed).integers(1, max(whole.total_steps, 2), size=parts)).tolist()
     for limit in limits:
-        run = learn(agent, world, episodes, seed, max_steps=limit, checkpoint=path, every=0.0)
+        run = learn(agent, world, episodes, seed, max_steps=limit, checkpoint=path)
         assert run.total_steps == limit or run.ended == Ended.EPISODES
-    return learn(agent, world, episodes, seed, max_steps=200_000, checkpoint=path)
+    same(learn(agent, world, episodes, seed, max_steps=200_000, checkpoint=path), whole)
+    return whole
 
 
 @pytest.mark.parametrize("name", TABULAR)
@@ -60,8 +61,7 @@ def test_every_agent_resumes_bit_for_bit(name: str, world: str, tmp_path: Path) 
     ssp = WORLDS[world]
     agent = agents.find(name).from_world(ssp, episodes=EPISODES)
     path = tmp_path / "c.npz"
-    whole = learn(agent, ssp, EPISODES, 1, max_steps=200_000)
-    same(interrupted(agent, ssp, EPISODES, path, 1, parts=5), whole)
+    whole = check_interrupted(agent, ssp, EPISODES, path, 1, parts=5)
     same(learn(agent, ssp, EPISODES, 1, checkpoint=path), whole)  # a finished run is returned as it is
 
 
@@ -79,7 +79,7 @@ def test_every_agent_resumes_bit_for_bit(name: str, world: str, tmp_path: Path) 
 def test_the_warm_starts_of_large_models_are_saved(agent: Any, tmp_path: Path) -> None:
     """Above 128 states, sweeps start from the last values, in an order that the first sample decided."""
     assert LARGE.states > 128
-    same(interrupted(agent, LARGE, 8, tmp_path / "c.npz", 3, parts=4), learn(agent, LARGE, 8, 3))
+    check_interrupted(agent, LARGE, 8, tmp_path / "c.npz", 3, parts=4)
 
 
 @pytest.mark.parametrize("name", TABULAR)
@@ -253,7 +253,7 @@ def test_hidden_and_random_costs(name: str, noise: Any, tmp_path: Path) -> None:
     ssp, path = WORLDS["random"].with_costs(0.5 * WORLDS["random"].costs), tmp_path / "c.npz"
     agent = agents.find(name).from_world(ssp, episodes=EPISODES)
     world = ModelWorld(ssp, costs="hidden", noise=noise, cost_range=(0.0, 1.0))
-    same(interrupted(agent, world, EPISODES, path, 2, parts=4), learn(agent, world, EPISODES, 2))
+    check_interrupted(agent, world, EPISODES, path, 2, parts=4)
     others = [ssp] if noise is None else [ssp, ModelWorld(ssp, costs="hidden", cost_range=(0.0, 1.0))]
     for other in others:
         with pytest.raises(FileError, match=r"knew other costs|random in another way"):

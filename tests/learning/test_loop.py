@@ -76,7 +76,7 @@ class TestEnds:
         assert environment.resets == 201
         assert run.epochs.goals.sum() == np.count_nonzero(run.reached)
         cut = np.count_nonzero(~run.reached)
-        assert f"truncated (the environment cut off {cut} episodes)" in repr(run)
+        assert f"truncated (the environment cut off {cut} of 200 episodes, also late ones; allow" in repr(run)
         counter = learn(Counter(), ModelEnvironment(chain(3, back=0.5), limit=4), 200, seed=0)
         assert len(counter.costs) == 200
 

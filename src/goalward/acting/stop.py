@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import IntFlag
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
@@ -60,17 +60,19 @@ GOALS, STEPS, CUT = int(Ended.GOALS), int(Ended.STEPS), int(Ended.CUT)
 GOALS_LEFT, MOST_STEPS, STEPS_TAKEN = range(3)
 
 
-class Stop(Protocol[X]):
-    """The conditions of a plan, as the stepping loop asks for them."""
+class Stop(Generic[X]):
+    """The conditions of a plan, as the stepping loop asks for them; by default it never ends."""
 
     def before(self, state: X, action: int) -> int:
         """Return flags if the plan ends before this step."""
+        return 0
 
     def after(self, step: Step[X]) -> int:
         """Count a step; return flags if the plan ends with it."""
+        return 0
 
 
-class TableStop:
+class TableStop(Stop[int]):
     """The conditions of one plan for a table, and its counts so far; made once for each plan."""
 
     def __init__(self, plan: Plan, shape: tuple[int, int]):

@@ -19,7 +19,7 @@ import numpy as np
 
 from goalward.acting.contract import Plan, Policy, Step, Steps, Task
 from goalward.acting.model_world import TablePolicy
-from goalward.acting.stop import TableStop
+from goalward.acting.stop import Stop, TableStop
 from goalward.agents.base import register
 from goalward.agents.posterior.psrl import PSRL
 from goalward.agents.posterior.psrl_variants import TSDE
@@ -97,7 +97,7 @@ class AggregatedPSRL(ContinuousAgent):
         self.table.restart()
 
 
-class PlanOnCells(Policy[Floats]):
+class PlanOnCells(Policy[Floats], Stop[Floats]):
     """A plan for cells, as a policy and as conditions at points."""
 
     def __init__(self, agent: AggregatedPSRL, plan: Plan):

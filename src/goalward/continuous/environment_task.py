@@ -103,7 +103,7 @@ def environment_task(
     """Return the task of an environment; see `ContinuousTask.from_gymnasium`."""
     # Not at the top: the built-in tasks need no Gymnasium, and this package registers worlds with it.
     from goalward.environments.rules import check_has_goal, name_of
-    from goalward.environments.spaces import check_environment, first_observation
+    from goalward.environments.spaces import check_environment, checked_step, first_observation
 
     check_environment(environment)
     name = name_of(environment)
@@ -143,13 +143,10 @@ def environment_task(
             return function(first_observation(environment, **({"seed": seeds.pop()} if seeds else {})))
 
         def move(state: Floats, action: int) -> tuple[ArrayLike, bool, bool]:
-            result = environment.step(encoding.action(action))
-            if not isinstance(result, tuple | list) or len(result) != 5:
-                raise SettingError(
-                    f"{name}.step returned {result!r:.80}; it must return (observation, reward, terminated, truncated,"
-                    " info)"
-                )
-            return function(result[0]), result[2], result[3]
+            observation, _, terminated, truncated, _ = checked_step(
+                environment, environment.step(encoding.action(action))
+            )
+            return function(observation), terminated, truncated
 
         return ContinuousSimulator(spec, start, move)
 

@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from goalward.acting.contract import Policy, Step, World
+from goalward.acting.contract import Policy, World
+from goalward.acting.stop import Stop
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.continuous.encoding import BoxEncoding, StateFunction
 from goalward.continuous.task import ContinuousPlan, ContinuousTask, TaskSpec, checked_box
@@ -109,12 +110,7 @@ class LatticePolicy(FrozenPolicy):
                 f" {self.encoding.actions.tolist()}, and {world} is not such a task; evaluate it in the task it was"
                 " learnt in"
             )
-        deployed = Deployed(self)
-        return ContinuousPlan(deployed, deployed)
-
-    def resets(self, actions: Int64s) -> Bools:
-        """Return that no action gives up."""
-        return np.zeros(len(actions), dtype=np.bool_)
+        return ContinuousPlan(Deployed(self), Stop())
 
     def evaluate(self, world: Any, episodes: int = 200, seed: int = 0, *, max_steps: int = 10_000) -> Trial:
         """Try the policy in a `ContinuousTask`, or in an environment of which `from_gymnasium` knows the goal.
@@ -155,7 +151,7 @@ class LatticePolicy(FrozenPolicy):
 
 
 class Deployed(Policy[Floats]):
-    """The policy and the conditions of a plan that never ends."""
+    """The policy as a plan follows it: it acts on states."""
 
     def __init__(self, policy: LatticePolicy):
         self.policy = policy
@@ -163,11 +159,3 @@ class Deployed(Policy[Floats]):
     def act(self, state: Floats, draw: Callable[[], float]) -> int:
         """Return the action of the least Q."""
         return self.policy.choose(state, draw)
-
-    def before(self, state: Floats, action: int) -> int:
-        """Return that nothing ends the plan before a step."""
-        return 0
-
-    def after(self, step: Step[Floats]) -> int:
-        """Return that nothing ends the plan with a step."""
-        return 0

@@ -39,7 +39,7 @@ import numpy as np
 from annotated_types import Ge, Le
 
 from goalward.acting.contract import Policy, Step, Steps
-from goalward.acting.stop import Ended
+from goalward.acting.stop import Ended, Stop
 from goalward.agents.base import Learner, register
 from goalward.arrays import Floats
 from goalward.beliefs.base import LARGEST_NUMBER
@@ -265,7 +265,7 @@ class LookAhead(Policy[Floats]):
         return int(np.argmin(totals))
 
 
-class InformationStop:
+class InformationStop(Stop[Floats]):
     """Line 5: ends a plan after some goals, or when det(I + sum phi phi^T) of the steps of an action has doubled."""
 
     def __init__(self, belief: FourierRegression, goals: int):
@@ -273,10 +273,6 @@ class InformationStop:
         self.inverses: dict[int, Floats] = {}
         self.gains: Floats = np.zeros(len(belief.gram))
         self.room: Floats = np.empty(belief.size)
-
-    def before(self, state: Floats, action: int) -> int:
-        """Return that nothing ends the plan before a step."""
-        return 0
 
     def after(self, step: Step[Floats]) -> int:
         """Count a step; return flags if the plan ends with it."""

@@ -49,7 +49,7 @@ from goalward.environments.rules import (
     known_goal,
     name_of,
 )
-from goalward.environments.spaces import check_environment, encoding_of, first_observation
+from goalward.environments.spaces import check_environment, checked_step, encoding_of, first_observation
 from goalward.environments.tables import has_table, mean_costs, start_states, table_model
 from goalward.errors import CostError, EndlessRunError, SettingError
 from goalward.settings import checked_number
@@ -227,13 +227,7 @@ class EnvironmentSimulator:
             return Step(state, action, stated, self.state, False)
         raw_action = self.raw_actions[action]
         result = self.environment.step(raw_action)
-        try:
-            observation, reward, terminated, truncated, info = result
-        except (TypeError, ValueError):
-            raise SettingError(
-                f"{name_of(self.environment)}.step returned {result!r:.80}; it must return (observation, reward,"
-                " terminated, truncated, info)"
-            ) from None
+        observation, reward, terminated, truncated, info = checked_step(self.environment, result)
         outcome = new(Outcome, (self.observation, raw_action, observation, reward, terminated, info))
         cost, reached = world.cost.cost(outcome), bool(world.goal.reached(outcome))
         cut = bool(truncated) and not terminated and not reached
@@ -258,7 +252,8 @@ class EnvironmentSimulator:
         else:
             self.observation, self.state = observation, successor
             self.stuck = self.idle[successor] or (lost and world.ended is None)
-        return new(Step, (state, action, cost, successor, reached, cut))
+        step: Step[int] = new(Step, (state, action, cost, successor, reached, cut))
+        return step
 
     def reset(self, **seed: int) -> None:
         """Start an episode."""

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from goalward.environments.rules import CostRule, GoalRule, Outcome, cost_rule, goal_rule, name_of, wrappers
-from goalward.environments.spaces import check_environment, encoding_of, first_observation
+from goalward.environments.spaces import check_environment, checked_step, encoding_of, first_observation
 from goalward.environments.tables import ENDED, GOAL, LIVE, Table, assemble, start_probabilities
 from goalward.errors import ModelError, SettingError, StateError
 from goalward.progress import phase
@@ -219,14 +219,7 @@ class Explorer:
         for layer in Copies(self.env).layers:
             reseed(vars(layer), self.seeds.spawn(1)[0])
         move = self.encoding.action(action)
-        result = self.env.step(move)
-        try:
-            following, reward, terminated, _, info = result
-        except (TypeError, ValueError):
-            raise SettingError(
-                f"{name_of(self.env)}.step returned {result!r:.80}; it must return (observation, reward, terminated,"
-                " truncated, info)"
-            ) from None
+        following, reward, terminated, _, info = checked_step(self.env, self.env.step(move))
         self.steps += 1
         outcome = Outcome(observation, move, following, reward, terminated, info)
         kind = GOAL if self.goal.reached(outcome) else ENDED if terminated else LIVE

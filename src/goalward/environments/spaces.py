@@ -12,7 +12,9 @@ from goalward.environments.rules import name_of
 from goalward.errors import SettingError
 from goalward.settings import checked_integer
 
-__all__ = ["ACTION_NAMES", "box_advice", "check_environment", "encoding_of", "first_observation", "space_of"]
+__all__ = [
+    "ACTION_NAMES", "box_advice", "check_environment", "checked_step", "encoding_of", "first_observation", "space_of",
+]  # fmt: skip
 
 MOST_STATES = 1_000_000
 """Tabular agents cannot learn more states than this."""
@@ -51,6 +53,16 @@ def first_observation(environment: Any, **seed: int) -> Any:
     if not isinstance(result, tuple | list) or len(result) != 2 or not isinstance(result[1], Mapping):
         raise SettingError(f"{name_of(environment)}.reset returned {result!r:.80}; {RESET}")
     return result[0]
+
+
+def checked_step(environment: Any, result: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Return what ``step`` returned; raises SettingError unless that is what Gymnasium's `step` returns."""
+    if isinstance(result, tuple | list) and len(result) == 5:
+        return result  # type: ignore[return-value]
+    raise SettingError(
+        f"{name_of(environment)}.step returned {result!r:.80}; it must return (observation, reward, terminated,"
+        " truncated, info)"
+    )
 
 
 def encoding_of(
