@@ -54,6 +54,20 @@ def test_a_recorded_run_is_the_same_run(name):
         assert frame.start_episode == np.count_nonzero(run.trajectory.next_states[: frame.start_step] == GRID.goal)
 
 
+@pytest.mark.parametrize("name", ["psrl", "q-learning", "uniform"])
+def test_frames_hold_their_first_steps(name, monkeypatch):
+    monkeypatch.setattr(module, "MOST_STEPS_OF_FRAME", 7)
+    run = record(name)
+    walked, goal = run.trajectory, GRID.states + 1
+    transitions = (walked.states * GRID.actions + walked.actions) * goal + walked.next_states
+    for frame in run.replay.frames:
+        first = transitions[frame.start_step : frame.start_step + min(frame.steps, 7)]
+        assert np.array_equal(frame.path, first)
+    assert max(frame.steps for frame in run.replay.frames) > 7
+    assert np.array_equal(run.replay.ends, np.cumsum(run.steps))
+    assert run.replay.has_plans == (name == "psrl")
+
+
 def test_frames_hold_the_plans_and_what_ended_them():
     run = record("psrl")
     frames = run.replay.frames

@@ -154,7 +154,7 @@ def test_captions_are_recorded_facts(visit, path, runs):
             float(re.match(r"\d+", truth)[0]) / 100, abs=0.006
         )
         learned = re.search(
-            r"learnt that “(\w+)” in row (\d), column (\d) led (\S+)(?: \w+)* (?:the one time|(\d+) of (\d+) times)",
+            r"learnt that “(\w+)” in row (\d), column (\d) led (\S+)(?: \w+)* (?:the one time|in (\d+) of (\d+) tries)",
             text,
         )
         if epoch:

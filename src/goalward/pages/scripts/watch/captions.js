@@ -62,7 +62,7 @@ function learnt(replay) {
   const pair = replay.frames.pair[before] >= 0 ? replay.frames.pair[before] : played[0]?.[0];
   if (pair === undefined || !replay.visits[pair]) return [];
   const [successor, seen] = replay.seenFrom(pair).sort((one, other) => other[1] - one[1])[0];
-  return [["It learnt", `that ${replay.pairName(pair)} led ${whereTo(replay.world, Math.floor(pair / replay.world.actions), successor)} ${replay.visits[pair] === 1 ? "the one time that it was tried" : `${whole(seen)} of ${times(replay.visits[pair])}`}.`]];
+  return [["It learnt", `that ${replay.pairName(pair)} led ${whereTo(replay.world, Math.floor(pair / replay.world.actions), successor)} ${replay.visits[pair] === 1 ? "the one time that it was tried" : `in ${whole(seen)} of ${whole(replay.visits[pair])} tries`}.`]];
 }
 
 // What the agent imagines about the action on its way from the start that it has tried least, and what it expects to pay.

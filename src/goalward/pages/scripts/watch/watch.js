@@ -149,10 +149,11 @@ class WatchPage extends AgentsPage {
     this.axes = choices("axes", [["linear", "linear"], ["log", "log"]], redraw("axes"));
     this.clock = choices("clock", [["episodes", "by episodes", "both agents are shown in the same episode"], ["steps", "by steps", "both agents are shown after as many steps"]], redraw("clock"));
     this.verdict = el("p", { class: "verdict-line" });
+    this.meaning = el("p", { class: "small" });
     this.regretTitle = el("h2");
     return el("section", { class: "card regret" },
       el("div", { class: "card-head" }, this.regretTitle, el("div", { class: "options" }, this.measures, this.clock, this.axes)),
-      this.verdict, this.regretChart.host);
+      this.verdict, this.meaning, this.regretChart.host);
   }
 
   buildCell() {
@@ -382,6 +383,7 @@ class WatchPage extends AgentsPage {
       series: this.visible.map((replay) => ({ label: replay.label, style: replay.style, x: along(replay), y: height(replay) })),
     });
     this.verdict.textContent = this.verdictOf(measure);
+    this.meaning.textContent = `${MEASURES[measure].join(": ")}.`;
   }
 
   // Which agent is better, and by how much, in numbers of the chart.
