@@ -187,6 +187,8 @@ def test_list_worlds(run):
     for id in goalward.worlds.known():
         assert id in out
     assert len(out.splitlines()) < 60
+    agents = run("list", "agents")[1].splitlines()
+    assert {line.split()[0] for line in agents if "RECOMMENDED" in line} == {"kl-index", "psrl", "continuous-psrl"}
     code, out, _ = run("list", "worlds", "grid-world")
     assert "success   0.85      a number from 0 to 1" in out
 

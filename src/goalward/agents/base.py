@@ -74,6 +74,9 @@ class Learner(Declared, contract.Agent[TaskT, PlanT]):
     continuous: ClassVar[bool] = False
     """Whether it learns in goal tasks with continuous states, and not in models."""
 
+    recommended: ClassVar[str] = ""
+    """For what it is recommended, by the measurements of docs/arena.md; not inherited."""
+
     given: Mapping[str, Any] = MappingProxyType({})
     """What `from_world` read off the true model."""
 

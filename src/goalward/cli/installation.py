@@ -39,7 +39,11 @@ def list_things(
         return
     registry = registry_of(kind)
     if name is None:
-        show(names_table(kind, {entry: summary(thing) for entry, thing in registry}), format=format)
+        texts = {entry: summary(thing) for entry, thing in registry}
+        for entry, thing in registry:
+            if purpose := getattr(thing, "__dict__", {}).get("recommended"):
+                texts[entry] += f" RECOMMENDED for {purpose}."
+        show(names_table(kind, texts), format=format)
     else:
         show(settings_table(registry, name), format=format)
 

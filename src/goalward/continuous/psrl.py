@@ -136,6 +136,8 @@ class ContinuousAgent(Learner[TaskSpec, ContinuousPlan]):
 class ContinuousPSRL(ContinuousAgent):
     """Posterior sampling in a box of at most four dimensions; the length scale and the noise are learnt."""
 
+    recommended: ClassVar[str] = "continuous states"
+
     features: Annotated[int, Ge(1), Le(4096)] | None = None
     """D, the number of random Fourier features; by default 16 times 2^m in m dimensions."""
 

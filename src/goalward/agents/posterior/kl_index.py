@@ -39,7 +39,7 @@ is ours.
 from __future__ import annotations
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -83,6 +83,8 @@ class KLIndex(Agent):
 
     samples: Annotated[int, Ge(1), Le(1_000)] = 8
     """M, how many models are drawn for each plan."""
+
+    recommended: ClassVar[str] = "the least regret"
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Start from scratch on a task."""

@@ -46,6 +46,7 @@ worse. From some 200 states on, Dirichlet(0.1) learns next to nothing in a minut
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
@@ -83,6 +84,8 @@ class PSRL(Agent):
 
     sharpness: Sharpness = 1.0
     """The factor of counts when probabilities are drawn; above 1 the draws are not samples of the posterior."""
+
+    recommended: ClassVar[str] = "a theorem"
 
     @property
     def leaves_free_loops(self) -> bool:
