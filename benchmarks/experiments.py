@@ -3,7 +3,8 @@
     reproduce       the paper's comparison in full, with a cold kernel cache, with a warm one, and when it is complete
     overhead        processor time of everything but learning, in a study of runs of about a second
     two workers     one study with one worker and with two
-    summary         of 10,000 stored runs of 10,000 episodes
+    many runs       2,000 and 20,000 stored runs of 10 episodes: status, summary, plot, report, export; and what a run
+                    costs beside its learning
 
 Wall-clock times depend on who else uses the machine, so processor times stand beside them: `alone` is the processor
 time divided by the number of busy cores, what a machine with nothing else to do would need at least. Memory is the
@@ -25,7 +26,6 @@ import time
 from pathlib import Path
 
 import goalward as gw
-from goalward.studies.design import Design
 from goalward.studies.run_file import encode
 from goalward.studies.store import Store
 from goalward.studies.study import Study
@@ -148,31 +148,65 @@ def learning_time(folder: Path) -> float:
     return sum(store.read(key).document["timing"]["cpu_seconds"] for key in design.keys(design.cells[0]))
 
 
-def filled_store(folder: Path, runs: int) -> tuple[Store, Design]:
-    """Store the same run under the keys of a large study: reading does not care."""
-    worlds = [{"world": "grid-world", "sweep": {"columns": list(range(2, 12))}}]
+EPISODES = 10
+# What is asked at 20,000 runs.
+VERBS = {
+    ("status",): "< 5 CPU s",
+    ("status", "--check"): "",
+    ("summary",): "< 12 CPU s, < 400 MB",
+    ("plot",): "< 12 CPU s, < 400 MB",
+    ("report",): "< 12 CPU s, < 400 MB",
+    ("export", "--out", "runs.csv"): "< 12 CPU s, < 400 MB",
+}
+
+
+def many_runs(folder: Path, runs: int) -> Study:
     document = {
-        "name": "many",
-        "runs": runs // 10,
-        "episodes": 10_000,
-        "worlds": worlds,
-        "agents": [{"agent": "uniform"}],
+        "name": f"many-{runs}",
+        "runs": runs // 20,
+        "episodes": EPISODES,
+        "worlds": [{"world": "grid-world", "sweep": {"columns": list(range(2, 12))}}],
+        "agents": [{"agent": "uniform"}, {"agent": "psrl"}],
     }
-    study = Study.from_dict(document)
-    store = Store.open(folder / "many", create=True)
+    return Study.from_dict(document, folder)
+
+
+def fill_store(folder: Path, runs: int) -> None:
+    """Store the same run under the keys of a large study: reading does not care."""
+    study = many_runs(folder, runs)
+    store = Store.open(folder / study.design.name, create=True)
     store.save_study(study.design.reference, study.text, study.attachments)
-    run = gw.learn(gw.agents.PSRL(gw.Dirichlet(0.1)), gw.worlds.grid_world(), 10_000, seed=0)
+    run = gw.learn(gw.agents.PSRL(gw.Dirichlet(0.1)), gw.worlds.grid_world(), EPISODES, seed=0)
     for cell in study.design.cells:
         for spec in study.design.specs(cell):
-            store.add(spec.key, encode(run, spec, {"cpu_seconds": 0.1}))
-    return store, study.design
+            path = store.path(spec.key)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(encode(run, spec, {"cpu_seconds": 0.1}))
 
 
-def summary(folder: Path, quick: bool) -> list[tuple[str, ...]]:
-    runs = 500 if quick else 10_000
-    filled_store(folder, runs)
-    wall, processor, peak = measure(folder, "summary", "many")
-    return [(*row(f"summary of {runs:,} runs", wall, processor, 1, peak), "< 20 s")]
+def reading(folder: Path, quick: bool) -> list[tuple[str, ...]]:
+    rows = []
+    for runs in (200, 400) if quick else (2_000, 20_000):
+        fill_store(folder, runs)
+        for (verb, *options), asked in VERBS.items():
+            wall, processor, peak = measure(folder, verb, f"many-{runs}", *options)
+            rows.append((*row(f"{' '.join([verb, *options[:1]])}, {runs:,} runs", wall, processor, 1, peak), asked))
+    return rows
+
+
+def short_runs(folder: Path, quick: bool) -> list[tuple[str, ...]]:
+    """Return what a run costs beside its learning: handing it out, encoding and storing it."""
+    costs = []
+    for runs in (100, 400) if quick else (400, 2_000):
+        study = many_runs(folder, runs)
+        (folder / "short.toml").write_text(study.shown_text)
+        _, processor, _ = measure(folder, "run", "short.toml", "--workers", "1", "--out", f"short-{runs}")
+        store = Store.open(folder / f"short-{runs}")
+        keys = [key for cell in study.design.cells for key in study.design.keys(cell)]
+        costs.append((runs, processor - sum(store.read(key).document["timing"]["cpu_seconds"] for key in keys)))
+    (few, before), (many, after) = costs
+    each = 1000 * (after - before) / (many - few)
+    return [(f"a run of {EPISODES} episodes beside its learning", "", f"{each:.2f} ms", "", "", "< 1.5 ms")]
 
 
 def row(name: str, wall: float, processor: float, cores: int, peak: float) -> tuple[str, ...]:
@@ -186,7 +220,12 @@ def main() -> None:
     intro = machine()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        rows = [*reproduce(folder, quick), *overhead(folder, quick), *summary(folder, quick)]
+        rows = [
+            *reproduce(folder, quick),
+            *overhead(folder, quick),
+            *short_runs(folder, quick),
+            *reading(folder, quick),
+        ]
     heads = ["what", "wall clock", "processor", "alone", "peak memory", "asked"]
     found = table(heads, [list(one) for one in rows])
     text = f"# Experiments\n\nWritten by `make bench-experiments`. {intro}\n\n{found}\n"

@@ -5,9 +5,11 @@ import sys
 import time
 import types
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+import goalward as gw
 from goalward import agents, learn, worlds
 from goalward.progress import SECONDS_BETWEEN_LINES, Display, Phase, counted, current, hushed, phase
 from goalward.studies.runner import Progress, study_progress
@@ -116,3 +118,35 @@ def test_notebooks_show_bars_without_widgets(monkeypatch: pytest.MonkeyPatch) ->
     assert "psrl &lt;learns&gt;" in shown[0]
     assert "4 of 10 episodes" in shown[0]
     assert shown[-1] == ""
+
+
+SLOW = """
+import time
+from goalward.agents import PSRL
+
+class Slow(PSRL):
+    def plan(self, state):
+        time.sleep(0.2)
+        return super().plan(state)
+"""
+
+
+def test_a_study_in_a_notebook_shows_bars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+    place = types.SimpleNamespace(update=shown.append)
+    kernel = types.SimpleNamespace(kernel=True)
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: kernel))
+    display = types.SimpleNamespace(HTML=str, display=lambda html, display_id: place)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    (tmp_path / "slow.py").write_text(SLOW)
+    document = {
+        "name": "slow",
+        "runs": 2,
+        "episodes": 2,
+        "worlds": [{"world": "grid-world"}],
+        "agents": [{"agent": "slow.py:Slow"}],
+    }
+    results = gw.run(gw.Study.from_dict(document, tmp_path), tmp_path / "results", workers=1)
+    assert results.count() == (2, 2)
+    assert any("1 of 2 runs" in html and "Slow" in html for html in shown)
+    assert shown[-1] == "", "the bars disappear"

@@ -235,10 +235,9 @@ def test_nothing_is_removed_where_a_study_cannot_be_read(run, store, folder) -> 
     assert sorted((folder / "results/small/runs").glob("*/*.parquet")) == before
 
 
-VERBS = [("status", "--check", "many"), ("export", "many"), ("run", "many.toml", "--out", "many")]
-
-
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    "verb", [("status", "--check", "many"), ("export", "many"), ("run", "many.toml", "--out", "many")]
+)
 def test_stored_runs_do_not_pile_up_in_memory(run, folder, monkeypatch, verb) -> None:
     worlds = '[[worlds]]\nworld = "grid-world"\nsettings = { rows = 2, columns = 2 }\n'
     (folder / "many.toml").write_text(

@@ -494,3 +494,31 @@ def test_a_run_in_a_thread_counts_its_own_time_and_leaves_standard_output_alone(
             held.release()
     (done,) = outcome.result()
     assert decode(done.file).document["timing"]["cpu_seconds"] < 0.4
+
+
+def test_an_executor_that_is_shut_down_from_outside_stops_the_study(folder):
+    study = Study.load(folder / "small.toml")
+    with ThreadPoolExecutor(1) as threads:
+
+        def shut_down(progress):
+            if progress.done.total():
+                threads.shutdown(wait=False, cancel_futures=True)
+
+        with pytest.warns(UserWarning, match="the executor takes no more runs"):
+            results = gw.run(study, folder / "results", workers=threads, watch=shut_down)
+    stored, planned = results.count()
+    assert 0 < stored < planned
+    assert gw.run(study, folder / "results", workers=1).count() == (12, 12)
+
+
+def test_files_that_are_edited_while_a_study_runs_change_nothing(write_study, folder, run_here, digests):
+    study = write_study("agents.py:Plain", extra="max_steps = 30")
+    _, before = run_here(study, "before")
+
+    def edit(progress):
+        (folder / "agents.py").write_text("raise SystemExit")
+        (folder / "own.toml").write_text("name = 3")
+
+    report, after = run_here(study, "after", watch=edit)
+    assert report.complete
+    assert digests(after) == digests(before)

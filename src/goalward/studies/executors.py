@@ -24,8 +24,8 @@ from goalward.settings import checked_integer
 from goalward.signals import undivided
 
 __all__ = [
-    "CHECK_SECONDS", "FEWER", "Dask", "Processes", "Tee", "ThisProcess", "Workers", "context", "cores", "one_thread",
-    "open_workers", "use_one_thread",
+    "CHECK_SECONDS", "FEWER", "LONGEST_OUTPUT", "Dask", "Processes", "Tee", "ThisProcess", "Workers", "context",
+    "cores", "one_thread", "open_workers", "prepare_worker", "use_one_thread",
 ]  # fmt: skip
 
 MOST_STARTS = 3  # how often to start workers that die before the first run

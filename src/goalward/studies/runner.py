@@ -206,21 +206,7 @@ def jobs_of(design: Design, shard: tuple[int, int] = (1, 1), only: Collection[st
 
 @dataclass(frozen=True)
 class Options:
-    """How to carry out a study; nothing here changes a result.
-
-    Attributes
-    ----------
-    shard
-        Which part of the study: ``(3, 16)`` is part 3 of 16, for a job of an array.
-    only
-        Which cells, by choices such as ``agent=psrl`` and ``world=grid*``.
-    limits
-        The limits of each run, and how often a run that fails is tried again.
-    retry_failed
-        Also make runs that failed when the study was run before.
-    tags
-        Texts that the results folder keeps with the study, and `export` shows.
-    """
+    """How to carry out a study, as `goalward.run` explains; nothing here changes a result."""
 
     shard: tuple[int, int] = (1, 1)
     only: Collection[str] = ()

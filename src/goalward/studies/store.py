@@ -39,16 +39,9 @@ from goalward.studies.spec import Stored, parse_spec
 from goalward.table import Cell as TableCell
 
 __all__ = [
-    "LAYOUT_VERSION",
-    "CellStatus",
-    "Failure",
-    "NoRun",
-    "Presence",
-    "Status",
-    "Store",
-    "UnusedFiles",
-    "check_studies",
-]
+    "LAYOUT_VERSION", "CellStatus", "Failure", "NoRun", "Presence", "Status", "Store", "UnusedFiles", "check_studies",
+    "check_study",
+]  # fmt: skip
 
 LAYOUT_VERSION = 3
 MARKER = "goalward-results.json"

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from goalward import __version__
@@ -212,25 +213,10 @@ def carry_out_limited(job: Job, attachments: Attachments, limits: Limits) -> Out
     return Outcome(job, seconds, failure=failure_of(job, reason, seconds, output=child.output))
 
 
-class Sender:
-    """A stream whose text is sent to another process."""
-
-    def __init__(self, connection: Any):
-        self.connection = connection
-
-    def write(self, text: str) -> int:
-        """Send a text."""
-        self.connection.send(text)
-        return len(text)
-
-    def flush(self) -> None:
-        """Do nothing: nothing is held back."""
-
-
 def serve(connection: Any) -> None:
     """Carry out the runs that come through a connection, in a process of their own."""
     prepare_worker()
-    sys.stdout = sys.stderr = Tee(Sender(connection))
+    sys.stdout = sys.stderr = Tee(SimpleNamespace(write=connection.send, flush=lambda: None))
     warm: set[str] = set()
     while True:
         try:
