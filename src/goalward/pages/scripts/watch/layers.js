@@ -9,7 +9,7 @@ export const LAYERS = {
   visits: ["visits", "how often the agent was here before this epoch"],
   uncertainty: ["uncertainty", "how unsure the belief is of what the actions here do: the root of the summed variances, mean over actions"],
   gap: ["gap", "what the plan's action here loses in expectation against the best one, Q* − V*"],
-  replanned: ["re-planned", "optimal values and actions in the model below, with your changes"],
+  replanned: ["re-planned", "optimal values and actions in the chosen model, with your changes"],
 };
 
 // Whether there is something to show in a layer: nothing is filled in where the truth or a belief is missing.

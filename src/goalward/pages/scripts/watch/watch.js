@@ -490,8 +490,10 @@ class WatchPage extends AgentsPage {
   hover(place, state, wanted = null) {
     const replay = this.replays[place];
     const { actions } = this.world;
-    const action = wanted ?? Array.from({ length: actions }, (_, each) => each).find((each) => state !== null && replay.plays(state * actions + each));
-    if (state === null || action === undefined) {
+    const planned = Array.from({ length: actions }, (_, each) => each).find((each) => state !== null && replay.plays(state * actions + each));
+    // The arrow that is shown is the one that is explained.
+    const action = wanted ?? (this.view.layer === "replanned" ? this.whatIf.plans?.[place]?.policy[state] : planned) ?? -1;
+    if (state === null || action < 0) {
       this.maps[place].imagine(null, []);
       this.captions[place].step.textContent = stepInWords(replay, this.unfinished);
       return;
