@@ -660,5 +660,5 @@ def test_mistaken_arguments() -> None:
     world = gw.worlds.grid_world()
     with pytest.raises(SettingError, match="agent and world are swapped"):
         gw.learn(world, PSRL(), 3)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="world is 'grid-world'; it must be an SSP"):
+    with pytest.raises(SettingError, match="world is 'grid-world', a name; load it first"):
         gw.learn(PSRL(), "grid-world", 3)  # type: ignore[arg-type]

@@ -154,5 +154,5 @@ def test_arguments_that_changed_places_and_names_of_worlds() -> None:
     world = pit()
     with pytest.raises(SettingError, match="are swapped"):
         learn(world, PSRL(), 10)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="world is 'grid-world'; it must be an SSP"):
+    with pytest.raises(SettingError, match="world is 'grid-world', a name; load it first"):
         learn(PSRL(), "grid-world", 10)  # type: ignore[arg-type]

@@ -340,5 +340,5 @@ def test_a_cluster_that_is_lost_ends_the_study_after_a_while(tmp_path, monkeypat
 
 def test_dask_may_be_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(SettingError, match=r"Dask is not installed; pip install 'goalward\[dask\]'"):
+    with pytest.raises(SettingError, match=r"Dask is not installed; pip install '.\[dask\]' in a checkout"):
         Dask("tcp://127.0.0.1:1")

@@ -214,7 +214,8 @@ def solution_facts(ssp: SSP, solution: Solution, tolerance: float, title: str = 
         chances = (solution.goal_probability, solution.probability_lower, solution.probability_upper)
         facts["goal_probability"] = proved(*chances, before="with probability ")
     cost = proved(solution.values, solution.lower, solution.upper, ", or until the goal is lost" * first)
-    method = f"{solution.method}, {solution.iterations} iterations; bounds within {solution.width:.1e}"
+    rounds = f"{solution.iterations} iteration{'s' * (solution.iterations != 1)}"
+    method = f"{solution.method}, {rounds}; bounds within {solution.width:.1e}"
     facts |= {
         "cost": cost,
         "lower": float(solution.lower[start]),

@@ -34,7 +34,7 @@ from goalward.progress import phase, shown
 from goalward.seeds import checked_seed, generator, run_seed, streams
 from goalward.settings import checked_integer
 from goalward.signals import interrupts
-from goalward.ssp.model import SSP, check_model
+from goalward.ssp.model import SSP
 
 __all__ = ["Loop", "as_world", "learn", "run_agent"]
 
@@ -408,7 +408,7 @@ def check_arguments(agent: object, world: object) -> None:
     if isinstance(world, Learner):
         raise SettingError("agent and world are swapped; write learn(agent, world, episodes)")
     if isinstance(world, str):
-        check_model(world)
+        raise SettingError(f"world is {world!r:.80}, a name; load it first: gw.worlds.load_world({world!r:.80})")
     if not isinstance(agent, Learner):
         raise SettingError(
             f"agent is {agent!r}; it must be an Agent or an OnlineAgent: see gw.agents, or gw.agents.make(name)"

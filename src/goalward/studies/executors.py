@@ -340,7 +340,7 @@ class Dask(Workers):
         try:
             self.library: Any = importlib.import_module("distributed")
         except ImportError:
-            raise SettingError("Dask is not installed; pip install 'goalward[dask]'") from None
+            raise SettingError("Dask is not installed; pip install '.[dask]' in a checkout") from None
         check_address(address)
         for name in ("distributed.client", "distributed.core", "distributed.utils", "distributed.comm", "tornado"):
             # They would print tracebacks when the scheduler is lost, which the runner reports in one line.
