@@ -25,7 +25,7 @@ def test_an_agent_of_one_s_own_in_the_arena(call, tmp_path, monkeypatch) -> None
     """One world refuses it by an error in its own file: the table names it and has all others."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my_agent.py").write_text(AGENT)
-    asked = ("arena", "--agent", "my_agent.py:Mine", "--runs", 2, "--episodes", 1, "--workers", 1)
+    asked = ("arena", "--agent", "my_agent.py:Mine", "--runs", 1, "--episodes", 1, "--workers", 1)
     code, out, _ = call(*asked)
     assert code == 0
     assert "12 worlds for reporting: gap regret after 1 episodes relative to PSRL-SSP" in out
@@ -33,6 +33,7 @@ def test_an_agent_of_one_s_own_in_the_arena(call, tmp_path, monkeypatch) -> None
     assert "Mine refuses sparse, 8 actions: the agent cannot be made (my_agent.py, line 8: AttributeError" in out
     assert "written: results/arena/arena-Mine.md" in out
     assert (tmp_path / "results/arena/arena-Mine.md").exists()
+    assert (tmp_path / "results/arena/arena-Mine-long.csv").exists()
     code, out, _ = call(*asked, "--format", "json")
     assert code == 0
     document = json.loads(out)
@@ -42,3 +43,4 @@ def test_an_agent_of_one_s_own_in_the_arena(call, tmp_path, monkeypatch) -> None
         "Mine",
     }
     assert [cell["world"] for cell in document["cells"] if cell["refusal"]] == ["sparse, 8 actions"]
+    assert {row["agent"] for row in document["long_agents"]} >= {"PSRL-SSP"}
