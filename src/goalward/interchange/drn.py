@@ -486,8 +486,7 @@ def decimal(text: Bytes, start: int, end: int, powers: Floats) -> float:
 
     With up to 2^53 as an integer and a power of ten that is a double, one division or product rounds once.
     """
-    digits = np.int64(0)
-    scale = 0
+    digits = scale = np.int64(0)
     place = start
     point = False
     while place < end and digits < 100_000_000_000_000_000:
