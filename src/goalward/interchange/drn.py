@@ -342,7 +342,8 @@ class Scan(NamedTuple):
 def scan(text: Bytes, offset: int, line: int, powers: Floats, found: Scan) -> tuple[int, int, int]:
     """Read all lines from an offset on; return the number of a fault and where it is, or zeros."""
     counts = found.counts
-    states, choices, branches, numbers, named, used = 0, 0, 0, 0, 0, 0
+    states, choices, branches, numbers, named = 0, 0, 0, 0, 0
+    used = min(0, offset)  # a literal would compile `intern` twice
     fresh = False  # whether the last line was that of a state
     fault, start, end = 0, 0, 0
     while offset < text.size and fault == 0:
