@@ -94,13 +94,12 @@ def report(results: dict[str, Found]) -> str:
     lines = [table(heading, rows), ""]
     for what, some in (("all files", list(every.values())), ("files that take Storm 1 ms or more to solve", long)):
         if some:
-            medians = [f"{key} {statistics.median(ratio[key] for ratio in some):.2f}" for key in rows_shown]
+            medians = [
+                f"{key} {statistics.median(ratio[key] for ratio in some):.2f}" for key in ("load", "solve", "both")
+            ]
             won = sum(ratio["solve"] >= 1.0 for ratio in some)
             lines.append(f"Medians of {what}: {', '.join(medians)}; goalward solves {won} of {len(some)} faster.")
     return "\n".join(lines)
-
-
-rows_shown = ("load", "solve", "both")
 
 
 def main() -> None:

@@ -176,3 +176,18 @@ def test_the_figure_shows_the_curve() -> None:
         assert line.get_ydata()[-1] > 0.99
     with pytest.raises(gw.errors.SettingError, match="one way"):
         gw.plot(gw.evaluate(ssp, [0, 1, 0]).distribution(), "growth")
+
+
+def test_intervals_of_a_trial_cover_the_distribution() -> None:
+    """Of 400 trials of a geometric cost, about 95 % of the intervals hold the truth."""
+    rng, n, p = np.random.default_rng(1), 60, 0.25
+    covered = np.zeros(2, dtype=int)
+    for _ in range(400):
+        costs = rng.geometric(p, n).astype(float)
+        trial = gw.Trial(costs, costs.astype(int), np.ones(n, dtype=bool), np.ones(n, dtype=int), 1000)
+        share, median = trial.probability(4.0), trial.quantile(0.5)
+        covered += [share.low <= 1.0 - 0.75**4 <= share.high, median.low <= 3.0 <= median.high]
+    assert (covered >= 364).all()
+    lost = gw.Trial(np.ones(4), np.ones(4, dtype=int), np.array([True, True, True, False]), np.ones(4, dtype=int), 9)
+    assert lost.quantile(0.9).value == np.inf
+    assert lost.probability(1.0).value == 0.75

@@ -54,7 +54,7 @@ NO_LABEL = "__NOLABEL__"
 Bytes = NDArray[np.uint8]
 NEWLINE, SPACE, PLUS, MINUS, POINT, SLASH, DIGIT, COLON, OPEN, CLOSE, LETTER_E = b"\n +-./0:[]e"
 STATE, ACTION = np.frombuffer(b"state ", dtype=np.uint8), np.frombuffer(b"action ", dtype=np.uint8)
-POWERS = 10.0 ** np.arange(23)  # all of them are doubles
+POWERS: Floats = np.array([10.0**power for power in range(23)])  # all of them are doubles
 POWERS.flags.writeable = False
 MOST_TEXTS = 1 << 22  # beyond them, equal texts may get several numbers
 MOST_PROBES = 16
@@ -72,7 +72,7 @@ def read(path: Path, **options: Any) -> dict[str, Any]:
         members = list(tar_members(content).values())
         if len(members) != 1:
             raise FileError(f"is an archive of {len(members)} files; it must hold one")
-        content = bytes(members[0])
+        content = bytearray(members[0])
     return Parser(content).model().rows(**options)
 
 
@@ -83,7 +83,7 @@ class Parser:
     short decimal; these few texts are understood in Python.
     """
 
-    def __init__(self, content: bytes | bytearray):
+    def __init__(self, content: bytearray):
         self.content = content
         self.at = self.offset = 0  # the number of the line that was read last, and where the next one begins
         self.header: dict[str, str] = {}
@@ -342,7 +342,8 @@ class Scan(NamedTuple):
 def scan(text: Bytes, offset: int, line: int, powers: Floats, found: Scan) -> tuple[int, int, int]:
     """Read all lines from an offset on; return the number of a fault and where it is, or zeros."""
     counts = found.counts
-    states, choices, branches, numbers, named, used = 0, 0, 0, 0, 0, 0
+    states, choices, branches, numbers, named = 0, 0, 0, 0, 0
+    used = min(0, offset)  # a literal would compile `intern` twice
     fresh = False  # whether the last line was that of a state
     fault, start, end = 0, 0, 0
     while offset < text.size and fault == 0:
@@ -486,8 +487,7 @@ def decimal(text: Bytes, start: int, end: int, powers: Floats) -> float:
 
     With up to 2^53 as an integer and a power of ten that is a double, one division or product rounds once.
     """
-    digits = np.int64(0)
-    scale = 0
+    digits = scale = np.int64(0)
     place = start
     point = False
     while place < end and digits < 100_000_000_000_000_000:
@@ -506,7 +506,7 @@ def decimal(text: Bytes, start: int, end: int, powers: Floats) -> float:
         place += 1
         negative = place < end and text[place] == MINUS
         place += place < end and (text[place] == MINUS or text[place] == PLUS)
-        power = 0
+        power = np.int64(0)
         first = place
         while place < end and DIGIT <= text[place] < DIGIT + 10 and place - first < 4:
             power = 10 * power + np.int64(text[place]) - DIGIT
@@ -516,7 +516,8 @@ def decimal(text: Bytes, start: int, end: int, powers: Floats) -> float:
         scale += -power if negative else power
     if place < end or digits > 1 << 53 or abs(scale) >= powers.size:
         return np.nan
-    return digits / powers[-scale] if scale < 0 else digits * powers[scale]
+    value: float = digits / powers[-scale] if scale < 0 else digits * powers[scale]
+    return value
 
 
 def write(path: Path, ssp: SSP) -> None:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
@@ -299,10 +300,11 @@ class Explicit:
             np.empty(len(self.targets)),
             np.empty((S, A)),
         )
-        arguments = [*inputs, NO_CODES if codes is None else codes, *parts]
+        arguments: list[NDArray[Any]] = [*inputs, NO_CODES if codes is None else codes, *parts]
         for array in arguments:
             array.flags.writeable = False  # one type for the kernel
-        end = lightly(fill_rows, len(self.targets))(*arguments, price, *rows)
+        fill: Any = lightly(fill_rows, len(self.targets))
+        end = fill(*arguments, price, *rows)
         if end < 0:
             return None
         return rows._replace(successors=rows.successors[:end], probabilities=rows.probabilities[:end])

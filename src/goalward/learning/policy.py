@@ -89,6 +89,25 @@ class Trial:
         """The share of attempts that reached the goal with its 95 % interval (Clopper and Pearson)."""
         return share(self.successes, int(self.attempts.sum()))
 
+    def probability(self, bound: float) -> Interval:
+        """Return the share of episodes that reached the goal at a cost of at most `bound`, with its 95 % interval."""
+        return share(int(np.count_nonzero(self.reached & (self.costs <= bound))), len(self.costs))
+
+    def quantile(self, level: float) -> Interval:
+        """Return the cost that a share `level` of episodes stay within, with a 95 % interval of order statistics.
+
+        An episode that did not reach the goal counts as infinite. The interval assumes nothing about the distribution;
+        it is minus or plus infinity where too few episodes lie on one side.
+        """
+        from scipy.stats import binom
+
+        if not 0.0 < level < 1.0:
+            raise SettingError(f"level is {level!r}; it must lie between 0 and 1, both excluded")
+        n = len(self.costs)
+        padded = np.concatenate([[-np.inf], np.sort(np.where(self.reached, self.costs, np.inf)), [np.inf]])
+        low, high = int(binom.ppf(0.025, n, level)), int(binom.ppf(0.975, n, level)) + 1
+        return Interval(float(padded[int(np.ceil(n * level))]), float(padded[low]), float(padded[high]), n)
+
     @property
     def successes(self) -> int:
         """The number of attempts that reached the goal: at most one in each episode."""

@@ -165,7 +165,7 @@ def zero_cost_components(
         lost = np.flatnonzero(~alive)
         queue[: len(lost)] = lost
         drop_rows_into(ssp.indptr, ssp.successors, A, inside, predecessors, alive, queue, len(lost))
-    number, first = by_appearance(component[alive], S)
+    number, first = by_appearance(component[alive].astype(np.int64), S)
     end_component[alive] = number[component[alive]]
     return end_component, len(first), inside
 
