@@ -96,7 +96,7 @@ class KLIndex(Agent):
         self._values: Floats = np.zeros(task.states)
 
     def plan(self, state: int) -> Plan:
-        """Draw models and find the fixed point of the operator."""
+        """Draw models, and find the fixed point of the optimistic operator on their mean."""
         return self.optimistic()._replace(stop_after_visits=1 + self.visits // 2, stop_after_goals=1 + self.k // 10)
 
     def observe(self, steps: Steps) -> None:
