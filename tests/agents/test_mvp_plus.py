@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from counted import dense_counts
 
 from goalward import learn, worlds
 from goalward.agents import MVPPlus, Task
@@ -31,7 +32,7 @@ def test_the_sweep_against_numpy(scale: float) -> None:
     distinct = agent.sweep()
     visits = agent.refreshed.visits
     n = np.maximum(visits, 1)
-    rows = agent.refreshed.to_dense() / n[:, :, np.newaxis]
+    rows = dense_counts(agent.refreshed) / n[:, :, np.newaxis]
     V = np.append(np.full(GRID.states, 12.0), 0.0)
     log_term = iota(visits, 0.1).reshape(visits.shape)
     H = len(agent._Q)

@@ -105,7 +105,9 @@ class TestFacts:
 
     def test_missing(self, name: str, fact: str) -> None:
         others = {other: 2.0 for other in agents.find(name).needs if other != fact}
-        with pytest.raises(SettingError, match=f"{name} needs {fact}; pass it, or use .*from_world"):
+        with pytest.raises(
+            SettingError, match=f"{name} needs {fact}, a fact about the true model: pass it, or use .*from_world"
+        ):
             agents.make(name, **others)
 
     @pytest.mark.parametrize("value", [0.0, -1.0, float("inf"), float("nan"), "none", True, [2.0]])

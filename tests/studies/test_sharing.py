@@ -2,6 +2,9 @@
 
 import json
 import os
+import platform
+import subprocess
+import sys
 import time
 
 import pytest
@@ -28,6 +31,17 @@ def test_two_people_make_no_run_twice(held):
     assert all("12 of 12 runs are stored" in out for out, _ in reports)
     assert any("made by others" in out for out, _ in reports)
     assert list((held.folder / "results" / "active").iterdir()) == []
+
+
+@pytest.mark.parametrize(("host", "present"), [(platform.node(), 0), ("another-machine", 1)])
+def test_runs_of_a_process_that_was_killed_are_free_at_once(tmp_path, host, present):
+    """On this machine one can ask; of others only the age of the file is known."""
+    killed = subprocess.Popen([sys.executable, "-c", ""])
+    killed.wait()
+    store = Store.open(tmp_path / "results", create=True)
+    (store.folder / "active").mkdir()
+    (store.folder / "active" / "x.json").write_text(json.dumps({"host": host, "pid": killed.pid, "keys": ["a"]}))
+    assert len(store.active()) == present
 
 
 def test_runs_that_somebody_stores_meanwhile_are_left_out(folder, run_here):

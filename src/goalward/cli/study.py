@@ -156,7 +156,10 @@ def status(
     yes: Annotated[bool, typer.Option("--yes", help="With --prune: do not ask.")] = False,
     format: Format = "text",
 ) -> None:
-    """Print which runs are stored, by the names and sizes of files; changes nothing."""
+    """Print which runs are stored; changes nothing.
+
+    Names and sizes of files decide; with --check every file is read.
+    """
     from goalward.studies.store import Store, UnusedFiles, check_studies
 
     store = Store.open(folder)

@@ -415,8 +415,22 @@ def present(folder: Path, now: float, name: str = "") -> Iterator[dict[str, Any]
             with suppress(OSError, FileError, ValueError):
                 if now - entry.stat().st_mtime < GONE_SECONDS:
                     facts = json.loads(files.read_bytes(Path(entry.path), inside=folder.parent))
-                    if isinstance(facts, dict) and isinstance(facts.get("keys"), list):
+                    if isinstance(facts, dict) and isinstance(facts.get("keys"), list) and not has_died(facts):
                         yield facts
+
+
+def has_died(facts: dict[str, Any]) -> bool:
+    """Return whether a process of this machine no longer runs; that of another machine is known by its age alone."""
+    pid = facts.get("pid")
+    if facts.get("host") != platform.node() or type(pid) is not int or not 0 < pid < 2**31:
+        return False
+    try:
+        os.kill(pid, 0)  # asks, and sends nothing
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 # Status: which runs are stored, which failed, and which files are damaged. Looking changes nothing.
