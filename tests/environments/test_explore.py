@@ -71,8 +71,8 @@ def test_slippery_ice_is_estimated_from_samples() -> None:
         assert row.keys() == theirs[pair][0].keys()
         assert row == pytest.approx(theirs[pair][0], abs=0.13)
         assert cost == theirs[pair][1]
-    again = gw.explore(gymnasium.make("FrozenLake-v1"), samples=300, seed=1)
-    assert again.digest == model.digest
+    few = [gw.explore(gymnasium.make("FrozenLake-v1"), samples=20, seed=1).digest for _ in range(2)]
+    assert few[0] == few[1]
 
 
 class Corridor(gymnasium.Env):  # type: ignore[misc]
