@@ -45,7 +45,9 @@ class WatchPage(SphinxDirective):
         page = gw.watch(*runs, world=name)
         page.save(folder / f"{name}.html")
         up = "../" * self.env.docname.count("/")
-        address = html.escape(f"{up}watch/{name}.html#{self.options.get('view', '')}")
+        # An empty fragment would scroll the page that embeds this one.
+        view = f"#{self.options['view']}" if "view" in self.options else ""
+        address = html.escape(f"{up}watch/{name}.html{view}")
         frame = (
             f'<iframe class="watch-page" src="{address}" title="{html.escape(page.title)}" loading="lazy"></iframe>'
             f'<p class="watch-link"><a href="{address}">The same page on its own</a></p>'
