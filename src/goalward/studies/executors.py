@@ -342,8 +342,9 @@ class Dask(Workers):
         except ImportError:
             raise SettingError("Dask is not installed; pip install '.[dask]' in a checkout") from None
         check_address(address)
-        for name in ("distributed.client", "distributed.core", "distributed.utils", "distributed.comm", "tornado"):
-            # They would print tracebacks when the scheduler is lost, which the runner reports in one line.
+        # They would print tracebacks when the scheduler is lost, which the runner reports in one line.
+        logs = ("distributed", *(f"distributed.{part}" for part in ("client", "core", "utils", "comm", "batched")))
+        for name in (*logs, "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         self.address, self.size = address, 0
         self.calls: dict[str, tuple[Any, Future[Any]]] = {}
