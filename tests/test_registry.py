@@ -79,7 +79,7 @@ def test_a_look_up_imports_one_algorithm(run_python: Callable[..., str]) -> None
     code = "import sys, goalward as gw; gw.agents.find('q-learning'); print(*sorted(sys.modules))"
     modules = run_python(code).split()
     assert "goalward.agents.model_free.q_learning" in modules
-    assert "goalward.agents.model_free.psql" not in modules
+    assert "goalward.agents.model_free.rand_ql" not in modules
     assert "pydantic" not in modules
 
 

@@ -85,7 +85,7 @@ def test_an_agent_of_a_user_gets_back_whatever_it_saved(tmp_path: Path, monkeypa
     assert loaded.to_state()["mood"] == 1.0 - 0.5 * run.total_steps
 
 
-@pytest.mark.parametrize("name", ["psql", "q-learning", "rand-ql"])
+@pytest.mark.parametrize("name", ["q-learning", "rand-ql"])
 @pytest.mark.parametrize("cost", [1e17, 1e300])
 def test_estimates_of_huge_costs_are_restored(name: str, cost: float, tmp_path: Path) -> None:
     world = WORLD.with_costs(np.full_like(WORLD.costs, cost))

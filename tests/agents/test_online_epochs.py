@@ -1,4 +1,4 @@
-"""UC-SSP, ULCVI and MVP+ plan inside `act`: their rollout against `act` and `learn`, and the epochs of a run."""
+"""UC-SSP and ULCVI plan inside `act`: their rollout against `act` and `learn`, and the epochs of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from goalward import SSP, agents, learn, worlds
 from goalward.acting.model_world import BLOCK, Dynamics, TabularPolicy, Walk
 from goalward.acting.stop import Ended, TableStop
 from goalward.agents import OnlineAgent
-from goalward.agents.optimistic.mvp_plus import MVPPlus
 from goalward.agents.optimistic.uc_ssp import UCSSP
 from goalward.agents.optimistic.ulcvi import ULCVI
 from goalward.learning.run import Run
@@ -18,8 +17,7 @@ GRID, RANDOM = worlds.grid_world(), worlds.random_mdp(states=8, seed=5, rows="un
 FREE = GRID.with_costs(np.where(np.arange(4) == 0, 0.5 * (np.arange(GRID.states) % 2)[:, None], GRID.costs))
 # Those at which hardly anything and nearly everything is known within the steps of the test.
 CASES = [("uc-ssp", scale) for scale in (1.0, 0.05)] + [("ulcvi", scale) for scale in (1.0, 1e-9)]
-CASES += [("mvp-plus", scale) for scale in (1.0, 1e-4)]
-NAMES = ["uc-ssp", "ulcvi", "mvp-plus"]
+NAMES = ["uc-ssp", "ulcvi"]
 
 
 class PlainUCSSP(UCSSP):
@@ -32,12 +30,7 @@ class PlainULCVI(ULCVI):
         TabularPolicy.rollout(self, model, stop, walk)
 
 
-class PlainMVPPlus(MVPPlus):
-    def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
-        TabularPolicy.rollout(self, model, stop, walk)
-
-
-PLAIN: dict[str, type[OnlineAgent]] = {"uc-ssp": PlainUCSSP, "ulcvi": PlainULCVI, "mvp-plus": PlainMVPPlus}
+PLAIN: dict[str, type[OnlineAgent]] = {"uc-ssp": PlainUCSSP, "ulcvi": PlainULCVI}
 
 
 def both(name: str, world: SSP, episodes: int, max_steps: int | None = None, **settings: object) -> tuple[Run, Run]:

@@ -102,8 +102,6 @@ def test_list_agents(run):
     code, out, _ = run("list", "agents", "psrl")
     assert "prior            None" in out
     assert "a prior, or None: chosen by the task" in out
-    code, out, _ = run("list", "agents", "opsrl")
-    assert "prior            {kind = 'dirichlet', concentration = 0.001, goal = 1.0}" in out
 
 
 def test_failures_end_in_exit_code_one_and_a_table(run, write_study):

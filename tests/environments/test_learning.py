@@ -619,7 +619,7 @@ class TestRun:
         )
         assert run.reached.all()
 
-    @pytest.mark.parametrize("agent", ["ulcvi", "eb-ssp", "mvp-plus", "svi-ssp", "optimal"])
+    @pytest.mark.parametrize("agent", ["ulcvi", "eb-ssp", "optimal"])
     def test_facts_about_the_true_model_are_not_known(self, agent: str) -> None:
         world = gw.Environment(Walk(), goal="terminated")
         for build in (lambda: gw.agents.make(agent), lambda: gw.agents.find(agent).from_settings({}, world, 10)):

@@ -45,7 +45,7 @@ def test_only_advice_that_helps_is_given() -> None:
     assert not learn(PSRL(), world.with_give_up(20.0), 10).truncated
 
 
-@pytest.mark.parametrize("agent", ["psrl", "opsrl", "kl-index"])
+@pytest.mark.parametrize("agent", ["psrl", "kl-index"])
 def test_a_sample_without_a_sure_way_is_not_the_world(agent: str) -> None:
     """The world has a sure way; a prior that lets every action lead to the pit draws models without one."""
     world = worlds.make("grid-map", text="S.G\n.O.", success=1.0)

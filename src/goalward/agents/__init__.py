@@ -28,20 +28,14 @@ if TYPE_CHECKING:  # type checkers import these names, `lazy` reads the same lin
     from goalward.agents.base import registry as registry
     from goalward.agents.baselines import Optimal as Optimal
     from goalward.agents.baselines import Uniform as Uniform
-    from goalward.agents.model_free.lcb_advantage import LCBAdvantage as LCBAdvantage
-    from goalward.agents.model_free.psql import PSQL as PSQL
     from goalward.agents.model_free.q_learning import QLearning as QLearning
     from goalward.agents.model_free.rand_ql import RandQL as RandQL
     from goalward.agents.optimistic.bernstein_ssp import BernsteinSSP as BernsteinSSP
     from goalward.agents.optimistic.eb_ssp import EBSSP as EBSSP
-    from goalward.agents.optimistic.mvp_plus import MVPPlus as MVPPlus
-    from goalward.agents.optimistic.svi_ssp import SVISSP as SVISSP
     from goalward.agents.optimistic.uc_ssp import UCSSP as UCSSP
     from goalward.agents.optimistic.ulcvi import ULCVI as ULCVI
     from goalward.agents.optimistic.vi_ssp import VISSP as VISSP
-    from goalward.agents.posterior.bayes_ucbvi import BayesUCBVI as BayesUCBVI
     from goalward.agents.posterior.kl_index import KLIndex as KLIndex
-    from goalward.agents.posterior.opsrl import OPSRL as OPSRL
     from goalward.agents.posterior.psrl import PSRL as PSRL
     from goalward.agents.posterior.psrl_variants import TSDE as TSDE
     from goalward.agents.posterior.psrl_variants import DoublingPSRL as DoublingPSRL
