@@ -7,7 +7,8 @@ import pytest
 from counted import Counted
 
 from goalward import SSP, solve
-from goalward.agents.optimistic.backup import Bonus, Estimates, back_up_horizon, fixed_point, moments
+from goalward.agents.optimistic.backup import Bonus, Estimates, back_up_horizon, fixed_point
+from goalward.agents.optimistic.vi_ssp import moments
 from goalward.agents.ties import TIE
 from goalward.beliefs.counts import estimate
 

@@ -12,7 +12,7 @@ from scipy import stats
 from goalward import SSP, learn, worlds
 from goalward.acting.model_world import ModelStage, TabularPolicy
 from goalward.agents import VISSP, OnlineAgent, Plan, QLearning, RandQL, Step, Task
-from goalward.agents.model_free.horizon import horizon, note_step
+from goalward.agents.model_free.rand_ql import horizon, note_step
 from goalward.errors import SettingError
 
 GRID = worlds.grid_world()

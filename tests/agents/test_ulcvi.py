@@ -8,8 +8,8 @@ import pytest
 from goalward import learn, worlds
 from goalward.acting.stop import Ended
 from goalward.agents import ULCVI, Task
-from goalward.agents.optimistic.attempts import DISTINCT, TAKEN, horizon
-from goalward.agents.optimistic.ulcvi import log_term
+from goalward.agents.optimistic.attempts import DISTINCT, TAKEN
+from goalward.agents.optimistic.ulcvi import horizon, log_term
 from goalward.errors import SettingError
 
 GRID = worlds.grid_world()
@@ -32,13 +32,13 @@ def test_constants() -> None:
 
 def test_the_horizon_of_grid_world() -> None:
     """8 * 6.0365 * ln(80000) = 545.2."""
-    assert horizon(8.0, 6.0365, 10_000) == 546
+    assert horizon(6.0365, 10_000) == 546
 
 
 def test_intervals_end_at_the_goal_or_the_horizon() -> None:
     agent = ULCVI.from_world(GRID, episodes=20, T_star=0.4)
     run = learn(agent, GRID, 20, seed=2)
-    H = horizon(8.0, 0.4, 20)
+    H = horizon(0.4, 20)
     assert run.notes["horizon"] == H
     assert run.epochs.steps.max() == H
     assert (run.epochs.ended_by(Ended.GOALS) | (run.epochs.steps == H)).all()

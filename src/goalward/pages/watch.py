@@ -10,7 +10,7 @@ import numpy as np
 
 from goalward import __version__
 from goalward.acting.contract import Task
-from goalward.agents.optimistic.common import OnlineOptimist, Optimist
+from goalward.agents.optimistic.common import Optimist
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
 from goalward.figures.styles import LineStyle, agent_styles
@@ -189,7 +189,7 @@ def agent_document(
     return agent_facts(label, style, replay.agent, truncation) | {
         "known": {name: str(plain(value)) for name, value in replay.agent.given.items() if not isinstance(value, SSP)},
         "hasPlans": replay.has_plans,
-        "optimist": isinstance(replay.agent, Optimist | OnlineOptimist) and replay.agent.scale >= 1.0,
+        "optimist": isinstance(replay.agent, Optimist) and replay.agent.scale >= 1.0,
         "epochs": replay.epochs,
         "optimalValue": replay.optimal_value,
         "episodeSteps": block.put_integers(np.diff(replay.ends, prepend=0)),

@@ -23,17 +23,33 @@ from typing import ClassVar
 
 import numpy as np
 
-from goalward.acting.contract import Step
+from goalward.acting.contract import Step, Task
 from goalward.acting.model_world import CHOSEN, DONE, STATE, Dynamics, Walk, has_room, take_step
 from goalward.acting.stop import TableStop
-from goalward.agents.base import register
-from goalward.agents.model_free.horizon import QTable
-from goalward.agents.ties import pick
+from goalward.agents.base import OnlineAgent, register
+from goalward.agents.ties import best_tried, checked_order, pick
 from goalward.arrays import Floats, Int64s
 from goalward.jit import kernel
 from goalward.settings import Share
 
-__all__ = ["QLearning"]
+__all__ = ["QLearning", "QTable"]
+
+
+class QTable(OnlineAgent):
+    """An online agent with estimates ``Q[s, a]``, from zero on, and visits; it learns from the costs that it pays."""
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        super().begin(task, rng)
+        self.Q = np.where(task.available, 0.0, np.inf)
+        self.visits: Int64s = np.zeros(task.costs.shape, dtype=np.int64)
+        self._order = checked_order(None, task.actions)
+
+    def best_policy(self) -> Floats:
+        """Return the smallest Q among the actions that were tried; tied ones with equal probability."""
+        return best_tried(self.Q, self.visits)
+
+    def values(self) -> Floats:
+        return np.asarray(self.Q.min(axis=1))
 
 
 @register("q-learning")

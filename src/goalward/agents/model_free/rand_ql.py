@@ -3,7 +3,7 @@
 Reference
     Tiapkin and others: Model-free Posterior Sampling via Learning Rate Randomization (NeurIPS 2023), for finite
     horizon, with n_0 = 1 and kappa = 1. The form for shortest paths is ours: the best value is 0, that of the goal, and
-    H follows the rule of `horizon.py`. Nothing about it is proved.
+    H follows the rule below. Nothing about it is proved.
 
 Pseudo-code
      1  Q_j(s, a) <- 0 for j = 1..J, Q <- 0, V <- 0, n(s, a) <- 0
@@ -17,6 +17,13 @@ Pseudo-code
     u is the chance that imagined visits, which led to the goal at no cost, do not decide the target. The paper lets
     values move in one direction only. That is left out here: in a problem without a horizon the running maximum of
     noise drifts above V*.
+
+The rule for H
+    The mean learning rate of line 5 is about (H + 1)/(H + n): most weight goes to the last n/H visits. A small H
+    averages over targets that were computed long ago, when values were still too low, and a cheap loop looks optimal
+    for ever. A large H forgets, and is noisy. So H = max(m, l)/2, with l the length of the current episode so far and
+    m <- m + max(1/k, 1/20) (l_k - m) after the k-th one. In an episode that does not end H grows until the rate is next
+    to 1, values rise as fast as they can, and the loop is left. The rule and the one half are ours.
 
 How it maps
     `act` is the argmin of line 3, `learn` lines 4 to 7, `rollout` both in one kernel.
@@ -38,16 +45,19 @@ from goalward.acting.contract import Step, Task
 from goalward.acting.model_world import CHOSEN, DONE, STATE, Dynamics, Walk, has_room, take_step
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
-from goalward.agents.model_free.horizon import ModelFree, horizon, note_step
+from goalward.agents.model_free.q_learning import QTable
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int64s
 from goalward.jit import kernel
 
-__all__ = ["RandQL"]
+__all__ = ["RandQL", "horizon", "note_step"]
+
+# Positions in the clock: the length of the current episode, the mean length of the last ones, their number.
+LENGTH, MEAN, EPISODES = range(3)
 
 
 @register("rand-ql")
-class RandQL(ModelFree, kw_only=True):
+class RandQL(QTable, kw_only=True):
     """Q-learning whose learning rates are random; memory S A J, no planning, no theorem."""
 
     members: Annotated[int, Ge(1), Le(100)] = 2
@@ -58,6 +68,14 @@ class RandQL(ModelFree, kw_only=True):
         super().begin(task, rng)
         self.estimates = np.zeros((task.states, task.actions, self.members))
         self.V = np.zeros(task.states + 1)
+        self.clock = np.zeros(3)
+
+    def restart(self) -> None:
+        self.clock[LENGTH] = 0.0
+
+    def notes(self) -> dict[str, int | float | str]:
+        """Return H as it is at the end."""
+        return super().notes() | {"horizon": float(horizon(self.clock))}
 
     def act(self, state: int, draw: Callable[[], float]) -> int:
         """Line 3: the argmin, ties broken at random."""
@@ -75,6 +93,22 @@ class RandQL(ModelFree, kw_only=True):
     def memory(self) -> tuple[Any, ...]:
         """Return what the kernels read and change."""
         return self.estimates, self.Q, self.V, self.visits, self.clock
+
+
+@kernel
+def horizon(clock: Floats) -> float:
+    """Return H."""
+    return float(0.5 * max(clock[MEAN], clock[LENGTH], 1.0))
+
+
+@kernel
+def note_step(clock: Floats, goal: bool) -> None:
+    """Advance the clock by one step; at the goal, record the length of the episode."""
+    clock[LENGTH] += 1.0
+    if goal:
+        clock[EPISODES] += 1.0
+        clock[MEAN] += max(1.0 / clock[EPISODES], 0.05) * (clock[LENGTH] - clock[MEAN])
+        clock[LENGTH] = 0.0
 
 
 @kernel

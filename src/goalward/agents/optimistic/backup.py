@@ -1,4 +1,4 @@
-"""The optimistic backup that EB-SSP, MVP+, ULCVI, VI-SSP and SVI-SSP share.
+"""The optimistic backup that EB-SSP and ULCVI share.
 
 With p^ the estimate of a row and V the values of the states, each of them lowers a backup by a bonus b::
 
@@ -6,8 +6,8 @@ With p^ the estimate of a row and V the values of the states, each of them lower
     Q <- max { c + p^ V - scale b, 0 }
 
 U are upper values, which only ULCVI has: Q_up <- min { c + p^ U + scale b, cap }. An algorithm is a choice of the
-coefficients (`Bonus`) and of where its backups lead: to a fixed point (EB-SSP), back from the end of a horizon (MVP+,
-ULCVI), or to one pair after the other (VI-SSP and SVI-SSP, which compute b themselves from `moments`).
+coefficients (`Bonus`) and of where its backups lead: to a fixed point (EB-SSP), or back from the end of a horizon
+(ULCVI).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from goalward.agents.ties import TIE
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.jit import kernel
 
-__all__ = ["Bonus", "Estimates", "back_up", "back_up_horizon", "fixed_point", "moments"]
+__all__ = ["Bonus", "Estimates", "back_up", "back_up_horizon", "fixed_point"]
 
 
 class Estimates(NamedTuple):
@@ -133,16 +133,3 @@ def back_up_horizon(
             V[state] = V_new[state]
             U[state] = U_new[state]
     return H
-
-
-@kernel
-def moments(row: int, size: Int64s, successors: Int32s, counts: Int64s, n: float, V: Floats) -> tuple[float, float]:
-    """Return the mean and the variance of V(s') under p^ = counts / n of one row."""
-    m = 0.0
-    for entry in range(size[row]):
-        m += counts[row, entry] / n * V[successors[row, entry]]
-    v = 0.0
-    for entry in range(size[row]):
-        away = V[successors[row, entry]] - m
-        v += counts[row, entry] / n * away * away
-    return m, v

@@ -16,7 +16,7 @@ Unknown costs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -24,7 +24,7 @@ from annotated_types import Gt
 
 from goalward.acting.contract import Step, Steps, Task
 from goalward.agents.base import Agent, OnlineAgent, check_actions
-from goalward.agents.ties import checked_order, pick, pick_all, shares
+from goalward.agents.ties import checked_order, pick_all, shares
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import seen_model
 from goalward.beliefs.costs import CostBelief, add_costs
@@ -33,7 +33,7 @@ from goalward.errors import ConvergenceError, CostError
 from goalward.settings import Confidence
 from goalward.ssp.model import SSP
 
-__all__ = ["MAX_SWEEPS", "ROW_FULL", "Fact", "OnlineOptimist", "Optimist", "StepOptimist", "at_least_one", "next_power"]
+__all__ = ["MAX_SWEEPS", "ROW_FULL", "Fact", "Optimist", "StepOptimist", "at_least_one"]
 
 MAX_SWEEPS = 1_000_000  # an optimistic plan that has not settled after so many is an error
 ROW_FULL = -1  # what a kernel returns if it cannot count a step
@@ -151,28 +151,6 @@ class StepOptimist(OnlineAgent, Optimist):
             self.estimate_costs(pair)
 
 
-class OnlineOptimist(StepOptimist):
-    """An optimist that learns at every step and plays the smallest Q, from Q = V = 0 and B = 1 on."""
-
-    def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Start from scratch on a task."""
-        super().begin(task, rng)
-        self.V = np.zeros(task.states + 1)
-        self.B = np.ones(1)
-
-    def act(self, state: int, draw: Callable[[], float]) -> int:
-        """Return the argmin of Q."""
-        return int(pick(self.Q, state, self._order, draw() * self.chance_factor))
-
-    def values(self) -> Floats:
-        """Return V."""
-        return self._unit * self.V[:-1]
-
-    def notes(self) -> dict[str, int | float | str]:
-        """Return B as it is at the end, beside the scale and the rule for ties."""
-        return super().notes() | {"B": self._unit * float(self.B[0])}
-
-
 def cost_unit(name: str, task: Task, rescale: bool) -> tuple[float, float]:
     """Return what costs are divided by and the largest cost; raises an error if the algorithm is not defined for them.
 
@@ -199,8 +177,3 @@ def cost_unit(name: str, task: Task, rescale: bool) -> tuple[float, float]:
 def at_least_one(visits: Int64s) -> Floats:
     """Return n⁺ = max(n, 1) for each row."""
     return np.maximum(visits.reshape(-1), 1).astype(np.float64)
-
-
-def next_power(n: Int64s) -> Int64s:
-    """Return the next visits at which an estimate is refreshed: 1, 2, 4, 8, ..."""
-    return np.maximum(2 * n, 1)

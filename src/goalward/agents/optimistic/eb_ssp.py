@@ -41,7 +41,7 @@ import numpy as np
 
 from goalward.agents.base import Plan, Steps, Task, register
 from goalward.agents.optimistic.backup import Bonus, Estimates, fixed_point
-from goalward.agents.optimistic.common import MAX_SWEEPS, Fact, Optimist, at_least_one, next_power
+from goalward.agents.optimistic.common import MAX_SWEEPS, Fact, Optimist, at_least_one
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.counts import Counts
 
@@ -135,6 +135,11 @@ class EBSSP(Optimist, kw_only=True):
     def notes(self) -> dict[str, int | float | str]:
         """Return B as it is at the end and the cost floor, beside the scale and the rule for ties."""
         return super().notes() | {"B": self._unit * self.B, "cost_floor": self._unit * self.eta}
+
+
+def next_power(n: Int64s) -> Int64s:
+    """Return the next visits at which an estimate is refreshed: 1, 2, 4, 8, ..."""
+    return np.maximum(2 * n, 1)
 
 
 def iota(visits: Int64s, delta: float) -> Floats:

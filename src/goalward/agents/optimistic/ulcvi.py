@@ -35,21 +35,27 @@ How it maps
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from goalward.acting.contract import Task
-from goalward.acting.model_world import Dynamics, Walk, has_room
+from goalward.acting.contract import Plan, Task
+from goalward.acting.model_world import CHOSEN, STATE, Dynamics, Walk, end_epoch, has_room, take_step
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
-from goalward.agents.optimistic.attempts import DISTINCT, HORIZON, IN_PROGRESS, TAKEN, HorizonOptimist, play_interval
+from goalward.agents.optimistic.attempts import DISTINCT, HORIZON, IN_PROGRESS, TAKEN, Attempts, count_step
 from goalward.agents.optimistic.backup import Bonus, Estimates, back_up_horizon
+from goalward.agents.optimistic.common import Fact
+from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.counts import RowCounts, estimate
+from goalward.errors import SettingError
 from goalward.jit import kernel
 
-__all__ = ["ULCVI", "log_term"]
+__all__ = ["ULCVI", "horizon", "log_term"]
+
+LARGEST_PLAN = 1 << 28
 
 
 class Memory(NamedTuple):
@@ -76,24 +82,36 @@ class Memory(NamedTuple):
 
 
 @register("ulcvi")
-class ULCVI(HorizonOptimist):
-    """Optimism by bonuses over a finite horizon; it needs B* and T*."""
+class ULCVI(Attempts, kw_only=True):
+    """Optimism by bonuses over a finite horizon; it must be told B* and T*."""
 
+    B_star: Fact
+    """B*, the largest optimal value."""
+
+    T_star: Fact
+    """T*, the largest expected number of steps of the optimal policy."""
+
+    needs: ClassVar[tuple[str, ...]] = ("B_star", "T_star")
     unknown_costs_covered: ClassVar[bool] = True
-
-    factor: ClassVar[float] = 8.0
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
         super().begin(task, rng)
+        H, pairs = horizon(self.T_star, task.episodes), task.costs.size
+        if H * pairs > LARGEST_PLAN:
+            raise SettingError(
+                f"the horizon 8 T* ln(8 K) is {H}; plans of {H} steps by {pairs} pairs do not fit into memory: a"
+                " smaller T_star is needed"
+            )
+        self._Q = np.zeros((H, *task.costs.shape))
         self.m: Int64s = np.zeros(1, dtype=np.int64)
-        H, c_f, B = len(self._Q), 8.0 * self.B_star / self._unit, 9.0 * self.B_star / self._unit
+        c_f, B = 8.0 * self.B_star / self._unit, 9.0 * self.B_star / self._unit
         spread, floor, extra = np.zeros((3, task.costs.size))
         self._bonus = Bonus(spread, floor, extra, self.scale, B / (16.0 * H * H), H + c_f)
         self._numbers = (c_f, 62.0 * float(H) ** 3 * (task.states + 1), B, self.delta / 4.0)
         self._mass, self._rest = np.empty(self.counts.counts.shape), np.empty(task.costs.size)
         self._Q_up, self._J = np.zeros(task.costs.shape), np.zeros((4, task.states + 1))
-        self._V = self._J[2]
+        self._V: Floats = self._J[2]
         self._cost_unknown = self.paid.unknown.ravel().astype(np.float64)
         self._cost_spread = np.zeros(task.costs.size)
 
@@ -104,14 +122,29 @@ class ULCVI(HorizonOptimist):
         self._costs[pairs] = np.where(paid.unknown[pairs], mean, self._costs[pairs])
         spread[pairs] = paid.squares[pairs] / np.maximum(paid.visits[pairs], 1) / self._unit**2
 
-    def plan_interval(self) -> None:
-        """Lines 5, 6 and 8 to 13."""
-        plan_interval(self.memory())
+    def act(self, state: int, draw: Callable[[], float]) -> int:
+        """Lines 5, 6 and 8 to 13 if no interval is in progress, then line 7."""
+        if self._attempt[IN_PROGRESS] == 0:
+            plan_interval(self.memory())
+        h = max(self._attempt[TAKEN], len(self._Q) - self._attempt[DISTINCT])
+        return int(pick(self._Q[h], state, self._order, draw() * self.chance_factor))
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
         """Act and learn, compiled; Python only makes room where a row of the counts is full."""
         while not roll_out(model, walk, self._order, self.chance_factor, self.memory()):
             self.counts.widen()
+
+    def values(self) -> Floats:
+        return self._unit * self._V[:-1]
+
+    def current_plan(self) -> Plan:
+        """Return the last plan, to look at; its policy is that of the first steps."""
+        policy, values = self.mixture(self._Q[-self._attempt[DISTINCT]]), self.values()
+        return Plan(policy, stop_after_goals=1, stop_after_steps=len(self._Q), stop_when_cut=True, values=values)
+
+    def notes(self) -> dict[str, int | float | str]:
+        """Return the horizon, beside the scale and the rule for ties."""
+        return super().notes() | {"horizon": len(self._Q)}
 
     def memory(self) -> Memory:
         """Return what the kernels read and change."""
@@ -121,6 +154,11 @@ class ULCVI(HorizonOptimist):
         rows = Estimates(counts.size, counts.successors, self._mass, self._rest)
         arrays = (self._costs, self._J, self._Q, self._Q_up, self._attempt, self.m)
         return Memory(counts, rows, self._bonus, *arrays, self._cost_unknown, self._cost_spread, *self._numbers)
+
+
+def horizon(T_star: float, episodes: int) -> int:
+    """Return H of line 1."""
+    return math.ceil(8.0 * T_star * math.log(8.0 * episodes))
 
 
 @kernel
@@ -151,12 +189,21 @@ def plan_interval(memory: Memory) -> None:
 @kernel
 def roll_out(model: Dynamics, walk: Walk, order: Int64s, chance_factor: float, memory: Memory) -> bool:
     """Plan, act and count while there is room; False before a step whose row is full."""
-    while has_room(walk.cursor):
-        if memory.attempt[IN_PROGRESS] == 0:
+    cursor, choices, attempt, Q = walk.cursor, walk.choices, memory.attempt, memory.Q
+    size, successors, counts, visits = memory.counts
+    H, S, A = Q.shape
+    width = counts.shape[1]
+    while has_room(cursor):
+        if attempt[IN_PROGRESS] == 0:
             plan_interval(memory)
-        size, successors, counts, visits = memory.counts
-        if not play_interval(
-            model, walk, memory.Q, order, chance_factor, size, successors, counts, visits, memory.attempt
-        ):
+        state = cursor[STATE]
+        h = max(attempt[TAKEN], H - attempt[DISTINCT])
+        action = pick(Q[h], state, order, chance_factor * choices[cursor[CHOSEN]])
+        row = state * A + action
+        if size[row] == width and width <= S:
             return False
+        cursor[CHOSEN] += 1
+        ended = count_step(row, take_step(model, walk, action), S, size, successors, counts, visits, attempt)
+        if ended > 0:
+            end_epoch(walk, ended)
     return True

@@ -22,35 +22,52 @@ How it maps
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from goalward.acting.contract import Step
+from goalward.acting.contract import Step, Task
 from goalward.acting.model_world import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
 from goalward.acting.stop import TableStop
 from goalward.agents.base import register
-from goalward.agents.optimistic.backup import moments
-from goalward.agents.optimistic.common import OnlineOptimist
+from goalward.agents.optimistic.common import StepOptimist
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import enter
 from goalward.jit import kernel
 
-__all__ = ["C1", "C2", "VISSP", "iota"]
+__all__ = ["C1", "C2", "VISSP", "iota", "moments"]
 
 C1, C2 = 6.0, 72.0
 """The constants of line 6, chosen: the paper only asks for 2 c_1² <= c_2 and both large enough."""
 
 
 @register("vi-ssp")
-class VISSP(OnlineOptimist):
+class VISSP(StepOptimist):
     """Optimism by bonuses, updated at every step; it needs no parameter but delta."""
 
     @property
     def leaves_free_loops(self) -> bool:
         """False: where staying is free, line 7 never raises Q above 0."""
         return False
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        """Line 1."""
+        super().begin(task, rng)
+        self.V = np.zeros(task.states + 1)
+        self.B = np.ones(1)
+
+    def act(self, state: int, draw: Callable[[], float]) -> int:
+        """Line 3: the argmin."""
+        return int(pick(self.Q, state, self._order, draw() * self.chance_factor))
+
+    def values(self) -> Floats:
+        return self._unit * self.V[:-1]
+
+    def notes(self) -> dict[str, int | float | str]:
+        """Return B as it is at the end, beside the scale and the rule for ties."""
+        return super().notes() | {"B": self._unit * float(self.B[0])}
 
     def learn(self, step: Step[int]) -> int:
         """Lines 3 to 9."""
@@ -74,6 +91,19 @@ class VISSP(OnlineOptimist):
 def iota(logarithm: float, B: float, n: float) -> float:
     """Return line 5, ln(S A / delta) + ln ln(B n), the second term from B n = e on; `logarithm` is the first."""
     return float(logarithm + math.log(max(math.log(B * n), 1.0)))
+
+
+@kernel
+def moments(row: int, size: Int64s, successors: Int32s, counts: Int64s, n: float, V: Floats) -> tuple[float, float]:
+    """Return the mean and the variance of V(s') under p^ = counts / n of one row."""
+    m = 0.0
+    for entry in range(size[row]):
+        m += counts[row, entry] / n * V[successors[row, entry]]
+    v = 0.0
+    for entry in range(size[row]):
+        away = V[successors[row, entry]] - m
+        v += counts[row, entry] / n * away * away
+    return m, v
 
 
 @kernel
