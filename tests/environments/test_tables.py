@@ -61,6 +61,13 @@ def test_random_starts_are_one_state_more() -> None:
     values = gw.solve(ssp).values
     assert values[ssp.initial_state] == pytest.approx(float(starts @ values[:500]), rel=1e-9)
     assert values[ssp.initial_state] == pytest.approx(13.07, abs=1e-9)
+    layout = ssp.layout
+    assert layout is not None
+    for state in range(500):
+        row, column, passenger, destination = env.unwrapped.decode(state)
+        floor = 4 * passenger + destination
+        assert layout.cells[state] == 5 * (5 * floor + row) + column
+        assert layout.floors[floor].endswith(f"to {'RGYB'[destination]}")
 
 
 def test_holes_are_dead_ends_and_the_restart_is_that_of_the_table() -> None:

@@ -76,6 +76,9 @@ def test_every_line_fits_the_width():
 def test_a_model_without_layout_is_refused():
     with pytest.raises(ShapeError, match="no grid layout"):
         grid_text(random_mdp(states=8, seed=5, rows="uniform"), np.ones(8), np.zeros(8, dtype=np.int64))
+    floors = tiny(layout=GridLayout(2, 1, [0], [1], floors=["up", "down"]))
+    with pytest.raises(ShapeError, match="several floors"):
+        grid_text(floors, np.ones(1), np.zeros(1, dtype=np.int64))
 
 
 def tiny(action_names=None, state_names=None, layout=None, actions=2):

@@ -171,6 +171,57 @@ def shown(value):
     return f"{value:.3g}"
 
 
+def test_why_it_planned_anew_is_what_the_counts_say(visit, path, runs):
+    """The visits that ended an epoch, counted again from the steps of the run, before it and in it."""
+    run = runs[0]
+    page = visit(path)
+    walked = run.trajectory
+    pairs = walked.states * GRID.actions + walked.actions
+    kinds = set()
+    why = ""
+    for plan, record in zip(run.plans, run.epochs, strict=True):
+        text = caption(page)
+        assert f"It planned anew because {why}." in text if why else "It planned anew" not in text
+        end = record.start_step + record.steps
+        pair = pairs[end - 1]
+        name = f"“{GRID.action_name(pair % 4)}” in row {pair // 16}, column {pair // 4 % 4}"
+        before = np.count_nonzero(pairs[: record.start_step] == pair)
+        inside = np.count_nonzero(pairs[record.start_step : end] == pair)
+        goals = np.count_nonzero(walked.next_states[record.start_step : end] == GRID.goal)
+        reasons = []
+        if inside == plan.stop_after_visits.flat[pair]:
+            counts = f"({before:,} before, {inside:,} in this epoch)"
+            more = "more than " if inside > before else ""
+            doubled = f"the tries of {name} have {more}doubled {counts}"
+            reasons.append(doubled if before else f"{name} was tried for the first time")
+        if goals == plan.stop_after_goals:
+            often = "once" if goals == 1 else f"{goals} times"
+            reasons.append(f"it had reached the goal {often}, as often as this plan allows")
+        if end == len(pairs):
+            reasons.append("the run was over")
+        kinds.add(tuple(reason.split(" ")[0] for reason in reasons))
+        why = ", and ".join(reasons)
+        assert f"This epoch ends because {why}." in text
+        why = why.replace("this epoch", "that epoch")
+        page.keyboard.press("ArrowRight")
+    assert len(kinds) >= 3
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "reason"),
+    [
+        ("psrl-episode", {}, "it had reached the goal once, as often as this plan allows"),
+        ("tsde", {}, "the plan was for this many steps"),
+        ("bernstein-ssp", {"scale": 0.01}, "was to be tried for the first time"),
+    ],
+)
+def test_other_reasons_have_words_of_their_own(visit, tmp_path, name, settings, reason):
+    page = visit(gw.watch(learnt(name, GRID, 5, **settings)).save(tmp_path / "page.html"))
+    last = int(page.evaluate("window.goalward.lead.last"))
+    reasons = [page.evaluate(f"window.goalward.lead.whyEnded({frame})") for frame in range(last)]
+    assert any(reason in words for words in reasons), reasons
+
+
 def test_pointing_at_a_state_shows_what_the_agent_imagines(visit, path, runs):
     page = visit(path, "epoch=10")
     page.hover(f"{FIRST} .cell[data-state='5']")
@@ -348,3 +399,44 @@ def test_optimists_with_the_constants_of_their_theorems_are_explained(visit, tmp
     assert sentence in page.inner_text(".notes")
     page = visit(gw.watch(learnt("bernstein-ssp", GRID, 2, scale=0.01)).save(tmp_path / "tuned.html"))
     assert sentence not in page.text_content(".notes")
+
+
+def test_taxi_is_a_map_with_a_floor_for_each_errand(visit, tmp_path):
+    """Its walls, depots and errands, as the environment itself describes and decodes them."""
+    gymnasium = pytest.importorskip("gymnasium")
+    bare = gymnasium.make("Taxi-v4").unwrapped
+    world = gw.from_gymnasium(bare)
+    run = learnt("q-learning", world, 3)
+    page = visit(gw.watch(run).save(tmp_path / "page.html"))
+    drawn = np.asarray(bare.desc).astype(str)[1:-1, 1:-1]
+    letters = page.eval_on_selector_all(f"{FIRST} .letter", "all => all.map((one) => one.textContent)")
+    assert sorted(set(letters)) == sorted(set(drawn[:, ::2].ravel()) - {" "})
+    floors = page.locator(f"{FIRST} select option").all_text_contents()
+    errands = [f"passenger {place}" for place in ("at R", "at G", "at Y", "at B", "in the taxi")]
+    reached = [f"{errand}, going to {to}" for errand in errands for to in "RGYB" if not errand.endswith(f"at {to}")]
+    assert floors[1:] == [*reached, "before the first step", "passenger delivered"]
+    walked = run.trajectory
+    for step in range(200):
+        page.keyboard.press(".")
+        state = walked.next_states[step]
+        if state == world.goal:
+            break
+        row, column, passenger, to = bare.decode(state)
+        assert dot(page) == [60 * column + 30, 60 * row + 30]
+        errand = f"{errands[passenger]}, going to {'RGYB'[to]}"
+        assert page.locator(f"{FIRST} select option").first.text_content() == f"the agent's: {errand}"
+        visible = page.locator(f"{FIRST} .cell:visible").evaluate_all("all => all.map((one) => one.ariaLabel)")
+        assert len(visible) == 25
+        assert all(f", {errand}: " in label for label in visible)
+        if step == 1:
+            walls = page.evaluate(
+                "[...window.goalward.maps[0].shownFloor.querySelectorAll('.bar-between')]"
+                ".map((one) => one.getAttribute('d'))"
+            )
+            assert sorted(walls) == sorted(
+                f"M{60 * (x + 1) // 2},{60 * y}v60" for y, x in np.argwhere(drawn == "|").tolist()
+            )
+    page.select_option(f"{FIRST} select", label="passenger delivered")
+    assert page.locator(f"{FIRST} .star:visible").count() == 4
+    assert page.locator(f"{FIRST} .cell:visible").count() == 0
+    wait_until(page, "location.hash.includes('floor=21')")

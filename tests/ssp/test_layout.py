@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goalward import GridLayout
+from goalward import SSP, GridLayout
 from goalward.errors import ShapeError
+from goalward.ssp.layout import state_label
 
 
 @pytest.fixture
@@ -81,3 +82,15 @@ def test_repr(layout: GridLayout) -> None:
 def test_faults(rows: Any, columns: Any, cells: Any, goals: Any, message: str) -> None:
     with pytest.raises(ShapeError, match=message):
         GridLayout(rows, columns, cells, goals)
+
+
+def test_floors_name_the_cells_below_each_other() -> None:
+    layout = GridLayout(4, 2, [0, 6, 2], [7], floors=["ground", "cellar"])
+    P = np.eye(4)[[[1], [2], [3]]]
+    world = SSP.from_dense(P, np.ones((3, 1)), layout=layout, state_names=["0", "1", "lift"])
+    assert [state_label(world, state) for state in range(4)] == [
+        "row 0, column 0, ground", "row 1, column 0, cellar", "lift", "goal",
+    ]  # fmt: skip
+    assert GridLayout(**layout.fields()) == layout
+    with pytest.raises(ShapeError, match="3 floors in a grid of 4 rows"):
+        GridLayout(4, 2, [0], [7], floors=["a", "b", "c"])

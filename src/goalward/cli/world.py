@@ -104,7 +104,7 @@ def show(
         terminal_grid.layout_of(ssp)
     tables = [model_facts(ssp, world), structure_facts(ssp, structure(ssp)), hardness_table(hardness(ssp))]
     show_tables(*tables, format=format)
-    if ssp.layout is None or (format != "text" and png is None):
+    if not terminal_grid.has_picture(ssp) or (format != "text" and png is None):
         return
     solution = solve_all(ssp)
     if format == "text":

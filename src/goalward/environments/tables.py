@@ -265,7 +265,7 @@ def assemble(
         first,
         state_names=names if renumbered else None,
         action_names=action_names,
-        layout=None if renumbered or environment is None else layout_of(environment, states, sorted(goals)),
+        layout=None if environment is None else layout_of(environment, states, sorted(goals), names[len(states) :]),
     )
 
 
@@ -278,13 +278,30 @@ def dead_end_rule(rule: Any) -> Callable[[Outcome], object]:
     return lambda outcome: outcome.reward <= worst
 
 
-def layout_of(environment: Any, states: list[int], goals: list[int]) -> GridLayout | None:
-    """Return where the states of the environments that are grids lie."""
+def layout_of(environment: Any, states: list[int], goals: list[int], added: list[str]) -> GridLayout | None:
+    """Return where the states of the environments that are grids lie; `added` are further states of the model."""
     bare = environment.unwrapped
-    if type(bare).__name__ == "FrozenLakeEnv":
-        rows, columns = np.asarray(bare.desc).shape
-    elif type(bare).__name__ == "CliffWalkingEnv":
-        rows, columns = (int(size) for size in bare.shape)
-    else:
+    name = type(bare).__name__
+    if name == "TaxiEnv" and added == ["start"] and not goals:
+        return taxi_layout(bare)
+    if added or states != list(range(len(states))) or name not in ("FrozenLakeEnv", "CliffWalkingEnv"):
         return None
-    return GridLayout(rows, columns, states, goals)
+    rows, columns = np.asarray(bare.desc).shape if name == "FrozenLakeEnv" else bare.shape
+    return GridLayout(int(rows), int(columns), states, goals)
+
+
+def taxi_layout(bare: Any) -> GridLayout:
+    """Return the map of Taxi: a floor for each place and destination of the passenger, and for start and goal."""
+    ground = np.asarray(bare.desc)[1:-1, 1:-1:2].astype(str)
+    rows, columns = ground.shape
+    depots = [ground[place] for place in bare.locs]
+    places = [*(f"at {depot}" for depot in depots), "in the taxi"]
+    floors = [f"passenger {place}, going to {depot}" for place in places for depot in depots]
+    floors += ["before the first step", "passenger delivered"]
+    cells = np.arange(len(floors) * rows * columns).reshape(len(floors), rows, columns)
+    decoded = (tuple(bare.decode(state)) for state in range(bare.observation_space.n))
+    states = [cells[passenger * len(depots) + to, row, column] for row, column, passenger, to in decoded]
+    states.append(cells[-2, rows // 2, columns // 2])
+    goals = [cells[-1, row, column] for row, column in bare.locs]
+    letters = "".join(np.where(ground == " ", ".", ground).ravel()) * len(floors)
+    return GridLayout(len(floors) * rows, columns, states, goals, letters, floors=floors)

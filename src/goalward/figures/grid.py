@@ -28,7 +28,16 @@ from goalward.arrays import Floats, Int32s, Int64s
 from goalward.figures.drawing import new_figure
 from goalward.figures.regret import curve_figure
 from goalward.figures.symbols import action_marks
-from goalward.figures.terminal_grid import INFINITY, MAYBE, NEVER, ground_meanings, has_walls, layout_of, maybe_states
+from goalward.figures.terminal_grid import (
+    INFINITY,
+    MAYBE,
+    NEVER,
+    ground_meanings,
+    has_picture,
+    has_walls,
+    layout_of,
+    maybe_states,
+)
 from goalward.formatting import mathtext, number
 from goalward.learning.run import Run
 from goalward.ssp.layout import GridLayout
@@ -303,7 +312,7 @@ def legend_entries(ssp: SSP, values: Floats | None, shares: Floats | None = None
 
 def run_figure(world: AnyWorld, run: Run, title: str) -> Figure:
     """Draw a run from its replay: on a grid the last plan and the visits, elsewhere the regret or the costs."""
-    if not isinstance(world, SSP) or world.layout is None:
+    if not isinstance(world, SSP) or not has_picture(world):
         return curve_figure(run, title)
     visits = np.zeros(world.costs.size, dtype=np.int64)
     frames = replay_of(run).frames

@@ -13,8 +13,8 @@ from goalward.ssp.layout import GridLayout
 from goalward.ssp.model import GIVE_UP, SSP
 
 __all__ = [
-    "INFINITY", "MAYBE", "NEVER", "cost_range", "grid_text", "ground_meanings", "ground_text", "has_walls", "layout_of",
-    "maybe_states", "step_costs",
+    "INFINITY", "MAYBE", "NEVER", "cost_range", "grid_text", "ground_meanings", "ground_text", "has_picture",
+    "has_walls", "layout_of", "maybe_states", "step_costs",
 ]  # fmt: skip
 
 MOST_ROWS = 100
@@ -23,10 +23,17 @@ MAYBE, NEVER = "goal possible, not certain", "goal never"
 Cells = list[list[str]]
 
 
+def has_picture(ssp: SSP) -> bool:
+    """Return whether a model lies on a grid of one floor."""
+    return ssp.layout is not None and ssp.layout.floors is None
+
+
 def layout_of(ssp: SSP) -> GridLayout:
-    """Return the layout of a model; raises ShapeError if it has none."""
+    """Return the layout of a model that can be drawn; raises ShapeError for others."""
     if ssp.layout is None:
         raise ShapeError("the model has no grid layout and cannot be drawn; give it one when making it (layout=...)")
+    if not has_picture(ssp):
+        raise ShapeError("the grid has several floors, which one picture cannot show; `goalward watch` shows them")
     return ssp.layout
 
 

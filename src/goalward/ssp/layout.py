@@ -38,6 +38,9 @@ class GridLayout:
         The character of each cell on the map that the grid was read from, row by row; None if there was none.
     wind
         How many cells the wind of each column carries upwards; None if there is no wind.
+    floors
+        The names of floors of equal size, which lie below each other; None if the grid is one floor. In Taxi each floor
+        is the same map with another place or destination of the passenger.
     """
 
     rows: int
@@ -46,6 +49,7 @@ class GridLayout:
     goals: NDArray[np.int32]
     ground: str | None
     wind: tuple[int, ...] | None
+    floors: tuple[str, ...] | None
 
     def __init__(
         self,
@@ -55,6 +59,7 @@ class GridLayout:
         goals: ArrayLike,
         ground: str | None = None,
         wind: Sequence[int] | None = None,
+        floors: Sequence[str] | None = None,
     ):
         if not all(isinstance(length, int | np.integer) and length > 0 for length in (rows, columns)):
             raise ShapeError(f"a grid of {rows!r} x {columns!r} cells; rows and columns must be positive integers")
@@ -78,8 +83,11 @@ class GridLayout:
             raise ShapeError(f"ground is {ground!r:.40}; it must be a text with a character for each cell")
         if wind is not None and not (len(wind) == int(columns) and all(type(force) is int for force in wind)):
             raise ShapeError(f"wind is {wind!r:.40}; it must be an integer for each column")
+        if floors is not None and (not floors or rows % len(floors)):
+            raise ShapeError(f"{len(floors)} floors in a grid of {rows} rows; all floors must have as many rows")
         wind = None if wind is None else tuple(wind)
-        self.__dict__.update(rows=int(rows), columns=int(columns), **arrays, ground=ground, wind=wind)
+        floors = None if floors is None else tuple(floors)
+        self.__dict__.update(rows=int(rows), columns=int(columns), **arrays, ground=ground, wind=wind, floors=floors)
 
     def to_grid(self, values: NDArray[np.float64], goal: float = 0.0) -> NDArray[np.float64]:
         """Lay one number per state out on the grid; walls are NaN."""
@@ -117,11 +125,15 @@ class GridLayout:
 
 
 def state_label(ssp: SSP, state: int) -> str:
-    """Return the name of a state, or its position on the grid if it has no name, or else its number."""
-    if ssp.state_names is None and ssp.layout is not None and state < ssp.states:
-        row, column = divmod(int(ssp.layout.cells[state]), ssp.layout.columns)
+    """Return the name of a state; if that is only a number, its position on the grid, if there is one."""
+    layout, name = ssp.layout, ssp.state_name(state)
+    if layout is None or not name.isdecimal() or state >= ssp.states:
+        return name
+    row, column = divmod(int(layout.cells[state]), layout.columns)
+    if layout.floors is None:
         return f"row {row}, column {column}"
-    return ssp.state_name(state)
+    floor, row = divmod(row, layout.rows // len(layout.floors))
+    return f"row {row}, column {column}, {layout.floors[floor]}"
 
 
 def neighbours(number: Int32s, cells: NDArray[np.intp], wind: Sequence[int] | None = None) -> Int32s:

@@ -3,9 +3,10 @@ import { el, followWidth, svg } from "./elements.js";
 import { logTicks, number, roundTicks, whole } from "./numbers.js";
 import { markerPath } from "./colours.js";
 
-const MARGIN = { left: 62, right: 16, top: 12, bottom: 40 };
+const MARGIN = { left: 62, right: 22, top: 12, bottom: 40 };
 const MARKS = 5;
 const MOST_LABELS = 8;
+const MOST_LABELS_ABOVE = 3;
 let charts = 0;
 
 export class Chart {
@@ -61,10 +62,11 @@ export class Chart {
 
   scale(series, axes) {
     this.log = axes === "log";
-    // Names stand at the ends of the curves if they are few and there is room for them.
+    // Names stand at the ends of the curves if they are few: beside them, or above them where the chart is narrow.
     const longest = Math.max(0, ...series.map(({ label }) => label.length));
-    this.labelled = Boolean(this.content.labels) && series.length > 1 && series.length <= MOST_LABELS && this.width > 460;
-    this.innerWidth = Math.max(this.width - MARGIN.left - (this.labelled ? Math.min(8 * longest + 14, 170) : MARGIN.right), 10);
+    this.beside = this.width > 460;
+    this.labelled = Boolean(this.content.labels) && series.length > 1 && series.length <= (this.beside ? MOST_LABELS : MOST_LABELS_ABOVE);
+    this.innerWidth = Math.max(this.width - MARGIN.left - (this.labelled && this.beside ? Math.min(8 * longest + 14, 170) : MARGIN.right), 10);
     this.innerHeight = this.height - MARGIN.top - MARGIN.bottom;
     const usable = (value) => Number.isFinite(value) && (!this.log || value > 0);
     let [first, last, low, high] = [this.log ? Infinity : 0, this.content.last ?? 1, Infinity, -Infinity];
@@ -194,7 +196,8 @@ export class Chart {
     }).sort((one, other) => one.y - other.y);
     ends.forEach((end, place) => { if (place) end.y = Math.max(end.y, ends[place - 1].y + 15); });
     const below = (ends.at(-1)?.y ?? 0) - (MARGIN.top + this.innerHeight);
-    return ends.map(({ each, x, y }) => svg("text", { class: "curve-label", x: x + 8, y: y + 4 - Math.max(below, 0) },
+    const place = this.beside ? { dx: 8, dy: 4 } : { dx: 4, dy: -8, "text-anchor": "end" };
+    return ends.map(({ each, x, y }) => svg("text", { class: "curve-label", x, y: y - Math.max(below, 0), ...place },
       each.label.length > 20 ? `${each.label.slice(0, 19)}…` : each.label));
   }
 
@@ -235,7 +238,7 @@ export class Chart {
       if (hidden) return;
       mark.setAttribute("d", markerPath(each.style.marker, 6));
       mark.setAttribute("fill", each.style.colour);
-      mark.setAttribute("transform", `translate(${x} ${this.py(value)})`);
+      mark.setAttribute("transform", `translate(${Math.min(x, this.px(each.x.at(-1)))} ${this.py(value)})`);
     });
   }
 

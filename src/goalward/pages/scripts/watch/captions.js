@@ -28,7 +28,7 @@ export function introduction(world, replays) {
   const costs = [...world.costs].filter((_, pair) => isMove(pair)).sort((one, other) => one - other);
   const [least, most] = [costs[0], costs.at(-1)];
   const price = !costs.length ? "something" : least === most ? number(most) : `${number(least)} to ${number(most)}`;
-  const chance = world.truth?.probabilities.some((each) => each < 1) ? ", and chance has a say in where it leads" : "";
+  const chance = world.truth?.probabilities.some((each) => each < 1) ? ", and where it leads is partly random" : "";
   const plans = replays.some((replay) => replay.hasPlans) ? "The arrows are its plan: it keeps a plan for a while, an epoch, and then plans anew with everything it has seen." : "The arrows are what it would do now.";
   return `The agent starts at ○ and has to reach the goal ★ at the lowest cost, again and again: each trip is an episode. A step costs ${price}${chance}. It does not know where its actions lead and learns it by trying. ${plans}`;
 }
@@ -40,7 +40,7 @@ export function captionOf(replay, unfinished) {
   if (!replay.hasPlans) return [...tried(replay), ...imagines(replay)];
   const ended = replay.whyEnded(frame);
   const missing = frames.steps[frame] > replay.pathLength(frame) ? ` Of its ${whole(frames.steps[frame])} steps the page has the first ${whole(replay.pathLength(frame))}.` : "";
-  return [...began(replay), ...learnt(replay), ...imagines(replay), ...(ended ? [["It ended", `because ${ended}.${missing}`]] : [])];
+  return [...began(replay), ...learnt(replay), ...imagines(replay), ...(ended ? [["This epoch ends", `because ${ended}.${missing}`]] : [])];
 }
 
 function follows(replay) {

@@ -64,7 +64,7 @@ export class CellView {
 
   // Bars for the probabilities of a row: what is believed, what was seen, what is true.
   rowPicture(replay, row) {
-    const { actions, actionNames, truth, stateNames, states } = this.world;
+    const { actions, actionNames, truth, stateNames, states, layout } = this.world;
     const posterior = new Map(replay.belief ? replay.posterior(row).map((each) => [each.successor, each]) : []);
     const seen = new Map(replay.seenFrom(row));
     const visits = replay.visits[row];
@@ -74,6 +74,8 @@ export class CellView {
     const successors = [...new Set([...real.keys(), ...seen.keys(), ...posterior.keys()])].sort((one, other) => weight(other) - weight(one));
     const drawn = successors.slice(0, MOST_BARS);
     const [left, width, line] = [112, 150, 24];
+    // A successor on the same floor is named by its cell.
+    const floor = layout?.floors ? stateNames[Math.floor(row / actions)].replace(/^.*?, .*?(?=,)/, "") : "";
     const { colour } = replay.style;
     const picture = svg("svg", { class: "row-picture", viewBox: `0 0 ${left + width + 46} ${drawn.length * line + 22}`, role: "img",
       "aria-label": `where ${actionNames[row % actions]} leads: ${drawn.map((successor) => `${successor === states ? "goal" : stateNames[successor]} ${number(weight(successor), 2)}`).join(", ")}` });
@@ -82,8 +84,8 @@ export class CellView {
       const believed = posterior.get(successor);
       const frequency = visits ? (seen.get(successor) ?? 0) / visits : null;
       const share = believed ? believed.mean : frequency;
-      const name = successor === states ? "goal" : stateNames[successor];
-      picture.append(svg("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, shortened(name, 16)),
+      const name = successor === states ? "goal" : stateNames[successor].replace(floor, "");
+      picture.append(svg("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, shortened(name, 15)),
         svg("rect", { class: "slot", x: left, y: y - 7, width, height: 14, rx: 2 }));
       if (share !== null) {
         picture.append(svg("rect", { x: left, y: y - 7, width: width * share, height: 14, rx: 2, fill: colour, opacity: 0.75 }),

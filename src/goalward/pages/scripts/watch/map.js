@@ -4,7 +4,7 @@ import { css, inkOn } from "../shared/colours.js";
 
 const UNIT = 60;
 export const PIT = "M-11,-4A11,5 0 1 0 11,-4A11,5 0 1 0 -11,-4zM-7,-4A7,3 0 1 1 7,-4z";
-const TURNS = { right: 0, down: 90, left: 180, up: 270 };
+const TURNS = { right: 0, down: 90, left: 180, up: 270, east: 0, south: 90, west: 180, north: 270 };
 const MOST_WITH_TEXT = 14;
 const MOST_WITH_ARROWS = 45;
 const LONGEST_LIST = 400;
@@ -62,15 +62,16 @@ class DrawnMap {
     });
     // Small worlds are not blown up to the width of the screen, and large ones fit on it.
     this.host.style.maxHeight = `${Math.min(places.rows * (places.kind === "grid" ? 104 : 118), 470)}px`;
-    this.host.append(...this.ground());
+    // Only the floor on which the agent is, or which the reader has chosen, is visible.
+    this.floors = (places.floors ?? [""]).map(() => svg("g"));
+    this.host.append(...places.walls.map((spot) => this.shape(spot, "wall")));
     this.edges = svg("g", { class: "edges" });
     this.host.append(this.possibleMoves(), this.edges);
     this.cells = places.states.map((spot, state) => this.cell(spot, state, pick, hover));
+    this.cells.forEach((cell, state) => this.floorOf(state).append(cell.group));
+    this.addSigns();
     this.imagined = svg("g", { class: "imagined" });
-    this.host.append(...this.cells.map((cell) => cell.group), ...this.signs(), this.imagined, this.walker(colour));
-    this.frame = this.shape({ x: 0, y: 0 }, "chosen");
-    this.frame.setAttribute("visibility", "hidden");
-    this.host.append(this.frame);
+    this.host.append(...this.floors, this.imagined, this.walker(colour));
     this.host.addEventListener("pointerleave", () => hover(null));
     this.host.addEventListener("keydown", (event) => this.move(event, pick));
   }
@@ -82,20 +83,46 @@ class DrawnMap {
     return svg("circle", { class: name, cx: (x + 0.5) * UNIT, cy: (y + 0.5) * UNIT, r: 0.46 * UNIT });
   }
 
-  ground() {
-    const walls = this.places.walls.map((spot) => this.shape(spot, "wall"));
-    return [...walls, ...this.places.goals.map((spot) => this.shape(spot, "goal"))];
+  floorOf(state) {
+    return this.floors[(this.places.states[state] ?? this.places.goals[0]).floor ?? 0];
   }
 
-  signs() {
+  showFloor(shown) {
+    this.floors.forEach((floor) => { floor.style.display = floor === shown ? "" : "none"; });
+    this.shownFloor = shown;
+  }
+
+  addSigns() {
+    const { places } = this;
+    const add = (spot, tag, attributes, meaning) => this.floors[spot.floor ?? 0].append(svg(tag, attributes, meaning ? svg("title", {}, meaning) : null));
+    const middle = ({ x, y }, down = 0.5) => `translate(${(x + 0.5) * UNIT} ${(y + down) * UNIT})`;
     const star = "M0,-16L4.7,-5.2L16,-5.2L7,2.2L10.2,13.6L0,6.8L-10.2,13.6L-7,2.2L-16,-5.2L-4.7,-5.2z";
-    const goals = this.places.goals.map(({ x, y }) =>
-      svg("path", { class: "star", d: star, role: "option", "aria-label": "goal", transform: `translate(${(x + 0.5) * UNIT} ${(y + 0.5) * UNIT})` }, svg("title", {}, "goal")));
-    const start = this.places.states[this.world.start];
-    const corner = this.places.kind === "grid" ? [0.14, 0.86] : [0.08, 0.2];
-    const pits = [...this.pits].map((state) => this.places.states[state]).map(({ x, y }) => svg("path", { class: "pit", d: PIT, transform: `translate(${(x + 0.5) * UNIT} ${(y + 0.54) * UNIT}) scale(1.25)` }, svg("title", {}, "pit")));
-    const closed = [...closedOf(this.world)].map((state) => this.places.states[state]).map(({ x, y }) => svg("path", { class: "closed", d: `M${x * UNIT + 4},${y * UNIT + 4}l52,52m0,-52l-52,52` }, svg("title", {}, "no step leads here")));
-    return [...goals, ...pits, ...closed, svg("circle", { class: "start", cx: (start.x + corner[0]) * UNIT, cy: (start.y + corner[1]) * UNIT, r: 4.5 }, svg("title", {}, "start"))];
+    for (const spot of places.goals) {
+      this.floors[spot.floor ?? 0].append(this.shape(spot, "goal"));
+      add(spot, "path", { class: "star", d: star, role: "option", "aria-label": "goal", transform: middle(spot) }, "goal");
+    }
+    for (const spot of [...this.pits].map((state) => places.states[state])) add(spot, "path", { class: "pit", d: PIT, transform: `${middle(spot, 0.54)} scale(1.25)` }, "pit");
+    for (const spot of [...closedOf(this.world)].map((state) => places.states[state])) add(spot, "path", { class: "closed", d: `M${spot.x * UNIT + 4},${spot.y * UNIT + 4}l52,52m0,-52l-52,52` }, "no step leads here");
+    const start = places.states[this.world.start];
+    const corner = places.kind === "grid" ? [0.14, 0.86] : [0.08, 0.2];
+    add(start, "circle", { class: "start", cx: (start.x + corner[0]) * UNIT, cy: (start.y + corner[1]) * UNIT, r: 4.5 }, "start");
+    for (const [spot, turn] of this.bars()) add(spot, "path", { class: "bar-between", d: turn ? `M${spot.x * UNIT},${(spot.y + 1) * UNIT}h${UNIT}` : `M${(spot.x + 1) * UNIT},${spot.y * UNIT}v${UNIT}` }, "wall");
+  }
+
+  // Walls between two cells: in truth, the moves from each of them to the other have no effect.
+  bars() {
+    const { truth, actions } = this.world;
+    if (!truth || !this.arrows) return [];
+    const place = (x, y, floor) => `${x} ${y} ${floor}`;
+    const stateAt = new Map(this.places.states.map(({ x, y, floor }, state) => [place(x, y, floor), state]));
+    const blocked = (state, turn) => {
+      const row = state * actions + this.directions.indexOf(turn);
+      return !this.pits.has(state) && truth.indptr[row + 1] === truth.indptr[row] + 1 && truth.successors[truth.indptr[row]] === state;
+    };
+    return [0, 90].flatMap((turn) => this.places.states.flatMap((spot, state) => {
+      const next = stateAt.get(place(spot.x + !turn, spot.y + Boolean(turn), spot.floor));
+      return next !== undefined && blocked(state, turn) && blocked(next, turn + 180) ? [[spot, turn]] : [];
+    }));
   }
 
   cell(spot, state, pick, hover) {
@@ -115,6 +142,7 @@ class DrawnMap {
       cell.wind = svg("text", { class: "wind", x: (spot.x + 0.81) * UNIT, y: (spot.y + 0.92) * UNIT }, force);
       group.append(cell.wind);
     }
+    if (this.hasText && spot.letter) group.append(svg("text", { class: "letter", x: (spot.x + 0.15) * UNIT, y: (spot.y + 0.93) * UNIT }, spot.letter));
     if (this.hasActions && this.arrows) {
       const y = (spot.y + (this.hasText ? 0.78 : 0.5)) * UNIT;
       cell.arrows = this.directions.map(() => svg("path", { class: "arrow", visibility: "hidden" }));
@@ -150,7 +178,7 @@ class DrawnMap {
     if (cell.arrows) this.paintArrows(cell, played, tied, ink);
     if (cell.marks) {
       const marked = played.filter((action) => !cell.arrows || this.directions[action] === undefined);
-      const words = marked.map((action) => (cell.arrows ? this.world.actionMarks[action] : this.world.actionNames[action])).join("/");
+      const words = marked.map((action) => this.world.actionNames[action].replace("give up", "↺")).join("/");
       cell.marks.textContent = words.length > 12 ? marked.map((action) => this.world.actionMarks[action]).join("·") : words;
       cell.marks.classList.toggle("long", cell.marks.textContent.length > 5);
       cell.marks.setAttribute("fill", ink);
@@ -186,7 +214,8 @@ class DrawnMap {
 
   // The way from a state to another: straight on a grid, bent in a graph so that both directions can be seen.
   way(from, to) {
-    const [a, b] = [this.centre(from), this.goalNear(from, to)];
+    const b = this.goalNear(from, to);
+    const a = this.floorOf(from) === this.floorOf(to) ? this.centre(from) : b;
     const bend = this.places.kind === "graph" ? 0.14 : 0;
     return [a, [(a[0] + b[0]) / 2 - bend * (b[1] - a[1]), (a[1] + b[1]) / 2 + bend * (b[0] - a[0])], b];
   }
@@ -232,8 +261,8 @@ class DrawnMap {
   // Lines to the successors that an agent imagines: [successor, probability].
   imagine(state, successors) {
     this.imagined.replaceChildren(...successors.map(([successor, chance]) => {
-      if (successor !== state) return this.arrow(state, successor, chance);
-      const [x, y] = this.centre(state);
+      if (successor !== state && this.floorOf(successor) === this.floorOf(state)) return this.arrow(state, successor, chance);
+      const [x, y] = this.goalNear(state, successor);
       return svg("g", { opacity: 0.3 + 0.7 * chance }, svg("circle", { cx: x, cy: y, r: 15, fill: "none", "stroke-width": 1 + 2.5 * chance }));
     }));
   }
@@ -254,6 +283,8 @@ class DrawnMap {
     const { position } = replay;
     this.dot.setAttribute("visibility", position === null ? "hidden" : "visible");
     if (position === null) return;
+    this.showFloor(this.floors[this.chosenFloor] ?? this.floorOf(position));
+    if (this.floorOf(position) !== this.shownFloor) this.dot.setAttribute("visibility", "hidden");
     const last = replay.stepBefore();
     const [a, c, b] = next ? this.way(next.state, next.successor) : last ? this.way(last.state, last.successor) : [this.centre(position), this.centre(position), this.centre(position)];
     const t = next ? part : 1;
@@ -262,7 +293,7 @@ class DrawnMap {
     const slipped = next ? part > 0.5 && replay.slipped(next) : last && replay.slipped(last) && replay.offset > 0;
     this.word.setAttribute("visibility", slipped ? "visible" : "hidden");
     if (slipped) this.word.setAttribute("transform", `translate(${along(0).toFixed(1)} ${(along(1) - 13 * this.large).toFixed(1)}) scale(${this.large})`);
-    const moment = `${replay.frame} ${replay.offset} ${Boolean(next)}`;
+    const moment = `${replay.frame} ${replay.offset} ${Boolean(next)} ${this.chosenFloor}`;
     if (moment !== this.moment) this.drawTrail(replay, next);
     this.moment = moment;
     const arrived = !next && replay.offset > 0 && position === this.world.states;
@@ -274,7 +305,7 @@ class DrawnMap {
     let over = false;
     this.trail.forEach((line, back) => {
       const step = over ? null : replay.stepBefore(back + 1);
-      over ||= !step || this.world.actionNames[step.action] === "give up" || (step.successor === this.world.states && (back > 0 || Boolean(next)));
+      over ||= !step || this.floorOf(step.state) !== this.shownFloor || this.world.actionNames[step.action] === "give up" || (step.successor === this.world.states && (back > 0 || Boolean(next)));
       line.setAttribute("visibility", over ? "hidden" : "visible");
       if (over) return;
       const [a, c, b] = this.way(step.state, step.successor);
@@ -291,14 +322,13 @@ class DrawnMap {
   choose(state) {
     if (this.chosen !== undefined && this.chosen !== null) this.cells[this.chosen].group.setAttribute("aria-selected", "false");
     this.chosen = state;
+    this.frame?.remove();
     if (state === null) {
       this.host.removeAttribute("aria-activedescendant");
-      this.frame.setAttribute("visibility", "hidden");
       return;
     }
-    const next = this.shape(this.places.states[state], "chosen");
-    this.frame.replaceWith(next);
-    this.frame = next;
+    this.frame = this.shape(this.places.states[state], "chosen");
+    this.floorOf(state).append(this.frame);
     this.cells[state].group.setAttribute("aria-selected", "true");
     this.host.setAttribute("aria-activedescendant", `${this.id}-${state}`);
   }
@@ -319,7 +349,7 @@ class DrawnMap {
     this.places.states.forEach((spot, state) => {
       const along = (spot.x - from.x) * step[0] + (spot.y - from.y) * step[1];
       const aside = Math.abs((spot.x - from.x) * step[1]) + Math.abs((spot.y - from.y) * step[0]);
-      if (along > 0.1 && along + 3 * aside < best) [best, found] = [along + 3 * aside, state];
+      if (spot.floor === from.floor && along > 0.1 && along + 3 * aside < best) [best, found] = [along + 3 * aside, state];
     });
     if (found !== null) pick(found);
   }

@@ -5,11 +5,16 @@ const MOST_IN_GRAPH = 60;
 export function placesOf(world) {
   const { layout, states } = world;
   if (layout) {
-    const at = (cell) => ({ x: cell % layout.columns, y: Math.floor(cell / layout.columns), wind: layout.wind ? layout.wind[cell % layout.columns] : 0 });
+    const { columns, floors } = layout;
+    const rows = layout.rows / (floors?.length ?? 1);
+    const at = (cell) => {
+      const [x, y, letter] = [cell % columns, Math.floor(cell / columns), layout.ground?.[cell] ?? "."];
+      return { x, y: y % rows, floor: Math.floor(y / rows), wind: layout.wind?.[x] ?? 0, letter: "S.OG".includes(letter) && !floors ? "" : letter.replace(".", "") };
+    };
     const taken = new Set([...layout.cells, ...layout.goals]);
     const walls = [];
-    for (let cell = 0; cell < layout.rows * layout.columns; cell += 1) if (!taken.has(cell)) walls.push(at(cell));
-    return { kind: "grid", columns: layout.columns, rows: layout.rows, states: layout.cells.map(at), goals: layout.goals.map(at), walls };
+    for (let cell = 0; cell < rows * columns && !floors; cell += 1) if (!taken.has(cell)) walls.push(at(cell));
+    return { kind: "grid", columns, rows, floors, states: layout.cells.map(at), goals: layout.goals.map(at), walls };
   }
   if (states > MOST_IN_GRAPH || !world.truth) return { kind: "list" };
   return graphPlaces(world);

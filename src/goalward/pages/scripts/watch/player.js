@@ -9,7 +9,7 @@ export class AgentsPage extends Page {
   agentsHeader(facts, ...corner) {
     const { data, agents } = this;
     const names = agents.flatMap((agent, place) => [place ? el("span", { class: "in" }, " and ") : null, el("span", {}, agent.label)]);
-    const all = [`${whole(data.episodes)} episodes`, `seed ${data.seed}`, ...(agents.length > 1 ? ["same luck for both"] : []), ...facts];
+    const all = [`${whole(data.episodes)} episodes`, `seed ${data.seed}`, ...(agents.length > 1 ? ["same random numbers for both"] : []), ...facts];
     return this.header([names, el("span", { class: "in" }, " in "), data.worldName], all, ...corner);
   }
 

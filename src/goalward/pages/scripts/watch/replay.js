@@ -1,7 +1,7 @@
 // A recorded run: its frames, the counts at each of them, and what these say about the world.
 
 const ENDED = [
-  [1, "visits"], [2, "visits"], [4, "the goal had been reached as often as this plan may"], [8, "the plan had all its steps"], [16, "the run was over"], [32, "the step limit of the run was reached"],
+  [1, "visits"], [2, "visits"], [4, "goals"], [8, "the plan was for this many steps"], [16, "the run was over"], [32, "the step limit of the run was reached"],
   [64, "the run was interrupted"], [128, "a dead end ended the run"], [256, "the environment cut the episode off"],
 ];
 
@@ -261,7 +261,9 @@ export class Replay {
   // Why the epoch ended, in words.
   whyEnded(frame) {
     const ended = this.frames.ended[frame];
-    const reasons = ENDED.filter(([flag]) => ended & flag).map(([flag, words]) => (flag <= 2 ? this.pairInWords(frame) : words));
+    const goals = this.frames.goals[frame];
+    const counted = { visits: () => this.pairInWords(frame), goals: () => `it had reached the goal ${goals === 1 ? "once" : `${goals.toLocaleString("en-US")} times`}, as often as this plan allows` };
+    const reasons = ENDED.filter(([flag]) => ended & flag).map(([, words]) => counted[words]?.() ?? words);
     return reasons.join(", and ");
   }
 
@@ -278,7 +280,7 @@ export class Replay {
     if (!before && !inside) return `${name} was to be tried for the first time`;
     if (!before && inside === 1) return `${name} was tried for the first time`;
     const counts = `${before.toLocaleString("en-US")} before, ${inside.toLocaleString("en-US")} in ${past ? "that" : "this"} epoch`;
-    return before && inside >= before ? `the tries of ${name} doubled (${counts})` : `${name} had reached its limit of tries (${counts})`;
+    return before && inside >= before ? `the tries of ${name} have ${inside > before ? "more than " : ""}doubled (${counts})` : `${name} had reached its limit of tries (${counts})`;
   }
 
   pairName(pair) {

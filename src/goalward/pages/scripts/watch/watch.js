@@ -17,8 +17,8 @@ const STEPS_A_SECOND = { step: 3, run: 15 };
 const EPOCHS_A_SECOND = 20;
 const SECONDS_AT_THE_GOAL = 0.5;
 const MEASURES = {
-  gap_regret: ["gap regret", "the sum of what each action played loses on average: regret without luck"],
-  regret: ["realised regret", "costs paid minus the cost of the best policy in as many episodes: luck included"],
+  gap_regret: ["gap regret", "the sum of what each action played loses on average, without the effect of chance"],
+  regret: ["realised regret", "costs paid minus the expected cost of the best policy in as many episodes, chance included"],
   cost: ["cost so far", "all costs paid"],
   steps: ["steps per episode", "how many steps each trip took"],
 };
@@ -38,7 +38,7 @@ class WatchPage extends AgentsPage {
     this.measureNames = this.replays[0].optimalValue === null ? ["cost", "steps"] : ["gap_regret", "regret", "steps"];
     this.begin({
       epoch: 1, step: 0, lead: 0, agents: "both", layer: this.layerNames[0], cell: "", of: 0, action: "", regret: this.measureNames[0], clock: "episodes",
-      axes: this.apart() ? "log" : "linear", walls: "", costs: "", model: "plan", speed: "step",
+      axes: this.apart() ? "log" : "linear", walls: "", costs: "", model: "plan", speed: "step", floor: "",
     });
     if (data.live) this.listenToServer();
   }
@@ -120,7 +120,26 @@ class WatchPage extends AgentsPage {
     const place = this.maps.length;
     const map = worldMap(this.world, this.places, `${replay.label}: plan and layer`, replay.style.colour, (state) => this.pick(state, place), (state) => this.hover(place, state));
     this.maps.push(map);
-    return el("div", { class: "map-host" }, map.host);
+    return el("div", { class: "map-host" }, this.buildFloors(map), map.host);
+  }
+
+  // Which floor of a world with several is shown: that of the agent, or one that steps lead to.
+  buildFloors(map) {
+    const { floors, states, goals } = this.places;
+    if (!floors) return null;
+    const closed = closedOf(this.world);
+    const used = new Set([...states.filter((_, state) => !closed.has(state)), ...goals].map(({ floor }) => floor));
+    map.floorChoice = el("select", { "aria-label": "floor", onchange: () => { this.setFloor(map.floorChoice.value); this.walk(); } },
+      el("option", { value: "" }), floors.map((name, place) => (used.has(place) ? el("option", { value: place }, name) : null)));
+    return map.floorChoice;
+  }
+
+  setFloor(floor) {
+    this.address.set({ floor });
+    for (const map of this.places.floors ? this.maps : []) {
+      map.floorChoice.value = floor;
+      map.chosenFloor = floor === "" ? -1 : Number(floor);
+    }
   }
 
   buildScale() {
@@ -131,7 +150,8 @@ class WatchPage extends AgentsPage {
     ];
     if (this.places.walls?.length) signs.push(["wall", "rect", { class: "wall", x: 2, y: 2, width: 12, height: 12 }]);
     if (pitsOf(this.world).size) signs.push(["pit: no way out but giving up", "path", { class: "pit", d: PIT, transform: "translate(8 9) scale(0.65)" }]);
-    if (this.places.kind !== "list" && closedOf(this.world).size) signs.push(["no step leads here", "path", { class: "closed", d: "M2,2L14,14M14,2L2,14" }]);
+    if (this.places.states?.some(({ letter }) => letter)) signs.push(["letters: as on the map of the world"]);
+    if (this.places.kind !== "list" && !this.places.floors && closedOf(this.world).size) signs.push(["no step leads here", "path", { class: "closed", d: "M2,2L14,14M14,2L2,14" }]);
     if (this.world.actionNames.includes("give up")) signs.push(["↺ give up: back to the start, at a price"]);
     if (this.world.truth?.probabilities.some((chance) => chance < 1)) signs.push(["slip: the step did not do what it usually does", "path", { class: "slip-sign", d: "M1,8H15" }]);
     if (this.places.kind === "graph") signs.push(["dark: where the plan's actions have led so far", "path", { class: "edge", d: "M1,12Q8,0 15,8" }], ["faint: where actions can lead in truth", "path", { class: "edge", opacity: 0.3, d: "M1,12Q8,0 15,8" }]);
@@ -181,6 +201,7 @@ class WatchPage extends AgentsPage {
     if (!this.measureNames.includes(view.regret)) [view.regret] = this.measureNames;
     this.readSpeed();
     this.chosen = this.readCell(view.cell);
+    this.setFloor(view.floor);
     this.setAgents(view.agents);
     this.showWalls();
     this.maps.forEach((map) => map.choose(this.chosen));
@@ -312,7 +333,9 @@ class WatchPage extends AgentsPage {
   // Draws the agents on their maps, `part` of a step further.
   walk() {
     this.replays.forEach((replay, place) => {
-      this.maps[place].walk(replay, this.moving[place] && !this.stillness.matches ? this.part : 0);
+      const map = this.maps[place];
+      map.walk(replay, this.moving[place] && !this.stillness.matches ? this.part : 0);
+      if (map.floorChoice) map.floorChoice.options[0].text = `the agent's: ${this.places.floors[map.floors.indexOf(map.shownFloor)]}`;
       this.captions[place].step.textContent = stepInWords(replay, this.unfinished);
     });
   }
@@ -375,8 +398,10 @@ class WatchPage extends AgentsPage {
     this.axes.show(this.view.axes === "log" ? "log" : "linear");
     this.clock.show(bySteps ? "steps" : "episodes");
     this.regretTitle.textContent = { gap_regret: "Regret", regret: "Regret", cost: "Cost so far", steps: "Steps per episode" }[measure];
-    const along = ({ curve, ends }) => (bySteps ? Float64Array.from(curve.episodes, (episode) => ends[episode - 1]) : curve.episodes);
-    const height = ({ curve, episodeSteps }) => (measure === "steps" ? Float64Array.from(curve.episodes, (episode) => episodeSteps[episode - 1]) : curve[measure]);
+    // Sums begin with nothing paid.
+    const zero = (ends) => (measure === "steps" || !ends.length ? [] : [0]);
+    const along = ({ curve, ends }) => [...zero(ends), ...(bySteps ? Array.from(curve.episodes, (episode) => ends[episode - 1]) : curve.episodes)];
+    const height = ({ curve, ends, episodeSteps }) => [...zero(ends), ...(measure === "steps" ? Array.from(curve.episodes, (episode) => episodeSteps[episode - 1]) : curve[measure])];
     this.regretChart.draw({
       axes: this.view.axes === "log" ? "log" : "linear", moving: true, now: this.regretChart.content?.now ?? 0, last: bySteps ? 1 : this.data.episodes, labels: true,
       xLabel: bySteps ? "step" : "episode", unit: bySteps ? "step" : "episode", yLabel: MEASURES[measure][0], empty: "no episode is over yet",
