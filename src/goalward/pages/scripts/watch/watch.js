@@ -589,17 +589,21 @@ class WatchPage extends AgentsPage {
     // Whoever opens the page late sees what happens now, unless the address asks for something else.
     if (!location.hash) this.go(this.lead.last);
     const source = new EventSource("events");
-    source.addEventListener("agent", async (event) => {
+    // One after the other: inflating takes a moment, and the end must not overtake the last steps.
+    let handled = Promise.resolve();
+    source.addEventListener("agent", (event) => {
       const message = JSON.parse(event.data);
-      this.take(message.place, resolve(message.agent, await inflate(message.block)));
+      handled = handled.then(async () => this.take(message.place, resolve(message.agent, await inflate(message.block))));
     });
     source.addEventListener("end", () => {
-      this.unfinished = this.streaming = false;
-      this.status.textContent = "the run is over";
       source.close();
-      this.drawEvents();
-      this.painted = false;
-      this.go(this.lead.frame, this.lead.offset);
+      handled = handled.then(() => {
+        this.unfinished = this.streaming = false;
+        this.status.textContent = "the run is over";
+        this.drawEvents();
+        this.painted = false;
+        this.go(this.lead.frame, this.lead.offset);
+      });
     });
     source.onerror = () => {
       this.streaming = false;
