@@ -303,6 +303,19 @@ def test_worlds_without_a_grid(visit, tmp_path):
     assert "estimates no costs" in page.inner_text(".notes")
 
 
+def test_environments_without_a_model_list_the_states_they_met_by_name(visit, tmp_path):
+    gymnasium = pytest.importorskip("gymnasium")
+    env = gw.Environment(gymnasium.make("Blackjack-v1"), goal=1.0, give_up_cost=5.0)
+    run = gw.learn(agents.PSRL(), env, 5, keep_replay=True, keep_steps=True)
+    page = visit(gw.watch(run).save(tmp_path / "page.html"))
+    met = sorted({int(state) for state in run.trajectory.states} | {run.agent.task.initial_state})
+    names = [run.agent.task.encoding.name(state) for state in met]
+    listed = page.locator(".list-map .cell td:first-child").all_text_contents()
+    assert [name.removesuffix(" (start)") for name in listed] == names
+    assert "(" in names[0]
+    assert set(page.locator(".list-map .cell td:last-child").all_text_contents()) <= {"stick", "hit", "give up"}
+
+
 def test_layers_of_a_world_with_many_pairs(visit, tmp_path):
     """Browsers refuse calls with more than about 120,000 arguments."""
     S, A = 33_000, 4

@@ -143,15 +143,16 @@ def watch_document(
 
 def world_document(block: Block, world: SSP | None, task: Task) -> dict[str, Any]:
     """Return a world with its optimal values, for drawing it and for planning in it; without a model, its task."""
-    names = [str(action) for action in range(task.actions)]
+    name_state, name_action = (str, str) if task.encoding is None else (task.encoding.name, task.encoding.action_name)
+    actions = [name_action(action) for action in range(task.actions)]
     document: dict[str, Any] = {
         "states": task.states,
         "actions": task.actions,
         "start": task.initial_state,
         "costs": block.put(task.costs if world is None else world.costs, "f8"),
-        "stateNames": [str(state) if world is None else state_label(world, state) for state in range(task.states)],
-        "actionNames": names,
-        "actionMarks": names,
+        "stateNames": [name_state(state) for state in range(task.states)],
+        "actionNames": actions,
+        "actionMarks": actions,
         "layout": None,
         "truth": None,
         "canPlan": False,
@@ -162,6 +163,7 @@ def world_document(block: Block, world: SSP | None, task: Task) -> dict[str, Any
     # Gaps as small as the planner's rounding would be shown as losses.
     shown_gaps = np.where(gaps <= ROUNDING * values[np.isfinite(values)].max(initial=1.0), 0.0, gaps)
     return document | {
+        "stateNames": [state_label(world, state) for state in range(world.states)],
         "actionNames": [world.action_name(action) for action in range(world.actions)],
         "actionMarks": action_marks(world),
         "layout": None if world.layout is None else world.layout.fields(),

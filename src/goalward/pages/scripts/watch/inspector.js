@@ -103,7 +103,7 @@ export class CellView {
     picture.append(svg("text", { class: "scale", x: left, y: drawn.length * line + 17, "text-anchor": "middle" }, "0"),
       svg("text", { class: "scale", x: left + width, y: drawn.length * line + 17, "text-anchor": "middle" }, "1"));
     const rest = successors.length - drawn.length;
-    const what = replay.belief ? "bars: what the agent believes, the mean of its posterior ± one standard deviation" : visits ? "bars: how often it was seen (this agent counts, the page has no posterior of it)" : "never played so far";
+    const what = replay.belief ? `${visits ? "" : "never tried, so every state is equally likely to the agent; "}bars: what it believes, the mean of its posterior ± one standard deviation` : visits ? "bars: how often it was seen (this agent counts, the page has no posterior of it)" : "never played so far";
     return el("figure", {}, el("figcaption", {}, `Where “${actionNames[row % actions]}” leads`), picture,
       el("p", { class: "small" }, `${what}${truth ? "; upright line: the truth" : ""}${rest > 0 ? `; ${rest} less likely states are left out` : ""}`));
   }

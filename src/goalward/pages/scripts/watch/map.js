@@ -12,8 +12,8 @@ const TRAIL = 18;
 let maps = 0;
 
 // `pick` is called with a state that was chosen, `hover` with one under the pointer or null.
-export function worldMap(world, places, label, colour, pick, hover) {
-  return places.kind === "list" ? new ListMap(world, label, pick) : new DrawnMap(world, places, label, colour, pick, hover);
+export function worldMap(world, places, label, colour, pick, hover, visits) {
+  return places.kind === "list" ? new ListMap(world, label, pick, visits) : new DrawnMap(world, places, label, colour, pick, hover);
 }
 
 // States without a way out, except giving up.
@@ -356,32 +356,30 @@ class DrawnMap {
 }
 
 class ListMap {
-  constructor(world, label, pick) {
+  // Lists the states by name; of many states those that were visited most, in a world that is not known only those visited.
+  constructor(world, label, pick, visits) {
     this.world = world;
-    this.count = Math.min(world.states, LONGEST_LIST);
     this.shown = [];
-    const rows = [];
-    this.cells = Array.from({ length: this.count }, (_, state) => {
-      const patch = el("td", { class: "patch right" });
-      const actions = el("td");
+    const known = [...visits.keys()].filter((state) => world.truth || visits[state] || state === world.start);
+    const listed = known.sort((one, other) => visits[other] - visits[one] || one - other).slice(0, LONGEST_LIST).sort((one, other) => one - other);
+    this.cells = new Map(listed.map((state) => {
+      const [patch, actions] = [el("td", { class: "patch right" }), el("td")];
       const row = el("tr", { class: "cell", "data-state": state, tabindex: "0", onclick: () => pick(state),
         onkeydown: (event) => event.key === "Enter" && pick(state) },
       el("td", {}, world.stateNames[state] + (state === world.start ? " (start)" : "")), patch, actions);
-      rows.push(row);
-      return { row, patch, actions };
-    });
-    const rest = world.states - this.count;
+      return [state, { row, patch, actions }];
+    }));
+    const rest = world.states - listed.length;
     this.host = el("div", { class: "list-map", role: "group", "aria-label": label },
-      el("table", {}, el("thead", {}, el("tr", {}, el("th", {}, "state"), el("th", { class: "right" }, "layer"), el("th", {}, "plays"))), el("tbody", {}, rows)),
-      rest > 0 ? el("p", { class: "small" }, `${rest.toLocaleString("en-US")} more states are not listed`) : null);
+      el("table", {}, el("thead", {}, el("tr", {}, el("th", {}, "state"), el("th", { class: "right" }, "layer"), el("th", {}, "plays"))), el("tbody", {}, [...this.cells.values()].map(({ row }) => row))),
+      rest > 0 ? el("p", { class: "small" }, `${rest.toLocaleString("en-US")} more states, which were visited less or never, are not listed`) : null);
   }
 
   paint(state, colour, text, played) {
-    if (state >= this.count) return;
     const key = `${colour}|${text}|${played}`;
-    if (this.shown[state] === key) return;
+    if (!this.cells.has(state) || this.shown[state] === key) return;
     this.shown[state] = key;
-    const { row, patch, actions } = this.cells[state];
+    const { row, patch, actions } = this.cells.get(state);
     const solid = Array.isArray(colour);
     patch.textContent = text;
     patch.style.background = solid ? css(colour) : "none";
@@ -396,9 +394,9 @@ class ListMap {
   imagine() {}
 
   walk(replay) {
-    this.cells[this.here]?.row.classList.remove("here");
+    this.cells.get(this.here)?.row.classList.remove("here");
     this.here = replay.position;
-    const row = this.cells[this.here]?.row;
+    const row = this.cells.get(this.here)?.row;
     row?.classList.add("here");
     if (row) this.host.scrollTop = row.offsetTop - 120;
   }

@@ -40,18 +40,24 @@ function graphPlaces(world) {
   const lost = [];
   for (let state = 0; state < states; state += 1) (depth[state] < 0 ? lost : layers[depth[state]]).push(state);
   if (lost.length) layers.push(lost);
-  const tallest = Math.max(...layers.map((layer) => layer.length));
-  if (layers.length <= 2 && tallest > 4) return circlePlaces(world);
-  const spots = new Array(states);
-  // A long chain is broken into lines of a few states, so that each state is large enough to read.
-  const wrap = layers.length > 5 && tallest <= 2 ? Math.ceil((layers.length + 1) / Math.ceil((layers.length + 1) / 6)) : layers.length + 1;
-  layers.forEach((layer, column) => layer.forEach((state, place) => {
-    const turn = Math.floor(column / wrap);
-    spots[state] = { x: 1.6 * (column % wrap), y: 1.5 * (place - (layer.length - 1) / 2) + turn * 1.6 * tallest };
-  }));
-  const last = layers.length;
-  const goal = { x: 1.6 * (last % wrap), y: Math.floor(last / wrap) * 1.6 * tallest };
-  return settled(spots, goal);
+  if (layers.length <= 2 && Math.max(...layers.map((layer) => layer.length)) > 4) return circlePlaces(world);
+  layers.push([states]);
+  // Many layers are broken into lines, if states become larger by it.
+  const size = ({ columns, rows }) => Math.min(1.1 / columns, 1 / rows);
+  return [1, 2, 3].map((lines) => layerPlaces(layers, Math.ceil(layers.length / lines))).reduce((best, other) => (size(other) > 1.2 * size(best) ? other : best));
+}
+
+function layerPlaces(layers, wrap) {
+  const spots = [];
+  for (let [first, top] = [0, 0]; first < layers.length; first += wrap) {
+    const line = layers.slice(first, first + wrap);
+    const tallest = Math.max(...line.map((layer) => layer.length));
+    line.forEach((layer, column) => layer.forEach((state, place) => {
+      spots[state] = { x: 1.6 * column, y: top + 1.5 * (place + (tallest - layer.length) / 2) };
+    }));
+    top += 1.6 * tallest;
+  }
+  return settled(spots);
 }
 
 function circlePlaces({ states, start }) {
@@ -62,19 +68,13 @@ function circlePlaces({ states, start }) {
     const angle = Math.PI + (2 * Math.PI * place) / states;
     spots[state] = { x: radius * Math.cos(angle) * 1.25, y: radius * Math.sin(angle) };
   });
-  return settled(spots, { x: radius * 1.25 + 1.9, y: 0 });
+  return settled([...spots, { x: radius * 1.25 + 1.9, y: 0 }]);
 }
 
-function settled(spots, goal) {
-  const all = [...spots, goal];
-  const left = Math.min(...all.map((spot) => spot.x));
-  const top = Math.min(...all.map((spot) => spot.y));
-  const shift = ({ x, y }) => ({ x: x - left + 0.1, y: y - top + 0.1 });
-  const states = spots.map(shift);
-  const goals = [shift(goal)];
-  const far = [...states, ...goals];
-  return {
-    kind: "graph", walls: [], states, goals,
-    columns: Math.max(...far.map((spot) => spot.x)) + 1.1, rows: Math.max(...far.map((spot) => spot.y)) + 1.3,
-  };
+// The last spot is that of the goal.
+function settled(spots) {
+  const [left, top] = [Math.min(...spots.map(({ x }) => x)), Math.min(...spots.map(({ y }) => y))];
+  const states = spots.map(({ x, y }) => ({ x: x - left + 0.1, y: y - top + 0.1 }));
+  const [columns, rows] = [Math.max(...states.map(({ x }) => x)) + 1.1, Math.max(...states.map(({ y }) => y)) + 1.3];
+  return { kind: "graph", walls: [], goals: states.splice(-1), states, columns, rows };
 }

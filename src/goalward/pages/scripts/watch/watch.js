@@ -118,7 +118,7 @@ class WatchPage extends AgentsPage {
 
   buildMap(replay) {
     const place = this.maps.length;
-    const map = worldMap(this.world, this.places, `${replay.label}: plan and layer`, replay.style.colour, (state) => this.pick(state, place), (state) => this.hover(place, state));
+    const map = worldMap(this.world, this.places, `${replay.label}: plan and layer`, replay.style.colour, (state) => this.pick(state, place), (state) => this.hover(place, state), replay.total);
     this.maps.push(map);
     return el("div", { class: "map-host" }, this.buildFloors(map), map.host);
   }
