@@ -70,7 +70,7 @@ def test_both_regrets_have_the_same_mean(name: str, episodes: int, runs: int) ->
     assert pairs[:, 1].std() < pairs[:, 0].std()
 
 
-@pytest.mark.parametrize("name", ["grid-world-v0", "random-mdp-v1", "four-rooms-v0", "racetrack-v0"])
+@pytest.mark.parametrize("name", ["grid-world-v0", "random-mdp-v1", "four-rooms-v0", "traps-v0"])
 def test_the_optimal_policy_has_no_gap_regret(name: str) -> None:
     """Exactly none, also where actions tie: rounding errors would add up to a curve that looks like regret."""
     world = worlds.make(name)

@@ -62,22 +62,3 @@ class TestTireworld:
                 begin = world.state_name(state)[:3].replace("-", "")
                 found |= {f"{begin}-{end}"} if begin != end else set()
         assert found == set(roads.split())
-
-
-class TestRacetrack:
-    def test_a_straight_by_hand(self) -> None:
-        """Eleven cells to go without slipping: 1, 2, 3, 3 and 3 cells, or more by a higher limit: 1, 2, 3, 4, 4."""
-        track = "S" + "." * 10 + "G"
-        assert gw.solve(make("racetrack", track=track, slip=0.0)).values[0] == 5.0
-        assert gw.solve(make("racetrack", track=track, slip=0.0, fastest=9)).values[0] == 5.0
-        assert gw.solve(make("racetrack", track="S.........G", slip=0.0, fastest=9)).values[0] == 4.0
-
-    def test_a_slip_costs_a_step_at_the_start(self) -> None:
-        """One cell to go: the first action works with probability 1 - slip."""
-        assert gw.solve(make("racetrack", track="SG", slip=0.2)).values[0] == pytest.approx(1.25)
-
-    def test_who_leaves_the_track_is_back_at_the_start(self) -> None:
-        world = make("racetrack", track="S.#\n..G", slip=0.0)
-        names = {name: number for number, name in enumerate(world.state_names)}
-        action = world.action_names.index("(0, 1)")
-        assert world.row(names["(0, 1, 0, 1)"], action)[0].tolist() == [0]

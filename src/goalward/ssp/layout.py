@@ -151,7 +151,7 @@ def neighbours(number: Int32s, cells: NDArray[np.intp], wind: Sequence[int] | No
         else:
             to_row, to_column = moved(number, row, column, 0, right)
             fall = down - np.array(wind)[column]
-            for step in range(int(np.abs(fall).max(initial=0))):
+            for step in range(min(int(np.abs(fall).max(initial=0)), len(number))):
                 to_row, _ = moved(number, to_row, to_column, np.where(np.abs(fall) > step, np.sign(fall), 0), 0)
         reached[:, direction] = number[to_row, to_column]
     return reached

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from goalward.worlds.grid import grid_world as grid_world
     from goalward.worlds.hard_choices import needle as needle
     from goalward.worlds.hard_choices import traps as traps
-    from goalward.worlds.racetracks import racetrack as racetrack
     from goalward.worlds.random_models import clusters as clusters
     from goalward.worlds.random_models import layers as layers
     from goalward.worlds.random_models import random_mdp as random_mdp

@@ -34,11 +34,6 @@ from goalward.settings import check_memory, check_names, complete, plain, read_s
 from goalward.ssp.model import SSP
 from goalward.user_code import blaming, is_reference
 
-__all__ = [
-    "RULES", "AnyWorld", "World", "build", "build_bare", "check_dense", "empty_kernel", "find", "is_foreign", "known",
-    "load", "load_world", "make", "read_map", "register", "registry", "with_rules",
-]  # fmt: skip
-
 ENVIRONMENT = re.compile(r"([\w.]+:)?([\w-]+/)?[A-Z][\w.-]*-v\d+")
 """Ids of Gymnasium look like this; those of worlds begin with a small letter."""
 RULES = ("goal", "cost", "give_up_cost")
@@ -59,27 +54,13 @@ class World:
     build: Callable[..., Any]
 
     def __post_init__(self) -> None:
-        parameters = inspect.signature(self.build).parameters
-        required = [name for name, parameter in parameters.items() if parameter.default is parameter.empty]
-        if self.foreign:
-            return
-        if not VERSION.search(self.id):
+        if not is_foreign(self.id) and not VERSION.search(self.id):
             raise ValueError(f"{self.id!r} cannot be the id of a world; it must end in a version: '{self.id}-v0'")
-        if required or not inspect.getdoc(self.build):
-            raise ValueError(
-                f"{self.id!r}: every setting needs a default, the function a docstring; missing: {required}"
-            )
-
-    @property
-    def foreign(self) -> bool:
-        """Whether it is not registered but named: by a Gymnasium id, or in a user's file."""
-        return is_foreign(self.id)
 
     @property
     def continuous(self) -> bool:
         """Whether it is a goal task with continuous states."""
-        annotation = inspect.signature(self.build).return_annotation
-        return "ContinuousTask" in (annotation, getattr(annotation, "__name__", ""))
+        return inspect.signature(self.build).return_annotation == "ContinuousTask"
 
     @property
     def family(self) -> str:
@@ -93,14 +74,13 @@ class World:
 
     def complete(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return all settings as plain data, defaults included; foreign defaults are part of the hashed code."""
-        return plain(dict(settings)) if self.foreign else complete(self.id, self.build, settings)
+        return plain(dict(settings)) if is_foreign(self.id) else complete(self.id, self.build, settings)
 
 
 class Worlds(Registry[World]):
     """The worlds by name, and those that Gymnasium knows."""
 
     def find(self, name: object) -> World:
-        """Return the entry of a name; see `Registry.find`."""
         if not is_environment(name):
             return super().find(name)
         from goalward.environments.by_name import make_environment
@@ -108,7 +88,6 @@ class Worlds(Registry[World]):
         return World(str(name), partial(make_environment, str(name)))
 
     def code(self, name: object) -> str | None:
-        """Return the digest of the code of an entry; see `Registry.code`."""
         if not is_environment(name):
             return super().code(name)
         from goalward.environments.by_name import environment_class
@@ -150,46 +129,43 @@ def build(id: str, settings: Mapping[str, Any], **rules: Any) -> AnyWorld:
 
 def build_bare(id: str, settings: Mapping[str, Any]) -> Any:
     """Return what the function of a world returns: a model, a world or an environment."""
-    entry = registry.find(id)
-    with phase(f"building {entry.family}"), blaming(f"the world {entry.family}") if entry.foreign else nullcontext():
+    entry, foreign = find(id), is_foreign(id)
+    with phase(f"building {entry.family}"), blaming(f"the world {entry.family}") if foreign else nullcontext():
         world = entry.build(**settings)
     # A task with continuous states remembers where it comes from.
-    return world.named(entry.id, entry.complete(settings)) if hasattr(world, "named") else world
+    return world.named(entry.id, entry.complete(settings)) if hasattr(world, "named") and not foreign else world
 
 
 def with_rules(name: str, world: Any, **rules: Any) -> AnyWorld:
     """Return a model with an action that gives up, or an environment as a world with rules for goals and costs."""
-    if isinstance(world, SSP) and not rules.keys() - {"give_up_cost"}:
-        return world.with_give_up(rules["give_up_cost"]) if rules else world
-    if isinstance(world, SSP | acting.World):
-        if not rules:
-            return world
+    if isinstance(world, SSP) and rules.keys() == {"give_up_cost"}:
+        return world.with_give_up(rules["give_up_cost"])
+    if not isinstance(world, SSP | acting.World):
+        from goalward.environments.by_name import world_of
+
+        return world_of(world, **rules)
+    if rules:
         what = "a model" if isinstance(world, SSP) else "a world with rules of its own"
         raise SettingError(f"{name} is {what}; leave {' and '.join(rules)} out")
-    from goalward.environments.environment import Environment
-
-    return Environment(world, **rules)
+    return world
 
 
 def load(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
     """Return the model of a world; see `load_world`. Of an environment, it is made from its table of transitions."""
-    give_up = {rule: options.pop(rule) for rule in ("give_up_cost",) if rule in options}
-    world = load_world(name, settings, **options)
+    rules = {"give_up_cost": options.pop("give_up_cost")} if "give_up_cost" in options else {}
+    world: Any = load_world(name, settings, **options)
     if isinstance(world, acting.World) and world.continuous:
         raise SettingError(
             f"{name} is a goal task with continuous states and has no table to look at or to solve; learn in it:"
             f" goalward learn {name} --agent continuous-psrl"
         )
-    return with_rules(name, world if isinstance(world, SSP) else model_of(world), **give_up)  # type: ignore[return-value]
+    if not isinstance(world, SSP):
+        from goalward.environments.by_name import closing
+        from goalward.environments.tables import from_gymnasium
 
-
-def model_of(world: Any) -> SSP:
-    """Return the model of an environment; raises SettingError if it shows no table of transitions."""
-    from goalward.environments.by_name import closing
-    from goalward.environments.tables import from_gymnasium
-
-    with closing(world):
-        return from_gymnasium(world.environment, goal=world.goal.reached, cost=world.cost.function)
+        with closing(world):
+            world = from_gymnasium(world.environment, goal=world.goal.reached, cost=world.cost.function)
+    return with_rules(name, world, **rules)  # type: ignore[return-value]
 
 
 def load_world(name: str, settings: Iterable[str] = (), **options: Any) -> AnyWorld:
@@ -208,26 +184,22 @@ def load_world(name: str, settings: Iterable[str] = (), **options: Any) -> AnyWo
         ``give_up_cost``; ``goal`` and ``cost`` of an environment (`goalward.Environment`), where texts that look like
         numbers are numbers; the options of `SSP.load` for a model file.
     """
-    path = Path(name)
-    chosen, rules = read_settings(settings), {rule: options[rule] for rule in RULES if rule in options}
+    path, chosen = Path(name), read_settings(settings)
     if is_foreign(name):
         check_names(name, options, RULES)
-        return build(name, chosen, **{rule: rule_value(value) for rule, value in rules.items()})
-    give_up = {rule: options.pop(rule) for rule in ("give_up_cost",) if rule in options}
+        return build(name, chosen, **{rule: rule_value(value) for rule, value in options.items()})
+    rules = {"give_up_cost": options.pop("give_up_cost")} if "give_up_cost" in options else {}
     if path.suffix == ".txt" and not options:
-        if "text" in chosen:
-            raise SettingError(f"{name} is the map; text cannot be set as well")
-        return build("grid-map", {"text": read_map(path), **chosen}, **give_up)
+        return build("grid-map", chosen | {"text": read_map(path)}, **rules)
     if path.suffix or path.name != name:
         check_names(name, [*chosen, *options], list(inspect.signature(SSP.load).parameters)[1:])
-        if doubled := next((option for option in options if option in chosen), None):
-            raise SettingError(f"{doubled} is set twice; keep one of {chosen[doubled]!r} and {options[doubled]!r}")
-        return with_rules(name, SSP.load(path, **chosen, **options), **give_up)
+        cost = {"cost": rule_value(options["cost"])} if "cost" in options else {}
+        return with_rules(name, SSP.load(path, **chosen | options | cost), **rules)
     if options:
         raise SettingError(
             f"{name} is a world of goalward; --{next(iter(options))} is an option of environments and model files"
         )
-    return build(name, chosen, **give_up)
+    return build(name, chosen, **rules)
 
 
 def rule_value(value: Any) -> Any:

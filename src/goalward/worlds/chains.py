@@ -8,8 +8,6 @@ from goalward.settings import Count, Share, Size, checked_number
 from goalward.ssp.model import SSP
 from goalward.worlds.base import empty_kernel, register
 
-__all__ = ["cheap_loop_chain", "combination_lock", "river_swim"]
-
 
 @register("river-swim-v0")
 def river_swim(states: Size = 6, forward: Share = 0.35, back: Share = 0.05, drift_cost: Share = 0.2) -> SSP:

@@ -19,8 +19,6 @@ from goalward.ssp.model import SSP, restrict_actions
 from goalward.worlds.base import register
 from goalward.worlds.map_text import GOAL, PIT, START, Drawing, read_drawing
 
-__all__ = ["DIRECTIONS", "check_size", "grid_map", "grid_world"]
-
 # States are built in pieces of this size, so that the temporaries stay small beside the model.
 PIECE = 1 << 15
 BYTES_PER_CELL = 260.0
@@ -71,13 +69,7 @@ def grid_map(text: str = TWO_ROOMS, success: Share = 0.85) -> SSP:
     One line of text for each row of the grid: ``S`` start, ``G`` goal, ``#`` wall, ``.`` free, ``O`` pit. Lines before
     the map may give the cost of a character, ``~ = 5``, which makes it one of the map, and the wind of each column,
     ``wind = 0 0 1 1``. Indentation common to all lines and empty lines at both ends are dropped. The default map is two
-    rooms joined by a door::
-
-        S..#....
-        ...#....
-        ........
-        ...#....
-        ...#...G
+    rooms joined by a door.
 
     States
         The cells that are neither wall nor goal, row by row. They carry no names; the layout says where each lies.

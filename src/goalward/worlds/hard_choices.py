@@ -11,8 +11,6 @@ from goalward.settings import Count, NotNegative, Share, Size, checked_number
 from goalward.ssp.model import SSP
 from goalward.worlds.base import empty_kernel, register
 
-__all__ = ["needle", "traps"]
-
 
 @register("traps-v0")
 def traps(

@@ -17,13 +17,10 @@ from numpy.typing import NDArray
 from goalward.arrays import Bools, Floats
 from goalward.errors import SettingError
 
-__all__ = ["GOAL", "PIT", "START", "Drawing", "read_drawing"]
-
 START, GOAL, WALL, FREE, PIT = "S", "G", "#", ".", "O"
 USUAL = f"{START} start, {GOAL} goal, {WALL} wall, {FREE} free, {PIT} pit"
 FIXED = (GOAL, WALL, PIT)
 HEADER = re.compile(r"\s*(\S+)\s*=\s*(.*\S)\s*")
-STRONGEST = 1000
 
 
 class Drawing(NamedTuple):
@@ -53,15 +50,11 @@ def read_drawing(text: str) -> Drawing:
     lines = textwrap.dedent(text.expandtabs()).splitlines()
     prices: dict[str, float] = {FREE: 1.0, START: 1.0}
     wind: tuple[int, ...] | None = None
-    seen: set[str] = set()
     while lines and (not lines[0].strip() or HEADER.fullmatch(lines[0])):
         header = HEADER.fullmatch(lines.pop(0))
         if header is None:
             continue
         name, value = header.groups()
-        if name in seen:
-            raise SettingError(f"two lines before the map say what {name} is; keep one")
-        seen.add(name)
         if name == "wind":
             wind = read_wind(value)
         else:
@@ -99,12 +92,9 @@ def read_price(mark: str, value: str) -> float:
 def read_wind(value: str) -> tuple[int, ...]:
     """Return the wind of each column."""
     try:
-        wind = tuple(int(force) for force in value.replace(",", " ").split())
+        return tuple(int(force) for force in value.replace(",", " ").split())
     except ValueError:
         raise SettingError(f"wind is {value}; it must be an integer for each column, such as 0 0 1 1 0") from None
-    if wind and max(map(abs, wind)) > STRONGEST:
-        raise SettingError(f"wind is {value}; it may carry {STRONGEST} cells at most")
-    return wind
 
 
 def read_cells(text: str, prices: dict[str, float]) -> NDArray[np.str_]:

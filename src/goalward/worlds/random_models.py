@@ -12,8 +12,6 @@ from goalward.settings import Count, Share, Size, check_memory
 from goalward.ssp.model import SSP
 from goalward.worlds.base import check_dense, empty_kernel, register
 
-__all__ = ["clusters", "draw_rows_and_costs", "layers", "random_mdp", "sparse_mdp"]
-
 
 @register("random-mdp-v1")
 def random_mdp(

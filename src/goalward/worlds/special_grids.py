@@ -12,8 +12,6 @@ from goalward.ssp.model import SSP
 from goalward.worlds.base import register
 from goalward.worlds.grid import check_size, grid_map, grid_world
 
-__all__ = ["four_rooms", "free_corner", "maze", "sand_grid", "sand_pit", "self_loop", "windy_grid"]
-
 WIND = "wind = 0 0 0 1 1 1 2 2 1 0"
 
 
@@ -22,16 +20,11 @@ def four_rooms(side: Size = 4, success: Share = 0.85) -> SSP:
     """FourRooms: a square of four rooms joined by four doors.
 
     The rooms of Sutton, Precup and Singh (1999): most steps stay inside a room, and few cells lead out of it.
-    Actions are those of GridWorld.
+    Actions, transitions, costs, start and goal are those of GridWorld.
 
     States
-        The free cells, row by row: four rooms of `side` times `side` cells and four doors, without the goal.
-    Transitions
-        As in GridWorld, with probability `success` in the direction of the action; a step into a wall stays.
-    Costs
-        1 for every action.
-    Start and goal
-        From the top left cell to the bottom right one. The doors are in the middle of the walls.
+        The free cells, row by row: four rooms of `side` times `side` cells, and four doors in the middle of the walls
+        between them, without the goal.
     Known values
         Default settings: V*(start) = 20.1865.
     """
@@ -53,17 +46,11 @@ def maze(
 
     A maze carved by a random walk that backs up where it is stuck. What is learnt in one passage says nothing about
     another, and dead ends have to be tried.
-    Actions are those of GridWorld.
+    Actions, transitions, costs, start and goal are those of GridWorld.
 
     States
-        The `rows` times `columns` cells and the gaps between those that are joined, row by row, without the goal.
-    Transitions
-        As in GridWorld, with probability `success` in the direction of the action; a step into a wall stays. All draws
-        come from ``numpy.random.default_rng(seed)``.
-    Costs
-        1 for every action.
-    Start and goal
-        From the top left cell to the bottom right one. `openings` of the walls between cells are opened afterwards.
+        The `rows` times `columns` cells and the gaps between those that are joined, row by row, without the goal. All
+        draws come from ``numpy.random.default_rng(seed)``; at the end `openings` of the walls between cells are opened.
     Known values
         Default settings: V*(start) = 14.9219.
     """
@@ -100,13 +87,11 @@ def sand_grid(
     """SandGrid: a slippery grid on ground that is dear to cross in some cells and cheap in others.
 
     GridWorld with costs of very different size, so that the shortest way is not the cheapest.
-    States, actions and transitions are those of GridWorld.
+    States, actions, transitions, start and goal are those of GridWorld.
 
     Costs
         Every action from a cell costs the same: ``cost_min ** u`` with u uniform on [0, 1) for each cell, drawn from
         ``numpy.random.default_rng(seed)``, so the logarithms of the costs are uniform.
-    Start and goal
-        From the top left cell to the bottom right one.
     Known values
         Default settings: V*(start) = 0.9111.
     """
@@ -120,15 +105,13 @@ def windy_grid() -> SSP:
     """WindyGrid: a wind across the middle of a grid carries the walker upwards.
 
     The windy grid of Sutton and Barto (1998, example 6.5).
-    Actions are those of GridWorld.
+    Actions and costs are those of GridWorld.
 
     States
         The 7 times 10 cells, row by row, without the goal cell.
     Transitions
         One cell in the direction of the action and as many up as the wind of the column says: 0 0 0 1 1 1 2 2 1 0. One
         stops at the edge.
-    Costs
-        1 for every action.
     Start and goal
         From the first cell of the fourth row to its eighth cell.
     Known values

@@ -11,8 +11,6 @@ from goalward.settings import Share
 from goalward.ssp.model import SSP
 from goalward.worlds.base import register
 
-__all__ = ["triangle_tireworld"]
-
 Step = tuple["Car | str", float, float]
 
 
