@@ -120,7 +120,7 @@ def test_a_saved_agent_goes_on(tmp_path: Path) -> None:
     assert not hasattr(agent, "belief")
     assert learn(loaded, task, 2, seed=9, resume=True, max_steps=200).total_steps > 0
     with pytest.raises(SettingError, match="has learnt in another world"):
-        learn(loaded, continuous.make("pendulum"), 2, resume=True)
+        learn(loaded, continuous.make("navigation"), 2, resume=True)
 
 
 @pytest.mark.parametrize("agent", [ContinuousPSRL(**SMALL), AggregatedPSRL(cells=10)])

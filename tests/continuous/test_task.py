@@ -109,6 +109,7 @@ def test_a_goal_for_one_state_is_a_goal_for_many(m: int, goal: Any) -> None:
 )
 def test_known_environments_need_no_arguments(name: str, dimensions: int, actions: list[Any]) -> None:
     environment = gymnasium.make(name)
+    assert repr(ContinuousTask.from_gymnasium(name)) == repr(ContinuousTask.from_gymnasium(environment))
     task = ContinuousTask.from_gymnasium(environment)
     assert (task.spec.dimensions, task.spec.encoding.actions.tolist()) == (dimensions, actions)
     play = task.simulator(3)
@@ -233,6 +234,10 @@ BOX = gymnasium.spaces.Box(-1.0, 1.0, (1,))
         (Line(), {"goal": flag, "actions": [0, 1]}, "action 0 is 0, which is outside Discrete"),
         (object(), {}, "has no reset and no step"),
         (Line(action_space=gymnasium.spaces.MultiDiscrete([2, 2])), {"goal": flag}, r"wrappers\.TransformAction"),
+        (Line(), {}, r"Line does not tell its goal set: .*goalward learn my_env\.py:make_task"),
+        (Line(high=np.inf), {"goal": flag}, "coordinate 0 goes from 0 to inf; .* pass low and high"),
+        (Line(action_space=gymnasium.spaces.Box(-1.0, np.inf, (1,))), {"goal": flag}, r"pass actions=\["),
+        (Line(action_space=gymnasium.spaces.Box(-1.0, 1.0, (2,))), {"goal": flag}, r"pass actions=\["),
         (Line(), {"goal": flag, "state": lambda x: x}, r"pass low=\[...\] and high=\[...\]"),
         (Line(observation_space=gymnasium.spaces.Box(0.0, 1.0, (2, 2))), {"goal": flag}, "pass state="),
         (Line(observation_space=gymnasium.spaces.Dict(x=BOX)), {"goal": flag}, "pass state="),
@@ -241,26 +246,6 @@ BOX = gymnasium.spaces.Box(-1.0, 1.0, (1,))
 def test_environments_that_are_refused(environment: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingError, match=message):
         ContinuousTask.from_gymnasium(environment, **options)
-
-
-@pytest.mark.parametrize(
-    ("environment", "asks"),
-    [
-        (Line(), {"goal"}),
-        (Line(high=np.inf), {"goal", "low", "high"}),
-        (Line(action_space=gymnasium.spaces.Box(-1.0, np.inf, (1,))), {"goal", "actions"}),
-        (Line(action_space=gymnasium.spaces.Box(-np.inf, -3.0, (2,))), {"goal", "actions"}),
-        (Line(action_space=gymnasium.spaces.Box(np.float32([-1, 2]), np.float32([0.3, 7.7]))), {"goal", "actions"}),
-    ],
-)
-def test_one_message_shows_all_arguments_that_are_missing_and_they_work(environment: Any, asks: set[str]) -> None:
-    with pytest.raises(SettingError, match="does not tell") as error:
-        ContinuousTask.from_gymnasium(environment)
-    arguments = eval(f"dict({str(error.value).split('such as ')[1]})")  # noqa: S307
-    assert set(arguments) == asks
-    task = ContinuousTask.from_gymnasium(environment, **arguments)
-    agent = ContinuousPSRL(nodes=5)
-    agent.begin(task.task(1), np.random.default_rng(0))
 
 
 def test_actions_of_a_box() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from goalward import continuous, worlds
 from goalward.continuous.task import ContinuousTask
-from goalward.continuous.tasks import acrobot_step, car_step, navigation, pendulum_step
+from goalward.continuous.tasks import car_step, navigation
 from goalward.errors import SettingError
 
 TASKS = [id for id in worlds.known() if worlds.find(id).continuous]
@@ -31,36 +31,6 @@ def test_the_car_moves_as_gymnasium_s() -> None:
         if terminated:
             environment.reset()
     assert walls > 0
-
-
-def test_the_acrobot_moves_as_gymnasium_s() -> None:
-    environment = gymnasium.make("Acrobot-v1", max_episode_steps=None).unwrapped
-    rng = np.random.default_rng(1)
-    environment.reset(seed=1)
-    moved = np.empty(4)
-    goal = continuous.make("acrobot").spec.goal
-    ended = 0
-    for _ in range(2_000):
-        action = int(rng.integers(3))
-        acrobot_step(np.asarray(environment.state, dtype=np.float64), action - 1.0, moved)
-        _, _, terminated, _, _ = environment.step(action)
-        np.testing.assert_allclose(moved, environment.state, rtol=1e-9, atol=1e-9)
-        assert goal(moved[np.newaxis])[0] == terminated
-        ended += terminated
-        if terminated:
-            environment.reset()
-    assert ended > 0
-
-
-def test_the_pendulum_moves_as_gymnasium_s() -> None:
-    environment = gymnasium.make("Pendulum-v1", max_episode_steps=None).unwrapped
-    rng = np.random.default_rng(2)
-    environment.reset(seed=2)
-    for _ in range(1_000):
-        torque = rng.choice([-2.0, 0.0, 2.0])
-        expected = pendulum_step(float(environment.state[0]), float(environment.state[1]), torque)
-        environment.step(np.array([torque]))
-        np.testing.assert_allclose(expected, environment.state, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("id", TASKS)
@@ -102,8 +72,6 @@ def test_the_wind_blows_down_where_it_is_said_to() -> None:
 @pytest.mark.parametrize(
     ("id", "settings", "message"),
     [
-        ("pendulum", {"torques": 1}, "torques is 1; it must be an integer of at least 2"),
-        ("pendulum", {"angle": 0.0}, "angle is 0.0; it must be a number between 0 and 3.14159"),
         ("navigation", {"wind": 3}, "wind is 3; it must be a number from 0 to 0.45"),
         ("navigation", {"gusts": -1.0}, "gusts is -1.0"),
     ],

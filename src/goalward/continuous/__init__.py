@@ -1,8 +1,8 @@
 """Tasks with continuous states: the task, its regression belief, its planner, its agents, and the built-in tasks.
 
 >>> import goalward as gw
->>> gw.continuous.make("pendulum", torques=5).spec.actions
-5
+>>> gw.continuous.make("navigation", wind=0.1).spec.actions
+4
 """
 
 from typing import TYPE_CHECKING, Any
@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from goalward.continuous.aggregated_psrl import AggregatedPSRL as AggregatedPSRL
     from goalward.continuous.psrl import ContinuousPSRL as ContinuousPSRL
     from goalward.continuous.task import ContinuousTask as ContinuousTask
-    from goalward.continuous.tasks import acrobot as acrobot
     from goalward.continuous.tasks import mountain_car as mountain_car
     from goalward.continuous.tasks import navigation as navigation
-    from goalward.continuous.tasks import pendulum as pendulum
 else:
     __getattr__, __dir__, __all__ = lazy(__name__, __file__, ["make"])
 

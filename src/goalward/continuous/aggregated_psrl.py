@@ -32,8 +32,6 @@ from goalward.continuous.task import ContinuousPlan, TaskSpec, checked_costs, pe
 from goalward.learning.policy import LearntPolicy
 from goalward.settings import Size
 
-__all__ = ["AggregatedPSRL"]
-
 MOST_CELLS = 100_000
 EPOCHS = {"psrl": PSRL, "tsde": TSDE}
 
@@ -52,7 +50,6 @@ class AggregatedPSRL(ContinuousAgent):
     """Whose epochs: those of "psrl", or those of "tsde", which end sooner where a policy drives in a circle."""
 
     def set_up(self, task: TaskSpec) -> None:
-        """Cut the box, and start PSRL-SSP on the cells."""
         shape = per_axis("cells", self.cells, task.dimensions, MOST_CELLS)
         self._shape: Int64s = np.array(shape, dtype=np.int64)
         self._width: Floats = (task.high - task.low) / self._shape
@@ -68,7 +65,6 @@ class AggregatedPSRL(ContinuousAgent):
         return np.asarray(np.ravel_multi_index(tuple(index.T), tuple(self._shape)), dtype=np.int64)
 
     def plan(self, state: Floats) -> ContinuousPlan:
-        """Plan on the cells."""
         plan = self.table.plan(self.cell(state))
         on_cells = PlanOnCells(self, plan)
         return ContinuousPlan(on_cells, on_cells, points=self._centres, values=plan.values)
@@ -78,12 +74,10 @@ class AggregatedPSRL(ContinuousAgent):
         return int(self.cell_of(state[np.newaxis])[0])
 
     def observe(self, steps: Steps) -> None:
-        """Learn from the cells of what happened."""
         ends = np.where(steps.reached, self.table.task.goal, self.cell_of(steps.next_states))
         self.table.observe(Steps(self.cell_of(steps.states), steps.actions, steps.costs, ends, steps.reached))
 
     def best_policy(self) -> LatticePolicy:
-        """Return the policy that PSRL-SSP on the cells deploys."""
         task, on_cells = self.task, LearntPolicy.of(self.table, self.table.best_policy())
         plays = np.eye(task.actions)[on_cells.table] if on_cells.table.ndim == 1 else on_cells.table
         return LatticePolicy(
@@ -91,7 +85,6 @@ class AggregatedPSRL(ContinuousAgent):
         )
 
     def restart(self) -> None:
-        """Start an episode before the last one reached the goal."""
         super().restart()
         self.table.rng = self.rng
         self.table.restart()
@@ -106,14 +99,11 @@ class PlanOnCells(Policy[Floats], Stop[Floats]):
         self.policy, self.stop = TablePolicy(np.asarray(plan.policy), *shape), TableStop(plan, shape)
 
     def act(self, state: Floats, draw: Callable[[], float]) -> int:
-        """Return the action of the cell."""
         self.at = self.cell(state)
         return self.policy.act(self.at, draw)
 
     def before(self, state: Floats, action: int) -> int:
-        """Return flags if the plan ends before this step."""
         return self.stop.before(self.at, action)
 
     def after(self, step: Step[Floats]) -> int:
-        """Count a step; return flags if the plan ends with it."""
         return self.stop.after(Step(self.at, step.action, step.cost, -1, step.reached, step.truncated))

@@ -17,8 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from goalward.arrays import Floats
 from goalward.errors import SettingError, StateError
 
-__all__ = ["STATE_FUNCTIONS", "BoxEncoding", "StateFunction", "checked_point"]
-
 StateFunction = Callable[[Any], ArrayLike]
 
 

@@ -22,17 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from goalward.arrays import Bools, Floats
 from goalward.continuous.encoding import STATE_FUNCTIONS, BoxEncoding, StateFunction
-from goalward.continuous.task import (
-    LARGEST_BOUND,
-    ContinuousSimulator,
-    ContinuousTask,
-    CostFunction,
-    GoalSet,
-    task_spec,
-)  # fmt: skip
+from goalward.continuous.task import ContinuousSimulator, ContinuousTask, CostFunction, GoalSet, task_spec
 from goalward.errors import SettingError
-
-__all__ = ["ACROBOT", "MOUNTAIN_CAR", "PENDULUM", "Facts", "environment_task", "upright"]
 
 PI = math.pi
 
@@ -40,11 +31,11 @@ PI = math.pi
 class Facts(NamedTuple):
     """What an agent may know of an environment; `state` names the function that computes its states."""
 
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    goal: GoalSet
-    coordinates: tuple[str, ...]
-    periodic: tuple[bool, ...] | bool = False
+    low: ArrayLike
+    high: ArrayLike
+    goal: GoalSet | None = None
+    coordinates: tuple[str, ...] | None = None
+    periodic: ArrayLike = False
     state: str = "observation"
     action_names: tuple[str, ...] | None = ("left", "none", "right")
 
@@ -59,11 +50,10 @@ def above_the_bar(points: Floats) -> Bools:
     return np.asarray(-np.cos(points[:, 0]) - np.cos(points[:, 1] + points[:, 0]) > 1.0)
 
 
-def upright(angle: float, speed: float) -> GoalSet:
-    """Return the set of pendulums that stand within `angle` of upright and turn no faster than `speed`."""
-    return lambda points: np.asarray(
-        (np.abs(np.mod(points[:, 0] + np.pi, 2.0 * np.pi) - np.pi) <= angle) & (np.abs(points[:, 1]) <= speed)
-    )
+def upright(points: Floats) -> Bools:
+    """Return where a pendulum stands within 0.2 of upright and turns no faster than 1."""
+    angle = np.mod(points[:, 0] + np.pi, 2.0 * np.pi) - np.pi
+    return np.asarray((np.abs(angle) <= 0.2) & (np.abs(points[:, 1]) <= 1.0))
 
 
 MOUNTAIN_CAR = Facts((-1.2, -0.07), (0.6, 0.07), flag_at(0.5, 0.0), ("position", "velocity"))
@@ -71,23 +61,22 @@ ACROBOT = Facts(
     (-PI, -PI, -4.0 * PI, -9.0 * PI), (PI, PI, 4.0 * PI, 9.0 * PI), above_the_bar,
     ("first angle", "second angle", "first speed", "second speed"), (True, True, False, False), "acrobot",
 )  # fmt: skip
-PENDULUM = Facts(
-    (-PI, -8.0), (PI, 8.0), upright(0.2, 1.0), ("angle", "speed"), (True, False), "pendulum", None,
-)  # fmt: skip
+PENDULUM = Facts((-PI, -8.0), (PI, 8.0), upright, ("angle", "speed"), (True, False), "pendulum", None)
 
 
-def known_facts(environment: Any) -> Facts | None:
-    """Return what is known of an environment of Gymnasium, unless a wrapper may change its steps."""
+def facts_of(environment: Any) -> Facts:
+    """Return what is known of an environment: if a wrapper may change its steps, no more than its spaces tell."""
     from goalward.environments.rules import changing_wrapper
 
-    bare = environment.unwrapped
-    kind = type(bare).__name__ if type(bare).__module__.startswith("gymnasium.") else ""
-    if changing_wrapper(environment):
-        return None
+    bare, space = environment.unwrapped, environment.observation_space
+    known = not changing_wrapper(environment) and type(bare).__module__.startswith("gymnasium.")
+    kind = type(bare).__name__ if known else ""
     if kind in ("MountainCarEnv", "Continuous_MountainCarEnv"):
         names = MOUNTAIN_CAR.action_names if kind == "MountainCarEnv" else None
         return MOUNTAIN_CAR._replace(goal=flag_at(bare.goal_position, bare.goal_velocity), action_names=names)
-    return {"AcrobotEnv": ACROBOT, "PendulumEnv": PENDULUM}.get(kind)
+    if kind in ("AcrobotEnv", "PendulumEnv"):
+        return ACROBOT if kind == "AcrobotEnv" else PENDULUM
+    return Facts(getattr(space, "low", np.zeros(0)), getattr(space, "high", np.zeros(0)), action_names=None)
 
 
 def environment_task(
@@ -102,38 +91,38 @@ def environment_task(
 ) -> ContinuousTask:
     """Return the task of an environment; see `ContinuousTask.from_gymnasium`."""
     # Not at the top: the built-in tasks need no Gymnasium, and this package registers worlds with it.
+    from goalward.environments.by_name import make_environment
     from goalward.environments.rules import check_has_goal, name_of
     from goalward.environments.spaces import check_environment, checked_step, first_observation
 
+    environment = make_environment(environment) if isinstance(environment, str) else environment
     check_environment(environment)
     name = name_of(environment)
-    for attribute in ("observation_space", "action_space"):
-        if getattr(environment, attribute, None) is None:
-            raise SettingError(f"{name} has no {attribute}; pass a Gymnasium environment: gymnasium.make(id)")
-    facts = known_facts(environment) if state is None else None
-    missing: dict[str, str] = {}
-    if goal is None and facts is None:
-        check_has_goal(environment)
-    if facts is not None:
-        low, high = facts.low if low is None else low, facts.high if high is None else high
-        goal, periodic = facts.goal if goal is None else goal, facts.periodic if periodic is None else periodic
-    elif low is None or high is None:
-        low, high = box_of(environment.observation_space, low, high, state, name, missing)
-    if goal is None:
-        place = 0.1 * np.ravel(low)[0] + 0.9 * np.ravel(high)[0]
-        missing["its goal set, a function of states [n, m]"] = f"goal=lambda x: x[:, 0] >= {place:.3g}"
-    table = action_table(environment.action_space, actions, name, missing)
-    if missing or goal is None:
+    if not hasattr(environment, "observation_space") or not hasattr(environment, "action_space"):
+        raise SettingError(f"{name} has no spaces; pass a Gymnasium environment: gymnasium.make(id)")
+    if state is not None and (low is None or high is None):
+        raise SettingError("pass low=[...] and high=[...], the bounds of the numbers that state= returns")
+    facts = facts_of(environment) if state is None else Facts(np.asarray(low), np.asarray(high), action_names=None)
+    if np.ndim(facts.low) != 1 or not np.size(facts.low):
         raise SettingError(
-            f"{name} does not tell {' and '.join(missing)}: pass what fits, such as {', '.join(missing.values())}"
+            f"the observations of {name} are {environment.observation_space!s:.80}, not a Box of one row of numbers;"
+            " pass state=, which computes the state from an observation, with low=[...] and high=[...]"
         )
-    state_name = "function" if state is not None else "observation" if facts is None else facts.state
+    goal = facts.goal if goal is None else goal
+    if goal is None:
+        check_has_goal(environment)
+        raise SettingError(
+            f"{name} does not tell its goal set: pass a function of states [n, m], such as goal=lambda x: x[:, 0] >="
+            " 0.9; on the command line, name a function that returns the task: goalward learn my_env.py:make_task"
+        )
+    table = action_table(environment.action_space, actions, name)
+    state_name = facts.state if state is None else "function"
     function = STATE_FUNCTIONS[state_name] if state is None else state
-    encoding = BoxEncoding(len(np.ravel(low)), table, state_name, function)
-    names = facts.action_names if facts is not None and actions is None else None
+    encoding = BoxEncoding(np.size(facts.low), table, state_name, function)
+    names = facts.action_names if actions is None else None
     spec = task_spec(
-        low, high, names or action_names(table), goal, cost, False if periodic is None else periodic,
-        None if facts is None else facts.coordinates, encoding,
+        facts.low if low is None else low, facts.high if high is None else high, names or action_names(table), goal,
+        cost, facts.periodic if periodic is None else periodic, facts.coordinates, encoding,
     )  # fmt: skip
 
     def simulate(stream: int) -> ContinuousSimulator:
@@ -153,51 +142,17 @@ def environment_task(
     return ContinuousTask.from_simulator(spec, simulate)
 
 
-def box_of(
-    space: Any, low: ArrayLike | None, high: ArrayLike | None, state: StateFunction | None, name: str,
-    missing: dict[str, str],
-) -> tuple[ArrayLike, ArrayLike]:  # fmt: skip
-    """Return the bounds of the states; those that were not passed are the observation space's."""
-    if state is not None:
-        raise SettingError(
-            "the bounds of what state= returns are not known; pass low=[...] and high=[...], one number for each"
-            " coordinate of the state"
-        )
-    if type(space).__name__ != "Box" or len(space.shape) != 1:
-        raise SettingError(
-            f"the observations of {name} are {space!s:.80}, not a Box of one row of numbers; pass state=, which"
-            " computes the state from an observation, with low=[...] and high=[...]"
-        )
-    lower, upper = finite_bounds(space.low if low is None else low, space.high if high is None else high)
-    if (low is None and (lower != space.low).any()) or (high is None and (upper != space.high).any()):
-        missing["bounds that hold the states that matter"] = f"low={lower.tolist()}, high={upper.tolist()}"
-    return lower, upper
-
-
-def finite_bounds(low: ArrayLike, high: ArrayLike) -> tuple[Floats, Floats]:
-    """Return bounds with examples in the place of infinite ones."""
-    lower, upper = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
-    without = ~(np.abs(lower) <= LARGEST_BOUND)
-    lower[without] = np.where(np.abs(upper) <= LARGEST_BOUND, upper - 2.0, -1.0)[without]
-    return lower, np.where(np.abs(upper) <= LARGEST_BOUND, upper, lower + 2.0)
-
-
-def action_table(space: Any, actions: ArrayLike | None, name: str, missing: dict[str, str]) -> NDArray[Any]:
+def action_table(space: Any, actions: ArrayLike | None, name: str) -> NDArray[Any]:
     """Return what to pass to the environment for each action, ``[A, ...]``."""
     if type(space).__name__ == "Discrete":
         chosen = np.arange(space.start, space.start + space.n) if actions is None else np.asarray(actions)
-        hint = "leave actions= out to choose from all"
+    elif type(space).__name__ == "Box" and (actions is None or isinstance(actions, int)):
+        if math.prod(space.shape) != 1 or not space.is_bounded():
+            raise SettingError(f"the actions of {name} are {space!s:.80}; pass actions=[...], those to choose from")
+        chosen = np.linspace(space.low, space.high, actions or 3, dtype=space.dtype)
     elif type(space).__name__ == "Box":
-        count = actions if isinstance(actions, int) and actions > 1 else 3
-        spread = np.linspace(*finite_bounds(space.low, space.high), count, dtype=space.dtype)
-        hint = f"actions={spread.tolist()}"
-        if actions is None or isinstance(actions, int):
-            if math.prod(space.shape) != 1 or not space.is_bounded():
-                missing["which actions to choose from"] = hint
-            actions = spread
         chosen = np.asarray(actions, dtype=space.dtype)
-        if math.prod(space.shape) == 1 and chosen.ndim:
-            chosen = chosen.reshape(-1, *space.shape)
+        chosen = chosen.reshape(-1, *space.shape) if math.prod(space.shape) == 1 else chosen
     else:
         raise SettingError(
             f"the actions of {name} are {space!s:.80}; they must be Discrete or a Box: list those to choose from and"
@@ -206,7 +161,7 @@ def action_table(space: Any, actions: ArrayLike | None, name: str, missing: dict
         )
     for index, action in enumerate(chosen):
         if not space.contains(int(action) if chosen.dtype.kind in "iu" and not action.shape else action):
-            raise SettingError(f"action {index} is {action.tolist()}, which is outside {space!s:.80}; write {hint}")
+            raise SettingError(f"action {index} is {action.tolist()}, which is outside {space!s:.80}")
     return chosen
 
 

@@ -21,7 +21,6 @@ Giving up
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -34,8 +33,6 @@ from goalward.errors import SettingError, StateError
 from goalward.jit import kernel
 from goalward.planning.reduction import LEAST_NORMAL
 from goalward.ssp.model import SSP
-
-__all__ = ["Lattice"]
 
 
 class LatticeArrays(NamedTuple):
@@ -86,14 +83,11 @@ class Lattice:
         self.state_of: Int32s = np.full(len(points), len(self.points), dtype=np.int32)
         self.state_of[~inside] = np.arange(len(self.points))
 
-    def around(self, points: Floats) -> Bools:
-        """Return which nodes, those of the goal included, are corners of a cell that holds one of some points."""
-        lower = np.floor((self.task.folded(points) - self.task.low) / self.spacing).astype(np.int64)
+    def nearest(self, points: Floats) -> Bools:
+        """Return which nodes, those of the goal included, are the nearest to one of some points."""
+        node = np.rint((self.task.folded(points) - self.task.low) / self.spacing).astype(np.int64)
         marked: Bools = np.zeros(self.nodes, dtype=np.bool_)
-        for corner in itertools.product((0, 1), repeat=len(self.nodes)):
-            node = lower + corner
-            node = np.where(self.periodic, node % self.nodes, np.clip(node, 0, self.nodes - 1))
-            marked[tuple(node.T)] = True
+        marked[tuple(np.where(self.periodic, node % self.nodes, np.clip(node, 0, self.nodes - 1)).T)] = True
         return marked.ravel()
 
     @property

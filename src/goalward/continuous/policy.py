@@ -25,8 +25,6 @@ from goalward.errors import SettingError
 from goalward.learning.policy import FrozenPolicy, Trial
 from goalward.seeds import generator
 
-__all__ = ["LatticePolicy"]
-
 
 @dataclass(eq=False, repr=False)
 class LatticePolicy(FrozenPolicy):
@@ -42,7 +40,7 @@ class LatticePolicy(FrozenPolicy):
         ``[n, A]``: Q at each node, in the order of `numpy.unravel_index`. For cells it is minus the probability with
         which the policy plays the action.
     seen
-        ``[n]``: the nodes next to which the agent has acted. Elsewhere Q is what the belief expects there.
+        ``[n]``: the nodes nearest to states in which the agent has acted. Elsewhere Q is what the belief expects.
     interpolated
         Whether Q is interpolated. Otherwise the nodes are the centres of equal cells, and Q is constant in each.
     encoding
@@ -91,13 +89,12 @@ class LatticePolicy(FrozenPolicy):
         return lower, place - lower
 
     def knows(self, observation: Any) -> bool:
-        """Return whether the agent has acted near this observation: in its cell, or in one next to it."""
+        """Return whether the agent has acted in a state with the same nearest node."""
         lower, share = self.cell(self.encoding.state(observation))
         nearest = np.rint(lower + share * self.interpolated).astype(np.int64) % self.nodes
         return bool(self._seen[tuple(nearest)])
 
     def plan(self, world: World[Any, Any]) -> ContinuousPlan:
-        """Return the policy as a plan that lasts."""
         task = world.task(1)
         if not (
             isinstance(task, TaskSpec)
@@ -122,13 +119,11 @@ class LatticePolicy(FrozenPolicy):
         return super().evaluate(world, episodes, seed, max_steps=max_steps)
 
     def to_state(self) -> dict[str, Any]:
-        """Return the policy as plain data and arrays."""
         names = ("low", "high", "periodic", "nodes", "values", "seen", "interpolated")
         return {name: getattr(self, name) for name in names} | {"encoding": self.encoding.to_state()}
 
     @classmethod
     def from_state(cls, state: dict[str, Any], key: StateFunction | None) -> LatticePolicy:
-        """Return the policy of `to_state`, checked."""
         encoding = BoxEncoding.from_state(state["encoding"], key)
         low, high = checked_box(state["low"], state["high"])
         nodes, periodic = np.array(state["nodes"], dtype=np.int64), np.array(state["periodic"], dtype=np.bool_)
@@ -157,5 +152,4 @@ class Deployed(Policy[Floats]):
         self.policy = policy
 
     def act(self, state: Floats, draw: Callable[[], float]) -> int:
-        """Return the action of the least Q."""
         return self.policy.choose(state, draw)

@@ -54,8 +54,7 @@ from goalward.planning.solve import Solution, solve_all
 from goalward.seeds import generator
 from goalward.settings import Confidence, Size, checked_integer
 from goalward.ssp.model import SSP
-
-__all__ = ["ContinuousAgent", "ContinuousPSRL"]
+from goalward.worlds.base import is_foreign
 
 MOST_DIMENSIONS = 4
 Nodes = Annotated[int, Ge(3)]
@@ -75,7 +74,6 @@ class ContinuousAgent(Learner[TaskSpec, ContinuousPlan]):
     continuous: ClassVar[bool] = True
 
     def begin(self, task: TaskSpec, rng: np.random.Generator) -> None:
-        """Start from scratch on a task."""
         super().begin(task, rng)
         self._begun_on = task
         self._saved: dict[str, Any] | None = None
@@ -86,16 +84,10 @@ class ContinuousAgent(Learner[TaskSpec, ContinuousPlan]):
     def set_up(self, task: TaskSpec) -> None:
         """Start from scratch on a task whose functions are known."""
 
-    @abstractmethod
-    def best_policy(self) -> LatticePolicy:
-        """Return the policy to deploy."""
-
     def to_state(self) -> dict[str, Any]:
-        """Return what was learnt, for saving."""
         return super().to_state() if self._saved is None else self._saved
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `to_state` returned."""
         if self.task.has_functions:
             super().restore(state)
         else:
@@ -126,8 +118,10 @@ class ContinuousAgent(Learner[TaskSpec, ContinuousPlan]):
         from goalward.continuous import make
 
         episodes = checked_integer("episodes", state["episodes"], 1, LARGEST_NUMBER)
-        if state["world"] is not None:
-            return make(state["world"]["id"], **state["world"]["settings"]).task(episodes)
+        if (world := state["world"]) is not None:
+            if is_foreign(world["id"]):
+                raise ValueError(f"its world is {world['id']}, and only files that you name yourself are executed")
+            return make(world["id"], **world["settings"]).task(episodes)
         box = {name: state[name] for name in ("low", "high", "periodic", "coordinates")}
         return replace(task_spec(**box, actions=list(state["action_names"]), goal=None, cost=1.0), episodes=episodes)
 
@@ -221,7 +215,7 @@ class ContinuousPSRL(ContinuousAgent):
         values = action_values(model, solve_all(model, self.tolerance).values)[:, : task.actions]
         at_nodes = np.append(values, np.zeros((1, task.actions)), axis=0)[lattice.state_of]  # 0 in the goal set
         return LatticePolicy(
-            task.low, task.high, task.periodic, lattice.nodes, at_nodes, lattice.around(self.belief.states), True,
+            task.low, task.high, task.periodic, lattice.nodes, at_nodes, lattice.nearest(self.belief.states), True,
             task.encoding,
         )  # fmt: skip
 
@@ -236,7 +230,6 @@ class ContinuousPSRL(ContinuousAgent):
         return shifts
 
     def notes(self) -> dict[str, int | float | str]:
-        """Return what was chosen and how many draws gave up."""
         return {
             "length_scale": self.belief.length,
             "signal_to_noise": self.belief.ratio,
@@ -277,7 +270,6 @@ class InformationStop(Stop[Floats]):
         self.room: Floats = np.empty(belief.size)
 
     def after(self, step: Step[Floats]) -> int:
-        """Count a step; return flags if the plan ends with it."""
         self.goals -= step.reached
         ended = int(Ended.INFORMATION) if self.has_doubled(step.state, step.action) else 0
         return ended | int(Ended.GOALS) if step.reached and self.goals <= 0 else ended

@@ -54,8 +54,6 @@ from goalward.continuous.regression_kernels import (
 )  # fmt: skip
 from goalward.continuous.task import TaskSpec
 
-__all__ = ["Dynamics", "FourierRegression", "evidence", "posterior"]
-
 LENGTHS = (0.3, 0.45, 0.7, 1.0, 1.5, 2.2, 3.3, 5.0)
 RATIOS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
 FIRST_LENGTH, FIRST_RATIO = 0.7, 10.0

@@ -14,8 +14,6 @@ import numpy as np
 from goalward.arrays import Floats, Int64s
 from goalward.jit import kernel
 
-__all__ = ["add_steps", "cholesky", "cosines", "products", "solve_lower", "solve_upper", "update_inverse"]
-
 
 @kernel
 def cosines(z: Floats, frequencies: Floats, phases: Floats, length: float, phi: Floats) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from goalward.acting.contract import Policy, Step, World
 from goalward.acting.stepping import SteppingStage
@@ -27,11 +27,6 @@ from goalward.continuous.encoding import BoxEncoding, StateFunction, checked_poi
 from goalward.errors import CostError, PolicyError, SettingError, ShapeError, StateError
 from goalward.seeds import generator
 from goalward.settings import checked_integer
-
-__all__ = [
-    "LARGEST_BOUND", "ContinuousPlan", "ContinuousSimulator", "ContinuousTask", "CostFunction", "GoalSet", "TaskSpec",
-    "checked_box", "checked_costs", "per_axis", "task_spec",
-]  # fmt: skip
 
 GoalSet = Callable[[Floats], Bools]
 CostFunction = Callable[[Floats], Floats]
@@ -176,23 +171,22 @@ def goal_function(goal: Callable[[Floats], Any], probes: Floats) -> GoalSet:
             f"goal is {goal!r}; it must be a function of states [n, m] that returns n truth values, such as"
             " goal=lambda x: x[:, 0] >= 0.5"
         )
-    many, one = answer(goal, probes), answer(goal, probes[0])
-    if isinstance(many, np.ndarray) and many.shape == (len(probes),) and many.dtype == np.bool_:
-        return goal
-    if isinstance(one, np.ndarray) and one.shape == () and one.dtype == np.bool_:
-        return lambda points: np.array([bool(goal(point)) for point in points], dtype=np.bool_)
+    answers: list[Any] = []
+    for points, shape, adapted in ((probes, (len(probes),), goal), (probes[0], (), one_by_one(goal))):
+        try:
+            answers.append(np.asarray(goal(points)))
+        except Exception as error:
+            answers.append(error)
+        if getattr(answers[-1], "shape", None) == shape and answers[-1].dtype == np.bool_:
+            return adapted
     raise ShapeError(
         f"goal must return one truth value for each state, such as goal=lambda x: x[:, 0] >= {probes[-2, 0]:.3g}; for"
-        f" {len(probes)} states in an array of shape {probes.shape} it gave {many!r:.80}, for one state {one!r:.80}"
+        f" an array of shape {probes.shape} it gave {answers[0]!r:.80}, for one state {answers[1]!r:.80}"
     )
 
 
-def answer(function: Callable[[Floats], object], points: Floats) -> NDArray[Any] | Exception:
-    """Return what a user's function returns, or the error that it raises."""
-    try:
-        return np.asarray(function(points))
-    except Exception as error:
-        return error
+def one_by_one(goal: Callable[[Floats], Any]) -> GoalSet:
+    return lambda points: np.array([bool(goal(point)) for point in points], dtype=np.bool_)
 
 
 def cost_function(cost: float | ArrayLike | CostFunction, actions: int) -> CostFunction:
@@ -324,13 +318,13 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
         """Return the task of a Gymnasium environment.
 
         MountainCar, MountainCarContinuous, Acrobot and Pendulum are known and need no arguments. For others, `goal` is
-        needed, and what their spaces do not tell.
+        needed, and `low`, `high` and `actions` where their spaces are not bounded.
 
         Parameters
         ----------
         environment
-            The environment. Its rewards are ignored. A time limit truncates episodes, which is never taken for the
-            goal; ``gymnasium.make(id, max_episode_steps=None)`` makes an environment without one.
+            The environment, or its id, such as "Acrobot-v1". Its rewards are ignored. A time limit truncates episodes,
+            which is never taken for the goal; ``gymnasium.make(id, max_episode_steps=-1)`` has none.
         goal
             The goal set: a function of states ``[n, m]`` that returns n truth values. A function of one state works
             too, more slowly. Every state in which the environment terminates an episode must lie in it.
@@ -348,8 +342,8 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
 
         Examples
         --------
-        >>> import goalward as gw, gymnasium
-        >>> gw.ContinuousTask.from_gymnasium(gymnasium.make("MountainCarContinuous-v0"), actions=5)
+        >>> import goalward as gw
+        >>> gw.ContinuousTask.from_gymnasium("MountainCarContinuous-v0", actions=5)
         ContinuousTask(2 dimensions, 5 actions, box [-1.2..0.6] x [-0.07..0.07])
         """
         from goalward.continuous.environment_task import environment_task
@@ -357,11 +351,9 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
         return environment_task(environment, goal, cost, actions, low, high, periodic, state)
 
     def task(self, episodes: int) -> TaskSpec:
-        """Return what an agent may know."""
         return replace(self.spec, episodes=episodes)
 
     def stage(self, seed: int, *, limited: bool = False) -> SteppingStage[Floats, ContinuousPlan]:
-        """Return a stage at the start of an episode."""
         return SteppingStage(self.simulator, lambda plan: (plan.policy, plan.stop), seed)
 
     def named(self, id: str, settings: Mapping[str, Any]) -> ContinuousTask:

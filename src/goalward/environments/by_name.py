@@ -44,7 +44,7 @@ def world_of(environment: Any, **rules: Any) -> World[Any, Any]:
     from goalward.continuous.task import ContinuousTask
     from goalward.environments.environment import Environment
 
-    space = getattr(environment, "observation_space", None)
+    space: Any = getattr(environment, "observation_space", None)
     if type(space).__name__ == "Box" and space.dtype.kind == "f" and not rules:
         return ContinuousTask.from_gymnasium(environment)
     return Environment(environment, **rules)

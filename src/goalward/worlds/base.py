@@ -60,7 +60,7 @@ class World:
     @property
     def continuous(self) -> bool:
         """Whether it is a goal task with continuous states."""
-        return inspect.signature(self.build).return_annotation == "ContinuousTask"
+        return str(inspect.signature(self.build).return_annotation) == "ContinuousTask"
 
     @property
     def family(self) -> str:
