@@ -16,8 +16,10 @@ from gymnasium.spaces import Discrete  # noqa: E402
 
 
 def rows_by_name(model: gw.SSP) -> dict[tuple[str, str], tuple[dict[str, float], float]]:
-    """The rows and costs of all states that can be reached from the start, by names."""
-    names = [*(model.state_names or map(str, range(model.states))), "goal"]
+    """The rows and costs of all states that can be reached from the start, by names; dead ends are one state."""
+    texts = model.state_names or map(str, range(model.states))
+    live = model.available.any(axis=1)
+    names = [*(name if live[state] else "dead end" for state, name in enumerate(texts)), "goal"]
     actions = model.action_names or list(map(str, range(model.actions)))
     found, queue, seen = {}, deque([model.initial_state]), {model.initial_state}
     while queue:
@@ -27,9 +29,9 @@ def rows_by_name(model: gw.SSP) -> dict[tuple[str, str], tuple[dict[str, float],
             entries = slice(model.indptr[row], model.indptr[row + 1])
             successors = model.successors[entries].tolist()
             if successors:
-                row_names = dict(
-                    zip((names[y] for y in successors), model.probabilities[entries].tolist(), strict=True)
-                )
+                row_names: dict[str, float] = {}
+                for successor, probability in zip(successors, model.probabilities[entries].tolist(), strict=True):
+                    row_names[names[successor]] = row_names.get(names[successor], 0.0) + probability
                 found[names[state], actions[action]] = row_names, float(model.costs[state, action])
             for successor in successors:
                 if successor < model.states and successor not in seen:
@@ -50,13 +52,14 @@ def test_deterministic_tables_are_found_exactly(name: str, options: dict[str, An
 
 
 def test_taxi_with_its_many_starts_is_found_exactly() -> None:
+    """All but the frequencies of the first states, each of which a reset has with probability 1/300."""
     table = gw.from_gymnasium(gymnasium.make("Taxi-v4"))
-    model = gw.explore(gymnasium.make("Taxi-v4"))
+    model = gw.explore(gymnasium.make("Taxi-v4"), resets=200)
     ours, theirs = rows_by_name(model), rows_by_name(table)
-    assert ours.keys() == theirs.keys()
-    for pair, (row, cost) in ours.items():
-        assert row == pytest.approx(theirs[pair][0])
-        assert cost == theirs[pair][1]
+    starts, expected = (rows.pop(("start", "south"))[0] for rows in (ours, theirs))
+    assert ours == theirs
+    assert starts.keys() <= expected.keys()
+    assert len(starts) > 120  # 146 on average
 
 
 def test_slippery_ice_is_estimated_from_samples() -> None:

@@ -166,23 +166,6 @@ def test_text() -> None:
     assert line.render() == "state 0, cost so far 0"
 
 
-def test_image() -> None:
-    env = gymnasium.make("goalward/GridMap-v0", text="S#\n.G", success=1.0, render_mode="rgb_array")
-    env.reset(seed=0)
-    before = env.render()
-    assert before.shape == (64, 64, 3)
-    assert before.dtype == np.uint8
-    env.step(DOWN)
-    changed = (env.render() != before).any(axis=2)
-    # The agent has left the upper left square for the lower left one; nothing else has moved.
-    assert changed[:32, :32].any()
-    assert changed[32:, :32].any()
-    assert not changed[:, 32:].any()
-    pit = gw.to_gymnasium(cliff(), "rgb_array")
-    pit.reset(seed=0)
-    assert pit.render().shape == (64, 64, 3)
-
-
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

@@ -15,8 +15,6 @@ from goalward.environments.rules import name_of
 from goalward.errors import SettingError, StateError
 from goalward.settings import checked_integer
 
-__all__ = ["Discretize"]
-
 MOST_CELLS = 1_000_000
 
 

@@ -50,12 +50,10 @@ from goalward.environments.rules import (
     name_of,
 )
 from goalward.environments.spaces import check_environment, checked_step, encoding_of, first_observation
-from goalward.environments.tables import has_table, mean_costs, start_states, table_model
+from goalward.environments.tables import costs_of, has_table, read_table, start_states, table_model
 from goalward.errors import CostError, EndlessRunError, SettingError
 from goalward.settings import checked_number
 from goalward.ssp.model import SSP
-
-__all__ = ["PATIENCE", "Environment", "model_of"]
 
 PATIENCE = 1_000_000
 """Steps after which a run without a limit that has never reached the goal is an error."""
@@ -150,11 +148,9 @@ class Environment(World[Task, Plan]):
             self.graph = table_model(environment, self.goal, self.cost)
         starts = start_states(environment, encoding, RESETS if give_up_cost is not None else 1)
         if known is None:
-            shape = encoding.states, encoding.actions
-            fixed = self.cost.fixed
-            costs = mean_costs(environment, self.cost) if table else np.full(shape, np.nan if fixed is None else fixed)
-            check_sizes(costs, "environment", *shape)
-            known = Task(costs, starts[0], 1)
+            fixed = np.nan if self.cost.fixed is None else self.cost.fixed
+            costs = np.full((encoding.states, encoding.actions), fixed)
+            known = Task(costs_of(read_table(environment), self.cost) if table else costs, starts[0], 1)
         check_sizes(known, "environment", encoding.states, encoding.actions)
         if give_up_cost is None:
             return known
@@ -177,7 +173,6 @@ class Environment(World[Task, Plan]):
             self.encoding.key = self.key
 
     def stage(self, seed: int, *, limited: bool = False) -> SteppingStage[int, Plan]:
-        """Return a stage at the start of an episode."""
         shape = self.known.costs.shape
         return SteppingStage(
             lambda stream: EnvironmentSimulator(self, stream, limited),
@@ -244,7 +239,7 @@ class EnvironmentSimulator:
             successor = self.encoding.state(observation)
         if stated != stated:
             if not self.low <= cost <= self.high:
-                self.refuse_range(outcome, cost)
+                self.refuse_cost(outcome, cost, stated)
         elif world.checks_costs and cost != stated and not abs(cost - stated) <= 1e-9 * stated:
             self.refuse_cost(outcome, cost, stated)
         if reached or cut:
@@ -280,19 +275,15 @@ class EnvironmentSimulator:
             " give_up_cost=...), which makes such an end a restart at that cost, or another rule as goal=..."
         )
 
-    def refuse_range(self, outcome: Outcome, cost: float) -> None:
-        """Raise CostError: a cost is not in the range that the agent relies on."""
-        raise CostError(
-            f"action {outcome.action} in state {outcome.state!r} cost {cost:g}, and cost_range is {self.low:g} to"
-            f" {self.high:g}; pass a wider one, or none"
-        )
-
     def refuse_cost(self, outcome: Outcome, cost: float, stated: float) -> None:
-        """Raise CostError: what was paid is not what the agent knows."""
-        raise CostError(
-            f"action {outcome.action} in state {outcome.state!r} cost {cost:g}, but the task says {stated:g}; state NaN"
-            " where costs are random or unknown, or leave task= out and let the agent learn all costs"
+        """Raise CostError: what was paid is not what the agent knows, or not in the range that it relies on."""
+        expected = (
+            f"and cost_range is {self.low:g} to {self.high:g}; pass a wider one, or none"
+            if stated != stated
+            else f"but the task says {stated:g}; state NaN where costs are random or unknown, or leave task= out and"
+            " let the agent learn all costs"
         )
+        raise CostError(f"action {outcome.action} in state {outcome.state!r} cost {cost:g}, {expected}")
 
 
 class FirstEpisodes:
@@ -324,9 +315,9 @@ class FirstEpisodes:
         return True
 
 
-def check_sizes(known: Any, whose: str, states: int, actions: int) -> None:
-    """Raise SettingError if a task or its costs have other sizes than the environment."""
-    shape = np.shape(getattr(known, "costs", known))
+def check_sizes(known: Task, whose: str, states: int, actions: int) -> None:
+    """Raise SettingError if a task has other sizes than the environment."""
+    shape = known.costs.shape
     if shape != (states, actions):
         raise SettingError(
             f"the task has {shape[0]} states and {shape[1]} actions, the {whose} {states} and {actions}; they must"

@@ -10,8 +10,8 @@ a second time: with other seeds, and from the last way that led to the state. A 
 are random, which is an error, or that equal states behave differently because the key hides something, which is a
 warning. With ``samples=n`` each pair is tried n times; probabilities are frequencies and costs are means.
 
-As in `goalward.environments.tables`, an end away from the goal is a dead end, and several first states get a state
-before them. `truncated` is ignored: it says how long one may try, not where one is.
+All ends away from the goal are one dead end, and several first states get a state before them whose only action draws
+one. `truncated` is ignored: it says how long one may try, not where one is.
 """
 
 from __future__ import annotations
@@ -19,24 +19,22 @@ from __future__ import annotations
 import copy
 import random
 import warnings
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from goalward.environments.rules import CostRule, GoalRule, Outcome, cost_rule, goal_rule, name_of, wrappers
+from goalward.environments.rules import Outcome, cost_rule, goal_rule, name_of, wrappers
 from goalward.environments.spaces import check_environment, checked_step, encoding_of, first_observation
-from goalward.environments.tables import ENDED, GOAL, LIVE, Table, assemble, start_probabilities
 from goalward.errors import ModelError, SettingError, StateError
 from goalward.progress import phase
 from goalward.settings import checked_integer
-from goalward.ssp.model import SSP
-
-__all__ = ["explore"]
+from goalward.ssp.model import SSP, restrict_actions
 
 SHARED = ("P", "action_space", "observation_space", "spec")
 """Attributes of environments that steps do not change; tables of transitions are slow to copy."""
-TRIES_PER_START = 50
+START, GOAL, ENDED = "start", "goal", "episode ended"
 
 
 def explore(
@@ -74,8 +72,7 @@ def explore(
     max_states
         The most states to number.
     resets, seed
-        How many episodes to start to find the first states, the first of them by ``reset(seed=seed)``. Where the
-        environment tells the probabilities of first states (`initial_state_distrib`), they are used.
+        How many episodes to start to find the first states and their frequencies, the first by ``reset(seed=seed)``.
 
     Examples
     --------
@@ -87,44 +84,42 @@ def explore(
     check_environment(env)
     if (clone is None) != (restore is None):
         raise SettingError("pass clone and restore together, or neither of them")
-    for name, number in (("samples", samples), ("resets", resets)):
-        if number is not None:
-            checked_integer(name, number, 1)
-    copies = Copies(env) if clone is None or restore is None else None
-    save = copies.clone if copies is not None else lambda: clone(env)  # type: ignore[misc]
-    go_to = copies.restore if copies is not None else lambda snapshot: restore(env, snapshot)  # type: ignore[misc]
-    before = save()
+    if samples is not None:
+        checked_integer("samples", samples, 1)
+    snapshots = Snapshots(env, clone, restore)
+    before = snapshots.save()
     try:
-        found = Explorer(env, goal_rule(goal, env), cost_rule(cost), key, max_states, seed, save, go_to)
-        starts = found.first_states(resets)
-        with phase(f"exploring {name_of(env)}", 0, "states", "steps") as progress:
-            for number, _ in enumerate(found.expand(1 if samples is None else samples)):
-                progress.advance(number + 1, found.steps)
-            if samples is None:
-                found.check()
+        explorer = Explorer(env, goal, cost, key, max_states, snapshots, seed)
+        starts = explorer.first_states(checked_integer("resets", resets, 1), seed)
+        with phase(f"exploring {name_of(env)}", 0, "states", "steps") as explorer.progress:
+            model = explorer.model(starts, samples)
     finally:
-        go_to(before)
-    model = found.model(starts)
+        snapshots.restore(before)
     return model if give_up_cost is None else model.with_give_up(give_up_cost)
 
 
-class Copies:
-    """Saves and restores the attributes of an environment and its wrappers."""
+class Snapshots:
+    """Saves and restores an environment: by the user's functions, or the attributes of it and its wrappers."""
 
-    def __init__(self, env: Any):
-        self.env = env
+    def __init__(self, env: Any, clone: Callable[[Any], Any] | None, set_back: Callable[[Any, Any], object] | None):
+        self.env, self.clone, self.set_back = env, clone, set_back
         bare = getattr(env, "unwrapped", env)
         self.layers = [*wrappers(env), *([] if any(layer is bare for layer in wrappers(env)) else [bare])]
         # What refers to a layer still does so in a copy; what is shared is not copied.
         shared = [vars(layer)[name] for layer in self.layers for name in SHARED if name in vars(layer)]
         self.fixed = {id(value): value for value in (*self.layers, *shared)}
 
-    def clone(self) -> list[dict[str, Any]]:
-        """Return a copy of all attributes."""
+    def save(self) -> Any:
+        """Return a snapshot, to which `restore` can go as often as needed."""
+        if self.clone is not None:
+            return self.clone(self.env)
         return self.copied([vars(layer) for layer in self.layers])
 
-    def restore(self, snapshot: list[dict[str, Any]]) -> None:
-        """Set all attributes to those of a snapshot, which stays as it is."""
+    def restore(self, snapshot: Any) -> None:
+        """Go back to a snapshot."""
+        if self.set_back is not None:
+            self.set_back(self.env, snapshot)
+            return
         for layer, fields in zip(self.layers, self.copied(snapshot), strict=True):
             vars(layer).clear()
             vars(layer).update(fields)
@@ -139,108 +134,101 @@ class Copies:
             ) from error
 
 
-class Result(NamedTuple):
-    """What one try led to; equal results are the same transition."""
-
-    successor: int
-    kind: int
-    cost: float
-
-
 class Explorer:
-    """The states found so far, and what the actions do in them."""
+    """The states found so far, and what the actions do in them.
+
+    A result of a step is the state that it leads to, a number, `GOAL` or `ENDED`, and its cost.
+    """
+
+    progress: Any
 
     def __init__(
-        self,
-        env: Any,
-        goal: GoalRule,
-        cost: CostRule,
-        key: Callable[[Any], Hashable] | None,
-        max_states: int,
-        seed: int,
-        save: Callable[[], Any],
-        go_to: Callable[[Any], object],
-    ):
-        self.env, self.goal, self.cost, self.seed, self.save, self.go_to = env, goal, cost, seed, save, go_to
+        self, env: Any, goal: Any, cost: Any, key: Any, max_states: int, snapshots: Snapshots, seed: int
+    ):  # fmt: skip
+        self.env, self.goal, self.cost = env, goal_rule(goal, env), cost_rule(cost)
         self.encoding = encoding_of(env, key, max_states)
-        self.max_states, self.steps = max_states, 0
+        self.max_states, self.snapshots, self.steps = max_states, snapshots, 0
         self.seeds = np.random.SeedSequence(seed)
         # By state: the first and the last snapshot with the observation, and what was observed for each action.
-        self.snapshots: dict[int, list[tuple[Any, Any]]] = {}
-        self.results: dict[tuple[int, int], list[Result]] = {}
-        self.ends: set[int] = set()
+        self.places: dict[int, list[tuple[Any, Any]]] = {}
+        self.results: dict[tuple[int, int], list[tuple[Hashable, float]]] = {}
 
-    def first_states(self, resets: int) -> dict[int, float]:
-        """Start episodes; return the probability of each first state."""
-        told = None if self.encoding.observations is None else start_probabilities(self.env)
-        told = told if told is not None and len(told) == self.encoding.states else None
-        wanted = None if told is None else {int(state) for state in np.flatnonzero(told)}
-        tries = resets if wanted is None else TRIES_PER_START * len(wanted)
-        count: dict[int, int] = {}
-        for number in range(tries):
-            observation = first_observation(self.env, **({} if number else {"seed": self.seed}))
-            state = self.arrive(observation)
-            count[state] = count.get(state, 0) + 1
-            if wanted is not None and wanted <= set(count):
-                break
-        if told is not None and wanted == set(count):
-            return {state: float(told[state]) for state in sorted(count)}
-        return {state: number / sum(count.values()) for state, number in sorted(count.items())}
+    def first_states(self, resets: int, seed: int) -> Counter[int]:
+        """Start episodes; return how often each first state appeared."""
+        return Counter(
+            self.arrive(first_observation(self.env, **({} if number else {"seed": seed}))) for number in range(resets)
+        )
 
     def arrive(self, observation: Any) -> int:
         """Return the state of an observation, and save the environment there."""
         state = self.encoding.state(observation)
-        known = self.snapshots.setdefault(state, [])
-        if len(self.snapshots) > self.max_states:
+        known = self.places.setdefault(state, [])
+        if len(self.places) > self.max_states:
             raise SettingError(
                 f"{name_of(self.env)} has more than {self.max_states:,} states; pass a larger max_states=, or a key="
                 " that tells fewer apart"
             )
-        known[1:] = [(self.save(), observation)]
+        known[1:] = [(self.snapshots.save(), observation)]
         return state
 
-    def expand(self, samples: int) -> Iterator[int]:
-        """Try each action so many times in every state that can be reached, nearest states first."""
-        queue = list(self.snapshots)
-        for state in queue:
-            for action in range(self.encoding.actions):
-                for _ in range(samples):
-                    known = len(self.snapshots)
-                    result = self.attempt(self.snapshots[state][0], action)
-                    self.results.setdefault((state, action), []).append(result)
-                    if len(self.snapshots) > known:
-                        queue.append(result.successor)
-            yield state
+    def model(self, starts: Counter[int], samples: int | None) -> SSP:
+        """Try each action in every state that can be reached, nearest states first; return the model."""
+        actions, tries = range(self.encoding.actions), samples or 1
 
-    def attempt(self, place: tuple[Any, Any], action: int, keep: bool = True) -> Result:
+        def available(state: Hashable) -> Any:
+            return [0] if state in (START, ENDED) else actions
+
+        def successors(state: Any, action: int) -> Iterator[tuple[Hashable, float, float]]:
+            if state == ENDED:
+                yield ENDED, 1.0, 0.0  # taken out below
+                return
+            if state == START:
+                yield from ((first, times / starts.total(), 0.0) for first, times in sorted(starts.items()))
+                return
+            results = [self.attempt(self.places[state][0], action) for _ in range(tries)]
+            self.results[state, action] = results
+            self.progress.advance(len(self.places), self.steps)
+            yield from ((after, 1.0 / tries, cost) for after, cost in results)
+
+        start = START if len(starts) > 1 else next(iter(starts))
+        try:
+            model = SSP.from_successors(start, available, successors, GOAL, limit=self.max_states + 2, normalize=True)
+        except StateError:
+            if any(after == GOAL for results in self.results.values() for after, _ in results):
+                raise
+            self.check(samples)
+            raise ModelError(
+                f"no step of {name_of(self.env)} reached the goal by its rule, {self.goal}, from"
+                f" {len(self.places):,} states; pass another rule as goal=..., or more resets"
+            ) from None
+        self.check(samples)
+        texts = model.state_names or ()
+        names = tuple(self.encoding.name(int(text)) if text.isdecimal() else text for text in texts)
+        model = model._replace(state_names=names, action_names=tuple(map(self.encoding.action_name, actions)))
+        return restrict_actions(model, model.available & (np.array(texts) != ENDED)[:, np.newaxis])
+
+    def attempt(self, place: tuple[Any, Any], action: int, keep: bool = True) -> tuple[Hashable, float]:
         """Go to a place and play an action with generators of new seeds; keep the place that it leads to, or not."""
         snapshot, observation = place
-        self.go_to(snapshot)
-        for layer in Copies(self.env).layers:
+        self.snapshots.restore(snapshot)
+        for layer in self.snapshots.layers:
             reseed(vars(layer), self.seeds.spawn(1)[0])
         move = self.encoding.action(action)
         following, reward, terminated, _, info = checked_step(self.env, self.env.step(move))
         self.steps += 1
         outcome = Outcome(observation, move, following, reward, terminated, info)
-        kind = GOAL if self.goal.reached(outcome) else ENDED if terminated else LIVE
-        arrive = self.arrive if keep else self.encoding.state
-        successor = arrive(following) if kind == LIVE else self.end(following) if kind == ENDED else -1
-        return Result(successor, kind, self.cost.cost(outcome))
+        cost = self.cost.cost(outcome)
+        if self.goal.reached(outcome):
+            return GOAL, cost
+        if terminated:
+            return ENDED, cost
+        return self.arrive(following) if keep else self.encoding.state(following), cost
 
-    def end(self, observation: Any) -> int:
-        """Return the state of the last observation of an episode; -1 if it has none, as it is not one to act in."""
-        try:
-            state = self.encoding.state(observation)
-        except StateError:
-            return -1
-        self.ends.add(state)
-        return state
-
-    def check(self) -> None:
+    def check(self, samples: int | None) -> None:
         """Try every pair again with other seeds and from the last way to the state; see the top of the module."""
         hidden = None
-        for state, action in list(self.results):
-            first, last = self.snapshots[state][0], self.snapshots[state][-1]
+        for state, action in self.results if samples is None else ():
+            first, last = self.places[state][0], self.places[state][-1]
             (expected,), again = self.results[state, action], self.attempt(last, action, keep=False)
             if again == expected:
                 continue
@@ -255,40 +243,8 @@ class Explorer:
             warnings.warn(
                 f"{hidden} had different outcomes depending on the way that led there; the states hide something that"
                 " matters, and the model is wrong: pass a key= that tells more states apart",
-                stacklevel=3,
+                stacklevel=4,
             )
-
-    def model(self, starts: dict[int, float]) -> SSP:
-        """Return the model of all results; states are ordered by their numbers."""
-        states = sorted(self.snapshots.keys() | self.ends)
-        number = {state: index for index, state in enumerate(states)}
-        S, A = len(states), self.encoding.actions
-        entries: list[tuple[float, Outcome]] = []
-        kinds: list[int] = []
-        costs = np.zeros((S, A))
-        for (state, action), results in self.results.items():
-            counts: dict[tuple[int, int], int] = {}
-            for result in results:
-                counts[result[:2]] = counts.get(result[:2], 0) + 1
-            # Without an observation, the goal is number S and the end of an episode elsewhere S + 1.
-            for (successor, kind), times in counts.items():
-                target = S if kind == GOAL else number.get(successor, S + 1)
-                outcome = Outcome(number[state], action, target, 0.0, kind != LIVE, {})
-                entries.append((times / len(results), outcome))
-                kinds.append(kind)
-            costs[number[state], action] = sum(result.cost for result in results) / len(results)
-        if GOAL not in kinds:
-            raise ModelError(
-                f"no step of {name_of(self.env)} reached the goal by its rule, {self.goal}, from {S:,} states; pass"
-                " another rule as goal=..., or more resets"
-            )
-        first = np.zeros(S + 2)
-        for state, probability in starts.items():
-            first[number[state]] = probability
-        names = [*(self.encoding.name(state) for state in states), "goal", "episode ended"]
-        actions = [self.encoding.action_name(action) for action in range(A)]
-        padded = np.vstack([costs, np.zeros((2, A))])
-        return assemble(Table(S + 2, A, entries), kinds, first, lambda ignored: padded, names, actions)
 
 
 def reseed(fields: dict[str, Any], seed: np.random.SeedSequence) -> None:

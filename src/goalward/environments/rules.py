@@ -33,11 +33,6 @@ import numpy as np
 from goalward.errors import CostError, SettingError, UnknownNameError
 from goalward.settings import checked_number
 
-__all__ = [
-    "ENDS", "NO_GOAL", "CostRule", "GoalRule", "Outcome", "changing_wrapper", "check_has_goal", "cost_rule",
-    "goal_rule", "known_goal", "name_of", "wrappers",
-]  # fmt: skip
-
 TERMINATED = "terminated"
 PENALTY, REWARD = "penalty", "reward"
 PASSIVE = {

@@ -12,10 +12,6 @@ from goalward.environments.rules import name_of
 from goalward.errors import SettingError
 from goalward.settings import checked_integer
 
-__all__ = [
-    "ACTION_NAMES", "box_advice", "check_environment", "checked_step", "encoding_of", "first_observation", "space_of",
-]  # fmt: skip
-
 MOST_STATES = 1_000_000
 """Tabular agents cannot learn more states than this."""
 MOST_ACTIONS = 10_000

@@ -18,7 +18,7 @@ The table describes the bare environment. It is not used if a wrapper may change
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,17 +28,10 @@ from goalward.arrays import Floats
 from goalward.environments.by_name import make_environment
 from goalward.environments.rules import CostRule, GoalRule, Outcome, changing_wrapper, cost_rule, goal_rule, name_of
 from goalward.environments.spaces import ACTION_NAMES, encoding_of, first_observation, space_of
-from goalward.errors import ModelError, SettingError, ShapeError, StateError
+from goalward.errors import ModelError, SettingError, ShapeError
 from goalward.settings import checked_number
 from goalward.ssp.layout import GridLayout
 from goalward.ssp.model import SSP
-
-__all__ = [
-    "ENDED", "GOAL", "LIVE", "Table", "assemble", "from_gymnasium", "has_table", "mean_costs", "start_probabilities",
-    "start_states", "table_model", "to_gymnasium",
-]  # fmt: skip
-
-GOAL, ENDED, LIVE = range(3)
 
 
 def from_gymnasium(env: Any, *, goal: Any = None, cost: Any = None, dead_end: Any = None) -> SSP:
@@ -64,7 +57,9 @@ def from_gymnasium(env: Any, *, goal: Any = None, cost: Any = None, dead_end: An
     >>> gw.structure(lake).never
     array([ 5,  7, 11, 12])
     """
-    environment = environment_of(env)
+    environment = make_environment(env) if isinstance(env, str) else env
+    if not hasattr(environment, "unwrapped"):
+        raise SettingError(f"env is {env!r}; it must be a Gymnasium environment or its id, such as 'FrozenLake-v1'")
     wrapper, bare = changing_wrapper(environment), environment.unwrapped
     if wrapper is not None and (hasattr(bare, "P") or hasattr(bare, "ssp")):
         raise SettingError(
@@ -88,17 +83,6 @@ def to_gymnasium(ssp: SSP, render_mode: str | None = None) -> Any:
     if not isinstance(ssp, SSP):
         raise SettingError(f"ssp is {ssp!r}; it must be an SSP, such as gw.worlds.make('grid-world')")
     return WorldEnv(ssp, render_mode)
-
-
-def environment_of(env: Any) -> Any:
-    """Return an environment, made from its id if needed."""
-    if isinstance(env, SSP):
-        raise SettingError("env is an SSP, a model already; from_gymnasium takes an environment")
-    if not isinstance(env, str):
-        if not hasattr(env, "unwrapped"):
-            raise SettingError(f"env is {env!r}; it must be a Gymnasium environment or its id, such as 'FrozenLake-v1'")
-        return env
-    return make_environment(env)
 
 
 def has_table(environment: Any, encoding: Encoding) -> bool:
@@ -154,30 +138,23 @@ def read_table(environment: Any) -> Table:
     for state in range(S):
         for action in range(A):
             try:
-                listed = [tuple(entry) for entry in rows[state + first_state][action + first_action]]
+                listed = rows[state + first_state][action + first_action]
                 outcomes = [(float(p), int(y) - first_state, float(r), bool(end)) for p, y, r, end in listed]
             except (KeyError, IndexError, TypeError, ValueError):
-                raise ShapeError(
-                    f"the table of {name} at state {state}, action {action} is no list of (probability, next state,"
-                    " reward, terminated)"
-                ) from None
+                outcomes = [(1.0, -1, 0.0, False)]
             for probability, successor, reward, end in outcomes:
                 if not 0 <= successor < S:
-                    raise StateError(
-                        f"the table of {name} leads from state {state} by action {action} to state {successor}; there"
-                        f" are 0..{S - 1}"
+                    raise ShapeError(
+                        f"the table of {name} at state {state}, action {action} is no list of (probability, next state,"
+                        f" reward, terminated) with states 0..{S - 1}"
                     )
                 if probability != 0.0:
                     entries.append((probability, Outcome(state, action, successor, reward, end, {})))
     return Table(S, A, entries)
 
 
-def mean_costs(environment: Any, cost: CostRule) -> Floats:
-    """Return ``costs[s, a]``, the mean cost of each pair of a table; infinity where the action is not available."""
-    return costs_of(read_table(environment), cost)
-
-
 def costs_of(table: Table, cost: CostRule, ignored: Collection[int] = ()) -> Floats:
+    """Return ``costs[s, a]``, the mean cost of each pair, infinity where it is not available or the state ignored."""
     mass, paid = np.zeros((2, table.states, table.actions))
     for probability, outcome in table.entries:
         if outcome.state not in ignored:
@@ -188,13 +165,15 @@ def costs_of(table: Table, cost: CostRule, ignored: Collection[int] = ()) -> Flo
 
 def table_model(environment: Any, goal: GoalRule, cost: CostRule, dead_end: Any = None) -> SSP:
     """Return the model of a table of transitions, by rules for goals, costs and dead ends."""
-    table = read_table(environment)
+    table, bare = read_table(environment), environment.unwrapped
     is_dead_end = dead_end_rule(dead_end)
-    kinds = [
-        GOAL if goal.reached(outcome) else ENDED if outcome.terminated or is_dead_end(outcome) else LIVE
-        for _, outcome in table.entries
-    ]
-    if GOAL not in kinds:
+    reached, ended, live = set[int](), set[int](), set[int]()  # the states that are entered so
+    ways = []
+    for _, outcome in table.entries:
+        over = outcome.terminated or is_dead_end(outcome)
+        ways.append(reached if goal.reached(outcome) else ended if over else live)
+        ways[-1].add(outcome.next_state)
+    if not reached:
         raise ModelError(
             f"no transition of {name_of(environment)} reaches the goal by its rule, {goal}; pass another rule as"
             " goal=..."
@@ -202,60 +181,32 @@ def table_model(environment: Any, goal: GoalRule, cost: CostRule, dead_end: Any 
     starts = start_probabilities(environment)
     if starts is None or len(starts) != table.states:
         starts = np.zeros(table.states)
-        starts[encoding_of(environment.unwrapped).state(first_observation(environment, seed=0))] = 1.0
-    return assemble(
-        table,
-        kinds,
-        starts,
-        lambda ignored: costs_of(table, cost, ignored),
-        [str(state) for state in range(table.states)],
-        ACTION_NAMES.get(type(environment.unwrapped).__name__),
-        environment,
-    )
-
-
-def assemble(
-    table: Table,
-    kinds: Sequence[int],
-    starts: Floats,
-    costs_without: Callable[[Collection[int]], Floats],
-    state_names: Sequence[str],
-    action_names: Sequence[str] | None,
-    environment: Any = None,
-) -> SSP:
-    """Return the model of transitions, each of which reaches the goal, ends elsewhere or goes on (`kinds`).
-
-    `costs_without` returns the costs ``[S, A]``; those of the states that it gets are not used.
-    """
-    entered: dict[int, set[int]] = {kind: set() for kind in (GOAL, ENDED, LIVE)}
-    for (_, outcome), kind in zip(table.entries, kinds, strict=True):
-        entered[kind].add(outcome.next_state)
-    inside = entered[LIVE] | set(np.flatnonzero(starts).tolist())
-    goals = entered[GOAL] - inside
-    dead_ends = entered[ENDED] - inside - goals
+        starts[encoding_of(bare).state(first_observation(environment, seed=0))] = 1.0
+    inside = live | set(np.flatnonzero(starts).tolist())
+    goals, dead_ends = reached - inside, ended - inside - reached
     states = [state for state in range(table.states) if state not in goals]
     number = {state: index for index, state in enumerate(states)}
-    names = [state_names[state] for state in states]
+    names = [str(state) for state in states]
     # A state in which an episode may end or go on is two states of the model.
     shared_dead_end = len(names)
-    if entered[ENDED] - dead_ends:
+    if ended - dead_ends:
         names.append("dead end")
     first = number[int(np.argmax(starts))]
     if np.count_nonzero(starts) > 1:
         first = len(names)
         names.append("start")
-    S = len(names)
-    rows: list[list[tuple[int, float]]] = [[] for _ in range(S * table.actions)]
-    for (probability, outcome), kind in zip(table.entries, kinds, strict=True):
+    S, A = len(names), table.actions
+    rows: list[list[tuple[int, float]]] = [[] for _ in range(S * A)]
+    for (probability, outcome), way in zip(table.entries, ways, strict=True):
         state, successor = outcome.state, outcome.next_state
         if state not in goals and state not in dead_ends:
-            named = kind == LIVE or successor in dead_ends
-            target = S if kind == GOAL else number[successor] if named else shared_dead_end
-            rows[number[state] * table.actions + outcome.action].append((target, probability))
+            named = way is live or successor in dead_ends
+            target = S if way is reached else number[successor] if named else shared_dead_end
+            rows[number[state] * A + outcome.action].append((target, probability))
     if names[-1] == "start":
-        rows[first * table.actions] = [(number[int(state)], starts[state]) for state in np.flatnonzero(starts)]
-    costs = np.zeros((S, table.actions))
-    costs[: len(states)] = costs_without(goals | dead_ends)[states]
+        rows[first * A] = [(number[int(state)], starts[state]) for state in np.flatnonzero(starts)]
+    costs = np.zeros((S, A))
+    costs[: len(states)] = costs_of(table, cost, goals | dead_ends)[states]
     renumbered = names != [str(state) for state in range(S)]
     return SSP.from_rows(
         np.append(0, np.cumsum([len(row) for row in rows])),
@@ -264,8 +215,8 @@ def assemble(
         np.where(np.isfinite(costs), costs, 0.0),
         first,
         state_names=names if renumbered else None,
-        action_names=action_names,
-        layout=None if environment is None else layout_of(environment, states, sorted(goals), names[len(states) :]),
+        action_names=ACTION_NAMES.get(type(bare).__name__),
+        layout=layout_of(bare, states, sorted(goals), names[len(states) :]),
     )
 
 
@@ -278,9 +229,8 @@ def dead_end_rule(rule: Any) -> Callable[[Outcome], object]:
     return lambda outcome: outcome.reward <= worst
 
 
-def layout_of(environment: Any, states: list[int], goals: list[int], added: list[str]) -> GridLayout | None:
+def layout_of(bare: Any, states: list[int], goals: list[int], added: list[str]) -> GridLayout | None:
     """Return where the states of the environments that are grids lie; `added` are further states of the model."""
-    bare = environment.unwrapped
     name = type(bare).__name__
     if name == "TaxiEnv" and added == ["start"] and not goals:
         return taxi_layout(bare)

@@ -13,7 +13,6 @@ actions, ``info["action_mask"]`` shows those that are available.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container
 from typing import Any, Literal
 
@@ -22,22 +21,13 @@ import numpy as np
 from gymnasium import spaces
 
 from goalward.acting.model_world import draw_successor, dynamics
-from goalward.arrays import Bools, Bytes
+from goalward.arrays import Bools
 from goalward.errors import PolicyError, SettingError
 from goalward.registry import summary
 from goalward.settings import MISSING, Setting
 from goalward.ssp.graph import can_reach_goal
 from goalward.ssp.model import SSP
 from goalward.worlds.base import World, make, registry
-
-__all__ = ["WorldEnv", "environment_id", "register_worlds"]
-
-MODES = ("ansi", "rgb_array")
-CELL = 32
-"""The side of a square of an image, in pixels."""
-WALL, FLOOR, START, GOAL, DEAD_END, AGENT = (
-    (60, 60, 70), (240, 240, 235), (190, 210, 240), (120, 190, 120), (220, 140, 130), (230, 120, 30)
-)  # fmt: skip
 
 
 class WorldEnv(gymnasium.Env[Any, Any]):
@@ -48,7 +38,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
     world
         A model, or the id of a registered world.
     render_mode
-        What `render` returns: "ansi" for a text, "rgb_array" for an image.
+        "ansi" lets `render` return a text.
     settings
         The settings of a registered world, such as ``rows=5``.
 
@@ -68,13 +58,12 @@ class WorldEnv(gymnasium.Env[Any, Any]):
     state 2, cost so far 1
     """
 
-    metadata = {"render_modes": list(MODES), "render_fps": 4}  # noqa: RUF012 - as Gymnasium has it
+    metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012 - as Gymnasium has it
 
     def __init__(self, world: str | SSP, render_mode: str | None = None, **settings: Any):
         if isinstance(world, SSP) and settings:
             raise SettingError(f"a model has no settings; leave {', '.join(settings)} out")
-        if render_mode is not None:
-            Setting(Literal[MODES], MISSING).check("render_mode", render_mode)
+        Setting(Literal["ansi"] | None, MISSING).check("render_mode", render_mode)
         self.render_mode = render_mode
         self.ssp = world if isinstance(world, SSP) else make(world, **settings)
         self.observation_space = spaces.Discrete(self.ssp.states + 1)
@@ -88,13 +77,11 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         self.paid = 0.0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
-        """Start an episode."""
         super().reset(seed=seed)
         self.state, self.paid = self.ssp.initial_state, 0.0
         return self.state, self.info()
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        """Play an action."""
         ssp = self.ssp
         if not 0 <= action < ssp.actions:
             raise PolicyError(f"action is {action!r}; this world has 0..{ssp.actions - 1}")
@@ -117,11 +104,8 @@ class WorldEnv(gymnasium.Env[Any, Any]):
             return {}
         return {"action_mask": self._masks[self.state].copy()}
 
-    def render(self) -> str | Bytes | None:
-        """Return the state as a text or as an image."""
-        if self.render_mode == "ansi":
-            return text(self.ssp, self.state, self.paid)
-        return image(self.ssp, self.state, self._dead_end[:-1]) if self.render_mode == "rgb_array" else None
+    def render(self) -> str | None:
+        return text(self.ssp, self.state, self.paid) if self.render_mode == "ansi" else None
 
 
 def environment_id(world: World) -> str:
@@ -151,27 +135,3 @@ def text(ssp: SSP, state: int, paid: float) -> str:
     cells[layout.goals[0] if state == ssp.goal else layout.cells[state]] = "@"
     rows = cells.reshape(layout.rows, layout.columns)
     return "\n".join(["".join(row) for row in rows.tolist()] + [line])
-
-
-def image(ssp: SSP, state: int, dead_ends: Bools) -> Bytes:
-    """Return an image ``[height, width, 3]``: one square for each cell, or for each state row by row."""
-    if ssp.layout is not None:
-        rows, columns = ssp.layout.rows, ssp.layout.columns
-        cells, goals = ssp.layout.cells, ssp.layout.goals
-    else:
-        columns = math.ceil(math.sqrt(ssp.states + 1))
-        rows = math.ceil((ssp.states + 1) / columns)
-        cells, goals = np.arange(ssp.states, dtype=np.int32), np.array([ssp.states], dtype=np.int32)
-    colours = np.full((rows * columns, 3), WALL, dtype=np.uint8)
-    colours[cells] = FLOOR
-    colours[cells[dead_ends]] = DEAD_END
-    colours[cells[ssp.initial_state]] = START
-    colours[goals] = GOAL
-    # The last line of pixels of each square separates it from the next.
-    picture = np.full((rows, CELL, columns, CELL, 3), WALL, dtype=np.uint8)
-    picture[:, :-1, :, :-1] = colours.reshape(rows, 1, columns, 1, 3)
-    across = np.arange(CELL) - (CELL - 2) / 2
-    disk = across[:, np.newaxis] ** 2 + across**2 <= (CELL / 3) ** 2
-    cell = goals[0] if state == ssp.goal else cells[state]
-    picture[cell // columns, :, cell % columns, :][disk] = AGENT
-    return picture.reshape(rows * CELL, columns * CELL, 3)
