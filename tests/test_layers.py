@@ -45,6 +45,7 @@ FLOOR = {package: floor for floor, line in enumerate(LAYERS.split("\n")) for pac
 ALLOWED = {
     ("goalward.learning.learn", "environments"),
     ("goalward.worlds.base", "environments"),
+    ("goalward.worlds.base", "continuous"),
     ("goalward.ssp.model", "interchange"),
     ("goalward.planning.solve", "interchange"),
 }

@@ -161,7 +161,7 @@ class TestRules:
         (Corridor(), {"goal": [1]}, SettingError, r"goal is \[1\]"),
         (Corridor(P={1: {0: [(1.0, 0)]}}), {"goal": 5.0}, ShapeError, "Corridor at state 1, action 0 is no list of"),
         (Corridor(P={1: {0: []}}), {"goal": 5.0}, ShapeError, "Corridor at state 1, action 1 is no list of"),
-        (Corridor(P={2: {0: [(1.0, 9, 5.0, True)]}}), {"goal": 5.0}, ShapeError, r"at state .*, action 0 is no list of"),
+        (Corridor(P={2: {0: [(1.0, 9, 5.0, True)]}}), {"goal": 5.0}, ShapeError, "action 0 is no list of"),
         (Corridor(P={2: {0: [(0.9, 2, 5.0, True)], 1: []}}), {"goal": 5.0}, gw.errors.ProbabilityError, "sum to 0.9"),
         (gymnasium.make("CartPole-v1"), {"goal": "terminated"}, SettingError, "CartPole-v1 shows no table of"),
         ("NoSuchLake-v1", {}, UnknownNameError, "no Gymnasium environment is called 'NoSuchLake-v1'"),

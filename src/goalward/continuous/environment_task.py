@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from goalward.acting.contract import World
 from goalward.arrays import Bools, Floats
 from goalward.continuous.encoding import STATE_FUNCTIONS, BoxEncoding, StateFunction
 from goalward.continuous.task import ContinuousSimulator, ContinuousTask, CostFunction, GoalSet, task_spec
@@ -140,6 +141,16 @@ def environment_task(
         return ContinuousSimulator(spec, start, move)
 
     return ContinuousTask.from_simulator(spec, simulate)
+
+
+def world_of(environment: Any, **rules: Any) -> World[Any, Any]:
+    """Return an environment as a world: of continuous states if it observes a box of floats and no rule is given."""
+    from goalward.environments.environment import Environment
+
+    space: Any = getattr(environment, "observation_space", None)
+    if type(space).__name__ == "Box" and space.dtype.kind == "f" and not rules:
+        return ContinuousTask.from_gymnasium(environment)
+    return Environment(environment, **rules)
 
 
 def action_table(space: Any, actions: ArrayLike | None, name: str) -> NDArray[Any]:

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from goalward.acting.contract import World
 from goalward.errors import SettingError, UnknownNameError
 
 
@@ -37,17 +36,6 @@ def spec_of(id: str) -> Any:
     if name not in gymnasium.registry:
         raise UnknownNameError("Gymnasium environment", name, gymnasium.registry)
     return gymnasium.registry[name]
-
-
-def world_of(environment: Any, **rules: Any) -> World[Any, Any]:
-    """Return an environment as a world, of continuous states if its observations are a box of floats."""
-    from goalward.continuous.task import ContinuousTask
-    from goalward.environments.environment import Environment
-
-    space: Any = getattr(environment, "observation_space", None)
-    if type(space).__name__ == "Box" and space.dtype.kind == "f" and not rules:
-        return ContinuousTask.from_gymnasium(environment)
-    return Environment(environment, **rules)
 
 
 @contextmanager

@@ -141,7 +141,7 @@ def with_rules(name: str, world: Any, **rules: Any) -> AnyWorld:
     if isinstance(world, SSP) and rules.keys() == {"give_up_cost"}:
         return world.with_give_up(rules["give_up_cost"])
     if not isinstance(world, SSP | acting.World):
-        from goalward.environments.by_name import world_of
+        from goalward.continuous.environment_task import world_of
 
         return world_of(world, **rules)
     if rules:
