@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from goalward import agents as agents
     from goalward import continuous as continuous
     from goalward import errors as errors
+    from goalward import theory as theory
     from goalward import worlds as worlds
     from goalward.acting.contract import Task as Task
     from goalward.acting.model_world import ModelWorld as ModelWorld

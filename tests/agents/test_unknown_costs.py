@@ -151,7 +151,7 @@ def test_perturbed_costs() -> None:
 def test_theory_replays_and_pages() -> None:
     run = learn(agents.PSRL(), ModelWorld(WORLD, **STATED), 20, seed=1, keep_plans=True, keep_steps=True)
     with pytest.raises(TheoryError, match="had to learn the costs"):
-        trace_of(run, WORLD)
+        trace_of(run)
     with pytest.raises(SettingError, match="keep_replay=True"):
         gw.watch(run)
     kept = learn(agents.PSRL(), ModelWorld(WORLD, **STATED), 20, seed=1, keep_replay=True)

@@ -199,7 +199,7 @@ def test_sampled_and_true_worlds_can_be_exchanged() -> None:
     """Seven quantities, two tests each, at 0.001 / 14: together wrong with probability 0.001."""
     costs = np.linspace(0.2, 1.0, 8).reshape(4, 2)
     wanted = quantities(Task(costs, 0, 1))
-    pairs = [sample_pair(PSRL(Neighbourhoods()), costs, 12, 40, seed, wanted) for seed in range(150)]
+    pairs = [sample_pair(PSRL(Neighbourhoods()), Neighbourhoods(), costs, 12, 40, seed, wanted) for seed in range(150)]
     sampled, true = (np.array([pair[side] for pair in pairs if pair is not None]) for side in (0, 1))
     assert len(sampled) >= 120
     found = agreement(sampled, true, [str(each) for each in wanted])

@@ -16,6 +16,7 @@ from goalward.errors import SettingError, TheoryError
 from goalward.learning.run import Run
 from goalward.theory.analysis_intervals import cut_into_intervals, known_threshold, sufficient_alpha
 from goalward.theory.confidence import rate
+from goalward.theory.trace import trace_of
 
 # Small enough for pairs to become known within 200 episodes.
 ALPHA = 0.01
@@ -49,7 +50,7 @@ def literal_intervals(run: Run, world: SSP, B: float, threshold: float) -> list[
 @pytest.mark.parametrize("alpha", [ALPHA, 0.3, None])
 def test_intervals_are_those_of_the_definition(world: str, alpha: float | None) -> None:
     run, model = recorded(world), WORLDS[world]
-    found = cut_into_intervals(run, model, alpha=alpha)
+    found = cut_into_intervals(trace_of(run), alpha=alpha)
     assert found.starts.tolist() == literal_intervals(run, model, found.B, found.threshold)
     assert found.lengths.sum() == run.total_steps
     assert found.costs.sum() == pytest.approx(run.costs.sum())
@@ -59,7 +60,7 @@ def test_intervals_are_those_of_the_definition(world: str, alpha: float | None) 
 @pytest.mark.parametrize("alpha", [ALPHA, None])
 def test_what_the_analysis_says_about_them(world: str, alpha: float | None) -> None:
     run, model = recorded(world), WORLDS[world]
-    found = cut_into_intervals(run, model, alpha=alpha)
+    found = cut_into_intervals(trace_of(run), alpha=alpha)
     assert found.bound >= found.M
     assert found.costs.max() <= found.B + model.costs.max() <= 2 * max(found.B, 1.0)
     assert found.rates <= found.rates_bound
@@ -69,7 +70,7 @@ def test_what_the_analysis_says_about_them(world: str, alpha: float | None) -> N
 
 def test_pairs_become_known() -> None:
     run, model = recorded("grid"), WORLDS["grid"]
-    few, many = (cut_into_intervals(run, model, alpha=alpha) for alpha in (ALPHA, 10.0))
+    few, many = (cut_into_intervals(trace_of(run), alpha=alpha) for alpha in (ALPHA, 10.0))
     assert 0 < few.known_pairs < model.costs.size
     assert few.M < many.M == run.total_steps
     assert many.known_pairs == 0
@@ -78,8 +79,8 @@ def test_pairs_become_known() -> None:
 
 def test_variances_by_hand() -> None:
     """From the start to state 1 or to the goal with equal odds: the variance is V(1)² / 4."""
-    run, model = recorded("sticky"), WORLDS["sticky"]
-    found = cut_into_intervals(run, model)
+    run = recorded("sticky")
+    found = cut_into_intervals(trace_of(run))
     assert run.plans is not None
     assert run.trajectory is not None
     epoch = np.repeat(np.arange(len(run.epochs)), run.epochs.steps)
@@ -115,9 +116,9 @@ def test_known_pairs_need_millions_of_visits() -> None:
 def test_bad_input() -> None:
     run, model = recorded("sticky"), WORLDS["sticky"]
     with pytest.raises(SettingError, match="alpha is 0; it must be a positive number"):
-        cut_into_intervals(run, model, alpha=0)
+        cut_into_intervals(trace_of(run), alpha=0)
     free = model.with_costs(model.costs * [0.0, 1.0])
     with pytest.raises(TheoryError, match="c_min=0: no pair is ever known"):
-        cut_into_intervals(learn(PSRL(), free, 5, max_steps=100, keep_plans=True, keep_steps=True), free)
+        cut_into_intervals(trace_of(learn(PSRL(), free, 5, max_steps=100, keep_plans=True, keep_steps=True)))
     perturbed = learn(PSRL(perturb_costs=0.1), free, 20, max_steps=1000, keep_plans=True, keep_steps=True)
-    assert cut_into_intervals(perturbed, free).costs.min() >= 0.1 - 1e-12
+    assert cut_into_intervals(trace_of(perturbed)).costs.min() >= 0.1 - 1e-12

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recorded import WORLDS, recorded
 
-from goalward import SSP, FinitePrior, learn, worlds
-from goalward.agents import PSRL, Uniform
-from goalward.errors import SettingError, TheoryError
+from goalward import FinitePrior, learn, worlds
+from goalward.agents import PSRL
+from goalward.errors import SettingError
 from goalward.theory import confidence
 from goalward.theory.confidence import (
     Coverage,
@@ -24,6 +24,7 @@ from goalward.theory.confidence import (
     rate,
     width,
 )
+from goalward.theory.trace import trace_of
 
 
 def test_numbers_by_hand() -> None:
@@ -83,7 +84,7 @@ def literal_coverage(world: str, delta: float) -> tuple[int, int, float]:
 
 @pytest.mark.parametrize("world", ["random", "sticky"])
 def test_a_run_is_counted_as_the_paper_says(world: str) -> None:
-    found = coverage(recorded(world), WORLDS[world], 0.1)
+    found = sum(coverage(trace_of(recorded(world)), 0.1), Coverage())
     checks, misses, promised = literal_coverage(world, 0.1)
     assert (found.checks, found.true_misses) == (checks, misses)
     assert found.promised == pytest.approx(promised)
@@ -91,7 +92,7 @@ def test_a_run_is_counted_as_the_paper_says(world: str) -> None:
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_kernels_lie_in_their_sets(world: str) -> None:
-    found = coverage(recorded(world, episodes=1000), WORLDS[world])
+    found = sum(coverage(trace_of(recorded(world, episodes=1000))), Coverage())
     assert found.true_misses == found.sampled_misses == 0
     assert found.informative > 0
     assert found.difference_ratio <= 1.0
@@ -101,7 +102,7 @@ def test_a_wrong_kernel_is_found_outside() -> None:
     """A prior that knows one wrong model samples nothing else; with enough visits its set shows it."""
     world, wrong = worlds.grid_world(), worlds.grid_world(success=0.5)
     run = learn(PSRL(FinitePrior([wrong])), world, 3000, keep_plans=True, keep_steps=True)
-    found = coverage(run, world)
+    found = sum(coverage(trace_of(run)), Coverage())
     assert found.sampled_misses > 0
     assert found.sampled_ratio > 1.0
     assert found.true_misses == 0
@@ -159,10 +160,6 @@ def test_bad_input() -> None:
     run = recorded("sticky")
     for delta in (0.0, 1.0, -1.0, float("nan")):
         with pytest.raises(SettingError, match=r"delta is .*; it must be a number between 0 and 1"):
-            coverage(run, WORLDS["sticky"], delta)
+            coverage(trace_of(run), delta)
         with pytest.raises(SettingError, match="delta is "):
             miss_probabilities(WORLDS["sticky"], 5, delta)
-    with pytest.raises(TheoryError, match="has no posterior"):
-        coverage(learn(Uniform(), WORLDS["grid"], 2, keep_plans=True, keep_steps=True), WORLDS["grid"])
-    with pytest.raises(TheoryError, match="the world is not the one of the run"):
-        coverage(run, SSP.from_dense([[[0.0, 1.0]]], [[1.0]]))

@@ -19,7 +19,7 @@ NAMES = [str(wanted) for wanted in WANTED]
 
 
 def compare(agent: PSRL, epoch: int, count: int, prior: Prior | None = None) -> list[Agreement]:
-    pairs = [sample_pair(agent, COSTS, epoch, 60, seed, WANTED, prior=prior) for seed in range(count)]
+    pairs = [sample_pair(agent, prior or agent.prior, COSTS, epoch, 60, seed, WANTED) for seed in range(count)]
     sampled, true = (np.array([pair[side] for pair in pairs if pair is not None]) for side in (0, 1))
     return agreement(sampled, true, NAMES)
 
@@ -109,16 +109,16 @@ def test_quantities() -> None:
 
 
 def test_runs_that_end_early_are_left_out() -> None:
-    assert sample_pair(PSRL(Dirichlet(1.0)), COSTS, 1000, 5, 0, WANTED) is None
-    assert sample_pair(PSRL(Dirichlet(1.0)), COSTS, 1, 5, 0, WANTED) is not None
+    assert sample_pair(PSRL(Dirichlet(1.0)), Dirichlet(1.0), COSTS, 1000, 5, 0, WANTED) is None
+    assert sample_pair(PSRL(Dirichlet(1.0)), Dirichlet(1.0), COSTS, 1, 5, 0, WANTED) is not None
 
 
 def test_bad_input() -> None:
     with pytest.raises(TheoryError, match="there are 1 worlds whose runs reach the epoch"):
         agreement(np.ones((1, 1)), np.ones((1, 1)), ["x"])
-    with pytest.raises(TheoryError, match="draws no models"):
-        sample_pair(PosteriorMean(Dirichlet(1.0)), COSTS, 1, 5, 0, WANTED)
+    with pytest.raises(TheoryError, match="does not plan with draws"):
+        sample_pair(PosteriorMean(Dirichlet(1.0)), Dirichlet(1.0), COSTS, 1, 5, 0, WANTED)
     with pytest.raises(TheoryError, match="sharpness 4"):
-        sample_pair(PSRL(Dirichlet(1.0), sharpness=4.0), COSTS, 1, 5, 0, WANTED)
+        sample_pair(PSRL(Dirichlet(1.0), sharpness=4.0), Dirichlet(1.0), COSTS, 1, 5, 0, WANTED)
     with pytest.raises(SettingError, match="epoch"):
-        sample_pair(PSRL(), COSTS, 0, 5, 0, WANTED)
+        sample_pair(PSRL(), Dirichlet(0.1), COSTS, 0, 5, 0, WANTED)

@@ -74,6 +74,9 @@ class Learner(Declared, contract.Agent[TaskT, PlanT]):
     continuous: ClassVar[bool] = False
     """Whether it learns in goal tasks with continuous states, and not in models."""
 
+    samples_posterior: ClassVar[bool] = True
+    """Whether the models of its plans are draws from its `belief`, if it has one; `goalward.theory` asks."""
+
     recommended: ClassVar[str] = ""
     """For what it is recommended, by the measurements of docs/arena.md; not inherited."""
 

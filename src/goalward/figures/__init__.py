@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from goalward.learning.run import Run
     from goalward.planning.distribution import CostDistribution
     from goalward.results.results import Results
+    from goalward.theory.run_report import Report
 
 __all__ = ["figure", "plot", "registry"]
 
@@ -28,14 +29,14 @@ registry: Registry[Callable[..., Figure]] = Registry("figure", (__name__,), lamb
 figure = registry.register
 
 
-def plot(results: Results | Run | CostDistribution, kind: str = "regret", **settings: Any) -> Figure:
+def plot(results: Results | Run | CostDistribution | Report, kind: str = "regret", **settings: Any) -> Figure:
     """Draw one figure of a study, the regret of a run, or a distribution of costs; ``figure.savefig(path)`` writes it.
 
     Parameters
     ----------
     results
         The results of a study. Or a run: then its regrets along the episodes are drawn, or its costs if the true model
-        is not known. Or the distribution of a policy's cost.
+        is not known. Or the distribution of a policy's cost, or a report of `goalward.theory`.
     kind
         The name of a figure: ``regret`` or ``growth``; ``goalward list figures`` describes them.
     settings
@@ -50,7 +51,12 @@ def plot(results: Results | Run | CostDistribution, kind: str = "regret", **sett
     from goalward.learning.run import Run
     from goalward.planning.distribution import CostDistribution
     from goalward.results.results import Results
+    from goalward.theory.run_report import Report
 
+    if isinstance(results, Report):
+        from goalward.figures.theory import theory_figure
+
+        return theory_figure([results], results.run.agent.name)
     if isinstance(results, Run | CostDistribution) and (settings or kind != "regret"):
         raise SettingError("a single run or distribution is drawn in one way: leave out the kind and its settings")
     if isinstance(results, CostDistribution):

@@ -38,14 +38,11 @@ from scipy import optimize
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import TheoryError
-from goalward.learning.run import Run
 from goalward.planning.evaluate import step_mean
 from goalward.settings import checked_number
-from goalward.ssp.model import SSP
 from goalward.theory.confidence import rate
-from goalward.theory.decomposition import largest_value
 from goalward.theory.regret_bounds import rates_bound
-from goalward.theory.trace import Trace, trace_of
+from goalward.theory.trace import Trace
 
 __all__ = ["Intervals", "cut_into_intervals", "known_threshold", "sufficient_alpha"]
 
@@ -119,21 +116,14 @@ def sufficient_alpha(S: int, A: int, B: float, c_min: float, delta: float) -> fl
     return float(np.exp(optimize.brentq(excess, 0.0, 40.0, xtol=1e-12)))
 
 
-def cut_into_intervals(run: Run, world: SSP, *, alpha: float | None = None) -> Intervals:
+def cut_into_intervals(trace: Trace, *, alpha: float | None = None) -> Intervals:
     """Divide a run of PSRL-SSP into the intervals of the analysis.
 
-    B is the largest value of any model in the run, and delta is 1/K, as in the proof of Theorem 1.
-
-    Parameters
-    ----------
-    run, world
-        A run recorded in full, and the true model.
-    alpha
-        The constant of known pairs; by default the smallest that is sufficient for the proof.
+    B is the largest value of any model in the run, and delta is 1/K, as in the proof of Theorem 1. `alpha` is the
+    constant of known pairs; by default the smallest that is sufficient for the proof.
     """
-    trace = trace_of(run, world)
-    S, A = world.costs.shape
-    bound, confidence = largest_value(trace, world), 1.0 / max(run.episodes, 2)
+    S, A = trace.world.costs.shape
+    bound, confidence = trace.B, 1.0 / max(trace.run.episodes, 2)
     c_min = float(trace.planning_costs.min())
     constant = (
         sufficient_alpha(S, A, bound, c_min, confidence) if alpha is None else checked_number("alpha", alpha, open=True)
@@ -153,12 +143,12 @@ def cut_into_intervals(run: Run, world: SSP, *, alpha: float | None = None) -> I
         starts=starts,
         lengths=np.diff(np.append(starts, T)),
         costs=np.add.reduceat(paid, starts),
-        variances=np.add.reduceat(variances(trace, world), starts),
+        variances=np.add.reduceat(variances(trace), starts),
         known_pairs=int(np.count_nonzero(trace.visits[-1] >= threshold)),
         unknown_plays=unknown,
         rates=float(rates.sum()),
         rates_bound=rates_bound(S, A, T, confidence),
-        bound=float(paid.sum() / bound + run.episodes + len(run.epochs) + unknown),
+        bound=float(paid.sum() / bound + trace.run.episodes + len(trace.models) + unknown),
     )
 
 
@@ -182,12 +172,13 @@ def cut(trace: Trace, known: Bools, paid: Floats, B: float) -> Int64s:
     return np.array(starts, dtype=np.int64)
 
 
-def variances(trace: Trace, world: SSP) -> Floats:
+def variances(trace: Trace) -> Floats:
     """Return V_l(s_t, a_t), the variance of V(s'; theta_l) under the true kernel, at each step."""
     at_steps = np.empty(len(trace.steps.states))
     for values, steps in zip(trace.values, trace.epoch_slices(), strict=True):
         with np.errstate(invalid="ignore"):
-            spread = step_mean(world, values[:-1] ** 2, 0.0) - step_mean(world, values[:-1], 0.0) ** 2
+            mean = step_mean(trace.world, values[:-1], 0.0)
+            spread = step_mean(trace.world, values[:-1] ** 2, 0.0) - mean**2
         # A successor that is a dead end in the sampled model makes the variance infinite. Rounding must not make it
         # negative.
         spread = np.where(np.isnan(spread), np.inf, np.maximum(spread, 0.0))

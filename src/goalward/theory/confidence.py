@@ -30,10 +30,9 @@ import numpy as np
 from scipy import special
 
 from goalward.arrays import Bools, Floats, Int64s
-from goalward.learning.run import Run
 from goalward.settings import checked_number
 from goalward.ssp.model import SSP
-from goalward.theory.trace import trace_of
+from goalward.theory.trace import Trace
 
 __all__ = ["Coverage", "coverage", "miss_probabilities", "miss_probability", "promise", "rate", "width"]
 
@@ -42,7 +41,7 @@ SLACK = 1e-12  # a kernel on the edge of the set is in it; the edge is computed 
 
 @dataclass(frozen=True)
 class Coverage:
-    """How often kernels lay in their confidence sets, over all epochs and all pairs visited before.
+    """How often kernels lay in their confidence sets; those of several epochs or runs can be added up.
 
     Attributes
     ----------
@@ -58,14 +57,14 @@ class Coverage:
         The largest |theta_* - theta_l| of kernels that are both inside, divided by what the lemma allows.
     """
 
-    checks: int
-    informative: int
-    true_misses: int
-    sampled_misses: int
-    promised: float
-    true_ratio: float
-    sampled_ratio: float
-    difference_ratio: float
+    checks: int = 0
+    informative: int = 0
+    true_misses: int = 0
+    sampled_misses: int = 0
+    promised: float = 0.0
+    true_ratio: float = 0.0
+    sampled_ratio: float = 0.0
+    difference_ratio: float = 0.0
 
     def __add__(self, other: Coverage) -> Coverage:
         """Return the coverage of both: sums of the counts, maxima of the ratios."""
@@ -89,23 +88,23 @@ def promise(visits: Int64s | int, S: int, A: int, delta: float) -> Floats:
     return np.asarray(delta / (2.0 * S * A * np.maximum(visits, 1)))
 
 
-def coverage(run: Run, world: SSP, delta: float = 0.1) -> Coverage:
+def coverage(trace: Trace, delta: float = 0.1) -> list[Coverage]:
     """Check the confidence sets of a run: at the start of each epoch, for each pair visited before."""
     checked_number("delta", delta, high=1.0, open=True)
-    trace = trace_of(run, world)
-    true = world.to_dense()
+    true = trace.world.to_dense()
     counts = np.zeros(true.shape, dtype=np.int64)
-    total = Coverage(0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0)
+    by_epoch = []
     for model, steps in zip(trace.models, trace.epoch_slices(), strict=True):
         seen = counts.sum(axis=2) > 0
-        if seen.any():
-            total += inspect(counts[seen], true[seen], model.to_dense()[seen], world.states, world.actions, delta)
+        by_epoch.append(inspect(counts[seen], true[seen], model.to_dense()[seen], *trace.world.costs.shape, delta))
         np.add.at(counts, (trace.steps.states[steps], trace.steps.actions[steps], trace.steps.next_states[steps]), 1)
-    return total
+    return by_epoch
 
 
 def inspect(counts: Int64s, true: Floats, sampled: Floats, S: int, A: int, delta: float) -> Coverage:
     """Check the rows of some pairs; all arrays are ``[pair, successor]``."""
+    if not len(counts):
+        return Coverage()
     n = counts.sum(axis=1)
     frequencies = counts / n[:, None]
     A_l = rate(n, S, A, delta)[:, None]

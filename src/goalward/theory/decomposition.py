@@ -28,13 +28,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from goalward.arrays import Floats
-from goalward.learning.run import Run
 from goalward.planning.evaluate import step_mean
-from goalward.planning.solve import solve_all
-from goalward.ssp.model import SSP
-from goalward.theory.trace import Trace, trace_of
+from goalward.theory.trace import Trace
 
-__all__ = ["Decomposition", "decompose", "largest_value"]
+__all__ = ["Decomposition", "decompose"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +52,8 @@ class Decomposition:
         The number of epochs.
     B
         The largest value of the true and the sampled models, over the states from which the goal can be reached.
-    by_epoch
-        ``by_epoch[l]``: the parts of R1, R2 and R3 that belong to epoch l.
+    by_episode
+        ``by_episode[k]``: the parts of R1, R2 and R3 that belong to episode k, counted from 0.
     """
 
     R1: float
@@ -69,7 +66,7 @@ class Decomposition:
     total_cost: float
     L: int
     B: float
-    by_epoch: Floats = field(repr=False)
+    by_episode: Floats = field(repr=False)
 
     @property
     def sum(self) -> float:
@@ -87,27 +84,16 @@ class Decomposition:
         return self.B * self.L
 
 
-def decompose(run: Run, world: SSP) -> Decomposition:
-    """Split the regret of a run; raises TheoryError if the run lacks the records this needs.
-
-    Parameters
-    ----------
-    run
-        A run of posterior sampling recorded with ``keep_plans=True, keep_steps=True``.
-    world
-        The true model of the run.
-    """
-    trace = trace_of(run, world)
-    V, epoch, L = trace.values, trace.epoch, len(run.epochs)
+def decompose(trace: Trace) -> Decomposition:
+    """Split the regret of a run."""
+    run, V, epoch = trace.run, trace.values, trace.epoch
     ahead, next_value = V[epoch, trace.following], V[epoch, trace.steps.next_states]
-    sampled, true = expected_next_values(trace, world)
+    sampled, true = expected_next_values(trace)
     terms = (V[epoch, trace.steps.states] - ahead, ahead - next_value, next_value - sampled)
-    by_epoch = np.array([np.bincount(epoch, weights=term, minlength=L) for term in terms]).T
-    # Each epoch gets the part of K V(s_init; theta_*) of its goals, the last also that of an episode cut off.
-    goals = run.epochs.goals.astype(np.float64)
-    goals[-1] += len(run.costs) - goals.sum()
-    by_epoch[:, 1] -= goals * run.optimal_value
-    R1, R2, R3 = by_epoch.sum(axis=0).tolist()
+    episode = np.repeat(np.arange(len(run.costs)), run.steps)
+    by_episode = np.array([np.bincount(episode, weights=term, minlength=len(run.costs)) for term in terms]).T
+    by_episode[:, 1] -= run.optimal_value
+    R1, R2, R3 = by_episode.sum(axis=0).tolist()
     luck = float(np.sum(next_value - true))
     planned = trace.planning_costs[trace.steps.states, trace.steps.actions]
     return Decomposition(
@@ -119,24 +105,17 @@ def decompose(run: Run, world: SSP) -> Decomposition:
         misjudgement=R3 - luck,
         regret=float(run.regret[-1]),
         total_cost=float(run.costs.sum()),
-        L=L,
-        B=largest_value(trace, world),
-        by_epoch=by_epoch,
+        L=len(run.epochs),
+        B=trace.B,
+        by_episode=by_episode,
     )
 
 
-def expected_next_values(trace: Trace, world: SSP) -> tuple[Floats, Floats]:
+def expected_next_values(trace: Trace) -> tuple[Floats, Floats]:
     """Return E[V(s'; theta_l)] at each step, under theta_l and under theta_*."""
     sampled, true = np.empty(len(trace.steps.states)), np.empty(len(trace.steps.states))
     for model, values, steps in zip(trace.models, trace.values, trace.epoch_slices(), strict=True):
         pairs = trace.steps.states[steps], trace.steps.actions[steps]
         sampled[steps] = step_mean(model, values[:-1], 0.0)[pairs]
-        true[steps] = step_mean(world, values[:-1], 0.0)[pairs]
+        true[steps] = step_mean(trace.world, values[:-1], 0.0)[pairs]
     return sampled, true
-
-
-def largest_value(trace: Trace, world: SSP) -> float:
-    """Return the largest finite value of the true model and of all sampled ones: the B of the lemmas in this run."""
-    values = solve_all(world).values
-    largest = max(values[np.isfinite(values)].max(initial=0.0), trace.values[np.isfinite(trace.values)].max())
-    return float(largest)

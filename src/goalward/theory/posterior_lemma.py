@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from goalward.acting.contract import Task
-from goalward.agents.posterior.psrl import PSRL
+from goalward.agents.base import Agent
 from goalward.arrays import Floats
 from goalward.beliefs.base import Prior
 from goalward.errors import SettingError, TheoryError
@@ -100,21 +100,22 @@ def features(model: SSP, wanted: Sequence[Quantity]) -> Floats:
 
 
 def sample_pair(
-    agent: PSRL,
+    agent: Agent,
+    prior: Prior,
     costs: Floats,
     epoch: int,
     episodes: int,
     seed: int,
     wanted: Sequence[Quantity],
-    *,
-    prior: Prior | None = None,
 ) -> tuple[Floats, Floats] | None:
-    """Draw a world from the agent's prior, learn in it, and return the quantities of theta_l and of theta_*.
+    """Draw a world from a prior, learn in it, and return the quantities of theta_l and of theta_*.
 
     Parameters
     ----------
     agent
-        An agent of posterior sampling; the world is drawn from its prior, within its `value_limit`.
+        An agent of posterior sampling. If it has a `value_limit`, the world stays within it.
+    prior
+        That of the agent. With another one the lemma is false, which shows what the test can detect.
     costs
         The costs of the world; it starts in state 0.
     epoch
@@ -123,13 +124,11 @@ def sample_pair(
         Of the run. If it ends before epoch l, the function returns None.
     wanted
         See `quantities`.
-    prior
-        Draw the world from this prior instead. The lemma is then false, which shows what the test can detect.
     """
     checked_integer("epoch", epoch, 1)
     task = Task(np.asarray(costs, dtype=np.float64), 0, episodes)
     rng = generator(run_seed(seed, "world"))
-    world = draw_world(agent.prior_in(task) if prior is None else prior, task, rng, agent.value_limit)
+    world = draw_world(prior, task, rng, getattr(agent, "value_limit", None))
     run = run_agent(agent, world, episodes, run_seed(seed, "run"), keep_plans=True)
     check_posterior(run)
     if run.plans is None or len(run.plans) < epoch:

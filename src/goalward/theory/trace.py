@@ -4,6 +4,8 @@ The paper numbers epochs l = 1, 2, ... and steps t = 1, 2, ...; arrays here coun
 t_l with the sampled model theta_l and follows a policy that is optimal for it, with values V(. ; theta_l). n_t(s, a) is
 the number of visits before step t. The state that follows step t, which may be the goal, is s'_t. The state of the next
 action is s_{t+1}: it is s'_t, or the initial state after a goal.
+
+Any agent will do that has a `belief` and whose plans carry the model that was drawn from it (`Plan.model`).
 """
 
 from __future__ import annotations
@@ -14,17 +16,13 @@ from itertools import pairwise
 import numpy as np
 
 from goalward.acting.contract import Steps
-from goalward.agents.posterior.psrl import PSRL
-from goalward.agents.posterior.psrl_variants import PosteriorMean
 from goalward.arrays import Floats, Int64s
-from goalward.beliefs.base import Belief
 from goalward.errors import TheoryError
 from goalward.learning.run import Run
+from goalward.planning.solve import solve_all
 from goalward.ssp.model import SSP
 
-__all__ = ["RECORD", "Trace", "check_posterior", "trace_of", "visits_at_starts"]
-
-RECORD = "record it with learn(..., keep_plans=True, keep_steps=True)"
+__all__ = ["Trace", "check_posterior", "trace_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +31,8 @@ class Trace:
 
     Attributes
     ----------
-    run
-        The run itself.
+    run, world
+        The run itself and its true model, theta_*.
     models
         theta_l, one for each epoch.
     values
@@ -49,9 +47,12 @@ class Trace:
         ``visits[l, s, a]`` = n_{t_l}(s, a); one more row at the end has the visits of the whole run.
     planning_costs
         The costs that theta_l was solved with: c, or max(c, floor) if the agent has a cost floor.
+    B
+        The largest finite value of the true and of all sampled models: the B of the lemmas in this run.
     """
 
     run: Run
+    world: SSP
     models: tuple[SSP, ...]
     values: Floats
     epoch: Int64s
@@ -59,6 +60,7 @@ class Trace:
     following: Int64s
     visits: Int64s
     planning_costs: Floats
+    B: float
 
     def epoch_slices(self) -> list[slice]:
         """Return the steps of each epoch."""
@@ -66,20 +68,27 @@ class Trace:
         return [slice(first, end) for first, end in pairwise([0, *ends])]
 
 
-def trace_of(run: Run, world: SSP) -> Trace:
-    """Return the trace of a run; raises TheoryError if it lacks the records this needs or was in another world."""
+def trace_of(run: Run) -> Trace:
+    """Return the trace of a run; raises TheoryError if it lacks the records that this needs."""
     check_posterior(run)
     if run.plans is None or run.trajectory is None:
         missing = "its epochs' models" if run.plans is None else "its steps"
-        raise TheoryError(f"the run was recorded without {missing}; {RECORD}")
-    costs, start = run.agent.task.costs, run.agent.task.initial_state
-    fits = np.array_equal(costs, world.costs) and start == world.initial_state
-    if not fits or (run.world is not None and run.world != world):
-        raise TheoryError("the world is not the one of the run; pass run.world, the model in which the agent learnt")
-    goal = len(costs)
+        raise TheoryError(
+            f"the run was recorded without {missing}; record it with learn(..., keep_plans=True, keep_steps=True)"
+        )
+    if run.world is None:
+        raise TheoryError("the run has no true model, or it resumes an earlier run; learn in an SSP from scratch")
+    world, goal = run.world, run.world.goal
+    models = tuple(plan.model for plan in run.plans)
+    if any(model is None or model.costs.shape != world.costs.shape for model in models):
+        raise TheoryError(f"the plans of {run.agent.name} lack their sampled models; return Plan(..., model=theta)")
     states, actions, _, next_states, _ = run.trajectory
-    values = np.array([np.append(plan.values, 0.0) for plan in run.plans])
-    following = np.append(states[1:], start if next_states[-1] == goal else next_states[-1])
+    values = np.array(
+        [
+            np.append(solve_all(plan.model).values if plan.values is None else plan.values, 0.0)  # no values: solve it
+            for plan in run.plans
+        ]
+    )
     epoch = np.repeat(np.arange(len(run.epochs)), run.epochs.steps)
     lost = ~np.isfinite(values[epoch, states]) | ~np.isfinite(values[epoch, next_states])
     if lost.any():
@@ -88,44 +97,44 @@ def trace_of(run: Run, world: SSP) -> Trace:
             f"at step {step} the run is in a state from which the sampled model of epoch {epoch[step]} cannot reach the"
             " goal; the analysis needs finite values: take a prior with a wider support"
         )
-    floor = float(run.notes.get("cost_floor", 0.0))
+    true = solve_all(world).values
     return Trace(
         run=run,
-        models=tuple(plan.model for plan in run.plans),
+        world=world,
+        models=models,
         values=values,
         epoch=epoch,
         steps=run.trajectory,
-        following=following,
-        visits=visits_at_starts(run, states, actions, epoch),
-        planning_costs=np.maximum(costs, floor),
+        following=np.append(states[1:], world.initial_state if next_states[-1] == goal else next_states[-1]),
+        visits=visits_at_starts(epoch, states, actions, (len(models), *world.costs.shape)),
+        planning_costs=np.maximum(world.costs, float(run.notes.get("cost_floor", 0.0))),
+        B=float(max(true[np.isfinite(true)].max(initial=0.0), values[np.isfinite(values)].max())),
     )
 
 
 def check_posterior(run: Run) -> None:
     """Raise TheoryError if the agent of a run draws no models from a posterior."""
     agent = run.agent
-    if not isinstance(agent, PSRL) or not isinstance(getattr(agent, "belief", None), Belief):
+    if getattr(agent, "belief", None) is None:
         raise TheoryError(
             f"{agent.name} has no posterior; the lemmas are about agents that draw their models from one, such as psrl"
         )
-    if isinstance(agent, PosteriorMean):
-        raise TheoryError(f"{agent.name} plans with the mean of its posterior and draws no models from it; use psrl")
+    if not agent.samples_posterior:
+        raise TheoryError(f"{agent.name} does not plan with draws from its posterior, as the lemmas assume; use psrl")
     if agent.task.costs_unknown:
         raise TheoryError(f"{agent.name} had to learn the costs; the lemmas assume that they are known to it")
-    if agent.sharpness != 1.0:
+    sharpness = getattr(agent, "sharpness", 1.0)
+    if sharpness != 1.0:
         raise TheoryError(
-            f"{agent.name} with sharpness {agent.sharpness:g} does not draw from its posterior, as the lemmas assume;"
+            f"{agent.name} with sharpness {sharpness:g} does not draw from its posterior, as the lemmas assume;"
             " use sharpness=1"
         )
 
 
-def visits_at_starts(run: Run, states: Int64s, actions: Int64s, epoch: Int64s) -> Int64s:
+def visits_at_starts(epoch: Int64s, states: Int64s, actions: Int64s, shape: tuple[int, int, int]) -> Int64s:
     """Return n_{t_l}(s, a) for each epoch, and in one more row the visits of the whole run."""
-    S, A = run.agent.task.costs.shape
-    L = len(run.epochs)
-    inside = np.bincount((epoch * S + states) * A + actions, minlength=L * S * A).reshape(L, S, A)
+    L, S, A = shape
+    inside = np.bincount((epoch * S + states) * A + actions, minlength=L * S * A).reshape(shape)
     visits = np.zeros((L + 1, S, A), dtype=np.int64)
     np.cumsum(inside, axis=0, out=visits[1:])
-    if not np.array_equal(visits[-1], run.agent.visits):  # type: ignore[attr-defined]
-        raise TheoryError("the run resumes an earlier one; the lemmas are about runs from scratch")
     return visits

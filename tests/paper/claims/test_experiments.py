@@ -43,21 +43,21 @@ class TestRivals:
         [([900.0, 1000.0, 1100.0, 1000.0], HOLDS), ([5.0, 6.0, 6.5, 6.0], FAILS), ([1.0, 200.0, 5.0, 10.0], OPEN)],
     )
     def test_one_rival_decides(self, bernstein: list[float], verdict: Verdict) -> None:
-        beats, _ = experiments.rival_findings(comparison(Bernstein=bernstein))
+        beats, _ = experiments.rivals(comparison(Bernstein=bernstein))
         assert beats.verdict is verdict
         assert "GridWorld: 10; the nearest, Bernstein-SSP" in beats.figure
 
     def test_the_gap_is_larger_on_gridworld(self) -> None:
-        assert experiments.rival_findings(comparison())[1].verdict is HOLDS
+        assert list(experiments.rivals(comparison()))[1].verdict is HOLDS
 
     def test_the_gap_is_measured_in_optimal_costs(self) -> None:
         """The same excess on both worlds is a smaller one on GridWorld, whose optimal cost is larger."""
-        _, gap = experiments.rival_findings(comparison(Bernstein=[900.0, 1000.0, 1100.0, 1000.0]))
+        _, gap = experiments.rivals(comparison(Bernstein=[900.0, 1000.0, 1100.0, 1000.0]))
         assert gap.verdict is FAILS
 
     def test_real_runs(self, tmp_path: Path) -> None:
         source = SmallSource(tmp_path, 4, 100)
-        beats, gap = experiments.rival_findings(source)
+        beats, gap = experiments.rivals(source)
         level = 1.0 - 0.05 / 8
         lows = []
         for world in PAPER_WORLDS:
@@ -82,11 +82,11 @@ class TestTuned:
     @pytest.mark.parametrize(("factor", "verdict"), [(2.0, FAILS), (1.0, HOLDS), (0.5, HOLDS)])
     def test_one_and_a_half_times_is_the_same_quality(self, factor: float, verdict: Verdict) -> None:
         tuned = {rival.partition("-")[0]: np.array(OURS) / factor for rival in RIVALS}
-        assert experiments.tuned_finding(comparison(**tuned)).verdict is verdict
+        assert next(experiments.tuned(comparison(**tuned))).verdict is verdict
 
     def test_real_runs(self, tmp_path: Path) -> None:
         source = SmallSource(tmp_path, 3, 40)
-        found = experiments.tuned_finding(source)
+        (found,) = experiments.tuned(source)
         means = {rival: source.stored("GridWorld", rival)[:, -1].mean() for rival in RIVALS}
         best = min(means, key=lambda rival: float(means[rival]))
         times = source.stored("GridWorld", "PSRL-SSP")[:, -1].mean() / means[best]
@@ -100,11 +100,11 @@ class TestUlcvi:
         points = np.append(np.arange(1, 80_001, 50), 80_000)
         curves = np.outer([36.0, 36.1, 35.9], points.astype(float) ** power)
         cells = [cell(world, "ULCVI", [1.0] * 3, curves, points) for world in PAPER_WORLDS]
-        assert experiments.ulcvi_finding(GivenSource(*cells)).verdict is verdict
+        assert next(experiments.ulcvi(GivenSource(*cells))).verdict is verdict
 
     def test_real_runs_are_too_short(self, tmp_path: Path) -> None:
         source = SmallSource(tmp_path, 2, 100)
-        found = experiments.ulcvi_finding(source)
+        (found,) = experiments.ulcvi(source)
         assert found.verdict is OPEN
         assert "80,000" in found.note
         for world, build in PAPER_WORLDS.items():
@@ -117,7 +117,7 @@ class TestUlcvi:
 
 class TestWithheld:
     def test_agents_that_must_be_told_are_named(self, tmp_path: Path) -> None:
-        found = experiments.withheld_finding(SmallSource(tmp_path, 1, 30))
+        (found,) = experiments.withheld(SmallSource(tmp_path, 1, 30))
         assert found.verdict is HOLDS
         assert found.figure.startswith("must be told: psrl nothing")
         assert "ulcvi B_star and T_star" in found.figure
@@ -135,11 +135,11 @@ class TestPriors:
             "one slip for all cells": informed,
         }
         source = GivenSource(*(cell("GridWorld", name, each) for name, each in finals.items()))
-        assert experiments.prior_finding(source).verdict is verdict
+        assert next(experiments.priors(source)).verdict is verdict
 
     def test_real_runs(self, tmp_path: Path) -> None:
         source = SmallSource(tmp_path, 4, 100)
-        found = experiments.prior_finding(source)
+        (found,) = experiments.priors(source)
         names = ("nothing known", "neighbours known", "one slip for all cells")
         means = [source.stored("GridWorld", name)[:, -1].mean() for name in names]
         assert means[0] > means[1] > means[2]
@@ -156,11 +156,11 @@ class TestResampling:
         source = GivenSource(
             *(cell("GridWorld without slips", agent, [np.nan] * n + [1.0] * (20 - n)) for agent, n in stuck.items())
         )
-        assert experiments.resampling_finding(source).verdict is verdict
+        assert next(experiments.resampling(source)).verdict is verdict
 
     def test_real_runs(self, tmp_path: Path) -> None:
         """Two runs, each stuck for a million steps; the interval of Clopper and Pearson."""
-        found = experiments.resampling_finding(SmallSource(tmp_path, 2, 100))
+        (found,) = experiments.resampling(SmallSource(tmp_path, 2, 100))
         assert found.verdict is HOLDS
         low, high = stats.binomtest(2, 2).proportion_ci(0.95)
         assert found.figure.startswith(

@@ -13,7 +13,6 @@ import pytest
 from sources import GivenSource, SmallSource, cell, made_up
 
 from goalward import hardness
-from goalward.arrays import Floats
 from goalward.formatting import with_range
 from goalward.paper.claims import theorems
 from goalward.paper.claims.findings import Verdict
@@ -48,7 +47,7 @@ label = "PSRL-SSP"
 class TestEpochs:
     def test_real_runs_stay_within_the_lemma(self, tmp_path: Path) -> None:
         source = SmallSource(tmp_path, 3, 100)
-        number, _, conjecture = theorems.epoch_findings(source)
+        number, _, conjecture = theorems.epochs(source)
         assert number.verdict is HOLDS
         assert "all runs within the lemma's bound" in number.figure
         # The repeated run has the epochs of the stored one.
@@ -66,7 +65,7 @@ class TestEpochs:
         study.write_text(EPOCHS.replace('agent = "psrl"', 'agent = "psrl-step"'))
         source = SmallSource(tmp_path / "results", 0, 0)
         results = source.results(str(study), runs=2, episodes=150)
-        found = theorems.epoch_number_finding(source, results, "")
+        found = theorems.sqrt_epochs(source, results, "")
         assert found.verdict is FAILS
         kept = [
             count_epochs(rerun(spec)[1].epochs, *drawn_worlds(results, each)[0].costs.shape).holds
@@ -79,11 +78,13 @@ class TestEpochs:
     @pytest.mark.parametrize(("factor", "verdict"), [(1.5, HOLDS), (0.5, FAILS)])
     def test_tsde(self, factor: float, verdict: Verdict) -> None:
         results = made_up(*growing(0.4, factor))
-        assert theorems.tsde_finding(results, "").verdict is verdict
+        assert theorems.tsde(results, "").verdict is verdict
 
     @pytest.mark.parametrize(("power", "verdict"), [(0.4, HOLDS), (0.8, FAILS)])
-    def test_the_conjecture(self, power: float, verdict: Verdict) -> None:
-        assert theorems.fixed_finding(made_up(*growing(power, 1.0)), "").verdict is verdict
+    def test_the_conjecture(self, power: float, verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(theorems, "sqrt_epochs", lambda *arguments: None)
+        *_, conjecture = theorems.epochs(GivenSource(*growing(power, 1.0)))
+        assert conjecture.verdict is verdict
 
 
 def growing(power: float, factor: float) -> Iterable[Any]:
@@ -105,7 +106,7 @@ class TestTheorem1:
 
     def test_real_runs(self, theorem_runs: Path) -> None:
         source = SmallSource(theorem_runs, 2, 2048)
-        in_K, sizes = theorems.theorem_1_findings(source)
+        in_K, sizes = theorems.theorem_1_claims(source)
         results = source.results("claims-theorem", runs=2, episodes=2048)
         largest = max((theorems.exponent(each) for each in results.cells), key=lambda each: each.low)
         assert f"the largest of 8 settings: {with_range(largest)}" in in_K.figure
@@ -138,7 +139,7 @@ class TestTheorem1:
                 real = super().results(name, runs=runs, episodes=episodes)
                 return replace(real, cells=[with_power(each, power) for each in real.cells])
 
-        in_K, _ = theorems.theorem_1_findings(Growing(theorem_runs, 2, 2048))
+        in_K, _ = theorems.theorem_1_claims(Growing(theorem_runs, 2, 2048))
         assert in_K.verdict is verdict
 
     @pytest.mark.parametrize(("power", "verdict"), [(0.4, HOLDS), (1.5, FAILS)])
@@ -147,7 +148,7 @@ class TestTheorem1:
         sizes = np.array([2.0, 4.0, 8.0, 16.0])
         bounds = np.array([theorem_1(8, int(A), 10_000, 5.0, 0.2).total for A in sizes])
         sweep = theorems.Sweep(sizes, np.outer(sizes**power, [1.0, 1.1, 0.9]), bounds)
-        found = theorems.sizes_finding({"A": sweep}, "")
+        found = theorems.sizes({"A": sweep}, "")
         assert found.verdict is verdict
         assert f"regret {power:g}" in found.figure
 
@@ -182,22 +183,6 @@ class TestTheorem2:
                 assert function is theorems.perturbed_run
                 return [(K**power * (1.0 + 0.01 * seed), 1.0, 1e6) for K, seed in tasks]
 
-        found = theorems.theorem_2_finding(Growing(quick=True))
+        (found,) = theorems.theorem_2_claim(Growing(quick=True))
         assert found.verdict is verdict
         assert f"exponent in K {power:g} [" in found.figure
-
-
-class TestGrowthOfMeans:
-    sizes: Floats = np.array([2.0, 4.0, 8.0])
-
-    def test_exact_powers(self) -> None:
-        exact = theorems.growth_of_means(self.sizes, np.outer([1.0, 2.0, 3.0], self.sizes**0.7))
-        assert (exact.value, exact.low, exact.high) == pytest.approx((0.7, 0.7, 0.7))
-
-    def test_ratios(self) -> None:
-        ratio = theorems.growth_of_means(self.sizes, np.outer([1.0, 2.0], self.sizes**0.7) / self.sizes)
-        assert ratio.value == pytest.approx(-0.3)
-
-    def test_runs_that_were_cut_off(self) -> None:
-        numbers = np.array([[1.0, np.nan, 1.0], [2.0, 1.0, 1.0]])
-        assert np.isnan(theorems.growth_of_means(self.sizes, numbers).value)

@@ -83,6 +83,8 @@ class StepPSRL(PSRL):
 class PosteriorMean(PSRL):
     """The optimal policy of the mean of the posterior, in PSRL-SSP's epochs."""
 
+    samples_posterior = False
+
     def draw(self) -> Plan:
         """Return the policy of the expected model."""
         mean = self.belief.mean()

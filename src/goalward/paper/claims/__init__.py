@@ -1,17 +1,16 @@
 """Tests of the paper's claims, by name, and the function that runs them.
 
-A test makes the runs that it needs and returns a finding for each claim; claims that need the same runs share a test.
+A test makes the runs that it needs and yields a finding for each claim; claims that need the same runs share a test.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from goalward.errors import UnknownNameError
 from goalward.paper.claims import experiments, lemmas, theorems
-from goalward.paper.claims.findings import Finding, Verdict
+from goalward.paper.claims.findings import CLAIMS, QUICK, Finding, Verdict
 from goalward.paper.claims.runs import RunSource
 from goalward.progress import phase
 from goalward.studies.executors import open_workers
@@ -19,32 +18,23 @@ from goalward.studies.store import Store
 
 __all__ = ["TESTS", "check_claims"]
 
-TESTS: dict[str, Callable[[RunSource], Finding | list[Finding]]] = {
-    "rivals": experiments.rival_findings,
-    "ulcvi": experiments.ulcvi_finding,
-    "tuned": experiments.tuned_finding,
-    "withheld": experiments.withheld_finding,
-    "prior": experiments.prior_finding,
-    "resampling": experiments.resampling_finding,
-    "epochs": theorems.epoch_findings,
-    "theorem-1": theorems.theorem_1_findings,
-    "theorem-2": theorems.theorem_2_finding,
-    "lemmas": lemmas.lemma_findings,
-    "posterior": lemmas.posterior_finding,
+TESTS: dict[str, Callable[[RunSource], Iterator[Finding]]] = {
+    "rivals": experiments.rivals,
+    "ulcvi": experiments.ulcvi,
+    "tuned": experiments.tuned,
+    "withheld": experiments.withheld,
+    "prior": experiments.priors,
+    "resampling": experiments.resampling,
+    "epochs": theorems.epochs,
+    "theorem-1": theorems.theorem_1_claims,
+    "theorem-2": theorems.theorem_2_claim,
+    "lemmas": lemmas.lemmas,
+    "posterior": lemmas.posterior,
 }
-"""In the order of the table."""
-DECIDED_QUICKLY = frozenset(
-    {"withheld", "resampling", "decomposition", "first-term", "epochs", "bernstein", "posterior"}
-)
-"""Claims that a few runs decide: each run must fulfil them, or their test states its own probability of error."""
 
 
 def check_claims(
-    folder: str | Path,
-    *,
-    quick: bool = False,
-    only: Iterable[str] | None = None,
-    workers: int | None = None,
+    folder: str | Path, *, quick: bool = False, only: Iterable[str] | None = None, workers: int | None = None
 ) -> list[Finding]:
     """Test the claims of the paper.
 
@@ -64,27 +54,25 @@ def check_claims(
     for name in names:
         if name not in TESTS:
             raise UnknownNameError("test of claims", name, TESTS)
-    store = Store.open(folder, create=True)
-    opened = open_workers(workers)
+    store, opened = Store.open(folder, create=True), open_workers(workers)
     source = RunSource(store, opened, quick=quick)
+    findings: list[Finding] = []
     try:
-        findings: list[Finding] = []
         for number, name in enumerate(names, start=1):
             # Tests differ too much in length for an estimate of the time that is left.
             with phase(f"testing claims: {name}, test {number} of {len(names)}"):
-                tested = TESTS[name](source)
-            new = [tested] if isinstance(tested, Finding) else tested
-            findings += [undecided(finding) if quick else finding for finding in new]
+                findings += TESTS[name](source)
     except BaseException:
         opened.close(kill=True)
         raise
     opened.close()
-    return findings
+    findings.sort(key=lambda finding: list(CLAIMS).index(finding.key))
+    return [undecided(finding) for finding in findings] if quick else findings
 
 
 def undecided(finding: Finding) -> Finding:
     """Return what a quick test may say: a claim that depends on the size of the test is not decided."""
-    if finding.key in DECIDED_QUICKLY or finding.verdict is Verdict.OPEN:
+    if finding.key in QUICK or finding.verdict is Verdict.OPEN:
         return finding
     tendency = f"these runs point to '{finding.verdict.value}'; run without --quick to decide"
-    return replace(finding, verdict=Verdict.OPEN, note=f"{finding.note}; {tendency}" if finding.note else tendency)
+    return finding._replace(verdict=Verdict.OPEN, note="; ".join(filter(None, (finding.note, tendency))))

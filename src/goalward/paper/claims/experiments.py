@@ -8,24 +8,25 @@ two intervals of ULCVI, one for each world, are not widened.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from goalward import agents
 from goalward.arrays import Floats
 from goalward.formatting import number, with_range
-from goalward.paper.claims.findings import Finding, Verdict, above, all_of, below, certain, share, within
+from goalward.paper.claims.findings import Finding, Verdict, above, all_of, below, between, certain
 from goalward.paper.claims.runs import OURS, PAPER_WORLDS, RunSource, cell_of
 from goalward.planning.evaluate import evaluate
 from goalward.planning.solve import solve
 from goalward.results.results import Results
 from goalward.ssp.model import SSP
-from goalward.statistics import Interval, compare_pairs, mean_interval
+from goalward.statistics import compare_pairs, mean_interval, share
 
-__all__ = [
-    "prior_finding", "resampling_finding", "rival_findings", "tuned_finding", "ulcvi_finding", "withheld_finding",
-]  # fmt: skip
+__all__ = ["priors", "resampling", "rivals", "tuned", "ulcvi", "withheld"]
 
 RIVALS = ("UC-SSP", "Bernstein-SSP", "ULCVI", "EB-SSP")
+BOTH = " and ".join(PAPER_WORLDS)
 QUALITY = 1.5  # "of the quality of" is taken to mean: at most this many times the regret
 CLAIMED_EPISODES = 80_000
 CHANGE = 0.05  # a regret per episode that changes by less than this share shows no learning
@@ -41,12 +42,11 @@ def level_for(count: int) -> float:
     return 1.0 - 0.05 / count
 
 
-def rival_findings(source: RunSource) -> list[Finding]:
+def rivals(source: RunSource) -> Iterator[Finding]:
     """Test whether PSRL-SSP beats every rival on both worlds, and by more on GridWorld."""
     runs, episodes = source.choose(8, 10), source.choose(3_000, 10_000)
     results = source.results("paper-theory", runs=runs, episodes=episodes)
-    where = f"{' and '.join(PAPER_WORLDS)}; {runs} runs, K={episodes:,}"
-    ran = f"{OURS} and {', '.join(RIVALS)}; {where}, widths of the theory"
+    ran = f"{OURS} and {', '.join(RIVALS)}; {BOTH}; {runs} runs, K={episodes:,}, widths of the theory"
     level = level_for(len(PAPER_WORLDS) * len(RIVALS))
     verdicts, parts = [], []
     excess: dict[str, dict[str, Floats]] = {}
@@ -61,37 +61,31 @@ def rival_findings(source: RunSource) -> list[Finding]:
         parts.append(
             f"{world}: {number(mean)}; the nearest, {nearest}, {with_range(gap)} more, {1 + gap.value / mean:.0f} times"
         )
-    beats = Finding("rivals", "PSRL-SSP beats every rival on both worlds", ran, "; ".join(parts), all_of(*verdicts))
-    return [beats, gap_finding(excess, ran)]
-
-
-def gap_finding(excess: dict[str, dict[str, Floats]], ran: str) -> Finding:
+    yield Finding("rivals", ran, "; ".join(parts), all_of(*verdicts))
     grid, random = excess["GridWorld"], excess["RandomMDP"]
-    level = level_for(len(RIVALS))
-    differences = {rival: mean_interval(grid[rival] - random[rival], level) for rival in RIVALS}
+    differences = {rival: mean_interval(grid[rival] - random[rival], level_for(len(RIVALS))) for rival in RIVALS}
     smallest = min(differences, key=lambda rival: differences[rival].value)
     figure = (
         "excess over PSRL-SSP in units of K V*, GridWorld against RandomMDP: "
         + ", ".join(f"{rival} {grid[rival].mean():.2g} / {random[rival].mean():.2g}" for rival in RIVALS)
         + f"; smallest difference ({smallest}) {with_range(differences[smallest])}"
     )
-    verdict = all_of(*(above(difference, 0.0) for difference in differences.values()))
-    return Finding("gap", "The gap to the rivals is larger on GridWorld", ran, figure, verdict)
+    yield Finding("gap", ran, figure, all_of(*(above(difference, 0.0) for difference in differences.values())))
 
 
-def ulcvi_finding(source: RunSource) -> Finding:
+def ulcvi(source: RunSource) -> Iterator[Finding]:
     """Test whether ULCVI shows signs of learning after 80,000 episodes."""
     runs, episodes = source.choose(3, 4), source.choose(3_000, CLAIMED_EPISODES)
     results = source.results("claims-ulcvi", runs=runs, episodes=episodes)
     verdicts, parts = [], []
     for world, build in PAPER_WORLDS.items():
         cell = cell_of(results, world, "ULCVI")
-        at = [np.searchsorted(cell.points, share * episodes) for share in (0.1, 0.9)]
+        tenth, last_tenth = np.searchsorted(cell.points, [0.1 * episodes, 0.9 * episodes])
         curve = cell.curves["gap_regret"]
-        first = curve[:, at[0]] / cell.points[at[0]]
-        last = (curve[:, -1] - curve[:, at[1]]) / (episodes - cell.points[at[1]])
+        first = curve[:, tenth] / cell.points[tenth]
+        last = (curve[:, -1] - curve[:, last_tenth]) / (episodes - cell.points[last_tenth])
         change = mean_interval(last / first - 1.0)
-        verdicts.append(within(change, -CHANGE, CHANGE))
+        verdicts.append(between(change, -CHANGE, CHANGE))
         parts.append(
             f"{world}: {last.mean():.3g} per episode at the end, the uniform policy {uniform_gap(build()):.3g};"
             f" change since the first tenth {with_range(change)}"
@@ -99,8 +93,8 @@ def ulcvi_finding(source: RunSource) -> Finding:
     verdict, note = all_of(*verdicts), ""
     if episodes < CLAIMED_EPISODES:
         verdict, note = Verdict.OPEN, f"the claim is about {CLAIMED_EPISODES:,} episodes; run without --quick"
-    ran = f"ULCVI with true B* and T*, random ties; {' and '.join(PAPER_WORLDS)}; {runs} runs, K={episodes:,}"
-    return Finding("ulcvi", "ULCVI shows no learning after 80,000 episodes", ran, "; ".join(parts), verdict, note)
+    ran = f"ULCVI with true B* and T*, random ties; {BOTH}; {runs} runs, K={episodes:,}"
+    yield Finding("ulcvi", ran, "; ".join(parts), verdict, note)
 
 
 def uniform_gap(world: SSP) -> float:
@@ -109,7 +103,7 @@ def uniform_gap(world: SSP) -> float:
     return float(evaluate(world, uniform).costs[world.initial_state] - solve(world).values[world.initial_state])
 
 
-def tuned_finding(source: RunSource) -> Finding:
+def tuned(source: RunSource) -> Iterator[Finding]:
     """Test untuned PSRL-SSP against rivals whose confidence widths were tuned to the world."""
     runs, episodes = source.choose(6, 10), source.choose(1_000, 10_000)
     results = source.results("paper-tuned", runs=runs, episodes=episodes)
@@ -123,21 +117,20 @@ def tuned_finding(source: RunSource) -> Finding:
         listed = ", ".join(f"{rival} {with_range(mean_interval(regret))}" for rival, regret in theirs.items())
         times = f"{ours.mean() / theirs[best].mean():.1f} times {best}, the best"
         parts.append(f"{world}: {OURS} {with_range(mean_interval(ours))}, {times}; {listed}")
-    ran = f"{OURS} as it is, rivals with tuned scales; {' and '.join(PAPER_WORLDS)}; {runs} runs, K={episodes:,}"
+    ran = f"{OURS} as it is, rivals with tuned scales; {BOTH}; {runs} runs, K={episodes:,}"
     note = f"read as: at most {QUALITY:g} times the regret of each; the scales were tuned with other seeds"
-    claim = "Untuned PSRL-SSP is of the quality of tuned rivals"
-    return Finding("tuned", claim, ran, "; ".join(parts), all_of(*verdicts), note)
+    yield Finding("tuned", ran, "; ".join(parts), all_of(*verdicts), note)
 
 
-def withheld_finding(source: RunSource) -> Finding:
+def withheld(source: RunSource) -> Iterator[Finding]:
     """Test that PSRL-SSP needs neither B* nor T*: by the settings of the agents that describe the true world."""
     needs = {name: agents.find(name).needs for name in ("psrl", "uc-ssp", "bernstein-ssp", "ulcvi", "eb-ssp")}
     known = ", ".join(f"{name} {' and '.join(needs[name]) or 'nothing'}" for name in needs)
-    claim, ran = "PSRL-SSP needs no B* and no T*", "nothing: the agents say what they must know of the true world"
-    return Finding("withheld", claim, ran, f"must be told: {known}", certain(not needs["psrl"]))
+    ran = "nothing: the agents say what they must know of the true world"
+    yield Finding("withheld", ran, f"must be told: {known}", certain(not needs["psrl"]))
 
 
-def prior_finding(source: RunSource) -> Finding:
+def priors(source: RunSource) -> Iterator[Finding]:
     """Test whether an informed prior lowers the regret."""
     runs, episodes = source.choose(8, 20), source.choose(2_000, 10_000)
     results = source.results("claims-priors", runs=runs, episodes=episodes)
@@ -149,19 +142,15 @@ def prior_finding(source: RunSource) -> Finding:
         verdicts.append(below(compare_pairs(better, plain, level_for(len(informed))).difference, 0.0))
         parts.append(f"{agent} {with_range(mean_interval(better))}")
     ran = f"PSRL-SSP with three priors of concentration 0.1; GridWorld; {runs} runs, K={episodes:,}"
-    return Finding("prior", "An informed prior lowers regret", ran, "; ".join(parts), all_of(*verdicts))
+    yield Finding("prior", ran, "; ".join(parts), all_of(*verdicts))
 
 
-def resampling_finding(source: RunSource) -> Finding:
+def resampling(source: RunSource) -> Iterator[Finding]:
     """Test whether sampling at the start of episodes only can fail where PSRL-SSP does not."""
-    runs = source.choose(10, 40)
+    runs, world = source.choose(10, 40), "GridWorld without slips"
     results = source.results("claims-resampling", runs=runs, episodes=100)
-    world = "GridWorld without slips"
-    stuck = {agent: cell_of(results, world, agent).truncated for agent in (OURS, "at episode starts")}
-    shares: dict[str, Interval] = {agent: share(int(cut.sum()), len(cut)) for agent, cut in stuck.items()}
-    theirs, ours = shares["at episode starts"], shares[OURS]
-    verdict = all_of(above(theirs, 1e-9), certain(ours.value == 0.0))
+    stuck = [cell_of(results, world, agent).truncated for agent in (OURS, "at episode starts")]
+    ours, theirs = (share(int(cut.sum()), len(cut)) for cut in stuck)
     figure = f"stuck for good: {with_range(theirs)} of the runs at episode starts, {with_range(ours)} of {OURS}'s"
     ran = f"{world}; {runs} runs of 100 episodes, cut off after 1,000,000 steps"
-    claim = "Resampling only at episode starts can fail where PSRL-SSP does not"
-    return Finding("resampling", claim, ran, figure, verdict)
+    yield Finding("resampling", ran, figure, all_of(above(theirs, 1e-9), certain(ours.value == 0.0)))

@@ -1,4 +1,4 @@
-"""What a test finds out about a claim: what was run, what was measured, and the verdict.
+"""The claims of the paper, and how a verdict on one follows from measurements.
 
 A verdict follows from the interval, not from the estimate alone. A claim holds if the whole interval is on its side, it
 does not hold if the whole interval is on the other side, and otherwise it is not decided. An upper bound that may be
@@ -10,17 +10,39 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from goalward.formatting import Interval
-from goalward.statistics import share
 from goalward.table import Cell, Column, Columns, Table
 
-__all__ = [
-    "Finding", "Verdict", "above", "all_of", "at_most", "below", "certain", "claims_table", "share",
-    "within",
-]  # fmt: skip
+__all__ = ["CLAIMS", "QUICK", "Finding", "Verdict", "above", "all_of", "at_most", "below", "certain", "claims_table"]
+
+CLAIMS = {
+    "rivals": "PSRL-SSP beats every rival on both worlds",
+    "gap": "The gap to the rivals is larger on GridWorld",
+    "ulcvi": "ULCVI shows no learning after 80,000 episodes",
+    "tuned": "Untuned PSRL-SSP is of the quality of tuned rivals",
+    "withheld": "PSRL-SSP needs no B* and no T*",
+    "prior": "An informed prior lowers regret",
+    "resampling": "Resampling only at episode starts can fail where PSRL-SSP does not",
+    "sqrt-epochs": "The number of epochs is O(sqrt K)",
+    "tsde": "TSDE's epochs are worse as K grows",
+    "conjecture": "Conjecture: the regret bound, sqrt(K), holds in fixed worlds too",
+    "theorem-1-K": "Theorem 1: Bayesian regret grows like sqrt(K) at most",
+    "theorem-1-sizes": "Theorem 1: regret grows in S, A and B no faster than its bound",
+    "theorem-2": "Theorem 2: with costs max(c, epsilon), regret grows like sqrt(K) at most",
+    "decomposition": "Section 4: regret is R1 + R2 + R3",
+    "first-term": "Lemma: R1 <= B L",
+    "second-term": "Lemma: E[R2] <= B E[L]",
+    "third-term": "Lemma: E[R3] <= 288 B S sqrt(M A) log + ...",
+    "epochs": "Lemma: L <= sqrt(2 S A K log T) + S A log T; K_l <= K_{l-1} + 1; visits at most double",
+    "bernstein": "Lemma: theta_* and theta_l lie in B_l w.p. 1 - delta/(2 S A n)",
+    "intervals": "Lemmas on intervals: M <= C/B + K + L + ..., sum A_l <= 6 S A log², variance <= 44 B²",
+    "posterior": "Lemma: E f(theta_l) = E f(theta_*)",
+}
+QUICK = {"withheld", "resampling", "decomposition", "first-term", "epochs", "bernstein", "posterior"}
+"""Claims that a few runs decide: each run must fulfil them, or their test states its own probability of error."""
 
 
 class Verdict(Enum):
@@ -31,40 +53,18 @@ class Verdict(Enum):
     OPEN = "not decided"
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One row of the table of claims.
-
-    Attributes
-    ----------
-    key
-        A short name, such as ``rivals``.
-    claim
-        What the paper says.
-    ran
-        What was run to test it.
-    figure
-        What was measured, with intervals.
-    verdict
-        What follows from it.
-    note
-        What else a reader must know.
-    """
+class Finding(NamedTuple):
+    """What was run to test a claim, what was measured, what follows from it, and what else a reader must know."""
 
     key: str
-    claim: str
     ran: str
     figure: str
     verdict: Verdict
     note: str = ""
 
 
-def within(interval: Interval, low: float, high: float) -> Verdict:
-    """Decide whether a quantity lies between two limits.
-
-    >>> within(Interval(0.4, 0.3, 0.5, 9), 0.0, 0.6), within(Interval(0.4, 0.3, 0.5, 9), 0.0, 0.45)
-    (<Verdict.HOLDS: 'holds'>, <Verdict.OPEN: 'not decided'>)
-    """
+def between(interval: Interval, low: float, high: float) -> Verdict:
+    """Decide whether a quantity lies between two limits."""
     if math.isnan(interval.low) or math.isnan(interval.high):
         return Verdict.OPEN
     if interval.low > high or interval.high < low:
@@ -74,19 +74,17 @@ def within(interval: Interval, low: float, high: float) -> Verdict:
 
 def below(interval: Interval, limit: float) -> Verdict:
     """Decide whether a quantity is at most a limit."""
-    return within(interval, -math.inf, limit)
+    return between(interval, -math.inf, limit)
 
 
 def above(interval: Interval, limit: float) -> Verdict:
     """Decide whether a quantity is at least a limit."""
-    return within(interval, limit, math.inf)
+    return between(interval, limit, math.inf)
 
 
 def at_most(interval: Interval, limit: float) -> Verdict:
     """Decide about an upper bound that may be reached: it holds unless the whole interval lies above it."""
-    if math.isnan(interval.low):
-        return Verdict.OPEN
-    return Verdict.FAILS if interval.low > limit else Verdict.HOLDS
+    return Verdict.OPEN if math.isnan(interval.low) else certain(interval.low <= limit)
 
 
 def certain(true: bool) -> Verdict:
@@ -96,10 +94,7 @@ def certain(true: bool) -> Verdict:
 
 def all_of(*verdicts: Verdict) -> Verdict:
     """Return the verdict on several claims together: the worst of theirs."""
-    for worst in (Verdict.FAILS, Verdict.OPEN):
-        if worst in verdicts:
-            return worst
-    return Verdict.HOLDS
+    return next((worst for worst in (Verdict.FAILS, Verdict.OPEN) if worst in verdicts), Verdict.HOLDS)
 
 
 def claims_table(findings: Sequence[Finding]) -> Table:
@@ -107,9 +102,9 @@ def claims_table(findings: Sequence[Finding]) -> Table:
     count = Counter(finding.verdict for finding in findings)
     tally = ", ".join(f"{count[verdict]} {verdict.value}" for verdict in Verdict if count[verdict])
     rows = [
-        asdict(finding)
+        finding._asdict()
         | {
-            "claim": Cell(finding.claim, f"{finding.verdict.value}: {finding.claim}"),
+            "claim": Cell(CLAIMS[finding.key], f"{finding.verdict.value}: {CLAIMS[finding.key]}"),
             "verdict": finding.verdict.value,
         }
         for finding in findings

@@ -15,7 +15,8 @@ states that can reach the goal in one step, which does not change S and A.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,9 +39,8 @@ from goalward.theory.epochs import EpochCount, count_epochs
 from goalward.theory.posterior_lemma import draw_world
 from goalward.theory.regret_bounds import theorem_1, theorem_2
 
-__all__ = ["epoch_findings", "theorem_1_findings", "theorem_2_finding"]
+__all__ = ["epochs", "theorem_1_claims", "theorem_2_claim"]
 
-TSDE = "TSDE"
 EPOCH_WORLDS = ("GridWorld", "RandomMDP", "GridWorld, success 0.4")
 ZERO_COSTS = np.array([[0.0, 0.3], [0.6, 0.0], [1.0, 0.4], [0.0, 0.8], [0.5, 1.0]])
 GOAL_STATES, GOAL_NEAR = 8, (8, 4, 2, 1)
@@ -57,15 +57,20 @@ def epochs_of(spec: RunSpec, S: int, A: int) -> tuple[EpochCount, Int64s]:
     return count_epochs(epochs, S, A), epochs.start_episode
 
 
-def epoch_findings(source: RunSource) -> list[Finding]:
+def epochs(source: RunSource) -> Iterator[Finding]:
     """Test the number of epochs, TSDE's epochs, and the regret bound in worlds that are fixed."""
     runs, episodes = source.choose(6, 20), source.choose(3_000, 20_000)
     results = source.results("claims-epochs", runs=runs, episodes=episodes)
     ran = f"{', '.join(EPOCH_WORLDS)}; {runs} runs, K={episodes:,}"
-    return [epoch_number_finding(source, results, ran), tsde_finding(results, ran), fixed_finding(results, ran)]
+    yield sqrt_epochs(source, results, ran)
+    yield tsde(results, ran)
+    growth = {world: exponent(cell_of(results, world, OURS)) for world in EPOCH_WORLDS}
+    figure = f"exponent in K: {'; '.join(f'{world} {with_range(slope)}' for world, slope in growth.items())}"
+    verdict = all_of(*(below(slope, 0.5) for slope in growth.values()))
+    yield Finding("conjecture", f"PSRL-SSP with Dirichlet(0.1); {ran}", figure, verdict)
 
 
-def epoch_number_finding(source: RunSource, results: Results, ran: str) -> Finding:
+def sqrt_epochs(source: RunSource, results: Results, ran: str) -> Finding:
     """Test that epochs grow like sqrt(K) at most, and that every run stays within the bound of the lemma."""
     parts, verdicts = [], []
     within_bound: list[bool] = []
@@ -78,18 +83,17 @@ def epoch_number_finding(source: RunSource, results: Results, ran: str) -> Findi
         verdicts.append(at_most(growth, 0.5))
         within_bound += [count.holds for count, _ in repeated]
         parts.append(f"{world} {with_range(growth)}")
-    verdicts.append(certain(all(within_bound)))
     outside = within_bound.count(False)
     lemma = f"{outside} of {len(within_bound)} runs not within" if outside else "all runs within"
     figure = f"exponent of L in K: {'; '.join(parts)}; {lemma} the lemma's bound"
-    return Finding("sqrt-epochs", "The number of epochs is O(sqrt K)", f"PSRL-SSP; {ran}", figure, all_of(*verdicts))
+    return Finding("sqrt-epochs", f"PSRL-SSP; {ran}", figure, all_of(*verdicts, certain(not outside)))
 
 
-def tsde_finding(results: Results, ran: str) -> Finding:
+def tsde(results: Results, ran: str) -> Finding:
     """Test whether TSDE's epochs, which grow by one step each, lead to more regret."""
     parts, verdicts = [], []
     for world in EPOCH_WORLDS:
-        ours, theirs = cell_of(results, world, OURS), cell_of(results, world, TSDE)
+        ours, theirs = cell_of(results, world, OURS), cell_of(results, world, "TSDE")
         final = compare_pairs(theirs.finals["gap_regret"], ours.finals["gap_regret"], 1.0 - 0.05 / len(EPOCH_WORLDS))
         verdicts.append(above(final.difference, 0.0))
         mean = number(float(ours.finals["gap_regret"].mean()))
@@ -97,20 +101,18 @@ def tsde_finding(results: Results, ran: str) -> Finding:
         parts.append(f"{world}: {with_range(final.difference)} more than {mean}; {exponents}")
     figure = f"regret of TSDE's epochs over PSRL-SSP's: {'; '.join(parts)}"
     note = "the paper's argument compares upper bounds, K^(2/3) and sqrt(K); neither is reached here"
-    claim = "TSDE's epochs are worse as K grows"
-    return Finding("tsde", claim, f"both agents; {ran}", figure, all_of(*verdicts), note)
+    return Finding("tsde", f"both agents; {ran}", figure, all_of(*verdicts), note)
 
 
-def fixed_finding(results: Results, ran: str) -> Finding:
-    """Test the conjecture that the bound also holds in worlds that are not drawn from the prior."""
-    growth = {world: exponent(cell_of(results, world, OURS)) for world in EPOCH_WORLDS}
-    figure = f"exponent in K: {'; '.join(f'{world} {with_range(slope)}' for world, slope in growth.items())}"
-    claim = "Conjecture: the regret bound, sqrt(K), holds in fixed worlds too"
-    verdict = all_of(*(below(slope, 0.5) for slope in growth.values()))
-    return Finding("conjecture", claim, f"PSRL-SSP with Dirichlet(0.1); {ran}", figure, verdict)
+class Sweep(NamedTuple):
+    """Sizes S, A or B, ``regrets[size, run]``, and Theorem 1 with the largest B* and the least c_min of the worlds."""
+
+    sizes: Floats
+    regrets: Floats
+    bounds: Floats
 
 
-def theorem_1_findings(source: RunSource) -> list[Finding]:
+def theorem_1_claims(source: RunSource) -> Iterator[Finding]:
     """Test Theorem 1 in K, and in S, A and B."""
     runs, episodes = source.choose(10, 40), source.choose(2_500, 10_000)
     results = source.results("claims-theorem", runs=runs, episodes=episodes)
@@ -119,54 +121,29 @@ def theorem_1_findings(source: RunSource) -> list[Finding]:
     sweeps = {name: swept(results, setting) for name, setting in (("S", "states"), ("A", "actions"))}
     sweeps["B"] = goal_sweep(source, runs, episodes)
     ratios = np.concatenate([sweep.regrets.mean(axis=1) / sweep.bounds for sweep in sweeps.values()])
-    where = "worlds drawn from the agent's prior, Dirichlet(1), costs in [0.2, 1]"
+    ran = "PSRL-SSP; worlds drawn from the agent's prior, Dirichlet(1), costs in [0.2, 1]"
+    size = f"{runs} worlds each, K={episodes:,}"
     figure = (
         f"exponent in K, the largest of {len(growth)} settings: {with_range(largest)}; regret over the bound without"
         f" its constant: {ratios.min():.1e} to {ratios.max():.1e}"
     )
-    in_K = Finding(
-        "theorem-1-K",
-        "Theorem 1: Bayesian regret grows like sqrt(K) at most",
-        f"PSRL-SSP; {where}; S in 4..32 with A=2, A in 2..16 with S=8; {runs} worlds each, K={episodes:,}",
-        figure,
-        all_of(*(at_most(slope, 0.5) for slope in growth)),
-        "asked of the exponent: at most 1/2 plus half its interval",
-    )
-    return [in_K, sizes_finding(sweeps, f"PSRL-SSP; {where}; four values of each; {runs} worlds each, K={episodes:,}")]
-
-
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """Regrets and bounds at several sizes of one kind.
-
-    Attributes
-    ----------
-    sizes
-        S, A or B at each setting.
-    regrets
-        ``regrets[setting, run]``.
-    bounds
-        Theorem 1 at each setting, with the largest B* and the smallest c_min of its worlds.
-    """
-
-    sizes: Floats
-    regrets: Floats
-    bounds: Floats
+    verdict = all_of(*(at_most(slope, 0.5) for slope in growth))
+    note = "asked of the exponent: at most 1/2 plus half its interval"
+    yield Finding("theorem-1-K", f"{ran}; S in 4..32 with A=2, A in 2..16 with S=8; {size}", figure, verdict, note)
+    yield sizes(sweeps, f"{ran}; four values of each; {size}")
 
 
 def swept(results: Results, setting: str) -> Sweep:
     """Return the sweep of a study over one setting of its drawn worlds."""
     cells = [cell for cell in results.cells if setting in cell.cell.world.swept]
     drawn = [drawn_worlds(results, cell) for cell in cells]
-    hard = [[hardness(world) for world in row] for row in drawn]
-    B = np.array([[world.B_star for world in row] for row in hard])
-    c_min = np.array([[world.c_min for world in row] for row in hard])
-    shapes = [row[0].costs.shape for row in drawn]
-    episodes = cells[0].cell.episodes
+    hard = [hardness(world) for worlds in drawn for world in worlds]
+    B, c_min = max(world.B_star for world in hard), min(world.c_min for world in hard)
+    K = cells[0].cell.episodes
     return Sweep(
         np.array([float(cell.cell.world.swept[setting]) for cell in cells]),
         np.array([cell.finals["gap_regret"] for cell in cells]),
-        np.array([theorem_1(S, A, episodes, B.max(), c_min.min()).total for S, A in shapes]),
+        np.array([theorem_1(worlds[0].states, worlds[0].actions, K, B, c_min).total for worlds in drawn]),
     )
 
 
@@ -195,7 +172,7 @@ def goal_sweep(source: RunSource, runs: int, episodes: int) -> Sweep:
     return Sweep(largest, outcomes[:, :, 0], np.array(bounds))
 
 
-def sizes_finding(sweeps: dict[str, Sweep], ran: str) -> Finding:
+def sizes(sweeps: dict[str, Sweep], ran: str) -> Finding:
     """Test Theorem 1 in S, A and B."""
     parts, verdicts = [], []
     for name, sweep in sweeps.items():
@@ -204,8 +181,7 @@ def sizes_finding(sweeps: dict[str, Sweep], ran: str) -> Finding:
         verdicts.append(below(ratio, 0.0))
         span = f"{sweep.sizes.min():.3g} to {sweep.sizes.max():.3g}"
         parts.append(f"{name} from {span}: regret {with_range(regret)}, bound {bound:.2g}, ratio {with_range(ratio)}")
-    claim = "Theorem 1: regret grows in S, A and B no faster than its bound"
-    return Finding("theorem-1-sizes", claim, ran, f"exponents in {'; in '.join(parts)}", all_of(*verdicts))
+    return Finding("theorem-1-sizes", ran, f"exponents in {'; in '.join(parts)}", all_of(*verdicts))
 
 
 def perturbed_run(episodes: int, seed: int) -> tuple[float, float, float]:
@@ -215,16 +191,15 @@ def perturbed_run(episodes: int, seed: int) -> tuple[float, float, float]:
     """
     prior = Dirichlet(1.0)
     world = draw_world(prior, Task(ZERO_COSTS, 0, episodes), generator(run_seed(seed, "zero costs")))
-    finals = []
-    for perturb in (True, False):
-        run = run_agent(PSRL(prior, perturb_costs=perturb), world, episodes, run_seed(seed, "perturbed"))
-        finals.append(float(run.gap_regret[-1]))
+    perturbed, plain = (
+        float(run_agent(PSRL(prior, perturb), world, episodes, run_seed(seed, "perturbed")).gap_regret[-1])
+        for perturb in (True, False)
+    )
     hard = hardness(world)
-    bound = theorem_2(world.states, world.actions, episodes, hard.B_star, hard.T_star)
-    return finals[0], finals[1], bound.total
+    return perturbed, plain, theorem_2(world.states, world.actions, episodes, hard.B_star, hard.T_star).total
 
 
-def theorem_2_finding(source: RunSource) -> Finding:
+def theorem_2_claim(source: RunSource) -> Iterator[Finding]:
     """Test Theorem 2: with raised costs regret grows like sqrt(K) where costs are zero."""
     runs = source.choose(30, 60)
     lengths = [250, 500, 1_000, 2_000] if source.quick else [500, 1_000, 2_000, 4_000, 8_000, 16_000]
@@ -243,5 +218,4 @@ def theorem_2_finding(source: RunSource) -> Finding:
         f"PSRL-SSP with epsilon = (S²A/K)^(2/3); worlds drawn from the prior, 3 of 10 costs zero; {runs} worlds for"
         f" each K in {lengths}"
     )
-    claim = "Theorem 2: with costs max(c, epsilon), regret grows like sqrt(K) at most"
-    return Finding("theorem-2", claim, ran, figure, below(growth, 0.5))
+    yield Finding("theorem-2", ran, figure, below(growth, 0.5))

@@ -1,0 +1,74 @@
+"""Runs beside the paper's bounds: six panels, with a thin line for each run and a thick one for their mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from goalward.arrays import Floats
+from goalward.figures.drawing import finish_axes, grouped, new_figure
+from goalward.figures.styles import COLOURS
+from goalward.formatting import mathtext
+from goalward.theory.run_report import Report
+
+__all__ = ["theory_figure"]
+
+PANELS = {
+    "regret": {"gap_regret": "gap regret", "theorem": "", "reference": "reference"},
+    "epochs": {"epochs": "epochs L", "epoch_bound": "the lemma's bound"},
+    "regret = R1 + R2 + R3": {"R1": "R1", "R2": "R2", "R3": "R3", "regret": "regret"},
+    "gap regret in units": {
+        "over_reference": "of reference (no bound)",
+        "over_limit": "of C log k (a bound in the limit)",
+    },
+    "distance from the empirical rows / radius": {"true_ratio": "true rows", "sampled_ratio": "sampled rows"},
+    "L1 distance of sampled from true rows": {"played_pairs": "pairs played", "all_pairs": "all pairs"},
+}
+LOGARITHMIC = ("regret", "epochs", "gap regret in units", "L1 distance of sampled from true rows")
+
+
+def theory_figure(reports: Sequence[Report], title: str) -> Figure:
+    """Draw runs of the same agent in the same world, or in worlds of the same distribution, beside the bounds."""
+    points = reports[0].points
+    curves = {name: np.array([report.curves[name] for report in reports]) for name in reports[0].curves}
+    for name, unit in (("over_reference", curves["reference"]), ("over_limit", curves["log_limit"])):
+        curves[name] = curves["gap_regret"] / np.where(unit > 0.0, unit, np.nan)
+    figure = new_figure(12.0, 7.0)
+    for panel, (name, lines) in zip(figure.subplots(2, 3).ravel(), PANELS.items(), strict=True):
+        for colour, (curve, label) in zip(COLOURS[4::-1], lines.items(), strict=False):
+            numbers = curves[curve]
+            if curve == "theorem":
+                label, numbers = scaled_theorem(reports[0].theorem, numbers, curves["gap_regret"])
+            draw(panel, points, numbers, colour, label)
+        panel.set_xscale("log")
+        if name in LOGARITHMIC and any(np.nanmax(line.get_ydata(), initial=0.0) > 0.0 for line in panel.lines):  # type: ignore[arg-type]
+            panel.set_yscale("log")
+        else:
+            panel.yaxis.set_major_formatter(grouped)
+        panel.set_title(name, fontsize=10)
+        panel.set_xlabel("episodes k")
+        panel.legend(frameon=False, fontsize=8)
+        finish_axes(panel)
+    runs = "one run" if len(reports) == 1 else f"{len(reports)} runs and their mean"
+    figure.suptitle(mathtext(f"{title}: {runs}"))
+    return figure
+
+
+def scaled_theorem(theorem: str, bounds: Floats, regrets: Floats) -> tuple[str, Floats]:
+    """Return a theorem's order, scaled to meet the mean regret at the end because it has no constant, and its label."""
+    last = float(bounds[:, -1].mean())
+    factor = float(regrets[:, -1].mean()) / last if last > 0.0 else math.nan
+    return f"order of {theorem}, times {factor:.1e}", bounds * factor
+
+
+def draw(panel: Axes, points: Floats, numbers: Floats, colour: str, label: str) -> None:
+    """Draw the curves of all runs and their mean, unless there is none."""
+    if not np.isfinite(numbers).any():
+        return
+    if len(numbers) > 1:
+        panel.plot(points, numbers.T, color=colour, linewidth=0.6, alpha=0.35)
+    panel.plot(points, numbers.mean(axis=0), color=colour, linewidth=1.8, label=label)

@@ -1,0 +1,229 @@
+"""A run under the paper's analysis: what its lemmas and theorems bound, measured beside the bounds.
+
+``gw.theory.report(run)`` takes a run of any agent that has a belief and plans with models drawn from it, recorded with
+``learn(..., keep_plans=True, keep_steps=True)``. `Report.table` compares the end of the run with the bounds,
+``gw.plot(report)`` draws how it came to that. ``goalward theory RESULTS`` does the same for the runs of a study.
+
+What can be expected of one run
+    On every path: regret = R1 + R2 + R3, R1 <= B L, and for PSRL-SSP's epochs the bound on their number L. In
+    expectation over worlds drawn from the prior: R2 <= B L, the bound on R3, Theorems 1 and 2. With high probability:
+    both kernels lie in their confidence sets. Theorems have no constants, so look at how the ratio changes with k.
+    `reference` is a heuristic scale, and C log k is a bound only in the limit (`regret_limit`).
+
+Concentration
+    The L1 distance of theta_l(. | s, a) from theta_*(. | s, a), averaged over all available pairs, and over the pairs
+    that epoch l played.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from goalward.arrays import Floats, Int64s
+from goalward.errors import TheoryError
+from goalward.learning.run import Run
+from goalward.planning.hardness import hardness
+from goalward.ssp.model import SSP
+from goalward.statistics import mean_interval
+from goalward.table import Column, Table
+from goalward.theory.analysis_intervals import Intervals, cut_into_intervals
+from goalward.theory.confidence import Coverage, coverage
+from goalward.theory.decomposition import Decomposition, decompose
+from goalward.theory.epochs import EpochCount, Invariants, check_invariants, count_epochs, epoch_bound
+from goalward.theory.regret_bounds import theorem_1, theorem_2, third_term_bound
+from goalward.theory.regret_limit import regret_limit
+from goalward.theory.trace import Trace, trace_of
+
+__all__ = ["Report", "Statement", "report", "statements_table"]
+
+DELTA = 0.1
+POINTS = 40
+
+
+class Statement(NamedTuple):
+    """A number of a run and its bound; NaN if there is none, and then the note says why."""
+
+    name: str
+    measured: float
+    bound: float
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """One run under the analysis.
+
+    Attributes
+    ----------
+    run
+        The run.
+    statements
+        The numbers at the end of the run beside their bounds.
+    points
+        k, some numbers of episodes up to the end of the run.
+    curves
+        The same numbers after k episodes, by name: ``regret, gap_regret, theorem, reference, log_limit``; ``epochs,
+        epoch_bound``; ``R1, R2, R3``; ``true_ratio, sampled_ratio``, the largest distance of a kernel from the
+        empirical frequencies divided by the radius of its confidence set; ``played_pairs, all_pairs``, the
+        concentration.
+    theorem
+        The theorem that covers the agent: "Theorem 1", or "Theorem 2" if it raises costs.
+    terms, count, invariants, cover, intervals
+        What the modules of `goalward.theory` say about the run; `intervals` is None where costs are zero.
+    """
+
+    run: Run = field(repr=False)
+    statements: list[Statement]
+    points: Int64s = field(repr=False)
+    curves: dict[str, Floats] = field(repr=False)
+    theorem: str
+    terms: Decomposition = field(repr=False)
+    count: EpochCount = field(repr=False)
+    invariants: Invariants = field(repr=False)
+    cover: Coverage = field(repr=False)
+    intervals: Intervals | None = field(repr=False)
+
+    @property
+    def table(self) -> Table:
+        """The statements as a table."""
+        return statements_table({self.run.agent.name: [self]})
+
+    def _repr_html_(self) -> str:
+        return self.table.html()
+
+
+def report(run: Run, world: SSP | None = None, *, support: Literal["all", "known"] = "all") -> Report:
+    """Measure a run against the paper's lemmas and theorems.
+
+    Parameters
+    ----------
+    run
+        A run of posterior sampling, recorded with ``keep_plans=True, keep_steps=True``.
+    world
+        Its true model, which the run knows. Another one is refused.
+    support
+        What the agent knows about rows, for `regret_limit`: nothing ("all"), or their true support ("known").
+
+    Raises
+    ------
+    TheoryError
+        If the agent does not draw its models from a posterior, if records are missing, or if the run was made in
+        another world.
+    """
+    trace = trace_of(run)
+    if world is not None and world.digest != trace.world.digest:
+        raise TheoryError(
+            f"the run was made in a world with digest {trace.world.digest[:12]}, the given one has"
+            f" {world.digest[:12]}; leave it out: the run knows its world"
+        )
+    S, A = trace.world.costs.shape
+    terms, covers = decompose(trace), coverage(trace, DELTA)
+    hard = hardness(trace.world)
+    points = np.unique(np.geomspace(1, len(run.costs), POINTS).round().astype(np.int64))
+    steps = np.cumsum(run.steps)[points - 1]
+    epoch = trace.epoch[steps - 1]  # the one in which the episode ended
+    raised = "cost_floor" in run.notes
+    theorem, covered = "Theorem 2" if raised else "Theorem 1", terms.B
+
+    def order(K: int) -> float:
+        bound = theorem_2(S, A, K, covered, hard.T_star) if raised else theorem_1(S, A, K, covered, hard.c_min)
+        return bound.total
+
+    intervals, no_intervals = attempt(lambda: cut_into_intervals(trace))
+    third = math.nan
+    if intervals is not None:
+        third = third_term_bound(S, A, terms.B, intervals.M, int(steps[-1]), terms.L, intervals.delta)
+    limit, no_limit = attempt(lambda: regret_limit(trace.world, support=support))
+    K = points.tolist()
+    constant = math.nan if limit is None else limit.constant
+    resolved = "" if limit is None else f"{100 * limit.resolved(K[-1]):.0f} % of C is resolved at this K"
+    sums = terms.by_episode.cumsum(axis=0)[points - 1]
+    curves = {
+        "regret": run.regret[points - 1],
+        "gap_regret": run.gap_regret[points - 1],
+        "theorem": np.array([attempt(lambda k=k: order(k))[0] or math.nan for k in K]),
+        "reference": np.array([math.nan if limit is None else limit.reference(k) for k in K]),
+        "log_limit": constant * np.log(points),
+        "epochs": epoch + 1.0,
+        "epoch_bound": np.array([epoch_bound(S, A, k, max(T, 2)) for k, T in zip(K, steps.tolist(), strict=True)]),
+        **{f"R{1 + term}": sums[:, term] for term in range(3)},
+        "true_ratio": np.array([cover.true_ratio for cover in covers])[epoch],
+        "sampled_ratio": np.array([cover.sampled_ratio for cover in covers])[epoch],
+        **{name: distance[epoch] for name, distance in concentration(trace).items()},
+    }
+    cover, count = sum(covers, Coverage()), count_epochs(run.epochs, S, A)
+    late = points >= points[-1] / 10.0
+    slope = float(np.polyfit(np.log(points[late]), curves["gap_regret"][late], 1)[0]) if late.sum() > 1 else math.nan
+    regret, gap_regret = (float(curves[name][-1]) for name in ("regret", "gap_regret"))
+    final, uncovered = attempt(lambda: order(K[-1]))
+    average = "in expectation over worlds of the prior"
+    statements = [
+        Statement(f"regret <= O({theorem})", regret, final or math.nan, uncovered or f"{average}; no constant"),
+        Statement("epochs L <= sqrt(2 S A K log T) + S A log T", count.L, count.bound, "for PSRL-SSP's epochs"),
+        Statement("R1 <= B L", terms.R1, terms.bound, "on every path"),
+        Statement("R2 <= B L", terms.R2, terms.bound, average),
+        Statement("R3 <= 288 B S sqrt(M A) log + ...", terms.R3, third, no_intervals or average),
+        Statement("regret - (R1 + R2 + R3)", terms.regret - terms.sum, math.nan, "zero up to rounding"),
+        Statement("theta* outside its set", cover.true_misses, cover.promised, f"of {cover.checks:,}; expected number"),
+        Statement("theta_l outside its set", cover.sampled_misses, cover.promised, average),
+        Statement(
+            "gap regret, reference(K)", gap_regret, float(curves["reference"][-1]), no_limit or "a heuristic scale"
+        ),
+        Statement("slope of gap regret in log K >= C", slope, constant, no_limit or f"as K grows; {resolved}"),
+        Statement("|theta_l - theta*|, pairs played", *ends(curves["played_pairs"]), "beside the first epoch's"),
+        Statement("|theta_l - theta*|, all pairs", *ends(curves["all_pairs"]), "beside the first epoch's"),
+    ]
+    invariants = check_invariants(trace)
+    return Report(run, statements, points, curves, theorem, terms, count, invariants, cover, intervals)
+
+
+def attempt(compute: Callable[[], Any]) -> tuple[Any, str]:
+    """Return a number and no reason, or None and the reason why the theory has none."""
+    try:
+        return compute(), ""
+    except TheoryError as error:
+        return None, str(error)
+
+
+def ends(curve: Floats) -> tuple[float, float]:
+    """Return the last and the first value of a curve."""
+    return float(curve[-1]), float(curve[0])
+
+
+def concentration(trace: Trace) -> dict[str, Floats]:
+    """Return the mean L1 distance of theta_l from theta_* in each epoch, over the pairs played and over all pairs."""
+    true, available = trace.world.to_dense(), trace.world.available
+    played, everywhere = [], []
+    for model, steps in zip(trace.models, trace.epoch_slices(), strict=True):
+        distance = np.abs(model.to_dense() - true).sum(axis=2)
+        played.append(distance[trace.steps.states[steps], trace.steps.actions[steps]].mean())
+        everywhere.append(distance[available].mean())
+    return {"played_pairs": np.array(played), "all_pairs": np.array(everywhere)}
+
+
+def statements_table(cells: dict[str, Sequence[Report]]) -> Table:
+    """Return the statements of some runs as a table, with the means over the runs of each cell."""
+    rows = []
+    for cell, reports in cells.items():
+        for statements in zip(*(entry.statements for entry in reports), strict=True):
+            bound = float(np.mean([statement.bound for statement in statements]))
+            measured = mean_interval(np.array([statement.measured for statement in statements]))
+            rows.append(
+                {
+                    "cell": cell,
+                    "statement": statements[0].name,
+                    "measured": measured,
+                    "bound": bound,
+                    "ratio": measured.value / bound if bound else math.nan,
+                    "note": statements[0].note,
+                }
+            )
+    columns = ["statement", "measured", Column("bound", "bound or scale"), "ratio", "note"]
+    runs = max(map(len, cells.values()), default=0)
+    title = f"mean of {runs} runs with 95 % t-intervals" if runs > 1 else "one run"
+    return Table(rows, columns, "theory", title, group="cell")
