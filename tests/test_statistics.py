@@ -17,6 +17,7 @@ from goalward.statistics import (
     growth_of_means,
     mean_interval,
     permutation_test,
+    share,
 )
 
 SAMPLES = np.random.default_rng(5).lognormal(size=12)
@@ -123,6 +124,8 @@ def test_comparisons_are_pair_by_pair():
     found = compare_pairs(other, luck)
     assert found.difference.value == pytest.approx(1.25)
     assert (found.wins, found.pairs) == (1, 4)
+    assert found.correlation == pytest.approx(stats.pearsonr(other, luck).statistic)
+    assert math.isnan(compare_pairs(luck, np.ones(4)).correlation)
     t = stats.ttest_rel(other, luck).confidence_interval()
     assert (found.difference.low, found.difference.high) == pytest.approx(tuple(t))
     with pytest.raises(SettingError, match="3 and 4 runs cannot be paired"):
@@ -194,3 +197,10 @@ def test_a_flat_curve_has_the_exponent_zero():
     found = growth_along(episodes, np.full((4, 1000), 7.3) * np.arange(1, 5)[:, np.newaxis])
     assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
     assert with_margin(found) == "0"
+
+
+@pytest.mark.parametrize(("count", "runs"), [(0, 30), (30, 30), (15, 30), (1, 7)])
+def test_shares_have_the_interval_of_clopper_and_pearson(count, runs):
+    found = share(count, runs, 0.9)
+    low, high = stats.binomtest(count, runs).proportion_ci(0.9)
+    assert (found.value, found.low, found.high) == pytest.approx((count / runs, low, high), abs=1e-9)

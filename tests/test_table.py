@@ -6,6 +6,9 @@ import csv
 import io
 import json
 import math
+import re
+import shutil
+import subprocess
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -47,7 +50,54 @@ def test_people_see_the_named_columns_rounded() -> None:
         "| psrl | 805 ± 44 | 1,234 |",
         r"| a\|b \* | inf |  |",
     ]
-    assert r"psrl & 805 $\pm$ 44 & 1,234 \\" in TABLE.latex()
+
+
+NASTY = Table(
+    [
+        {"world": "50 % of $x_1$", "agent": r"\input{a}&#~^|<>[]*{}", "regret": Interval(-1234.5, -1290.5, -1178.5, 9)},
+        {"world": "50 % of $x_1$", "agent": "[b]", "regret": Interval(0.512, 0.4, 0.9, 9)},
+        {"world": "S² A ± 1", "agent": "*", "regret": Interval(2.65e-13, -5e-13, 1e-12, 3)},
+        {"world": "S² A ± 1", "agent": "d", "regret": Interval(math.nan, math.nan, math.nan, 1)},
+    ],
+    ["agent", "regret"],
+    title="95 % intervals",
+    notes=["# is a caveat"],
+    group="world",
+)  # fmt: skip
+FACTS = Table.facts({"states": 4, "a_b": "long text & more"}, title="50 %")
+
+
+def test_latex_aligns_numbers_and_escapes_names() -> None:
+    text = TABLE.latex()
+    assert r"psrl & 805 & ${}\pm 44$ & 1{,}234 \\" in text
+    assert r"a\textbar{}b {*} & \multicolumn{2}{c}{inf} & \multicolumn{1}{c}{} \\" in text
+    assert r"\begin{tabular}{lD{.}{.}{3.0}@{\,}lD{.}{.}{5.0}}" in text
+    assert r"{[}b] & 0.51 & $[0.40, 0.90]$ \\" in NASTY.latex()
+    assert r"2.65 \times 10^{-13}" in NASTY.latex()
+
+
+@pytest.mark.parametrize("table", [TABLE, NASTY, Table([], ["agent"])], ids=["plain", "nasty", "empty"])
+def test_rows_of_latex_fill_the_columns(table: Table) -> None:
+    begin, *body = re.split(r"\\(?:top|mid|bottom)rule\n", table.latex())
+    kinds = begin[begin.index("{tabular}{") + 10 : begin.rindex("}")]
+    width = len(re.sub(r"@\{[^}]*\}|D\{.\}\{.\}\{[^}]*\}", lambda found: "r" * found[0].startswith("D"), kinds))
+    rows = [row for part in body[:-1] for row in part.splitlines()]
+    assert len(rows) == len(table) + (2 if table is NASTY else 0) + 1
+    for row in rows:
+        assert row.endswith(r" \\")
+        cells = re.split(r"(?<!\\)&", row)
+        spans = [re.search(r"\\multicolumn\{(\d+)\}", cell) for cell in cells]
+        assert sum(int(span[1]) if span else 1 for span in spans) == width
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="LaTeX is not installed")
+def test_latex_compiles(tmp_path) -> None:
+    document = [r"\documentclass{article}", r"\usepackage{booktabs,dcolumn}", r"\begin{document}"]
+    document += [table.latex() for table in (TABLE, NASTY, FACTS)]
+    (tmp_path / "tables.tex").write_text("\n".join([*document, r"\end{document}"]))
+    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "tables.tex"]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout[-2000:]
 
 
 def test_only_columns_of_numbers_are_aligned_at_the_right() -> None:
@@ -101,14 +151,13 @@ def test_control_characters_never_come_out(format: str) -> None:
     assert format not in ("html", "markdown") or "<script" not in shown
 
 
-def test_a_terminal_shows_markup_as_text() -> None:
-    from rich.console import Console
-
-    console = Console(width=40, file=io.StringIO(), color_system=None)
-    console.print(Table([{"agent": "[red]x[/red]", "text": "word " * 30}], title="[b]t[/b]"))
-    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    assert max(map(len, lines)) <= 40
-    assert "[red]x[/red]" in "\n".join(lines)
+def test_a_terminal_folds_the_longest_column() -> None:
+    rows = [{"agent": "[red]x[/red]", "text": "word " * 30, "n": 1}]
+    lines = Table(rows, title="[b]t[/b]").text(width=50).splitlines()
+    assert max(map(len, lines)) <= 50
+    assert "[red]x[/red]" in lines[2]
+    assert len(lines) > 5
+    assert sum(line.count("word") for line in lines) == 30
 
 
 def test_files(tmp_path) -> None:

@@ -10,10 +10,11 @@ Bootstrap interval (BCa)
 
 Paired comparison
     Run r of two agents has the same world and the same random transitions, so their differences are compared: their
-    mean with t-interval, and the permutation test. If the agents were alike, every difference could as well have the
-    other sign: the p-value is the share of sign patterns whose |mean| is at least the one observed. All 2^n patterns up
-    to n = 16, otherwise 100,000 random ones, the observed one counted among them. (`scipy.stats.permutation_test` gives
-    the same and takes thirty times as long.)
+    mean with t-interval, and the permutation test. This is right whether or not the runs are correlated, and sharper
+    than a comparison of two means only as far as they are: the measured correlation says how far. If the agents were
+    alike, every difference could as well have the other sign: the p-value is the share of sign patterns whose |mean| is
+    at least the one observed. All 2^n patterns up to n = 16, otherwise 100,000 random ones, the observed one counted
+    among them. (`scipy.stats.permutation_test` gives the same and takes thirty times as long.)
 
 Growth exponent
     The slope of log(mean regret after k episodes) on log k by least squares, at points evenly spread in log k over the
@@ -55,13 +56,15 @@ MOST_AT_ONCE = 1_000_000
 class Comparison:
     """Two agents, pair by pair: the mean difference, the p-value, and how often the first was smaller.
 
-    `left_out` counts the planned runs that are not among the pairs, because one of the agents did not complete them.
+    `correlation` is Pearson's, of the paired runs; NaN if one of the agents does not vary. `left_out` counts the
+    planned runs that are not among the pairs, because one of the agents did not complete them.
     """
 
     difference: Interval
     p_value: float
     wins: int
     pairs: int
+    correlation: float = math.nan
     left_out: int = 0
 
 
@@ -124,8 +127,10 @@ def compare_pairs(first: Floats, second: Floats, level: float = 0.95, seed: int 
         raise SettingError(f"{len(first)} and {len(second)} runs cannot be paired; both agents need the same runs")
     with np.errstate(invalid="ignore"):  # the difference of two infinite regrets is NaN
         differences = np.asarray(first - second)
+        n, varies = len(differences), len(differences) > 2 and bool(np.ptp(first) > 0.0 < np.ptp(second))
+        correlation = float(np.corrcoef(first, second)[0, 1]) if varies else math.nan
     wins = int(np.count_nonzero(differences < 0.0))
-    return Comparison(mean_interval(differences, level), permutation_test(differences, seed), wins, len(differences))
+    return Comparison(mean_interval(differences, level), permutation_test(differences, seed), wins, n, correlation)
 
 
 def permutation_test(differences: Floats, seed: int = 0) -> float:

@@ -3,9 +3,6 @@
 A row is a dictionary of values. Programs get every value with all its digits (CSV, JSON, Arrow); people get the columns
 that a table names, rounded and escaped (text, Markdown, HTML, LaTeX). An `Interval` is one cell for people and three
 columns for programs: NAME, NAME_low and NAME_high.
-
-On a terminal, Rich adds colours and folds the text to the width. Elsewhere the text is plain and as wide as it is: Rich
-takes 0.2 ms for a row, and `goalward export` may print many thousand rows.
 """
 
 from __future__ import annotations
@@ -14,25 +11,25 @@ import csv
 import io
 import json
 import math
+import re
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from goalward.errors import FileError, UnknownNameError
 from goalward.files import check_not_folder, write_bytes
 from goalward.formatting import Interval, finite, html_text, latex_text, markdown_text, number, visible, with_margin
-
-if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType
 
 __all__ = ["FORMATS", "Cell", "Column", "Columns", "Table", "render", "save", "written"]
 
 ENDINGS = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json", ".html": "html", ".tex": "latex"}
 FORMATS = tuple(ENDINGS.values())
 HTML_CELL = "padding:2px 12px 2px 0;border:none;text-align:"
-LONGEST_LABEL = 30
-"""Columns of cells up to this length are not folded on a narrow terminal; longer texts and intervals are."""
+LATEX_NUMBER = re.compile(r"(?P<number>(?P<whole>-?[\d,]+)\.?(?P<fraction>\d*(e[+-]\d+)?))(?P<rest> [±\[].*)?")
+NARROWEST = 20
+"""A column is folded to this many characters at least."""
 
 
 class Cell(NamedTuple):
@@ -179,65 +176,37 @@ class Table:
             return [[column.title, text] for row in rows for column in columns if (text := column.text(row))]
         return [[column.text(row) for column in columns] for row in rows]
 
-    def blocks(self, escape: Callable[[str], str]) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-        """Yield the title, the headings and the lines of each group of rows, with every text escaped."""
+    def groups(self) -> dict[str, list[list[str]]]:
+        """Return the lines of each group of rows as people read them."""
         groups: dict[str, list[Mapping[str, Any]]] = {} if self.group else {"": []}
         for row in self.rows[: self.most]:
             groups.setdefault(Column(self.group).text(row), []).append(row)
-        for group, rows in groups.items():
+        return {group: self.cells(rows) for group, rows in groups.items()}
+
+    def blocks(self, escape: Callable[[str], str]) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+        """Yield the title, the headings and the lines of each group of rows, with every text escaped."""
+        for group, lines in self.groups().items():
             title, *headings = map(escape, [": ".join(filter(None, (group, self.title))), *self.headings])
-            yield title, headings, [list(map(escape, line)) for line in self.cells(rows)]
+            yield title, headings, [list(map(escape, line)) for line in lines]
 
     def shown_notes(self, escape: Callable[[str], str]) -> list[str]:
         """Return the notes, and how many rows are left out where people read the table."""
         rest = 0 if self.most is None else len(self.rows) - self.most
         return list(map(escape, [*self.notes, *([f"and {rest:,} more; --format json lists all"] if rest > 0 else [])]))
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """Yield the table as a terminal shows it."""
-        from rich.padding import Padding
-        from rich.table import Table as RichTable
-        from rich.text import Text
-
-        for index, (title, headings, lines) in enumerate(self.blocks(visible)):
-            if index:
-                yield ""
-            if title:
-                yield Text(title, style="bold")
-            columns = list(zip(*filter(None, [headings, *lines]), strict=True))
-            widths = [max(map(len, column)) for column in columns]
-            # Only long texts and intervals are folded where there are any, and a narrow gap may save intervals from it.
-            long = max(widths, default=0) > LONGEST_LABEL
-            gap = 3 if long or sum(widths) + 3 * len(widths) <= options.max_width + 1 else 1
-            firm = [
-                width <= LONGEST_LABEL and not any("±" in cell for cell in column)
-                for column, width in zip(columns, widths, strict=True)
-            ]
-            look: dict[str, Any] = {"box": None, "padding": (0, gap, 0, 0), "pad_edge": False, "header_style": "cyan"}
-            grid = RichTable(show_header=bool(headings), **look)
-            for column, is_firm, right in zip(columns, firm, self.right, strict=False):
-                grid.add_column(
-                    Text(column[0]) if headings else "",
-                    justify="right" if right else "left",
-                    style="cyan" if self.vertical and not grid.columns else "",
-                    no_wrap=is_firm and not all(firm),
-                    overflow="fold",
-                )
-            for line in lines:
-                grid.add_row(*map(Text, line))
-            yield Padding(grid, (0, 0, 0, 2), expand=False)
-        notes = self.shown_notes(visible)
-        yield from [""] * bool(notes)
-        yield from (Text(f"* {note}", style="yellow") for note in notes)
-
-    def text(self) -> str:
-        """Return the table as plain text in columns; nothing is cut or folded."""
+    def text(self, width: int | None = None) -> str:
+        """Return the table as plain text in columns; the longest column is folded where it is wider than `width`."""
         parts = []
         sides = [">" if right else "<" for right in self.right]
         for title, headings, lines in self.blocks(visible):
             shown = [line for line in (headings, *lines) if line]
             widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-            form = "   ".join(f"{{:{side}{width}}}" for side, width in zip(sides, widths, strict=False))
+            if width is not None and widths:
+                longest = widths.index(max(widths))
+                room = width - (sum(widths) - widths[longest]) - 3 * (len(widths) - 1) - 2
+                widths[longest] = min(widths[longest], max(room, NARROWEST))
+                shown = [folded for line in shown for folded in fold(line, longest, widths[longest])]
+            form = "   ".join(f"{{:{side}{size}}}" for side, size in zip(sides, widths, strict=False))
             parts.append("\n".join([title] * bool(title) + [f"  {form.format(*line)}".rstrip() for line in shown]))
         parts.append("\n".join(f"* {note}" for note in self.shown_notes(visible)))
         return "\n\n".join(filter(None, parts))
@@ -270,15 +239,30 @@ class Table:
         return "".join(["<div>", *parts, f"<ul>{notes}</ul>" if notes else "", "</div>"])
 
     def latex(self) -> str:
-        """Return the table for LaTeX with the package booktabs."""
-        parts = []
-        kinds = "".join("r" if right else "l" for right in self.right)
-        for title, headings, lines in self.blocks(latex_text):
-            body = [f"{' & '.join(line)} \\\\" for line in [headings, *lines] if line]
-            body[1:1] = [r"\midrule"] * bool(headings)
-            table = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", *body, r"\bottomrule", r"\end{tabular}"]
-            parts += [title, "\n".join(table)]
-        return "\n\n".join(filter(None, [*parts, *self.shown_notes(latex_text)]))
+        """Return a table environment for LaTeX, with the packages booktabs and dcolumn.
+
+        Numbers are aligned at their decimal points. What follows them, such as an interval, has a column of its own.
+        """
+        groups = self.groups()
+        lines = [line for group in groups.values() for line in group]
+        columns = [latex_column([line[index] for line in lines], right) for index, right in enumerate(self.right)]
+        kinds, widths, cells = zip(*columns, strict=True)
+        rows = iter([f"{' & '.join(row)} \\\\" for row in zip(*cells, strict=True)])
+        body = []
+        if self.headings:
+            sides = ["l" if kind == "l" else "c" for kind in kinds]
+            headings = zip(widths, sides, map(latex_text, self.headings), strict=True)
+            body.append(" & ".join(rf"\multicolumn{{{n}}}{{{side}}}{{{text}}}" for n, side, text in headings) + r" \\")
+        for group, group_lines in groups.items():
+            body += [r"\midrule"] * bool(body)
+            body += [rf"\multicolumn{{{sum(widths)}}}{{l}}{{\emph{{{latex_text(group)}}}}} \\"] * bool(group)
+            body += [next(rows) for _ in group_lines]
+        columns_text = r"lp{0.7\linewidth}" if self.vertical else "".join(kinds)
+        head = [r"\begin{table}  % \usepackage{booktabs,dcolumn}", r"\centering"]
+        head += [rf"\caption{{{latex_text(self.title)}}}"] * bool(self.title)
+        head += [rf"\begin{{tabular}}{{{columns_text}}}", r"\toprule"]
+        notes = [rf"\par\smallskip\footnotesize {note}" for note in self.shown_notes(latex_text)]
+        return "\n".join([*head, *body, r"\bottomrule", r"\end{tabular}", *notes, r"\end{table}"])
 
     def save(self, path: str | Path) -> None:
         """Write the table to a file, whole or not at all; its ending names the format, as in ``runs.parquet``."""
@@ -316,6 +300,14 @@ def plain_values(row: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
+def fold(line: Sequence[str], longest: int, width: int) -> Iterator[list[str]]:
+    """Yield a line of cells with one of them folded to a width: as many lines as that takes."""
+    for index, piece in enumerate(textwrap.wrap(line[longest], width) or [""]):
+        cells = [""] * len(line) if index else list(line)
+        cells[longest] = piece
+        yield cells
+
+
 def csv_field(value: Any) -> Any:
     if isinstance(value, float) and math.isnan(value):
         return ""
@@ -327,8 +319,36 @@ def is_number(value: object) -> bool:
     return value is None or (isinstance(value, int | float | Interval) and not isinstance(value, bool))
 
 
-def render(tables: Sequence[Table], format: str = "text") -> str:
-    """Return some tables in one format.
+def latex_column(texts: Sequence[str], numbers: bool) -> tuple[str, int, list[str]]:
+    r"""Return the specification of a column, how many columns of a tabular it takes, and its cells.
+
+    >>> latex_column(["1,234 ± 56", "0.5", "-"], numbers=True)[2]
+    ['1{,}234 & ${}\\pm 56$', '0.5 & ', '\\multicolumn{2}{c}{-}']
+    """
+    if not numbers:
+        return "l", 1, list(map(latex_text, texts))
+    matches = [LATEX_NUMBER.fullmatch(text) for text in texts]  # "-", "inf" and nothing do not match
+    found = [match for match in matches if match is not None]
+    width = 2 if any(match["rest"] for match in found) else 1
+    digits = [max((len(match[part]) for match in found), default=0) for part in ("whole", "fraction")]
+    cells = []
+    for text, match in zip(texts, matches, strict=True):
+        if match is None:
+            cells.append(rf"\multicolumn{{{width}}}{{c}}{{{latex_text(text)}}}")
+            continue
+        rest = f"${latex_math(match['rest'])}$" if match["rest"] else ""
+        cells.append(latex_math(match["number"]) + f" & {rest}" * (width == 2))
+    return rf"D{{.}}{{.}}{{{digits[0]}.{digits[1]}}}" + r"@{\,}l" * (width == 2), width, cells
+
+
+def latex_math(text: str) -> str:
+    """Return numbers as LaTeX writes them in formulas: grouped thousands, powers of ten, ±."""
+    text = re.sub(r"e([+-]\d+)", lambda power: rf" \times 10^{{{int(power[1])}}}", text)
+    return re.sub(r"(?<=\d),(?=\d)", "{,}", text).replace("±", r"{}\pm").strip()
+
+
+def render(tables: Sequence[Table], format: str = "text", width: int | None = None) -> str:
+    """Return some tables in one format; text is folded to a width.
 
     JSON is one object with the rows of each table under its name, an object for facts, and all notes. CSV has room for
     one table: the first that is not of facts.
@@ -339,7 +359,7 @@ def render(tables: Sequence[Table], format: str = "text") -> str:
         return json.dumps(finite(document) | {"notes": notes}, allow_nan=False)
     if format == "csv":
         return next((table for table in tables if not table.is_facts), tables[0]).csv().rstrip("\n")
-    return "\n\n".join(getattr(table, format)() for table in tables)
+    return "\n\n".join(table.text(width) if format == "text" else getattr(table, format)() for table in tables)
 
 
 def save(tables: Sequence[Table], path: str | Path) -> None:

@@ -89,7 +89,7 @@ def test_infinite_regret_is_shown_without_intervals():
         for name in ("regret", "gap_regret"):
             cell.values[name][first:] = np.inf
     lines = comparison_table(lost, "a", "b").text().splitlines()
-    assert lines[2].split() == ["one", "4", "-", "0", "of", "4", "-"]
+    assert lines[2].split() == ["one", "4", "-", "0", "of", "4", "-", "-"]
     for bootstrap in (False, True):
         table = summary_table(lost, bootstrap=bootstrap)
         assert table.text().splitlines()[2].split() == ["a", "4", "inf", "inf", "inf", "-", "300", "1.0"]

@@ -7,6 +7,7 @@ its arguments, makes one call and ends in `show(table, ...)`. It imports what is
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -171,15 +172,8 @@ def show(*tables: Table, format: str, written: Iterable[Path | None] = ()) -> No
 
 
 def print_tables(tables: Sequence[Table], format: str) -> None:
-    """Print tables; text has colours and fits the width if it goes to a terminal."""
-    if format == "text" and sys.stdout.isatty() and (sys.stdout.encoding or "").lower().startswith("utf"):
-        from rich.console import Console
-
-        console = Console(highlight=False)
-        for index, table in enumerate(tables):
-            console.print(*[""] * bool(index), table, sep="\n")
-        return
-    text = render(tables, format)
+    """Print tables; text fits the width if it goes to a terminal."""
+    text = render(tables, format, shutil.get_terminal_size().columns if sys.stdout.isatty() else None)
     if format == "text" or sys.stdout.isatty():
         say(text)
     else:

@@ -1,4 +1,4 @@
-"""The verbs about the paper: reproduce its figures, test its claims, compare agents in many worlds."""
+"""The verbs about the paper: reproduce its figures, test its claims, measure runs against its theory, hold an arena."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from goalward.cli.app import DaskAddress, Format, Workers, app, show
+from goalward.cli.app import DaskAddress, Folder, Format, StudyName, Workers, app, show
 from goalward.errors import UnknownNameError
 from goalward.table import Table
 
-__all__ = ["arena", "claims", "reproduce"]
+__all__ = ["arena", "claims", "reproduce", "theory"]
 
 REGIMES = ("theory", "tuned")
 
@@ -72,6 +72,30 @@ def claims(
     with keeping(f"finished studies are stored in {out}, and the same command continues there"):
         findings = check_claims(out, quick=quick, only=only, workers=workers)
     show(claims_table(findings), format=format)
+
+
+@app.command()
+def theory(
+    folder: Folder,
+    study: StudyName = None,
+    runs: Annotated[int, typer.Option(min=1, help="How many runs of each agent in each world to carry out again.")] = 3,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write the figures here.  [default: RESULTS]")
+    ] = None,
+    format: Format = "text",
+) -> None:
+    """Measure the runs of a study against the paper's lemmas and theorems.
+
+    For agents that plan with draws from a posterior, also your own. Stored runs have no sampled models, so they are
+    carried out again; if an agent is in a file of yours, this executes the file.
+    """
+    from goalward.cli.study import read_results
+    from goalward.paper.study_report import publish_theory
+    from goalward.studies.store import Store
+
+    results = read_results(folder, study)
+    table, files = publish_theory(Store.open(folder), results, runs, out or folder)
+    show(table, format=format, written=files)
 
 
 @app.command()

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from goalward.studies.study import Study
 
 __all__ = [
-    "export", "plot", "report_tables", "run", "run_and_report", "status", "status_tables", "summary",
+    "export", "plot", "read_results", "report_tables", "run", "run_and_report", "status", "status_tables", "summary",
 ]  # fmt: skip
 
 LONGEST_ERROR = 120

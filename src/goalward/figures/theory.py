@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from goalward.arrays import Floats
+from goalward.arrays import Floats, Int64s
 from goalward.figures.drawing import finish_axes, grouped, new_figure
 from goalward.figures.styles import COLOURS
 from goalward.formatting import mathtext
@@ -45,7 +45,7 @@ def theory_figure(reports: Sequence[Report], title: str) -> Figure:
                 label, numbers = scaled_theorem(reports[0].theorem, numbers, curves["gap_regret"])
             draw(panel, points, numbers, colour, label)
         panel.set_xscale("log")
-        if name in LOGARITHMIC and any(np.nanmax(line.get_ydata(), initial=0.0) > 0.0 for line in panel.lines):  # type: ignore[arg-type]
+        if name in LOGARITHMIC and any(np.nanmax(line.get_ydata(), initial=0.0) > 0.0 for line in panel.lines):
             panel.set_yscale("log")
         else:
             panel.yaxis.set_major_formatter(grouped)
@@ -65,7 +65,7 @@ def scaled_theorem(theorem: str, bounds: Floats, regrets: Floats) -> tuple[str, 
     return f"order of {theorem}, times {factor:.1e}", bounds * factor
 
 
-def draw(panel: Axes, points: Floats, numbers: Floats, colour: str, label: str) -> None:
+def draw(panel: Axes, points: Int64s, numbers: Floats, colour: str, label: str) -> None:
     """Draw the curves of all runs and their mean, unless there is none."""
     if not np.isfinite(numbers).any():
         return

@@ -219,6 +219,7 @@ def comparison_table(
             "difference": comparison.difference,
             "first_lower": Cell(comparison.wins, f"{comparison.wins} of {comparison.pairs}"),
             "p_value": comparison.p_value,
+            "correlation": comparison.correlation,
         }
         for world, comparison in comparisons.items()
     ]
@@ -232,6 +233,7 @@ def comparison_table(
         "difference",
         Column("first_lower", f"{first} lower"),
         Column("p_value", "p-value", number),
+        Column("correlation", write=lambda value: number(value, 2)),
     ]
     return Table(rows, columns, "comparison", title, notes_on_pairs(comparisons))
 

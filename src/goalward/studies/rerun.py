@@ -29,15 +29,18 @@ __all__ = ["Repeated", "kept_run", "repeat", "replay_of", "rerun", "same_episode
 CHANGED = "the run came out differently when it was carried out again; record it with learn(..., keep_replay=True)"
 
 
-def rerun(spec: RunSpec, attachments: Attachments | None = None, *, keep_steps: bool = True) -> tuple[SSP, Run]:
-    """Repeat a run and return its world and the run with its steps.
+def rerun(
+    spec: RunSpec, attachments: Attachments | None = None, *, keep_steps: bool = True, keep_plans: bool = False
+) -> tuple[SSP, Run]:
+    """Repeat a run and return its world and the run with its steps, and with its plans if they are wanted.
 
     The attachments of a results folder, `Store.attachments`, have what its runs need. If the agent is in a user's file,
     this executes the file.
     """
     world, agent = spec.build(attachments or Attachments())
     with closing(world):
-        return world, run_agent(agent, world, spec.episodes, spec.seed, max_steps=spec.max_steps, keep_steps=keep_steps)
+        kept: dict[str, Any] = {"keep_steps": keep_steps, "keep_plans": keep_plans}
+        return world, run_agent(agent, world, spec.episodes, spec.seed, max_steps=spec.max_steps, **kept)
 
 
 def replay_of(run: Run) -> Replay:

@@ -91,12 +91,12 @@ def promise(visits: Int64s | int, S: int, A: int, delta: float) -> Floats:
 def coverage(trace: Trace, delta: float = 0.1) -> list[Coverage]:
     """Check the confidence sets of a run: at the start of each epoch, for each pair visited before."""
     checked_number("delta", delta, high=1.0, open=True)
-    true = trace.world.to_dense()
+    true, (S, A) = trace.world.to_dense(), trace.world.costs.shape
     counts = np.zeros(true.shape, dtype=np.int64)
     by_epoch = []
     for model, steps in zip(trace.models, trace.epoch_slices(), strict=True):
         seen = counts.sum(axis=2) > 0
-        by_epoch.append(inspect(counts[seen], true[seen], model.to_dense()[seen], *trace.world.costs.shape, delta))
+        by_epoch.append(inspect(counts[seen], true[seen], model.to_dense()[seen], S, A, delta))
         np.add.at(counts, (trace.steps.states[steps], trace.steps.actions[steps], trace.steps.next_states[steps]), 1)
     return by_epoch
 

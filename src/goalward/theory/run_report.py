@@ -18,8 +18,9 @@ Concentration
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from goalward.learning.run import Run
 from goalward.planning.hardness import hardness
 from goalward.ssp.model import SSP
 from goalward.statistics import mean_interval
-from goalward.table import Column, Table
+from goalward.table import Column, Columns, Table
 from goalward.theory.analysis_intervals import Intervals, cut_into_intervals
 from goalward.theory.confidence import Coverage, coverage
 from goalward.theory.decomposition import Decomposition, decompose
@@ -122,64 +123,57 @@ def report(run: Run, world: SSP | None = None, *, support: Literal["all", "known
             f" {world.digest[:12]}; leave it out: the run knows its world"
         )
     S, A = trace.world.costs.shape
-    terms, covers = decompose(trace), coverage(trace, DELTA)
-    hard = hardness(trace.world)
-    points = np.unique(np.geomspace(1, len(run.costs), POINTS).round().astype(np.int64))
-    steps = np.cumsum(run.steps)[points - 1]
-    epoch = trace.epoch[steps - 1]  # the one in which the episode ended
+    terms, covers, hard = decompose(trace), coverage(trace, DELTA), hardness(trace.world)
     raised = "cost_floor" in run.notes
-    theorem, covered = "Theorem 2" if raised else "Theorem 1", terms.B
 
-    def order(K: int) -> float:
-        bound = theorem_2(S, A, K, covered, hard.T_star) if raised else theorem_1(S, A, K, covered, hard.c_min)
-        return bound.total
+    def theorem(K: int) -> float:
+        covered = theorem_2(S, A, K, terms.B, hard.T_star) if raised else theorem_1(S, A, K, terms.B, hard.c_min)
+        return covered.total
 
-    intervals, no_intervals = attempt(lambda: cut_into_intervals(trace))
-    third = math.nan
-    if intervals is not None:
-        third = third_term_bound(S, A, terms.B, intervals.M, int(steps[-1]), terms.L, intervals.delta)
+    points = np.unique(np.geomspace(1, len(run.costs), POINTS).round().astype(np.int64))
+    K, steps = points.tolist(), np.cumsum(run.steps)[points - 1]
+    epoch = trace.epoch[steps - 1]  # the one in which the episode ended
     limit, no_limit = attempt(lambda: regret_limit(trace.world, support=support))
-    K = points.tolist()
-    constant = math.nan if limit is None else limit.constant
-    resolved = "" if limit is None else f"{100 * limit.resolved(K[-1]):.0f} % of C is resolved at this K"
     sums = terms.by_episode.cumsum(axis=0)[points - 1]
-    curves = {
+    curves: dict[str, Floats] = {
         "regret": run.regret[points - 1],
         "gap_regret": run.gap_regret[points - 1],
-        "theorem": np.array([attempt(lambda k=k: order(k))[0] or math.nan for k in K]),
+        "theorem": np.array([attempt(partial(theorem, k))[0] or math.nan for k in K]),
         "reference": np.array([math.nan if limit is None else limit.reference(k) for k in K]),
-        "log_limit": constant * np.log(points),
-        "epochs": epoch + 1.0,
+        "log_limit": (math.nan if limit is None else limit.constant) * np.log(points),
+        "epochs": (epoch + 1).astype(np.float64),
         "epoch_bound": np.array([epoch_bound(S, A, k, max(T, 2)) for k, T in zip(K, steps.tolist(), strict=True)]),
         **{f"R{1 + term}": sums[:, term] for term in range(3)},
         "true_ratio": np.array([cover.true_ratio for cover in covers])[epoch],
         "sampled_ratio": np.array([cover.sampled_ratio for cover in covers])[epoch],
         **{name: distance[epoch] for name, distance in concentration(trace).items()},
     }
-    cover, count = sum(covers, Coverage()), count_epochs(run.epochs, S, A)
     late = points >= points[-1] / 10.0
     slope = float(np.polyfit(np.log(points[late]), curves["gap_regret"][late], 1)[0]) if late.sum() > 1 else math.nan
-    regret, gap_regret = (float(curves[name][-1]) for name in ("regret", "gap_regret"))
-    final, uncovered = attempt(lambda: order(K[-1]))
-    average = "in expectation over worlds of the prior"
+    constant, resolved = (math.nan, "") if limit is None else (limit.constant, f"{limit.resolved(K[-1]):.0%} resolved")
+    intervals, no_intervals = attempt(lambda: cut_into_intervals(trace))
+    third = math.nan
+    if intervals is not None:
+        third = third_term_bound(S, A, terms.B, intervals.M, int(steps[-1]), terms.L, intervals.delta)
+    cover, count = sum(covers, Coverage()), count_epochs(run.epochs, S, A)
+    name, (bound, uncovered) = "Theorem 2" if raised else "Theorem 1", attempt(lambda: theorem(K[-1]))
+    first, last = ({name: float(curve[at]) for name, curve in curves.items()} for at in (0, -1))
+    average, beside = "in expectation over worlds of the prior", "beside the first epoch's"
     statements = [
-        Statement(f"regret <= O({theorem})", regret, final or math.nan, uncovered or f"{average}; no constant"),
+        Statement(f"regret <= O({name})", last["regret"], bound or math.nan, uncovered or f"{average}; no constant"),
         Statement("epochs L <= sqrt(2 S A K log T) + S A log T", count.L, count.bound, "for PSRL-SSP's epochs"),
         Statement("R1 <= B L", terms.R1, terms.bound, "on every path"),
         Statement("R2 <= B L", terms.R2, terms.bound, average),
         Statement("R3 <= 288 B S sqrt(M A) log + ...", terms.R3, third, no_intervals or average),
         Statement("regret - (R1 + R2 + R3)", terms.regret - terms.sum, math.nan, "zero up to rounding"),
-        Statement("theta* outside its set", cover.true_misses, cover.promised, f"of {cover.checks:,}; expected number"),
+        Statement("theta* outside its set", cover.true_misses, cover.promised, f"expected number, delta = {DELTA}"),
         Statement("theta_l outside its set", cover.sampled_misses, cover.promised, average),
-        Statement(
-            "gap regret, reference(K)", gap_regret, float(curves["reference"][-1]), no_limit or "a heuristic scale"
-        ),
-        Statement("slope of gap regret in log K >= C", slope, constant, no_limit or f"as K grows; {resolved}"),
-        Statement("|theta_l - theta*|, pairs played", *ends(curves["played_pairs"]), "beside the first epoch's"),
-        Statement("|theta_l - theta*|, all pairs", *ends(curves["all_pairs"]), "beside the first epoch's"),
+        Statement("gap regret, reference(K)", last["gap_regret"], last["reference"], no_limit or "a heuristic scale"),
+        Statement("slope of gap regret in log K >= C", slope, constant, no_limit or f"as K grows; C is {resolved}"),
+        Statement("|theta_l - theta*|, pairs played", last["played_pairs"], first["played_pairs"], beside),
+        Statement("|theta_l - theta*|, all pairs", last["all_pairs"], first["all_pairs"], beside),
     ]
-    invariants = check_invariants(trace)
-    return Report(run, statements, points, curves, theorem, terms, count, invariants, cover, intervals)
+    return Report(run, statements, points, curves, name, terms, count, check_invariants(trace), cover, intervals)
 
 
 def attempt(compute: Callable[[], Any]) -> tuple[Any, str]:
@@ -188,11 +182,6 @@ def attempt(compute: Callable[[], Any]) -> tuple[Any, str]:
         return compute(), ""
     except TheoryError as error:
         return None, str(error)
-
-
-def ends(curve: Floats) -> tuple[float, float]:
-    """Return the last and the first value of a curve."""
-    return float(curve[-1]), float(curve[0])
 
 
 def concentration(trace: Trace) -> dict[str, Floats]:
@@ -206,7 +195,7 @@ def concentration(trace: Trace) -> dict[str, Floats]:
     return {"played_pairs": np.array(played), "all_pairs": np.array(everywhere)}
 
 
-def statements_table(cells: dict[str, Sequence[Report]]) -> Table:
+def statements_table(cells: Mapping[str, Sequence[Report]]) -> Table:
     """Return the statements of some runs as a table, with the means over the runs of each cell."""
     rows = []
     for cell, reports in cells.items():
@@ -223,7 +212,7 @@ def statements_table(cells: dict[str, Sequence[Report]]) -> Table:
                     "note": statements[0].note,
                 }
             )
-    columns = ["statement", "measured", Column("bound", "bound or scale"), "ratio", "note"]
+    columns: Columns = ["statement", "measured", Column("bound", "bound or scale"), "ratio", "note"]
     runs = max(map(len, cells.values()), default=0)
     title = f"mean of {runs} runs with 95 % t-intervals" if runs > 1 else "one run"
     return Table(rows, columns, "theory", title, group="cell")

@@ -16,7 +16,9 @@ from typing import NamedTuple
 from goalward.formatting import Interval
 from goalward.table import Cell, Column, Columns, Table
 
-__all__ = ["CLAIMS", "QUICK", "Finding", "Verdict", "above", "all_of", "at_most", "below", "certain", "claims_table"]
+__all__ = [
+    "CLAIMS", "QUICK", "Finding", "Verdict", "above", "all_of", "at_most", "below", "between", "certain", "claims_table",
+]  # fmt: skip
 
 CLAIMS = {
     "rivals": "PSRL-SSP beats every rival on both worlds",
