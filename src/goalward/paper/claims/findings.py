@@ -17,7 +17,8 @@ from goalward.formatting import Interval
 from goalward.table import Cell, Column, Columns, Table
 
 __all__ = [
-    "CLAIMS", "QUICK", "Finding", "Verdict", "above", "all_of", "at_most", "below", "between", "certain", "claims_table",
+    "CLAIMS", "QUICK", "Finding", "Verdict", "above", "all_of", "at_most", "below", "between", "certain",
+    "claims_table",
 ]  # fmt: skip
 
 CLAIMS = {
