@@ -8,6 +8,11 @@ Bootstrap interval (BCa)
     The quantiles of the means of resampled runs, at levels corrected for bias and for skewness (Efron 1987), by
     `scipy.stats.bootstrap`. Its ends follow the skewness of the runs, but from ten runs it is too short as well.
 
+Median with interval of order statistics
+    From one run to another of the sorted runs, so many steps from both ends that a binomial variable allows. It
+    contains the median at least as often as its level says, whatever the distribution of the runs; fewer than six runs
+    have none at 95 %. Use it where the runs are skewed (`is_skewed`): then the intervals of the mean are too short.
+
 Paired comparison
     Run r of two agents has the same world and the same random transitions, so their differences are compared: their
     mean with t-interval, and the permutation test. This is right whether or not the runs are correlated, and sharper
@@ -39,11 +44,13 @@ from goalward.settings import checked_number
 
 __all__ = [
     "FEW_RUNS", "Comparison", "Interval", "bootstrap_interval", "checked_level", "compare_pairs",
-    "growth_along", "growth_of_means", "mean_interval", "permutation_test", "quantile", "share",
+    "growth_along", "growth_of_means", "is_skewed", "mean_interval", "median_interval", "permutation_test", "quantile",
+    "share",
 ]  # fmt: skip
 
 FEW_RUNS = 5
 """With fewer runs than this an interval says little, and tables say so."""
+FEW_SKEWED_RUNS = 50
 MOST_EXACT = 16
 RANDOM_PATTERNS = 100_000
 GROWTH_POINTS = 25
@@ -119,6 +126,33 @@ def bootstrap_interval(samples: Floats, level: float = 0.95, resamples: int = 9_
         random_state=np.random.default_rng(seed),
     ).confidence_interval
     return Interval(mean, float(interval.low), float(interval.high), n)
+
+
+def median_interval(samples: Floats, level: float = 0.95) -> Interval:
+    """Return the median with its interval of order statistics; NaN where runs are too few for one.
+
+    >>> median_interval(np.arange(10.0))
+    Interval(value=4.5, low=1.0, high=8.0, runs=10)
+    """
+    n = len(samples)
+    median = float(np.median(samples)) if n else math.nan
+    steps = np.count_nonzero(special.bdtr(np.arange(n), n, 0.5) <= 0.5 - checked_level(level) / 2.0)
+    if not steps or math.isnan(median):
+        return Interval(median, math.nan, math.nan, n)
+    ordered = np.sort(samples)
+    return Interval(median, float(ordered[steps - 1]), float(ordered[n - steps]), n)
+
+
+def is_skewed(samples: Floats) -> bool:
+    """Return whether a mean of these runs deserves a warning: fewer than 50 of them, with a skewness above 1.
+
+    A rule of thumb: t-intervals from ten lognormal runs, whose skewness is 6, contain the mean in 84 % of cases.
+    """
+    if not 2 < len(samples) < FEW_SKEWED_RUNS or not np.isfinite(samples).all():
+        return False
+    centred = samples - samples.mean()
+    spread = float(np.mean(centred**2))
+    return spread > 0.0 and abs(float(np.mean(centred**3))) > spread**1.5
 
 
 def compare_pairs(first: Floats, second: Floats, level: float = 0.95, seed: int = 0) -> Comparison:
