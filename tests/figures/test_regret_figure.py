@@ -33,13 +33,39 @@ def test_caveats_are_in_the_legend():
 
 def test_lines_are_means_and_bands_are_t_intervals():
     results = cell_results("one", "a", 2.0)
-    points, mean, reach = band(results, "regret", 0.9)
+    points, mean, _, high = band(results, "regret", 0.9)
     line = regret_figure(study(results), level=0.9).axes[0].lines[0]
     assert line.get_xdata().tolist() == points.tolist() == list(range(1, 101))
     assert np.array_equal(line.get_ydata(), mean)
     for place in (0, 49, 99):
         expected = mean_interval(results.curves["regret"][:, place], 0.9)
-        assert (mean[place], reach[place]) == pytest.approx((expected.value, expected.half_width))
+        assert (mean[place], high[place] - mean[place]) == pytest.approx((expected.value, expected.half_width))
+
+
+def test_lines_are_medians_and_bands_the_middle_of_the_runs():
+    results = cell_results("one", "a", 2.0, runs=5)
+    figure = regret_figure(study(results), level=0.5, band="median")
+    assert figure.get_suptitle() == "median of 5 runs with the middle 50 %"
+    panel = figure.axes[0]
+    # Run r has the regret (2 + r) k: the quartiles of five such runs are those of the runs 1, 2 and 3.
+    assert panel.lines[0].get_ydata().tolist() == pytest.approx((4.0 * np.arange(1, 101)).tolist())
+    (outline,) = panel.collections[0].get_paths()
+    at_end = outline.vertices[outline.vertices[:, 0] == 100.0, 1]
+    assert (at_end.min(), at_end.max()) == pytest.approx((300.0, 500.0))
+
+
+@pytest.mark.parametrize("axes", ["linear", "log"])
+def test_guides_grow_as_the_root_and_the_logarithm(axes):
+    results = study(cell_results("one", "a", 2.0), cell_results("one", "b", 9.0))
+    panel = regret_figure(results, axes=axes, guides=True).axes[0]
+    _, _, root, logarithm = panel.lines
+    x = root.get_xdata()
+    assert root.get_ydata() / root.get_ydata()[-1] == pytest.approx(np.sqrt(x / x[-1]))
+    assert logarithm.get_ydata() / logarithm.get_ydata()[-1] == pytest.approx(np.log1p(x) / np.log1p(x[-1]))
+    assert [text.get_text() for text in panel.texts] == ["√K", "log K"]
+    assert len(regret_figure(results, axes=axes, guides=False).axes[0].lines) == 2
+    # There is no growth law for the steps of an episode.
+    assert len(regret_figure(results, "steps", axes, guides=True).axes[0].lines) == 2
 
 
 def test_a_line_ends_where_its_first_run_was_cut_off():
@@ -59,7 +85,8 @@ def test_cells_without_runs_leave_no_line():
 
 @pytest.mark.parametrize("axes", ["linear", "log"])
 def test_worlds_without_runs_say_so(axes):
-    figure = regret_figure(study(cell_results("one", "a", 2.0), cell_results("two", "a", 2.0, runs=0)), axes=axes)
+    cells = [cell_results("one", "a", 2.0), cell_results("two", "a", 2.0, runs=0)]
+    figure = regret_figure(study(*cells), axes=axes, guides=False)
     assert [[text.get_text() for text in panel.texts] for panel in figure.axes] == [[], ["no runs yet"]]
     figure.canvas.draw()
 
@@ -90,7 +117,7 @@ def test_seven_worlds_fill_three_rows():
 
 
 def test_growth_across_a_sweep():
-    cells = [cell_results(f"grid n={n}", "a", 5.0 * n**2, swept={"n": n}) for n in (2, 4, 8)]
+    cells = [cell_results(f"grid, n {n}", "a", 5.0 * n**2, swept={"n": n}) for n in (2, 4, 8)]
     results = study(*cells)
     (row,) = sweep_rows(results, 0.95)
     assert (row.world, row.agent, row.setting, row.values) == ("grid", "a", "n", (2.0, 4.0, 8.0))
@@ -102,11 +129,27 @@ def test_growth_across_a_sweep():
         growth_figure(study(cell_results("grid", "a", 5.0)))
 
 
+def test_growth_has_one_panel_for_a_swept_world(folder, run_here):
+    worlds = [{"world": "grid-world", "sweep": {"columns": [2, 3, 4]}}]
+    content = {"name": "own", "runs": 3, "episodes": 20, "worlds": worlds, "agents": [{"agent": "uniform"}]}
+    _, store = run_here(Study.from_dict(content))
+    results = open_results(store.folder)
+    (panel,) = growth_figure(results, band="median", level=0.5).axes
+    assert panel.get_title() == "grid-world"
+    assert [text.get_text() for text in panel.get_xticklabels()] == ["2", "3", "4"]
+    (bars,) = panel.containers
+    finals = [sorted(cell.values["gap_regret"]) for cell in results.cells]
+    assert bars.lines[0].get_ydata().tolist() == pytest.approx([runs[1] for runs in finals])
+    ends = np.array([segment[:, 1] for segment in bars.lines[2][0].get_segments()])
+    quartiles = [[(low + middle) / 2, (middle + high) / 2] for low, middle, high in finals]
+    assert ends == pytest.approx(np.array(quartiles))
+
+
 def test_growth_of_an_unfinished_sweep():
     def swept(*runs):
         return study(
             *(
-                cell_results(f"grid n={n}", "a", 5.0 * n, swept={"n": n}, runs=r)
+                cell_results(f"grid, n {n}", "a", 5.0 * n, swept={"n": n}, runs=r)
                 for n, r in zip((2, 4, 8), runs, strict=True)
             )
         )
@@ -172,4 +215,4 @@ def test_an_optimal_agent_has_no_regret_in_tables_and_on_logarithmic_axes(folder
     assert math.isnan(optimal["exponent"].value)
     (panel,) = regret_figure(results, axes="log").axes
     assert panel.get_ylim()[0] > 1e-3
-    assert [text.get_text() for text in panel.texts] == ["zero throughout: optimal"]
+    assert [text.get_text() for text in panel.texts] == ["zero throughout: optimal", "√K", "log K"]

@@ -274,6 +274,13 @@ def plot(
     ] = None,
     axes: Annotated[str | None, typer.Option(help="linear or log.  [default: linear]")] = None,
     level: Annotated[float | None, typer.Option(help="The confidence level.  [default: 0.95]")] = None,
+    band: Annotated[
+        str | None,
+        typer.Option(help="mean (with t-intervals) or median (with the middle of the runs).  [default: mean]"),
+    ] = None,
+    guides: Annotated[
+        bool | None, typer.Option("--guides/--no-guides", help="Draw √K and log K.  [default: on log axes]")
+    ] = None,
 ) -> None:
     """Draw the results of a study."""
     from goalward.figures import registry
@@ -285,7 +292,7 @@ def plot(
     if out is None:
         name = f"{results.design.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"
         files = [folder / f"{name}.{ending}" for ending in FORMATS]
-    settings = {"measure": measure, "axes": axes, "level": level}
+    settings = {"measure": measure, "axes": axes, "level": level, "band": band, "guides": guides}
     save_figure(draw(results, **{name: value for name, value in settings.items() if value is not None}), files)
     say(*(f"written: {path}" for path in files))
 

@@ -41,7 +41,7 @@ def plot(results: Results | Run | CostDistribution | Report, kind: str = "regret
         The name of a figure: ``regret`` or ``growth``; ``goalward list figures`` describes them.
     settings
         The settings of the figure, as ``goalward list figures NAME`` lists them: for ``regret`` its ``measure``,
-        ``axes`` and ``level``. A single run has none.
+        ``axes``, ``level``, ``band`` and ``guides``. A single run has none.
 
     Raises
     ------

@@ -1,8 +1,10 @@
 """Regret as curves: along the episodes, as in the paper's figure, across a sweep, and of one run.
 
-Along the episodes there is one panel per world and one line per agent: the mean over runs, with a band of pointwise
-t-intervals. A truncated run has no regret after its end, and the mean of the other runs would be biased low. So the
-line ends where the first run ends, with a cross.
+Along the episodes there is one panel per world and one line per agent: the mean over runs with a band of pointwise
+t-intervals, or the median with the middle of the runs. A truncated run has no regret after its end, and the mean of the
+other runs would be biased low. So the line ends where the first run ends, with a cross.
+
+Guides show how sqrt(K) and log(K) grow, from a point of one of the lines on.
 """
 
 from __future__ import annotations
@@ -23,26 +25,33 @@ from goalward.figures.styles import LineStyle, agent_styles
 from goalward.figures.symbols import marked
 from goalward.formatting import mathtext
 from goalward.learning.run import Run
-from goalward.results.curves import band, regime_of, runs_text
+from goalward.results.curves import Band, band, band_of, band_text, regime_of
 from goalward.results.measures import CURVES, LABELS, checked_measure
 from goalward.results.results import CellResults, Results
 from goalward.results.summary import SweepRow, sweep_rows
 from goalward.settings import Confidence
-from goalward.statistics import mean_interval
 
 __all__ = ["curve_figure", "growth_figure", "regret_figure"]
 
 Axis = Literal["linear", "log"]
+REGRETS = ("regret", "gap_regret")
+GUIDE = "#666666"
 
 
 @figure("regret")
 def regret_figure(
-    results: Results, measure: str | None = None, axes: Axis = "linear", level: Confidence = 0.95
+    results: Results,
+    measure: str | None = None,
+    axes: Axis = "linear",
+    level: Confidence = 0.95,
+    band: Band = "mean",
+    guides: bool | None = None,
 ) -> Figure:
     """Draw the regret of every agent in every world along the episodes, or the costs if no true model is known.
 
     The default measure on logarithmic axes is the gap regret: realised regret can fall below zero by chance, where its
-    logarithm has gaps.
+    logarithm has gaps. `band` is ``mean``, with t-intervals, or ``median``, with the middle `level` of the runs.
+    `guides` draws sqrt(K) and log(K), by default on logarithmic axes.
     """
     usual = "gap_regret" if axes == "log" else "regret"
     known = any(cell.has_model for cell in results.cells)
@@ -54,7 +63,9 @@ def regret_figure(
     figure = new_figure(1.0 + 4.4 * columns, 0.9 + 3.4 * rows)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel, (world, cells) in zip(panels, worlds.items(), strict=False):
-        draw_panel(panel, cells, styles, measure, axes, level)
+        lines = draw_panel(panel, cells, styles, measure, axes, level, band)
+        if (axes == "log" if guides is None else guides) and measure in REGRETS:
+            draw_guides(panel, lines, axes == "log")
         panel.set_title(mathtext(world))
         panel.set_ylabel(LABELS[measure])
         panel.set_xlabel("episode")
@@ -67,9 +78,8 @@ def regret_figure(
     if any(cell.truncated.any() for cell in results.cells):
         handles.append(Line2D([], [], color="#444444", marker="x", linestyle="none", label="first run cut off"))
     handles += caveat_handles(caveats)
-    several = any(len(cell.runs) > 1 for cell in results.cells)
-    runs = runs_text(results) + (f" with {100 * level:g} % t-intervals" if several else "")
-    figure.suptitle("; ".join(filter(None, [runs, regime_of(results)])), fontsize=9, color="#444444")
+    said = filter(None, [band_text(results, level, band), regime_of(results)])
+    figure.suptitle("; ".join(said), fontsize=9, color="#444444")
     add_legend(figure, handles)
     return figure
 
@@ -80,32 +90,43 @@ def line_look(style: LineStyle) -> dict[str, Any]:
 
 
 def draw_panel(
-    panel: Axes, cells: list[CellResults], styles: dict[str, LineStyle], measure: str, axes: str, level: float
-) -> None:
+    panel: Axes,
+    cells: list[CellResults],
+    styles: dict[str, LineStyle],
+    measure: str,
+    axes: str,
+    level: float,
+    kind: Band,
+) -> list[tuple[Floats, Floats]]:
+    """Draw a line for each agent; return the lines, as points and heights."""
+    lines = []
     for number, cell in enumerate(cells):
         style = styles[cell.cell.agent.label]
-        points, mean, reach = band(cell, measure, level)
+        points, mean, low, high = band(cell, measure, level, kind)
         if not len(points):
             continue
         if axes == "log":
             # In the first episodes intervals reach below zero, which a logarithmic axis cannot show.
             shown = points >= min(10.0, points[-1] / 100.0)
-            points, mean, reach = points[shown], mean[shown], reach[shown]
-        low = np.maximum(mean - reach, 1e-3 * np.abs(mean)) if axes == "log" else mean - reach
-        panel.fill_between(points, low, mean + reach, color=style.colour, alpha=0.2, linewidth=0)
+            points, mean, low, high = points[shown], mean[shown], low[shown], high[shown]
+            low = np.maximum(low, 1e-3 * np.abs(mean))
+        lines.append((points, mean))
+        # The thin edges tell bands apart where they overlap.
+        fill: dict[str, Any] = {"facecolor": (style.colour, 0.14), "edgecolor": (style.colour, 0.7)}
+        panel.fill_between(points, low, high, linewidth=0.6 if len(cell.runs) > 1 else 0.0, **fill)
         panel.plot(points, mean, markevery=marked_points(points, number, len(cells), axes), **line_look(style))
         if cell.truncated.any():
             panel.plot(points[-1:], mean[-1:], color=style.colour, marker="x", markersize=9, markeredgewidth=2)
     finish_axes(panel)
-    if not panel.lines:
+    means = np.concatenate([np.empty(0), *(mean for _, mean in lines)])
+    if not lines:
         some = any(len(cell.runs) for cell in cells)
         say_empty(panel, "no episode that all runs finished" if some else "no runs yet")
-    elif all(np.isnan(np.asarray(line.get_ydata())).all() for line in panel.lines):
+    elif np.isnan(means).all():
         say_empty(panel, "V* is not known: no regret")
     longest = max(cell.cell.episodes for cell in cells)
     if axes == "log":
         panel.set_xscale("log")
-        means = np.concatenate([np.empty(0), *(np.asarray(line.get_ydata()) for line in panel.lines)])
         means = means[(means > 0.0) & np.isfinite(means)]
         if len(means):  # an empty logarithmic axis has no limits
             panel.set_yscale("log", nonpositive="mask")
@@ -122,6 +143,21 @@ def draw_panel(
         panel.set_ylim(bottom=min(0.0, panel.get_ylim()[0]))
         panel.xaxis.set_major_formatter(grouped)
         panel.yaxis.set_major_formatter(grouped)
+    return lines
+
+
+def draw_guides(panel: Axes, lines: list[tuple[Floats, Floats]], log: bool) -> None:
+    """Draw sqrt(K) and log(K) from the start of the lowest line, on linear axes from a tenth of the highest one."""
+    places = [(x, y, 0 if log else len(x) // 10) for x, y in lines]
+    starts = [(float(y[place]), float(x[place])) for x, y, place in places if len(x) and 0.0 < y[place] < np.inf]
+    if not starts:
+        return
+    y0, x0 = min(starts) if log else max(starts)
+    x = np.geomspace(min(x[0] for x, _ in lines), max(x[-1] for x, _ in lines), 200)
+    for name, growth in (("√K", np.sqrt), ("log K", np.log1p)):
+        y = y0 * growth(x) / growth(x0)
+        panel.plot(x, y, color=GUIDE, linewidth=1.0, linestyle=(0, (2, 2)), zorder=1.0)
+        panel.annotate(name, (x[-1], y[-1]), (3, 0), textcoords="offset points", va="center", fontsize=8, color=GUIDE)
 
 
 def say_empty(panel: Axes, message: str) -> None:
@@ -137,8 +173,8 @@ def marked_points(points: Floats, number: int, lines: int, axes: str) -> list[in
 
 
 @figure("growth")
-def growth_figure(results: Results, level: Confidence = 0.95) -> Figure:
-    """Draw the final gap regret against a swept setting of the world, with the fitted powers."""
+def growth_figure(results: Results, level: Confidence = 0.95, band: Band = "mean") -> Figure:
+    """Draw the final gap regret against a swept setting of the world, with the fitted powers; `band` as for regret."""
     sweeps = sweep_rows(results, level)
     if not sweeps:
         raise SettingError("the study sweeps no numeric setting of a world; growth has nothing to show")
@@ -148,7 +184,7 @@ def growth_figure(results: Results, level: Confidence = 0.95) -> Figure:
     for panel, (world, setting) in zip(figure.subplots(1, len(groups), squeeze=False).ravel(), groups, strict=True):
         group = [row for row in sweeps if (row.world, row.setting) == (world, setting)]
         for row in group:
-            draw_growth(panel, row, styles[row.agent], level, marked(row.agent, results.caveats()))
+            draw_growth(panel, row, styles[row.agent], level, band, marked(row.agent, results.caveats()))
         panel.set_xscale("log")
         if any(np.isfinite(np.asarray(line.get_ydata())).any() for line in panel.lines):
             panel.set_yscale("log")
@@ -167,21 +203,19 @@ def growth_figure(results: Results, level: Confidence = 0.95) -> Figure:
     return figure
 
 
-def draw_growth(panel: Axes, row: SweepRow, style: LineStyle, level: float, label: str) -> None:
-    """Draw every run as a dot, the means with their intervals, and the fitted power."""
+def draw_growth(panel: Axes, row: SweepRow, style: LineStyle, level: float, kind: Band, label: str) -> None:
+    """Draw every run as a dot, their means or medians with bands, and the fitted power."""
     x = np.array(row.values)
-    intervals = [mean_interval(finals, level) for finals in row.finals]
-    means = np.array([interval.value for interval in intervals])
-    # An interval that reaches below zero has no lower end on a logarithmic axis.
-    reaches = np.array(
-        [[min(interval.half_width, 0.999 * interval.value), interval.half_width] for interval in intervals]
-    )
+    bands = [band_of(np.reshape(finals, (-1, 1)), level, kind) for finals in row.finals]
+    means, low, high = np.array(bands)[:, :, 0].T
+    # A band that reaches below zero has no lower end on a logarithmic axis.
+    reaches = np.maximum([np.minimum(means - low, 0.999 * means), high - means], 0.0)
     for setting, finals in zip(x, row.finals, strict=True):
         panel.plot(np.full(len(finals), setting), finals, ".", color=style.colour, alpha=0.35, markersize=4)
     fitted = row.exponent.value
     slope = "" if math.isnan(fitted) else f": exponent {fitted:.2f} ± {row.exponent.half_width:.2f}"
     panel.errorbar(
-        x, means, yerr=np.maximum(reaches.T, 0.0), color=style.colour, marker=style.marker, linestyle="none", capsize=3,
+        x, means, yerr=reaches, color=style.colour, marker=style.marker, linestyle="none", capsize=3,
         label=f"{mathtext(label)}{slope}",
     )  # fmt: skip
     if math.isnan(fitted):

@@ -16,7 +16,7 @@ from goalward.errors import FileError, SettingError
 from goalward.figures.styles import LineStyle, agent_styles
 from goalward.figures.symbols import CAUSES
 from goalward.pages.page import Block, Page
-from goalward.results.curves import band, regime_of, runs_text
+from goalward.results.curves import band, band_text, regime_of
 from goalward.results.measures import CURVES, MEASURES
 from goalward.results.results import CellResults, Results, load_results, world_name
 from goalward.results.summary import summary_tables
@@ -101,7 +101,7 @@ def study_content(results: Results, level: float) -> dict[str, Any]:
         "planned": planned,
         "problems": problems(results),
         "regime": regime,
-        "curves": ", ".join(filter(None, [runs_text(results), f"{intervals}intervals", regime])),
+        "curves": ", ".join(filter(None, [band_text(results, level), regime])),
         "colours": {label: style.page_colour for label, style in styles_of(results)},
         "summaries": [
             (world, max(cell.cell.episodes for cell in cells), summary_of(summary, world))
@@ -188,14 +188,14 @@ def cell_document(block: Block, cell: CellResults, level: float, most: int, curv
     indices = np.unique(np.rint(np.linspace(0, count - 1, min(count, most))).astype(np.int64))
     measures = {}
     for measure in CURVES:
-        points, mean, reach = band(cell, measure, level)
+        points, mean, low, high = band(cell, measure, level)
         # The last point of a curve that ends early is drawn too.
         shown = np.unique(np.append(indices[indices < len(points)], np.arange(len(points))[-1:]))
         measures[measure] = {
             "x": block.put(points[shown], "f8"),
             "y": block.put(mean[shown], "f8"),
-            "low": block.put(mean[shown] - reach[shown], "f8") if len(cell.runs) > 1 else None,
-            "high": block.put(mean[shown] + reach[shown], "f8") if len(cell.runs) > 1 else None,
+            "low": block.put(low[shown], "f8") if len(cell.runs) > 1 else None,
+            "high": block.put(high[shown], "f8") if len(cell.runs) > 1 else None,
             "runX": block.put(cell.points[indices], "f8"),
             "runs": [block.put(curve[indices], "f4") for curve in cell.curves[measure][:curves]],
         }

@@ -1,12 +1,13 @@
-"""What figures and pages draw of a cell: the mean of its runs with a band, and in which regime its agents are.
+"""What figures and pages draw of a cell: the mean or the median of its runs with a band, and the regime of its agents.
 
-A run that was cut off has no regret after its end, and the mean of the other runs would be too small. So a curve ends
-where the first run ends.
+The band of the mean is its t-interval; that of the median holds the share `level` in the middle of the runs. A run that
+was cut off has no regret after its end, and the mean of the other runs would be too small. So a curve ends where the
+first run ends.
 """
 
 from __future__ import annotations
 
-import math
+from typing import Literal
 
 import numpy as np
 
@@ -14,22 +15,30 @@ from goalward.arrays import Floats
 from goalward.results.results import CellResults, Results
 from goalward.statistics import quantile
 
-__all__ = ["band", "regime_of", "runs_text"]
+__all__ = ["Band", "band", "band_of", "band_text", "regime_of"]
+
+Band = Literal["mean", "median"]
 
 
-def band(cell: CellResults, measure: str, level: float) -> tuple[Floats, Floats, Floats]:
-    """Return the points that all runs have reached, the mean there and half the width of its t-interval."""
+def band(cell: CellResults, measure: str, level: float, kind: Band = "mean") -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the points that all runs have reached, and there the mean or median with the ends of its band."""
     curves = cell.curves[measure]
-    if not len(curves):
-        return np.empty(0), np.empty(0), np.empty(0)
-    common = cell.points <= cell.episodes_done.min()
-    curves = curves[:, common]
-    n = len(curves)
-    reach = np.zeros(curves.shape[1])
-    if n > 1:
-        with np.errstate(invalid="ignore"):  # infinite regret, after a dead end
-            reach = quantile(n - 1, level) * curves.std(axis=0, ddof=1) / math.sqrt(n)
-    return cell.points[common].astype(np.float64), curves.mean(axis=0), reach
+    common = cell.points <= cell.episodes_done.min(initial=0 if not len(curves) else cell.points[-1])
+    return cell.points[common].astype(np.float64), *band_of(curves[:, common], level, kind)
+
+
+def band_of(runs: Floats, level: float, kind: Band = "mean") -> tuple[Floats, Floats, Floats]:
+    """Return the mean or median of ``runs[run, point]`` and the ends of its band; one run is its own band."""
+    n = len(runs)
+    if not n:
+        return (np.full(runs.shape[1], np.nan),) * 3
+    with np.errstate(invalid="ignore"):  # infinite regret, after a dead end
+        if kind == "median":
+            low, median, high = np.quantile(runs, [0.5 - level / 2.0, 0.5, 0.5 + level / 2.0], axis=0)
+            return median, low, high
+        mean = runs.mean(axis=0)
+        reach = quantile(n - 1, level) * runs.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros_like(mean)
+        return mean, mean - reach, mean + reach
 
 
 def regime_of(results: Results) -> str:
@@ -46,11 +55,11 @@ def regime_of(results: Results) -> str:
     return "tuned confidence widths" if 1.0 not in scales else "confidence widths partly tuned"
 
 
-def runs_text(results: Results) -> str:
-    """Say how many runs the curves are the mean of.
-
-    A study that is not complete has fewer of some cells than of others.
-    """
+def band_text(results: Results, level: float, kind: Band = "mean") -> str:
+    """Say what the curves and their bands are; a study that is not complete has fewer runs of some cells."""
     counts = sorted({len(cell.runs) for cell in results.cells}) or [0]
     count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-    return f"mean of {count} run{'s' * (counts[-1] != 1)}"
+    runs = f"{kind} of {count} run{'s' * (counts[-1] != 1)}"
+    if counts[-1] < 2:
+        return runs
+    return f"{runs} with " + (f"{100 * level:g} % t-intervals" if kind == "mean" else f"the middle {100 * level:g} %")

@@ -22,6 +22,7 @@ from goalward.statistics import (
     growth_of_means,
     mean_interval,
 )
+from goalward.studies.design import labelled
 from goalward.table import Cell, Column, Columns, Table, written
 
 __all__ = ["SweepRow", "compare", "comparison_table", "summary_table", "summary_tables", "sweep_rows"]
@@ -157,7 +158,7 @@ def sweep_rows(results: Results, level: float) -> list[SweepRow]:
         swept = cell.cell.world.swept
         if len(swept) == 1 and is_positive_number(next(iter(swept.values()))):
             setting = next(iter(swept))
-            family = world_name(results.design, cell.cell).replace(f" {setting}={swept[setting]}", "")
+            family = world_name(results.design, cell.cell).removesuffix(labelled("", swept))
             groups.setdefault((family, cell.cell.agent.label, setting), []).append(cell)
     rows = []
     for (world, agent, setting), cells in groups.items():

@@ -46,7 +46,7 @@ from goalward.user_code import (
 )
 from goalward.worlds.base import is_foreign, read_map
 
-__all__ = ["Cell", "Completion", "Design", "design_of", "located", "world_name"]
+__all__ = ["Cell", "Completion", "Design", "design_of", "labelled", "located", "world_name"]
 
 MOST_RUNS = 10_000_000
 MOST_COMBINATIONS = 10_000
