@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from goalward.cli.study import status_tables
-from goalward.studies.store import CellStatus, Failure, Status, check_studies
+from goalward.studies.status import CellStatus, Status, check_studies
+from goalward.studies.store import Failure
 from goalward.table import render
 from made_up_results import cell_results, study
 

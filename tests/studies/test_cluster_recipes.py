@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from goalward.cli import main
-from goalward.studies.store import Store, check_studies
+from goalward.studies.status import check_studies
+from goalward.studies.store import Store
 from goalward.studies.study import Study
 
 PAGE = Path(__file__).parents[2] / "docs" / "scaling.md"

@@ -9,9 +9,10 @@ from processes import start_python
 SCRIPT = """\
 import os, signal, threading
 from multiprocessing import forkserver
+from goalward.studies.children import Batch
 from goalward.studies.executors import Processes
 
-def ignores_interrupts():
+def ignores_interrupts(task):
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     return signal.getsignal(signal.SIGINT) == signal.SIG_IGN and signal.SIGINT not in blocked
 
@@ -26,9 +27,9 @@ if __name__ == "__main__":
     started = threading.Event()
     threading.Thread(target=interrupt, args=(started,)).start()
     pool = Processes(1)
-    result = pool.submit(abs, -3).result()
+    result = pool.submit(Batch(abs, [-3])).result()[0]
     started.set()
-    print(result, pool.submit(ignores_interrupts).result())
+    print(result, pool.submit(Batch(ignores_interrupts, [0])).result()[0])
     print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))
     pool.close()
 """

@@ -6,10 +6,10 @@ import os
 import pytest
 
 from goalward.errors import SettingError
+from goalward.studies.children import Limits
 from goalward.studies.executors import ThisProcess, open_workers
 from goalward.studies.runner import Options, run_study
 from goalward.studies.store import Store
-from goalward.studies.worker import Limits
 
 GREEDY = '''
 import time
@@ -92,18 +92,18 @@ def test_failed_runs_are_tried_again_only_on_request(greedy, folder):
 
 def test_a_run_that_fails_is_tried_again_at_once(greedy, folder):
     store = Store.open(folder / "results", create=True)
-    report = run_study(greedy("Flaky"), store, lambda: open_workers(2), Options(limits=Limits(retries=1)))
+    report = run_study(greedy("Flaky"), store, lambda: open_workers(2), Options(retries=1))
     assert report.complete
 
 
 @pytest.mark.parametrize(
-    ("limits", "message"),
+    ("options", "message"),
     [
-        (Limits(0.0), "the time limit is 0.0; it must be a positive number"),
-        (Limits(None, 0), "the memory limit is 0; it must be an integer of at least 1"),
-        (Limits(retries=-1), "retries is -1; it must be an integer of at least 0"),
+        (Options(limits=Limits(0.0)), "the time limit is 0.0; it must be a positive number"),
+        (Options(limits=Limits(None, 0)), "the memory limit is 0; it must be an integer of at least 1"),
+        (Options(retries=-1), "retries is -1; it must be an integer of at least 0"),
     ],
 )
-def test_limits_that_are_none(greedy, run_here, limits, message):
+def test_limits_that_are_none(greedy, run_here, options, message):
     with pytest.raises(SettingError, match=message):
-        run_here(greedy("Loops"), options=Options(limits=limits))
+        run_here(greedy("Loops"), options=options)

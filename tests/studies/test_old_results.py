@@ -9,7 +9,8 @@ import goalward as gw
 from goalward.results.export import export_table
 from goalward.studies import design, run_spec
 from goalward.studies.rerun import repeat
-from goalward.studies.store import Store, UnusedFiles, check_studies
+from goalward.studies.status import UnusedFiles, check_studies
+from goalward.studies.store import Store
 
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("results-*"))
 

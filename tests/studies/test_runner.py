@@ -13,10 +13,12 @@ from goalward.errors import FileError, SettingError, WorkerError
 from goalward.results.results import load_results
 from goalward.studies import runner
 from goalward.studies import worker as work
-from goalward.studies.executors import Processes, ThisProcess, open_workers
-from goalward.studies.run_file import decode
+from goalward.studies.children import Killed
+from goalward.studies.executors import Processes, ThisProcess, TryAlone, open_workers
+from goalward.studies.run_file import RunLabels, decode
 from goalward.studies.runner import Options, jobs_of, run_study
-from goalward.studies.store import MARKER, Store, check_studies
+from goalward.studies.status import check_studies
+from goalward.studies.store import MARKER, Store
 from goalward.studies.study import Study
 from processes import wait_until
 
@@ -26,10 +28,10 @@ def counting():
     handed = []
 
     class Counting(ThisProcess):
-        def submit(self, function, *arguments):
-            if function is work.carry_out:
-                handed.extend(job.key for job in arguments[1])
-            return super().submit(function, *arguments)
+        def submit(self, batch):
+            if batch.function is work.carry_out:
+                handed.extend(task.key for task in batch.tasks)
+            return super().submit(batch)
 
     return Counting, handed
 
@@ -174,68 +176,33 @@ def test_a_run_that_kills_its_worker_is_found_out(write_study, folder, digests):
     store = Store.open(folder / "results", create=True)
     report = run_study(study, store, lambda: Processes(2))
     assert {(failure.agent, failure.run) for failure in report.failures} == {("Kills", 0), ("Kills", 1)}
-    assert all("the worker process died during this run" in failure.error for failure in report.failures)
+    assert all("the process of this run died" in failure.error for failure in report.failures)
     assert report.done == 4
 
 
-class Breaking(ThisProcess):
-    """Several workers, which carry out the runs here: some of them die, `deaths` says when.
+KILLS_ONCE = """
+import os, signal
+from pathlib import Path
+from goalward.agents import PSRL
 
-    A number is a batch that cannot be handed out, a key a run that kills its worker and all batches in flight with it.
-    """
-
-    limit = 4
-
-    def __init__(self, *deaths):
-        self.size, self.deaths, self.batches, self.restarts, self.alone = 2, deaths, 0, 0, []
-        self.held = []
-
-    def submit(self, function, *arguments):
-        if function is not work.carry_out:
-            return super().submit(function, *arguments)
-        self.batches += 1
-        if self.batches in self.deaths:
-            raise BrokenExecutor
-        keys = [job.key for job in arguments[1]]
-        future = Future()
-        self.held.append(future)
-        killers = [key for key in keys if key in self.deaths]
-        if killers:
-            self.alone += killers if len(self.held) == 1 and len(keys) == 1 else []
-            for waiting in self.held:
-                if not waiting.done():
-                    waiting.set_exception(BrokenExecutor("a worker died"))
-            return future
-        # The other batches of the moment come back only when all are handed out.
-        if len(self.held) < self.limit and not self.restarts:
-            return future
-        self.held.remove(future)
-        future.set_result(function(*arguments))
-        return future
-
-    def restart(self):
-        self.restarts += 1
-        self.held = []
+class KillsOnce(PSRL):
+    def plan(self, state):
+        if not Path({marker!r}).exists():
+            Path({marker!r}).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().plan(state)
+"""
 
 
-def test_workers_that_die_cost_no_run_that_is_sound(folder, digests, run_here):
-    study = Study.load(folder / "small.toml")
-    _, whole = run_here(study)
-    killer = jobs_of(study.design)[3].key
-    store = Store.open(folder / "broken", create=True)
-    workers = Breaking(killer, 7)
-    report = run_study(study, store, workers)
-    assert (report.done, [failure.run for failure in report.failures]) == (11, [0])
-    assert "the worker process died during this run, twice" in report.failures[0].error
-    assert workers.alone == [killer, killer], "it was tried alone, twice"
-    assert {store.read(key).key for key in store_keys(store)} == {*store_keys(store)}
-    store.failure_path(killer).unlink()
-    assert run_study(study, store, ThisProcess).complete
+def test_a_worker_that_is_killed_once_costs_no_run(write_study, folder, digests, run_here):
+    """The run that it was making is tried once more, and the others of its batch are made by the next process."""
+    (folder / "once.py").write_text(KILLS_ONCE.format(marker=str(folder / "killed")))
+    study = write_study("once.py:KillsOnce", "uniform")
+    store = Store.open(folder / "results", create=True)
+    report = run_study(study, store, lambda: Processes(2))
+    assert (report.complete, report.notes) == (True, ("1 handed out again",))
+    _, whole = run_here(study, "whole")
     assert digests(store) == digests(whole)
-
-
-def store_keys(store):
-    return [path.stem for path in store.folder.glob("runs/*/*.parquet")]
 
 
 def test_an_executor_of_the_user_is_used_and_left_open(folder, digests, run_here):
@@ -253,16 +220,17 @@ class Fails(ThisProcess):
     """Answers a few calls, and then nothing but an error that no run has raised."""
 
     def __init__(self, error, calls=2):
-        self.size, self.error, self.calls = 1, error, calls
+        super().__init__()
+        self.error, self.calls = error, calls
 
-    def submit(self, function, *arguments):
-        if function is work.carry_out:
+    def submit(self, batch):
+        if batch.function is work.carry_out:
             self.calls -= 1
             if self.calls < 0:
                 future = Future()
                 future.set_exception(self.error)
                 return future
-        return super().submit(function, *arguments)
+        return super().submit(batch)
 
 
 @pytest.mark.parametrize(
@@ -284,51 +252,38 @@ def test_no_run_is_blamed_for_what_is_not_its_fault(folder, error, sentence):
     assert run_study(study, store, ThisProcess).complete
 
 
-class KilledWorker(Exception):  # noqa: N818
-    """What Dask raises when a batch has ended several workers."""
-
-
-def test_a_batch_that_kills_workers_of_a_cluster_is_tried_run_by_run(folder):
+def test_a_batch_that_ends_the_workers_of_a_cluster_is_tried_run_by_run(folder):
     study = Study.load(folder / "small.toml")
     killer = jobs_of(study.design)[1].key
 
     class Cluster(ThisProcess):
-        def submit(self, function, *arguments):
-            if function is work.carry_out and killer in [job.key for job in arguments[1]]:
-                future = Future()
-                future.set_exception(KilledWorker())
-                return future
-            return super().submit(function, *arguments)
+        def submit(self, batch):
+            keys = [task.key for task in batch.tasks] if batch.function is work.carry_out else []
+            if killer not in keys:
+                return super().submit(batch)
+            future = Future()
+            if len(keys) > 1:
+                future.set_exception(TryAlone())
+            else:
+                future.set_result([Killed("the workers died", 0.0)])
+            return future
 
     store = Store.open(folder / "results", create=True)
     report = run_study(study, store, Cluster)
     assert (report.done, [failure.run for failure in report.failures]) == (11, [1])
+    assert report.failures[0].error == "the workers died"
 
 
 def test_a_scheduler_that_does_not_take_runs_stops_the_study(folder):
     class Lost(ThisProcess):
-        def submit(self, function, *arguments):
-            if function is work.carry_out:
+        def submit(self, batch):
+            if batch.function is work.carry_out:
                 raise WorkerError("the scheduler cannot be reached any more")
-            return super().submit(function, *arguments)
+            return super().submit(batch)
 
     report = run_study(Study.load(folder / "small.toml"), Store.open(folder / "results", create=True), Lost)
     assert (report.done, report.failures) == (0, [])
     assert report.stopped.startswith("the scheduler cannot be reached any more; what is stored")
-
-
-def test_workers_that_die_again_and_again_end_the_study(folder):
-    class Dies(ThisProcess):
-        def submit(self, function, *arguments):
-            if function is work.carry_out:
-                raise BrokenExecutor
-            return super().submit(function, *arguments)
-
-        def restart(self):
-            pass
-
-    with pytest.raises(SettingError, match="the workers died 4 times in a row; out of memory"):
-        run_study(Study.load(folder / "small.toml"), Store.open(folder / "results", create=True), Dies)
 
 
 def test_a_connection_that_is_lost_for_a_moment_blames_no_run(folder, digests, run_here, monkeypatch):
@@ -336,19 +291,21 @@ def test_a_connection_that_is_lost_for_a_moment_blames_no_run(folder, digests, r
     study = Study.load(folder / "small.toml")
     _, whole = run_here(study)
 
-    class Drops(Breaking):
-        asked = 0
+    class Drops(Fails):
+        """Refuses a batch, and loses another one."""
 
-        def health(self):
-            self.asked += 1
-            if self.asked == 1:
-                raise BrokenExecutor("the connection was lost")
-            return "ok"
+        def submit(self, batch):
+            if batch.function is work.carry_out and self.calls == 5:
+                self.calls -= 1
+                raise ConnectionError
+            future = super().submit(batch)
+            self.calls = 100 if self.calls < 0 else self.calls
+            return future
 
     store = Store.open(folder / "dropped", create=True)
-    workers = Drops()
-    assert run_study(study, store, workers).complete
-    assert workers.restarts == 1
+    report = run_study(study, store, Drops(ConnectionError(), 7))
+    assert (report.complete, report.failures) == (True, [])
+    assert report.notes
     assert digests(store) == digests(whole)
 
 
@@ -356,7 +313,12 @@ def test_threads_may_share_what_is_made(folder):
     study = Study.load(folder / "small.toml")
     jobs = jobs_of(study.design)
     with ThreadPoolExecutor(8) as threads:
-        outcomes = list(threads.map(lambda job: work.build(job.spec, study.attachments), jobs * 40))
+        outcomes = list(
+            threads.map(
+                lambda job: work.build(study.design.spec(study.design.cells[job.cell], job.run), study.attachments),
+                jobs * 40,
+            )
+        )
     assert [agent.name for _, agent in outcomes[:12]] == [study.design.cells[job.cell].agent.label for job in jobs]
     assert len(work._built) <= work.MOST_BUILT
 
@@ -447,11 +409,11 @@ def test_interrupts_stop_everything(folder):
     class Interrupted(ThisProcess):
         stopped = False
 
-        def submit(self, function, *arguments):
+        def submit(self, batch):
             raise KeyboardInterrupt
 
-        def close(self, kill=False):
-            Interrupted.stopped = kill
+        def close(self):
+            Interrupted.stopped = True
 
     with pytest.raises(KeyboardInterrupt):
         run_study(Study.load(folder / "small.toml"), Store.open(folder / "results", create=True), Interrupted)
@@ -477,13 +439,16 @@ def test_which_workers():
 def test_a_run_in_a_thread_counts_its_own_time_and_leaves_standard_output_alone(held):
     # A worker of a Dask cluster carries out several runs at once, in threads.
     study = Study.load(held.folder / "held.toml")
-    by_agent = {job.agent_label: job for job in jobs_of(study.design)}
-    work.carry_out(
-        work.identity(), [by_agent["psrl"]], study.attachments
-    )  # the kernels are loaded before the time counts
+    by_agent = {}
+    for job in jobs_of(study.design):
+        cell = study.design.cells[job.cell]
+        labels = RunLabels(cell.world.label, cell.agent.label, job.run)
+        by_agent[labels.agent] = work.Task(study.design.spec(cell, job.run), job.key, labels)
+    rest = work.identity(), study.attachments
+    work.carry_out(by_agent["psrl"], *rest)  # the kernels are loaded before the time counts
     before = sys.stdout
     with ThreadPoolExecutor(1) as threads:
-        outcome = threads.submit(work.carry_out, work.identity(), [by_agent["Held"]], study.attachments)
+        outcome = threads.submit(work.carry_out, by_agent["Held"], *rest)
         try:
             wait_until(held.waiting)
             assert sys.stdout is before
@@ -492,8 +457,7 @@ def test_a_run_in_a_thread_counts_its_own_time_and_leaves_standard_output_alone(
                 pass
         finally:
             held.release()
-    (done,) = outcome.result()
-    assert decode(done.file).document["timing"]["cpu_seconds"] < 0.4
+    assert decode(outcome.result().file).document["timing"]["cpu_seconds"] < 0.4
 
 
 def test_an_executor_that_is_shut_down_from_outside_stops_the_study(folder):

@@ -12,8 +12,10 @@ import pytest
 from goalward.errors import SettingError, UnknownNameError
 from goalward.studies import runner
 from goalward.studies.executors import ThisProcess
+from goalward.studies.presence import Presence, active
 from goalward.studies.runner import Options, chosen_cells, jobs_of, run_study
-from goalward.studies.store import Presence, Store, UnusedFiles, check_studies
+from goalward.studies.status import UnusedFiles, check_studies
+from goalward.studies.store import Store
 from goalward.studies.study import Study
 from processes import start_goalward, wait_until
 
@@ -41,7 +43,7 @@ def test_runs_of_a_process_that_was_killed_are_free_at_once(tmp_path, host, pres
     store = Store.open(tmp_path / "results", create=True)
     (store.folder / "active").mkdir()
     (store.folder / "active" / "x.json").write_text(json.dumps({"host": host, "pid": killed.pid, "keys": ["a"]}))
-    assert len(store.active()) == present
+    assert len(active(store.folder)) == present
 
 
 def test_runs_that_somebody_stores_meanwhile_are_left_out(folder, run_here):
@@ -65,7 +67,7 @@ def test_only_the_living_hold_runs_back(folder, run_here, monkeypatch):
     study = Study.load(folder / "small.toml")
     store = Store.open(folder / "results", create=True)
     keys = [job.key for job in jobs_of(study.design)]
-    other = Presence(store, f"{study.design.reference.rpartition('/')[2]}-1of1")
+    other = Presence(store.folder, f"{study.design.reference.rpartition('/')[2]}-1of1")
     other.path = other.path.with_name(f"{other.name}-elsewhere-1.json")
     other.announce(keys[:5], workers=3)
     facts = json.loads(other.path.read_text()) | {"host": "elsewhere"}
@@ -83,7 +85,7 @@ def test_only_the_living_hold_runs_back(folder, run_here, monkeypatch):
     other.leave()
     # What is not a file of a process is ignored.
     (store.folder / "active" / f"{other.name}-x.json").write_text("[3")
-    mine = Presence(store, other.name)
+    mine = Presence(store.folder, other.name)
     mine.announce([])
     assert mine.taken() == set()
     mine.leave()

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from goalward.errors import FileError
-from goalward.studies.store import Store, check_studies
+from goalward.studies.status import check_studies
+from goalward.studies.store import Store
 
 
 def test_failed_runs_are_named(write_study, run_here):

@@ -15,7 +15,8 @@ from goalward.studies import store as store_module
 from goalward.studies.rerun import rerun
 from goalward.studies.run_file import encode
 from goalward.studies.run_spec import RESULTS_VERSION
-from goalward.studies.store import MARKER, NoRun, Store, UnusedFiles
+from goalward.studies.status import UnusedFiles
+from goalward.studies.store import MARKER, NoRun, Store
 from goalward.studies.study import Study
 
 
@@ -114,9 +115,9 @@ def test_what_cannot_be_set_aside_is_named(filled, monkeypatch):
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr(store_module.os, "replace", refuse)
-    ((path, reason),) = store.set_damaged_aside(keys(study))
-    assert path == store.path(key)
-    assert reason.endswith("; cannot be set aside: Read-only file system")
+    with pytest.raises(FileError, match=r"it cannot be moved to .*Read-only file system"):
+        store.set_damaged_aside(keys(study))
+    assert store.has(key)
 
 
 @pytest.mark.parametrize("diverted", ["runs", "damaged"])
@@ -132,10 +133,8 @@ def test_nothing_is_set_aside_through_links_out_of_the_folder(filled, tmp_path, 
         outside.mkdir()
         (store.folder / "damaged").symlink_to(outside)
     before = sorted(path.name for path in outside.iterdir())
-    reasons = [reason for _, reason in store.set_damaged_aside([key])]
-    assert len(reasons) == 1
-    assert "cannot be set aside" in reasons[0]
-    assert "a symbolic link leads out of" in reasons[0]
+    with pytest.raises(FileError, match=r"it cannot be moved to .*a symbolic link leads out of"):
+        store.set_damaged_aside([key])
     assert sorted(path.name for path in outside.iterdir()) == before
 
 

@@ -21,7 +21,7 @@ from goalward.errors import GoalwardError
 from goalward.files import reason
 from goalward.formatting import visible
 from goalward.signals import check_interrupt
-from goalward.studies.executors import use_one_thread
+from goalward.studies.children import use_one_thread
 from goalward.user_code import place_of
 
 __all__ = ["app", "main"]

@@ -32,7 +32,8 @@ from goalward.table import Cell, Column, Columns, Table
 if TYPE_CHECKING:
     from goalward.results.results import Results
     from goalward.studies.runner import Report
-    from goalward.studies.store import Failure, Status, Store
+    from goalward.studies.status import Status
+    from goalward.studies.store import Failure, Store
     from goalward.studies.study import Study
 
 __all__ = [
@@ -88,9 +89,9 @@ def run(
     format: Format = "text",
 ) -> None:
     """Run a study; runs that are stored are not run again."""
+    from goalward.studies.children import Limits
     from goalward.studies.runner import Options, read_shard, run_in_folder, study_progress
     from goalward.studies.study import Study
-    from goalward.studies.worker import Limits
 
     if again is not None:
         run_again(Path(study), again, format)
@@ -102,8 +103,8 @@ def run(
         say(text if format == "text" else json.dumps(tomllib.loads(text), indent=1))
         return
     folder = out or Path("results") / loaded.design.name
-    limits = Limits(time_limit, memory_limit, retries)
-    options = Options(read_shard(shard), only or (), limits, retry_failed, tag or ())
+    limits = Limits(time_limit, memory_limit)
+    options = Options(read_shard(shard), only or (), limits, retries, retry_failed, tag or ())
     with study_progress() as watch:
         report = run_in_folder(loaded, folder, workers=workers, dask=dask, options=options, watch=watch)
     show(*report_tables(report, folder), format=format)
@@ -160,14 +161,17 @@ def status(
 
     Names and sizes of files decide; with --check every file is read.
     """
-    from goalward.studies.store import Store, UnusedFiles, check_studies
+    from goalward.studies.presence import active
+    from goalward.studies.status import UnusedFiles, check_studies
+    from goalward.studies.store import Store
 
     store = Store.open(folder)
     if prune:
         prune_folder(store, yes, format)
         return
     checked = check_studies(store, study, read=check)
-    notes = [working_note(store.active())] if store.active() else []
+    working = active(store.folder)
+    notes = [working_note(working)] if working else []
     if study is None:
         try:
             unused = len(UnusedFiles.of(store).runs)
@@ -194,7 +198,7 @@ def working_note(processes: Sequence[dict[str, Any]]) -> str:
 
 def prune_folder(store: Store, yes: bool, format: str) -> None:
     """Delete what belongs to no study, after a question unless `yes`."""
-    from goalward.studies.store import UnusedFiles
+    from goalward.studies.status import UnusedFiles
 
     unused = UnusedFiles.of(store)
     size = unused.size

@@ -15,8 +15,8 @@ import hashlib
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from goalward.seeds import run_seed
 from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
 from goalward.studies.run_spec import (
+    KEY_DIGITS,
     RESULTS_VERSION,
     RunSpec,
     agent_code,
@@ -73,6 +74,7 @@ class Design:
     max_steps: int | None
     cells: tuple[Cell, ...]
     results: int = RESULTS_VERSION
+    known_keys: dict[int, list[str]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def size(self) -> int:
@@ -103,9 +105,27 @@ class Design:
         """Return all runs of a cell."""
         return [self.spec(cell, run) for run in range(self.runs)]
 
-    def keys(self, cell: Cell) -> list[str]:
-        """Return the key of each run of a cell."""
-        return [spec.key for spec in self.specs(cell)]
+    def keys(self, cell: Cell, runs: Sequence[int] | None = None) -> list[str]:
+        """Return the keys of some runs of a cell, by default of all."""
+        if runs is not None:
+            return [*self.find_keys(cell, runs)]
+        if id(cell) not in self.known_keys:
+            self.known_keys[id(cell)] = [*self.find_keys(cell, range(self.runs))]
+        return self.known_keys[id(cell)]
+
+    def find_keys(self, cell: Cell, runs: Sequence[int]) -> Iterator[str]:
+        """Yield the keys of some runs: what they have in common is written and hashed once."""
+        common = {"agent": cell.agent.identity, "episodes": cell.episodes, "results": self.results}
+        common |= {} if self.max_steps is None else {"max_steps": self.max_steps}
+        # "seed" and "world" come last in the sorted document of a run.
+        begun = hashlib.sha256(f'{canonical(common)[:-1]},"seed":'.encode())
+        world = "" if cell.world.draw else canonical(cell.world.drawn(self.seed, 0))
+        for run in runs:
+            seed = run_seed(self.seed, "run", cell.world.seed_name, run)
+            rest = f'{seed},"world":{world or canonical(cell.world.drawn(self.seed, run))}}}'
+            digest = begun.copy()
+            digest.update(rest.encode())
+            yield digest.hexdigest()[:KEY_DIGITS]
 
 
 def world_name(design: Design, cell: Cell) -> str:
@@ -317,9 +337,9 @@ def labelled(label: str, swept: Mapping[str, Any]) -> str:
         return ", ".join(
             [label, *(f"{short.replace('.', ' ')} {in_words(swept[full])}" for full, short in names.items())]
         )
-    for field in fields:
-        if field not in values:
-            raise UnknownNameError("swept setting", field, values)
+    for name in fields:
+        if name not in values:
+            raise UnknownNameError("swept setting", name, values)
     return FIELD.sub(lambda match: in_words(values[match[1]]), label)
 
 

@@ -30,17 +30,18 @@ from goalward.worlds.base import RULES, AnyWorld, build, build_bare, with_rules
 from goalward.worlds.base import registry as known_worlds
 
 __all__ = [
-    "RESULTS_VERSION", "RunSpec", "agent_code", "check_draw", "complete_agent", "complete_world",
+    "KEY_DIGITS", "RESULTS_VERSION", "RunSpec", "agent_code", "check_draw", "complete_agent", "complete_world",
     "contains_none", "key_of", "make_agent", "make_world", "world_code",
 ]  # fmt: skip
 
 RESULTS_VERSION = 4
 """Raise it whenever any result may change, with a line under "Results" in CHANGELOG.md."""
+KEY_DIGITS = 32
 
 
 def key_of(document: Mapping[str, Any]) -> str:
-    """Return the key of a run's document: 32 hexadecimal digits of its SHA-256."""
-    return hashlib.sha256(canonical(document).encode()).hexdigest()[:32]
+    """Return the key of a run's document: the first digits of its SHA-256."""
+    return hashlib.sha256(canonical(document).encode()).hexdigest()[:KEY_DIGITS]
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ Runs are handed out in batches, because handing one out costs about as much as a
 goes alone and shows how long its kind takes. Then come batches of about half a second, the longest runs first, smaller
 batches towards the end. Each file is stored as soon as its batch comes back.
 
-A worker that dies takes the batches in flight with it. Their runs are then tried one at a time; a run that is alone
-when a worker dies, twice, is recorded as failed. An error that is not that of a run (a lost scheduler, a worker with
-another goalward, a full disk) stops the study with one sentence and blames no run.
+A run whose process dies is tried once more, and then recorded as failed. An error that is not that of a run (a lost
+scheduler, a worker with another goalward, a full disk) stops the study with one sentence and blames no run.
 
 Several processes may work on one study in one folder: before each batch a process leaves out the runs that are stored
 by now, and holds back those that another one is making (`store.Presence`).
@@ -22,7 +21,7 @@ import math
 import re
 import sys
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -36,37 +35,41 @@ from concurrent.futures import (
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from goalward.errors import FileError, GoalwardError, SettingError, UnknownNameError, WorkerError
 from goalward.formatting import duration
+from goalward.learning.warm_up import warm_up
 from goalward.progress import Phase, in_notebook, phase
 from goalward.settings import checked_integer
 from goalward.signals import check_interrupt, keeping
+from goalward.studies.children import UNLIMITED, Batch, Killed, Limits
 from goalward.studies.design import Cell, Design
-from goalward.studies.executors import CHECK_SECONDS, FEWER, Workers, open_workers
+from goalward.studies.executors import BROKEN, CHECK_SECONDS, TryAlone, Workers, open_workers
+from goalward.studies.presence import Presence
+from goalward.studies.run_file import RunLabels
 from goalward.studies.spec import canonical
-from goalward.studies.store import Failure, Presence, Store
+from goalward.studies.store import Failure, Store
 from goalward.studies.study import Study
-from goalward.studies.worker import UNLIMITED, Job, Limits, Outcome, carry_out, failure_of, identity
+from goalward.studies.worker import Outcome, Task, carry_out, failure_of, identity
 
 __all__ = [
-    "Options",
-    "Progress",
-    "Report",
-    "Watch",
-    "jobs_of",
-    "read_shard",
-    "run_in_folder",
-    "run_study",
+    "Job", "Options", "Progress", "Report", "Watch", "jobs_of", "read_shard", "run_in_folder", "run_study",
     "study_progress",
-]
+]  # fmt: skip
 
 BATCH_SECONDS = 0.5
 OVERDUE_SECONDS = 60.0  # after this time a batch on another machine is handed out again, if workers are idle
 OVERDUE_TIMES = 10.0  # and it has taken this many times as long as its runs usually take
-MOST_DEATHS = 2  # how often a worker may die with the same run alone
-MOST_RESTARTS = 3  # how often workers may die one after the other without a single result
 WRITERS = 8  # threads that store files
+
+
+class Job(NamedTuple):
+    """A run of a cell, which is given by its index."""
+
+    key: str
+    cell: int
+    run: int
 
 
 @dataclass
@@ -98,14 +101,13 @@ class Progress:
     @property
     def notes(self) -> list[str]:
         """What is worth knowing besides the counts."""
-        also = f"{self.others:,} other process{'es' * (self.others != 1)} at work here"
         counts = {
             f"{self.failed:,} failed": self.failed,
             f"{self.lost:,} handed out again": self.lost,
             f"{self.elsewhere:,} made by others": self.elsewhere,
             f"{self.repeated:,} made twice": self.repeated,
-            also: self.others,
-            self.waiting: bool(self.waiting),
+            f"{self.others:,} other process{'es' * (self.others != 1)} at work here": self.others,
+            self.waiting: len(self.waiting),
         }
         return [text for text, number in counts.items() if number]
 
@@ -191,16 +193,13 @@ def jobs_of(design: Design, shard: tuple[int, int] = (1, 1), only: Collection[st
     different: dict[str, int] = {}
     for index in chosen_cells(design, only):
         cell = design.cells[index]
-        different.setdefault(
-            canonical([cell.world.identity, cell.world.draw, cell.agent.identity, cell.episodes]), index
-        )
-    # Keys are made for the runs of this shard alone: those of a million runs take a minute.
-    chosen = [(index, run) for index in different.values() for run in range(design.runs)][number - 1 :: shards]
+        same = canonical([cell.world.identity, cell.world.draw, cell.agent.identity, cell.episodes])
+        different.setdefault(same, index)
     jobs: dict[str, Job] = {}
-    for index, run in chosen:
-        cell = design.cells[index]
-        job = Job(design.spec(cell, run), index, run, cell.world.label, cell.agent.label)
-        jobs.setdefault(job.key, job)
+    for place, index in enumerate(different.values()):
+        runs = range((number - 1 - place * design.runs) % shards, design.runs, shards)
+        for run, key in zip(runs, design.keys(design.cells[index], runs), strict=True):
+            jobs.setdefault(key, Job(key, index, run))
     return list(jobs.values())
 
 
@@ -211,6 +210,7 @@ class Options:
     shard: tuple[int, int] = (1, 1)
     only: Collection[str] = ()
     limits: Limits = UNLIMITED
+    retries: int = 0
     retry_failed: bool = False
     tags: Collection[str] = ()
 
@@ -259,11 +259,11 @@ def run_study(
         Called with the progress whenever runs have ended.
     """
     options.limits.checked()
+    checked_integer("retries", options.retries, 0)
     jobs = jobs_of(study.design, options.shard, options.only)
     store.sweep()
     damaged = store.set_damaged_aside(job.key for job in jobs)
-    unusable = {path for path, _ in damaged}
-    absent = [job for job in jobs if not store.has(job.key) or store.path(job.key) in unusable]
+    absent = [job for job in jobs if not store.has(job.key)]
     failed = {} if options.retry_failed else store.failures(job.key for job in absent)
     missing = [job for job in absent if job.key not in failed]
     if missing:
@@ -271,23 +271,19 @@ def run_study(
     reference = study.design.reference
     store.save_study(reference, study.stored_text(store.stored(reference), options.tags), study.attachments)
     session = Session(study, store, missing, len(jobs), options, watch)
-    session.failures += [
-        Failure(job.world_label, job.agent_label, job.run, failed[job.key], store.failure_path(job.key))
-        for job in absent
-        if job.key in failed
-    ]
+    for job in absent:
+        if job.key in failed:
+            session.fail(job, failed[job.key])
     if missing:
         opened = workers if isinstance(workers, Workers) else workers()
-        finished = False
         try:
             session.carry_out(opened)
-            finished = session.stopped is None
         finally:
             session.presence.leave()
             if opened is not workers:
-                opened.close(kill=not finished)
+                opened.close()
     # Somebody may have removed files meanwhile: only those that are there count.
-    there, done = sum(session.has(job.key) for job in jobs), sum(map(store.has, session.added))
+    there, done = sum(store.has(job.key) for job in jobs), sum(map(store.has, session.added))
     removed = len(jobs) - len(absent) + len(session.added) + session.progress.elsewhere - there
     stopped = session.stopped
     if removed > 0 and stopped is None:
@@ -303,27 +299,23 @@ class Session:
 
     def __init__(self, study: Study, store: Store, jobs: list[Job], total: int, options: Options, watch: Watch | None):
         self.design, self.attachments, self.store, self.watch = study.design, study.attachments, store, watch
-        self.limits = options.limits
-        self.presence = Presence(
-            store, f"{study.design.reference.rpartition('/')[2]}-{'of'.join(map(str, options.shard))}"
-        )
-        self.unusable = {job.key for job in jobs if store.has(job.key)}
-        """Runs whose damaged file could not be set aside."""
+        self.options = options
+        shard = "of".join(map(str, options.shard))
+        self.presence = Presence(store.folder, f"{study.design.reference.rpartition('/')[2]}-{shard}")
         self.pending: dict[int, deque[Job]] = {}
+        """The runs of each cell that are to be handed out."""
         self.put_back(jobs)
+        self.alone: deque[Job] = deque()
+        """Runs of a batch that has ended several workers of a cluster. Each is handed out alone."""
         self.held: list[Job] = []
         """Runs that another process is making."""
-        self.suspects: deque[Job] = deque()
-        """Runs that were in flight when a worker died. Each runs alone, so that no other run is blamed."""
-        self.alone: Future[list[Outcome]] | None = None
-        self.deaths: Counter[str] = Counter()
-        self.broken = False
-        self.restarts = 0
-        self.in_flight: dict[Future[list[Outcome]], list[Job]] = {}
-        self.since: dict[Future[list[Outcome]], float] = {}
+        self.in_flight: dict[Future[list[Any]], list[Job]] = {}
+        self.since: dict[Future[list[Any]], float] = {}
         """When the batches in flight were handed out; infinite for one that was handed out again."""
+        self.tries: Counter[str] = Counter()
+        """How often a run has failed."""
         self.ended: Counter[int] = Counter()
-        self.spent: dict[int, float] = {}
+        self.spent: dict[int, float] = defaultdict(float)
         """How many runs of each cell have ended, and how many seconds they took."""
         self.added: set[str] = set()
         self.settled: set[str] = set()
@@ -333,11 +325,11 @@ class Session:
         self.start = time.perf_counter()
         self.checked = time.monotonic()
         self.progress = Progress(total, total - len(jobs))
-        self.progress.wanted.update(job.agent_label for job in jobs)
+        self.progress.wanted.update(self.agent_of(job) for job in jobs)
 
-    def has(self, key: str) -> bool:
-        """Return whether a run is stored and can be used."""
-        return self.store.has(key) and (key not in self.unusable or key in self.added)
+    def agent_of(self, job: Job) -> str:
+        """Return the label of the agent of a run."""
+        return self.design.cells[job.cell].agent.label
 
     @property
     def seconds(self) -> float:
@@ -347,7 +339,7 @@ class Session:
     @property
     def waiting(self) -> int:
         """How many runs have not been handed out yet."""
-        return sum(map(len, self.pending.values())) + len(self.suspects) + len(self.held)
+        return sum(map(len, self.pending.values())) + len(self.alone) + len(self.held)
 
     def pace(self, cell: int) -> float:
         """Return how many seconds a run of a cell has taken so far, in the mean."""
@@ -357,55 +349,40 @@ class Session:
         """Hand out all jobs and store what comes back."""
         self.notice(workers)
         self.presence.announce([])
+        # One worker compiles the kernels of the agents, and the others read them from the cache. Those of users' own
+        # agents are compiled in the first run.
+        agents = [self.design.cells[cell].agent for cell in self.pending]
+        names = dict.fromkeys(agent.agent for agent in agents if not agent.code)
+        workers.well = time.monotonic()
         try:
-            self.warm_up(workers)
-            self.start, workers.well = time.perf_counter(), time.monotonic()
+            self.submit(workers, [], Batch(warm_up, [list(names)]))
             while self.in_flight or (self.waiting and self.stopped is None):
-                self.hand_out(workers)
-                if not self.in_flight and self.waiting and self.stopped is None and not self.broken:
+                if [] not in self.in_flight.values():
+                    self.hand_out(workers)
+                if not self.in_flight and self.waiting and self.stopped is None:
                     time.sleep(CHECK_SECONDS)  # for the workers, or for runs of another process
                 ended, _ = wait(self.in_flight, CHECK_SECONDS, FIRST_COMPLETED)
                 check_interrupt()
-                lost = [job for future in ended for job in self.take_in(future)]
-                if self.broken:
-                    lost += self.take_back()
-                    self.restart(workers)
-                self.suspect(lost)
-                for future, jobs in list(self.in_flight.items()):
-                    if all(job.key in self.settled for job in jobs):  # another worker has made them
-                        del self.in_flight[future]
-                if ended:
+                for future in ended:
                     workers.well = time.monotonic()
+                    self.take_in(future)
+                for future, jobs in list(self.in_flight.items()):
+                    if jobs and all(job.key in self.settled for job in jobs):  # another worker has made them
+                        del self.in_flight[future]
                 self.check_workers(workers)
                 self.notice(workers)
         finally:
             for future in self.in_flight:
                 future.cancel()
 
-    def warm_up(self, workers: Workers) -> None:
-        """Compile the kernels of the agents before the first run; those of users' own agents are compiled in it."""
-        agents = [jobs[0].spec.agent for jobs in self.pending.values()]
-        try:
-            workers.warm_up(agent["name"] for agent in agents if "code" not in agent)
-        except SettingError:
-            raise
-        except Exception as error:
-            self.stop(error)
-
     def hand_out(self, workers: Workers) -> None:
         """Keep the workers busy."""
-        if self.stopped is not None or self.alone in self.in_flight:
-            return
-        if self.suspects:
-            if not self.in_flight:
-                self.alone = self.submit(workers, [self.suspects.popleft()])
-            return
         if workers.remote:
             self.repeat_overdue()
         going = sum(math.isfinite(self.since[future]) for future in self.in_flight)
-        while self.pending and going < workers.limit and not self.broken and self.stopped is None:
+        while (self.pending or self.alone) and going < workers.limit and self.stopped is None:
             batch = self.still_missing(self.next_batch(workers.size))
-            if batch and self.submit(workers, batch) is None:
+            if batch and not self.submit(workers, batch, self.batch_of(batch)):
                 return
             going += bool(batch)
         if not self.pending:
@@ -419,30 +396,41 @@ class Session:
         for job in jobs:
             if job.key in self.settled:  # it was handed out again because it was overdue
                 continue
-            if self.has(job.key):
+            if self.store.has(job.key):
                 self.progress.elsewhere += 1
-                self.progress.wanted[job.agent_label] -= 1
+                self.progress.wanted[self.agent_of(job)] -= 1
             elif job.key in taken:
                 self.held.append(job)
             else:
                 missing.append(job)
         return missing
 
-    def submit(self, workers: Workers, jobs: list[Job]) -> Future[list[Outcome]] | None:
-        """Hand out a batch with what its runs need. If that is impossible, the batch waits again."""
-        models, files = (job.spec.model_digest for job in jobs), set().union(*(job.spec.sources for job in jobs))
-        keys = [job.key for batch in (*self.in_flight.values(), jobs) for job in batch]
+    def batch_of(self, jobs: list[Job]) -> Batch:
+        """Return runs with what they need, for a worker."""
+        tasks = [self.task_of(job) for job in jobs]
+        models, files = (task.spec.model_digest for task in tasks), set().union(*(task.spec.sources for task in tasks))
+        limits = self.options.limits
+        shared = identity(), self.attachments.only(models, files), limits.seconds is not None
+        return Batch(carry_out, tasks, shared, limits)
+
+    def task_of(self, job: Job) -> Task:
+        """Return a run with its specification."""
+        cell = self.design.cells[job.cell]
+        return Task(self.design.spec(cell, job.run), job.key, RunLabels(cell.world.label, cell.agent.label, job.run))
+
+    def submit(self, workers: Workers, jobs: list[Job], batch: Batch) -> bool:
+        """Hand out a batch; return whether that was possible. If not, its runs wait again."""
+        keys = [job.key for others in (*self.in_flight.values(), jobs) for job in others]
         self.presence.announce(keys, workers=workers.size)
         try:
-            future = workers.submit(carry_out, identity(), jobs, self.attachments.only(models, files), self.limits)
+            future = workers.submit(batch)
         except Exception as error:
-            self.put_back(jobs)  # it was not in flight, so it is not suspected
-            self.broken = isinstance(error, BrokenExecutor)
-            if not self.broken and not isinstance(error, ConnectionError):
+            self.put_back(jobs)
+            if not isinstance(error, ConnectionError):
                 self.stop(error)
-            return None
+            return False
         self.in_flight[future], self.since[future] = jobs, time.monotonic()
-        return future
+        return True
 
     def repeat_overdue(self) -> None:
         """Have batches handed out again that take far too long: their worker may be frozen or cut off."""
@@ -456,6 +444,8 @@ class Session:
 
     def next_batch(self, workers: int) -> list[Job]:
         """Return the jobs to hand out next: first one of each cell, then several of the slowest cell at once."""
+        if self.alone:
+            return [self.alone.popleft()]
         going = {job.cell for jobs in self.in_flight.values() for job in jobs}
         fresh = [cell for cell in self.pending if cell not in self.ended and cell not in going]
         # While the first run of a cell is going on, other cells come first.
@@ -476,57 +466,79 @@ class Session:
         for job in jobs:
             self.pending.setdefault(job.cell, deque()).append(job)
 
-    def take_in(self, future: Future[list[Outcome]]) -> list[Job]:
-        """Store what a batch brought back; return the runs that were lost because their worker died."""
+    def take_in(self, future: Future[list[Any]]) -> None:
+        """Store what a batch brought back; runs that were lost on the way are handed out again."""
         jobs = self.in_flight.pop(future)
+        if not jobs:
+            self.start = time.perf_counter()  # the kernels are compiled
         try:
-            self.settle(future.result())
-        except (BrokenExecutor, CancelledError) as error:
-            self.broken = self.broken or isinstance(error, BrokenExecutor)
-            self.progress.lost += len(jobs)
-            return jobs
-        except ConnectionError:  # no run is to blame
+            self.settle(jobs, future.result())
+        except (ConnectionError, CancelledError):
             self.progress.lost += len(jobs)
             self.put_back(jobs)
+        except TryAlone:
+            self.progress.lost += len(jobs)
+            self.alone.extend(jobs)
+        except BrokenExecutor:
+            self.stop(WorkerError(BROKEN))
+        except (SettingError, OSError):  # no process can be started here
+            raise
         except Exception as error:
-            if type(error).__name__ == "KilledWorker":  # Dask has tried the batch on several workers
-                self.progress.lost += len(jobs)
-                return jobs
             self.stop(error)
-        return []
 
-    def take_back(self) -> list[Job]:
-        """Return the runs in flight that cannot come back any more; store those that are back already."""
-        lost = []
-        for future in list(self.in_flight):
-            if not future.done():
-                self.progress.lost += len(self.in_flight[future])
-            lost += self.take_in(future) if future.done() else self.in_flight.pop(future)
-        return lost
+    def settle(self, jobs: list[Job], answers: list[Any]) -> None:
+        """Store runs and failures; runs that may be tried again are handed out again."""
+        ended = []
+        for job, answer in zip(jobs, answers, strict=True) if jobs else ():
+            outcome: Outcome = self.failed(job, answer) if isinstance(answer, Killed) else answer
+            died = isinstance(answer, Killed) and answer.died
+            if outcome.failure is not None and self.tries[job.key] < max(self.options.retries, died):
+                self.tries[job.key] += 1
+                self.progress.lost += died
+                self.put_back([job])
+            elif job.key not in self.settled:  # otherwise it was handed out twice
+                ended.append((job, outcome))
+        self.progress.repeated += sum(self.store.has(job.key) for job, _ in ended)
+        # The disk synchronises several files in the time of one.
+        with ThreadPoolExecutor(WRITERS) as threads:
+            errors = list((threads.map if len(ended) > 1 else map)(self.write, ended))
+        for (job, outcome), error in zip(ended, errors, strict=True):
+            self.ended[job.cell] += 1
+            self.spent[job.cell] += outcome.seconds
+            if error is not None:
+                # Nothing is wrong with the run, so it is still missing and not failed.
+                self.stop(FileError(f"results cannot be stored ({error})"))
+                continue
+            self.settled.add(job.key)
+            self.progress.done[self.agent_of(job)] += 1
+            if outcome.failure is None:
+                self.added.add(job.key)
+            else:
+                self.progress.failed += 1
+                self.fail(job, outcome.failure["error"])
 
-    def suspect(self, lost: list[Job]) -> None:
-        """Have lost runs tried one at a time; a run that was alone each time a worker died has failed."""
-        if len(lost) != 1:
-            self.suspects.extend(lost)
-            return
-        job = lost[0]
-        self.deaths[job.key] += 1
-        if self.deaths[job.key] < MOST_DEATHS:
-            self.suspects.appendleft(job)
-        else:
-            reason = "the worker process died during this run, twice; out of memory?"
-            self.settle([Outcome(job, 0.0, failure=failure_of(job, reason, 0.0))])
+    def failed(self, job: Job, killed: Killed) -> Outcome:
+        """Return the failure of a run that its process did not survive."""
+        record = failure_of(self.task_of(job), killed.reason, killed.seconds, "", killed.output, killed.host)
+        return Outcome(killed.seconds, failure=record)
 
-    def restart(self, workers: Workers) -> None:
-        """Replace the workers; raise SettingError if they die again and again without a result."""
-        self.broken = False
-        self.restarts += 1
-        if self.restarts > MOST_RESTARTS:
-            raise SettingError(f"the workers died {self.restarts} times in a row; {FEWER}")
+    def fail(self, job: Job, error: str) -> None:
+        """Remember that a run has failed."""
+        cell = self.design.cells[job.cell]
+        path = self.store.failure_path(job.key)
+        self.failures.append(Failure(cell.world.label, cell.agent.label, job.run, error, path))
+
+    def write(self, ended: tuple[Job, Outcome]) -> FileError | None:
+        """Store a run or its failure; return why that was impossible, if it was."""
+        job, outcome = ended
         try:
-            workers.restart()
-        except WorkerError as error:
-            self.stop(error)
+            if outcome.file is not None:
+                self.store.add(job.key, outcome.file)
+            elif outcome.failure is not None:
+                self.store.add_failure(job.key, outcome.failure)
+        except FileError as error:
+            return error
+        return None
 
     def check_workers(self, workers: Workers) -> None:
         """Ask for the health of the workers now and then; stop if none has been there for too long."""
@@ -547,43 +559,6 @@ class Session:
             reason += "; install the same goalward on every worker"
         self.stopped = self.stopped or f"{reason}; what is stored is not run again"
 
-    def settle(self, outcomes: list[Outcome]) -> None:
-        """Store runs and failures."""
-        self.restarts = 0
-        self.progress.repeated += sum(self.has(outcome.job.key) for outcome in outcomes)
-        # The disk synchronises several files in the time of one.
-        with ThreadPoolExecutor(WRITERS) as threads:
-            errors = list((threads.map if len(outcomes) > 1 else map)(self.write, outcomes))
-        for outcome, error in zip(outcomes, errors, strict=True):
-            job = outcome.job
-            if job.key in self.settled:  # it was handed out twice
-                continue
-            self.ended[job.cell] += 1
-            self.spent[job.cell] = self.spent.get(job.cell, 0.0) + outcome.seconds
-            if error is not None:
-                # Nothing is wrong with the run, so it is still missing and not failed.
-                self.stop(FileError(f"results cannot be stored ({error})"))
-                continue
-            self.settled.add(job.key)
-            self.progress.done[job.agent_label] += 1
-            if outcome.failure is None:
-                self.added.add(job.key)
-            else:
-                self.progress.failed += 1
-                path = self.store.failure_path(job.key)
-                self.failures.append(Failure(job.world_label, job.agent_label, job.run, outcome.failure["error"], path))
-
-    def write(self, outcome: Outcome) -> FileError | None:
-        """Store a run or its failure; return why that was impossible, if it was."""
-        try:
-            if outcome.file is not None:
-                self.store.add(outcome.job.key, outcome.file)
-            elif outcome.failure is not None:
-                self.store.add_failure(outcome.job.key, outcome.failure)
-        except FileError as error:
-            return error
-        return None
-
     def notice(self, workers: Workers) -> None:
         """Report the progress."""
         self.progress.seconds, self.progress.workers = self.seconds, workers.size
@@ -597,7 +572,7 @@ class Session:
             return None
         usual = sum(self.spent.values()) / self.ended.total()
         left = Counter({cell: len(jobs) for cell, jobs in self.pending.items()})
-        for jobs in (*self.in_flight.values(), list(self.suspects), self.held):
+        for jobs in (*self.in_flight.values(), self.alone, self.held):
             left.update(job.cell for job in jobs)
         seconds = sum(number * (self.pace(cell) if cell in self.ended else usual) for cell, number in left.items())
         return seconds / workers

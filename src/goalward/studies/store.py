@@ -19,12 +19,9 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import re
-import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,14 +30,12 @@ from goalward import files
 from goalward.errors import FileError, GoalwardError, UnknownNameError
 from goalward.progress import counted
 from goalward.studies.attachments import Attachments
-from goalward.studies.design import Cell, Design, design_of, world_name
+from goalward.studies.design import Design, design_of
 from goalward.studies.run_file import StoredRun, decode
 from goalward.studies.spec import Stored, parse_spec
-from goalward.table import Cell as TableCell
 
 __all__ = [
-    "LAYOUT_VERSION", "CellStatus", "Failure", "NoRun", "Presence", "Status", "Store", "UnusedFiles", "check_studies",
-    "check_study",
+    "LAYOUT_VERSION", "Failure", "NoRun", "Store",
 ]  # fmt: skip
 
 LAYOUT_VERSION = 3
@@ -50,8 +45,6 @@ LAST_RUN = re.compile(r'^last_run = "(.*)"$', re.MULTILINE)
 MOST_NAMED = 5
 NO_LINKS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)  # nor wait for pipes
 STALE_SECONDS = 3600.0  # no process still writes a temporary file as old as this
-TOUCH_SECONDS = 10.0  # how often a process that makes runs touches its file in active/
-GONE_SECONDS = 60.0  # after this time without a touch it is gone
 
 
 class NoRun(NamedTuple):
@@ -59,6 +52,17 @@ class NoRun(NamedTuple):
 
     state: str
     reason: str = ""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that failed, and the file that records how."""
+
+    world: str
+    agent: str
+    run: int
+    error: str
+    path: Path
 
 
 class Store:
@@ -119,10 +123,6 @@ class Store:
     def read_json(self, path: Path) -> Any:
         """Return the plain data in a file of this folder; raises FileError with the reason."""
         return files.parse_json(path, files.read_bytes(path, inside=self.folder))
-
-    def active(self) -> list[dict[str, Any]]:
-        """Return what the processes say that make runs here now: host, pid, workers and keys."""
-        return list(present(self.folder / "active", time.time()))
 
     def sweep(self) -> None:
         """Remove the temporary files of processes that were killed."""
@@ -223,7 +223,7 @@ class Store:
                     os.replace(self.path(key), aside)
                 except (OSError, FileError) as error:
                     why = error if isinstance(error, FileError) else files.reason(error)
-                    aside, reason = self.path(key), f"{reason}; cannot be set aside: {why}"
+                    raise FileError(f"{self.path(key)}: {reason}; it cannot be moved to {aside} ({why})") from None
                 damaged.append((aside, reason))
         return damaged
 
@@ -355,226 +355,3 @@ def listed(folder: Path) -> list[os.DirEntry[str]]:
         return []
     except OSError as error:
         raise FileError(f"{folder}: {files.reason(error)}") from None
-
-
-class Presence:
-    """A file in ``active/`` that says which runs this process is making, so that others make other ones.
-
-    `name` is that of the study and the shard: only processes with the same name may make the same runs. A thread
-    touches the file now and then. The age of other files is counted from the last touch, by the clock of the file
-    system, so clocks of machines may differ.
-    """
-
-    def __init__(self, store: Store, name: str):
-        self.folder, self.name, self.others = store.folder / "active", name, 0
-        self.path = self.folder / f"{name}-{platform.node()}-{os.getpid()}.json"
-        self.over = threading.Event()
-        self.thread: threading.Thread | None = None
-
-    def announce(self, keys: Sequence[str], **facts: Any) -> None:
-        """Say which runs are being made. A folder that cannot be written is found when a run is stored."""
-        temporary = self.path.with_name(f".{self.path.stem}{files.TEMPORARY}")
-        with suppress(OSError, FileError):
-            files.check_inside(self.path, self.folder.parent)
-            self.folder.mkdir(exist_ok=True)
-            facts |= {"host": platform.node(), "pid": os.getpid(), "keys": keys}
-            temporary.write_text(json.dumps(facts))
-            os.replace(temporary, self.path)
-        if self.thread is None:
-            self.thread = threading.Thread(target=self.touch, name="goalward-presence", daemon=True)
-            self.thread.start()
-
-    def touch(self) -> None:
-        """Show that the process lives, until it leaves."""
-        while not self.over.wait(TOUCH_SECONDS):
-            with suppress(OSError):
-                os.utime(self.path)
-
-    def taken(self) -> set[str]:
-        """Return the runs that other processes are making now."""
-        try:
-            found = list(present(self.folder, self.path.stat().st_mtime, f"{self.name}-"))
-        except (OSError, FileError):
-            return set()
-        own = (platform.node(), os.getpid())
-        others = [facts for facts in found if (facts.get("host"), facts.get("pid")) != own]
-        self.others = len(others)
-        return {key for facts in others for key in facts["keys"]}
-
-    def leave(self) -> None:
-        """Remove the file."""
-        self.over.set()
-        with suppress(OSError):
-            self.path.unlink()
-
-
-def present(folder: Path, now: float, name: str = "") -> Iterator[dict[str, Any]]:
-    """Return what the processes say that make runs now."""
-    for entry in listed(folder):
-        if entry.name.endswith(".json") and entry.name.startswith(name):
-            with suppress(OSError, FileError, ValueError):
-                if now - entry.stat().st_mtime < GONE_SECONDS:
-                    facts = json.loads(files.read_bytes(Path(entry.path), inside=folder.parent))
-                    if isinstance(facts, dict) and isinstance(facts.get("keys"), list) and not has_died(facts):
-                        yield facts
-
-
-def has_died(facts: dict[str, Any]) -> bool:
-    """Return whether a process of this machine no longer runs; that of another machine is known by its age alone."""
-    pid = facts.get("pid")
-    if facts.get("host") != platform.node() or type(pid) is not int or not 0 < pid < 2**31:
-        return False
-    try:
-        os.kill(pid, 0)  # asks, and sends nothing
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
-# Status: which runs are stored, which failed, and which files are damaged. Looking changes nothing.
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A run that failed, and the file that records how."""
-
-    world: str
-    agent: str
-    run: int
-    error: str
-    path: Path
-
-
-@dataclass(frozen=True)
-class CellStatus:
-    """The progress of a cell: how many runs are stored, how many of them cut off, and the numbers of the other runs.
-
-    Whether a run was cut off is in its file; `truncated` is None if no file was read.
-    """
-
-    cell: Cell
-    stored: int
-    truncated: int | None
-    failed: list[int]
-    missing: list[int]
-
-
-@dataclass(frozen=True, eq=False)
-class Status:
-    """The progress of a study. A run that several cells share counts once in `stored` and `planned`.
-
-    `damaged` lists the files that cannot be used as the run of their name, with reasons.
-    """
-
-    design: Design
-    cells: list[CellStatus]
-    stored: int
-    planned: int
-    failures: list[Failure]
-    damaged: list[tuple[Path, str]]
-    read: bool = True
-    """Whether every file was read; otherwise names and sizes were looked at."""
-
-    @property
-    def sound(self) -> bool:
-        """Whether no run failed and no file was damaged; runs may still be missing."""
-        return not self.failures and not self.damaged
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each cell."""
-        return [
-            {
-                "study": TableCell(self.design.name, f"study {self.design.name}"),
-                "world": world_name(self.design, status.cell),
-                "agent": status.cell.agent.label,
-                "episodes": status.cell.episodes,
-                "stored": status.stored,
-                "truncated": status.truncated,
-                "failed": len(status.failed),
-                "failed_runs": status.failed,
-                "missing": len(status.missing),
-                "missing_runs": status.missing,
-            }
-            for status in self.cells
-        ]
-
-
-def check_studies(store: Store, name: str | None = None, *, read: bool = True) -> list[Status]:
-    """Check the files of a study, or of all studies of a folder; see `Store.states` for `read`."""
-    # Asking for the only study of a folder that has none raises an error that says so.
-    names: list[str | None] = [name] if name is not None else [*store.studies()] or [None]
-    return [check_study(store, store.design(study), read=read) for study in names]
-
-
-def check_study(store: Store, design: Design, *, read: bool = True) -> Status:
-    """Check the files of a study."""
-    keys = [design.keys(cell) for cell in design.cells]
-    different = list(dict.fromkeys(key for cell_keys in keys for key in cell_keys))
-    states = dict(zip(different, store.states(different, read=read), strict=True))
-    cells, failures = [], []
-    for cell, cell_keys in zip(design.cells, keys, strict=True):
-        runs = [(number, key, *states[key]) for number, key in enumerate(cell_keys)]
-        failed = [(number, key, reason) for number, key, state, reason in runs if state == "failed"]
-        missing = [number for number, _, state, _ in runs if state in ("missing", "damaged")]
-        truncated = sum(state == "cut off" for _, _, state, _ in runs) if read else None
-        stored = len(runs) - len(failed) - len(missing)
-        cells.append(CellStatus(cell, stored, truncated, [number for number, _, _ in failed], missing))
-        failures += [
-            Failure(world_name(design, cell), cell.agent.label, number, reason, store.failure_path(key))
-            for number, key, reason in failed
-        ]
-    total = sum(state in ("stored", "cut off") for state, _ in states.values())
-    damaged = [(store.path(key), reason) for key, (state, reason) in states.items() if state == "damaged"]
-    return Status(design, cells, total, len(states), failures, damaged, read)
-
-
-@dataclass(frozen=True)
-class UnusedFiles:
-    """Files that no stored design names: of runs, of failures, and attachments."""
-
-    runs: list[Path]
-    failures: list[Path]
-    attachments: list[Path]
-
-    @classmethod
-    def of(cls, store: Store) -> UnusedFiles:
-        """Look for them; raises FileError if a design cannot be read, because it might name any of the runs.
-
-        Symbolic links that lead out of the folder are not followed.
-        """
-        keys: set[str] = set()
-        needed: set[str] = set()
-        for design in store.all_designs():
-            for cell in design.cells:
-                specs = design.specs(cell)
-                keys.update(spec.key for spec in specs)
-                needed |= {f"{specs[0].model_digest}.npz", *(f"{digest}.py" for digest in specs[0].sources)}
-        runs, failures, attachments = (
-            sorted(path for path in store.folder.glob(pattern) if files.is_inside(path, store.folder))
-            for pattern in ("runs/*/*.parquet", "failed/*.json", "attachments/*.*")
-        )
-        return cls(
-            [path for path in runs if path.stem not in keys or path != store.path(path.stem)],
-            [path for path in failures if path.stem not in keys],
-            [path for path in attachments if path.suffix in (".npz", ".py") and path.name not in needed],
-        )
-
-    @property
-    def paths(self) -> list[Path]:
-        """All of them."""
-        return [*self.runs, *self.failures, *self.attachments]
-
-    @property
-    def size(self) -> int:
-        """How many bytes the files take."""
-        return sum(path.lstat().st_size for path in self.paths)
-
-    def remove(self) -> None:
-        """Remove the files; raises FileError if one cannot be removed."""
-        for path in self.paths:
-            try:
-                path.unlink(missing_ok=True)
-            except OSError as error:
-                raise FileError(f"{path}: cannot be removed ({error.strerror or error})") from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from sources import SmallSource, made_up
 
 from goalward.errors import TheoryError
 from goalward.paper.claims.runs import RunSource, cell_of, drawn_worlds
+from goalward.studies.children import Batch
 from goalward.studies.executors import Processes, ThisProcess
 from goalward.studies.store import Store
 from goalward.worlds import random_mdp
@@ -54,18 +54,18 @@ def test_answers_come_in_order_and_the_workers_stay_open(tmp_path: Path) -> None
     class Counting(ThisProcess):
         closed = calls = 0
 
-        def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        def submit(self, batch: Batch) -> Future[list[Any]]:
             self.calls += 1
-            return super().submit(function, *arguments)
+            return super().submit(batch)
 
-        def close(self, kill: bool = False) -> None:
+        def close(self) -> None:
             self.closed += 1
 
     workers = Counting()
     source = RunSource(Store.open(tmp_path, create=True), workers, quick=False)
     assert source.map(divmod, [(n, 3) for n in range(7)], size=2) == [divmod(n, 3) for n in range(7)]
     assert source.map(pow, [(2, 5)]) == [32]
-    assert (workers.warmed, workers.closed, workers.calls) == ({"psrl"}, 0, 1 + 5)
+    assert (workers.closed, workers.calls) == (0, 1 + 4 + 1 + 1)
 
 
 def kill_once(path: str, number: int) -> int:
@@ -80,7 +80,8 @@ def test_a_killed_worker_costs_no_answer(tmp_path: Path) -> None:
     workers = Processes(2)
     try:
         tasks = [(str(tmp_path / "killed"), number) for number in range(8)]
-        assert workers.call_all(kill_once, tasks) == list(range(8))
+        source = RunSource(Store.open(tmp_path / "results", create=True), workers, quick=False)
+        assert source.map(kill_once, tasks, size=2) == list(range(8))
         assert (tmp_path / "killed").exists()
     finally:
         workers.close()

@@ -62,10 +62,8 @@ def check_claims(
             # Tests differ too much in length for an estimate of the time that is left.
             with phase(f"testing claims: {name}, test {number} of {len(names)}"):
                 findings += TESTS[name](source)
-    except BaseException:
-        opened.close(kill=True)
-        raise
-    opened.close()
+    finally:
+        opened.close()
     findings.sort(key=lambda finding: list(CLAIMS).index(finding.key))
     return [undecided(finding) for finding in findings] if quick else findings
 

@@ -7,14 +7,17 @@ workers return only the numbers computed from them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import as_completed
 from typing import Any, TypeVar
 
 from goalward import worlds
 from goalward.errors import TheoryError
+from goalward.learning.warm_up import warm_up
 from goalward.progress import phase
 from goalward.results.results import CellResults, Results, load_results
 from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
+from goalward.studies.children import Batch, Killed
 from goalward.studies.executors import Workers
 from goalward.studies.run_spec import make_world
 from goalward.studies.runner import Progress, run_study
@@ -56,14 +59,24 @@ class RunSource:
 
     def map(self, function: Callable[..., Result], tasks: Iterable[Sequence[Any]], size: int = 1) -> list[Result]:
         """Call a function with each list of arguments, in batches of `size` calls, and return the answers in order."""
-        with phase("making runs with their models", unit="batches") as making:
-
-            def note(done: int, total: int) -> None:
-                making.total = total
+        wanted = list(tasks)
+        batches = [wanted[start : start + size] for start in range(0, len(wanted), size)]
+        with phase("making runs with their models", len(batches), "batches") as making:
+            self.workers.submit(Batch(warm_up, [["psrl"]])).result()
+            futures = [self.workers.submit(Batch(apply, batch, (function,))) for batch in batches]
+            for done, _ in enumerate(as_completed(futures), start=1):
                 making.advance(done)
+        answers = [answer for future in futures for answer in future.result()]
+        for index, answer in enumerate(answers):
+            if isinstance(answer, Killed):  # a process died; once more
+                (answers[index],) = self.workers.submit(Batch(apply, [wanted[index]], (function,))).result()
+                if isinstance(answers[index], Killed):
+                    raise TheoryError(f"there is no verdict: {answer.reason}")
+        return answers
 
-            self.workers.warm_up(["psrl"])
-            return self.workers.call_all(function, tasks, size, note)
+
+def apply(arguments: Sequence[Any], function: Callable[..., Result]) -> Result:
+    return function(*arguments)
 
 
 def cell_of(results: Results, world: str, agent: str) -> CellResults:

@@ -1,0 +1,356 @@
+"""Processes of this machine that make calls, and can be killed.
+
+Each makes the calls of one thread here. So if one dies, the call that it was making is known, and no other is lost.
+Compiled code can be stopped only by killing its process, so limits of time and memory need such a process.
+
+Linear algebra uses one thread wherever runs are made: there are as many workers as cores, and the number of threads
+decides the order of additions, hence the last bit of a result. A number of threads that the user has set is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import platform
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from goalward.errors import SettingError, WorkerError
+from goalward.formatting import duration
+from goalward.settings import checked_integer, checked_number
+
+__all__ = [
+    "UNLIMITED", "Batch", "Children", "Killed", "Limits", "Tee", "clock_starts", "one_thread", "use_one_thread",
+]  # fmt: skip
+
+LOOK_SECONDS = 0.02  # how often to look at the time and the memory of a call that has limits
+LEAVE_SECONDS = 2.0  # how long a process may take to leave
+MOST_STARTS = 3  # how often to start a process that ends before it takes a call
+LONGEST_OUTPUT = 4000
+READY = "ready"
+NEVER_STARTED = (
+    "the worker processes ended as soon as they had started; in a script, call goalward.run below"
+    ' if __name__ == "__main__":, or give workers=1. Out of memory? Try fewer workers'
+)
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+# The OpenBLAS that comes with NumPy, and that of SciPy: a module that is linked to it, and the names of its functions.
+THREAD_FUNCTIONS = (
+    ("numpy.linalg._umath_linalg", "scipy_openblas_{}_num_threads64_"),
+    ("scipy.linalg._fblas", "scipy_openblas_{}_num_threads"),
+)
+
+
+class Limits(NamedTuple):
+    """What a run may use: seconds, and megabytes of its process. They are no part of its key.
+
+    Python and goalward take about 250 MB of the memory. Starting the process and compiling goalward's kernels take none
+    of the time.
+    """
+
+    seconds: float | None = None
+    memory: int | None = None
+
+    def checked(self) -> Limits:
+        """Return the limits; raise SettingError if one is not allowed."""
+        if self.seconds is not None:
+            checked_number("the time limit", self.seconds, open=True)
+        if self.memory is not None:
+            checked_integer("the memory limit", self.memory, 1)
+            if not Path("/proc/self/statm").exists():
+                raise SettingError("memory cannot be limited on this system, only on Linux; leave the limit out")
+        return self
+
+
+UNLIMITED = Limits()
+
+
+class Killed(NamedTuple):
+    """The answer to a call whose process was killed for exceeding a limit, or `died` by itself."""
+
+    reason: str
+    seconds: float
+    output: str = ""
+    died: bool = False
+    host: str = platform.node()
+
+
+class Batch(NamedTuple):
+    """Calls of a function, ``function(task, *shared)`` for each task."""
+
+    function: Callable[..., Any]
+    tasks: Sequence[Any]
+    shared: Sequence[Any] = ()
+    limits: Limits = UNLIMITED
+
+    def make(self) -> list[Any]:
+        """Make the calls: here, or if there are limits, in a process that can be killed."""
+        return list(self.answers()) if self.limits == UNLIMITED else _children.make(self)
+
+    def answers(self) -> Iterator[Any]:
+        """Yield the answer to each call."""
+        return (self.function(task, *self.shared) for task in self.tasks)
+
+
+class Tee:
+    """Standard output and error of a worker: passes all on, and keeps the end of what each thread prints in a run."""
+
+    def __init__(self, stream: Any):
+        self.stream, self.local = stream, threading.local()
+
+    def write(self, text: str) -> int:
+        """Print a text."""
+        self.local.end = (getattr(self.local, "end", "") + text)[-LONGEST_OUTPUT:]
+        return int(self.stream.write(text) or 0)
+
+    def take(self) -> str:
+        """Return what this thread has printed, and forget it."""
+        text, self.local.end = getattr(self.local, "end", ""), ""
+        return text
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+class Children:
+    """Processes that call functions, one for each thread that asks."""
+
+    def __init__(self) -> None:
+        self.local, self.lock = threading.local(), threading.Lock()
+        self.started: list[Child] = []
+        self.closed = False
+
+    def make(self, batch: Batch) -> list[Any]:
+        """Return the answer to each call, in order; if the process is killed during one, another makes the rest."""
+        answers: list[Any] = []
+        while len(answers) < len(batch.tasks):
+            child: Child | None = getattr(self.local, "child", None)
+            if child is None or not child.process.is_alive():
+                child = self.local.child = self.start()
+            answers += child.make(batch._replace(tasks=batch.tasks[len(answers) :]))
+        return answers
+
+    def start(self) -> Child:
+        """Start a process; again, if it or the fork server is killed at that moment."""
+        for _ in range(MOST_STARTS):
+            with contextlib.suppress(ConnectionError, EOFError):  # the fork server was killed
+                with self.lock:
+                    if self.closed:
+                        raise WorkerError("the workers are closed")
+                    try:
+                        child = Child()
+                    except RuntimeError:  # this process is a child itself, and imports a script that runs a study
+                        raise SettingError(NEVER_STARTED) from None
+                    self.started = [one for one in self.started if one.process.is_alive()] + [child]
+                if child.receive(UNLIMITED) == READY:
+                    return child
+            time.sleep(0.2)  # a server that was killed takes a moment to be gone
+        raise SettingError(NEVER_STARTED)
+
+    def close(self) -> None:
+        """End the processes: those that wait for a call in order, the others at once."""
+        with self.lock:
+            self.closed = True
+        for child in self.started:
+            child.end()
+        for child in self.started:
+            child.process.join(LEAVE_SECONDS)
+
+
+class Child:
+    """A process that makes calls for one thread, and a pipe to it."""
+
+    def __init__(self) -> None:
+        import multiprocessing
+
+        self.connection, theirs = multiprocessing.Pipe()
+        self.output, self.busy = "", False
+        self.process = context().Process(target=serve, args=(theirs,), daemon=True)
+        own: Any = multiprocessing.current_process()
+        daemon = own._config.pop("daemon", None)  # a worker that Dask's nanny started is one, and may have no children
+        try:
+            self.process.start()
+        finally:
+            own._config.update({} if daemon is None else {"daemon": daemon})
+        theirs.close()
+
+    def make(self, batch: Batch) -> Iterator[Any]:
+        """Yield the answers, up to the first call that the process does not survive."""
+        self.busy = True
+        with contextlib.suppress(OSError):  # it has died; `receive` says so
+            self.connection.send(batch._replace(limits=UNLIMITED))
+        for _ in batch.tasks:
+            self.output = ""
+            answer = self.receive(batch.limits)
+            yield answer
+            if isinstance(answer, Killed):
+                self.process.kill()
+                return
+        self.busy = False
+
+    def receive(self, limits: Limits) -> Any:
+        """Wait for the next answer; return it, or why there is none. Raises what the call has raised."""
+        from multiprocessing.connection import wait
+
+        start, limited = time.monotonic(), False
+        while True:
+            ready = wait([self.connection, self.process.sentinel], None if limits == UNLIMITED else LOOK_SECONDS)
+            kind, value = "died" if ready else "", ""  # type: str, Any
+            with contextlib.suppress(EOFError, OSError):
+                if self.connection in ready:
+                    kind, value = self.connection.recv()
+            seconds = time.monotonic() - start
+            if kind == "answer":
+                return value
+            if kind == "error":
+                raise value
+            if kind == "output":
+                sys.stderr.write(value)
+                self.output = (self.output + value)[-LONGEST_OUTPUT:]
+            elif kind == "clock":
+                start, limited = time.monotonic(), True
+            elif kind == "died":
+                self.process.join(LEAVE_SECONDS)
+                reason = f"the process of this run died (exit code {self.process.exitcode}); out of memory?"
+                return Killed(reason, seconds, self.output, died=True)
+            elif limited and limits.seconds is not None and seconds > limits.seconds:
+                return Killed(f"it took longer than the limit of {duration(limits.seconds)}", seconds, self.output)
+            elif limits.memory is not None and (used := self.megabytes()) > limits.memory:
+                reason = f"it used {used:,.0f} MB of memory, more than the limit of {limits.memory:,} MB"
+                return Killed(reason, seconds, self.output)
+
+    def megabytes(self) -> float:
+        """Return the memory that the process uses now."""
+        try:
+            pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        except (OSError, IndexError):
+            return 0.0
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    def end(self) -> None:
+        """Let the process end if it waits for a call, or kill it."""
+        if self.busy:
+            self.process.kill()
+        else:
+            with contextlib.suppress(OSError):
+                self.connection.send(None)
+
+
+_children = Children()
+_send: list[Callable[[tuple[str, Any]], None]] = []  # in a child: how to send a message to its parent
+
+
+def clock_starts() -> None:
+    """Let the time limit of a call begin now: what it has done so far was preparation."""
+    for send in _send:
+        send(("clock", None))
+
+
+def serve(connection: Any) -> None:
+    """Make the calls that come through a connection, in a process of their own."""
+    import multiprocessing
+
+    lock = threading.Lock()
+
+    def send(message: tuple[str, Any]) -> None:
+        with lock:  # an agent may print in a thread of its own
+            connection.send(message)
+
+    own: Any = multiprocessing.current_process()
+    own._config["daemon"] = False  # an environment may start processes
+    prepare_child()
+    sys.stdout = sys.stderr = Tee(SimpleNamespace(write=lambda text: send(("output", text)), flush=lambda: None))
+    _send.append(send)
+    send(("answer", READY))
+    while (batch := connection.recv()) is not None:
+        try:
+            for answer in batch.answers():
+                send(("answer", answer))
+        except Exception as error:
+            try:
+                send(("error", error))
+            except Exception:  # it cannot be pickled
+                send(("error", WorkerError(f"{type(error).__name__}: {error}")))
+
+
+def prepare_child() -> None:
+    """Ignore SIGINT, which the parent handles, and exit when the parent dies."""
+    import multiprocessing
+    from multiprocessing.connection import wait
+
+    def follow(sentinel: int) -> None:
+        wait([sentinel])
+        os._exit(1)
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # see `start_server`
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=follow, args=(parent.sentinel,), daemon=True).start()
+
+
+def context() -> Any:
+    """Return how to start processes: by a fork server, which imports goalward once for all, where there is one.
+
+    Not by fork: a forked copy of a process with threads can hang.
+    """
+    import multiprocessing  # here, because the command line imports this module before it knows its verb
+
+    use_one_thread()
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    start_server()
+    return multiprocessing.get_context("forkserver")
+
+
+def start_server() -> None:
+    """Start the fork server, if it does not run, with SIGINT blocked.
+
+    It ignores Ctrl-C by itself, but only once it has imported what workers need; before, it would print a traceback.
+    What it forks inherits the mask, so a worker is safe as well until it is prepared.
+    """
+    from multiprocessing import forkserver, resource_tracker
+
+    forkserver.set_forkserver_preload(["goalward.studies.worker"])
+    resource_tracker.ensure_running()  # unblocks SIGINT when it has to start the tracker
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def use_one_thread() -> None:
+    """Make the libraries use one thread in this process, if they are not loaded yet, and in those it starts."""
+    for name in THREAD_VARIABLES:
+        os.environ.setdefault(name, "1")
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Make the libraries use one thread inside the block, although NumPy is loaded already.
+
+    This works with the OpenBLAS of the wheels of NumPy and SciPy; others read their variable when they are loaded.
+    """
+    import ctypes
+
+    settings = []
+    if all(os.environ.get(name, "1") == "1" for name in THREAD_VARIABLES):
+        for module, name in THREAD_FUNCTIONS:
+            with contextlib.suppress(ImportError, OSError, AttributeError):
+                library = ctypes.CDLL(importlib.import_module(module).__file__ or "")
+                settings.append((library[name.format("set")], library[name.format("get")]()))
+    for set_threads, _ in settings:
+        set_threads(1)
+    try:
+        yield
+    finally:
+        for set_threads, before in settings:
+            set_threads(before)

@@ -1,0 +1,102 @@
+"""Which processes make runs in a results folder now, and which runs: files in ``active/``.
+
+A process that makes runs writes its file before each batch, so that others make other ones, and a thread touches it now
+and then. The age of a file is counted from its last touch, by the clock of the file system, so clocks of machines may
+differ.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from goalward import files
+from goalward.errors import FileError
+
+__all__ = ["Presence", "active"]
+
+TOUCH_SECONDS = 10.0  # how often a process that makes runs touches its file
+GONE_SECONDS = 60.0  # after this time without a touch it is gone
+
+
+class Presence:
+    """The file of this process.
+
+    `name` is that of the study and the shard: only processes with the same name may make the same runs.
+    """
+
+    def __init__(self, results: Path, name: str):
+        self.folder, self.name, self.others = results / "active", name, 0
+        self.path = self.folder / f"{name}-{platform.node()}-{os.getpid()}.json"
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.touch, name="goalward-presence", daemon=True)
+
+    def announce(self, keys: Sequence[str], **facts: Any) -> None:
+        """Say which runs are being made. A folder that cannot be written is found when a run is stored."""
+        temporary = self.path.with_name(f".{self.path.stem}{files.TEMPORARY}")
+        with suppress(OSError, FileError):
+            files.check_inside(self.path, self.folder.parent)
+            self.folder.mkdir(exist_ok=True)
+            facts |= {"host": platform.node(), "pid": os.getpid(), "keys": keys}
+            temporary.write_text(json.dumps(facts))
+            os.replace(temporary, self.path)
+        if not self.thread.is_alive():
+            self.thread.start()
+
+    def touch(self) -> None:
+        """Show that the process lives, until it leaves."""
+        while not self.over.wait(TOUCH_SECONDS):
+            with suppress(OSError):
+                os.utime(self.path)
+
+    def taken(self) -> set[str]:
+        """Return the runs that other processes are making now."""
+        try:
+            found = list(present(self.folder, self.path.stat().st_mtime, f"{self.name}-"))
+        except OSError:
+            return set()
+        others = [facts for facts in found if (facts.get("host"), facts.get("pid")) != (platform.node(), os.getpid())]
+        self.others = len(others)
+        return {key for facts in others for key in facts["keys"]}
+
+    def leave(self) -> None:
+        """Remove the file."""
+        self.over.set()
+        with suppress(OSError):
+            self.path.unlink()
+
+
+def active(results: Path) -> list[dict[str, Any]]:
+    """Return what the processes say that make runs in a results folder now: host, pid, workers and keys."""
+    return list(present(results / "active", time.time()))
+
+
+def present(folder: Path, now: float, name: str = "") -> Iterator[dict[str, Any]]:
+    """Return what the processes say whose file begins with a name."""
+    for path in folder.glob(f"{name}*.json"):
+        with suppress(OSError, FileError, ValueError):
+            if now - path.stat().st_mtime < GONE_SECONDS:
+                facts = json.loads(files.read_bytes(path, inside=folder.parent))
+                if isinstance(facts, dict) and isinstance(facts.get("keys"), list) and not has_died(facts):
+                    yield facts
+
+
+def has_died(facts: dict[str, Any]) -> bool:
+    """Return whether a process of this machine no longer runs; that of another machine is known by its age alone."""
+    pid = facts.get("pid")
+    if facts.get("host") != platform.node() or type(pid) is not int or not 0 < pid < 2**31:
+        return False
+    try:
+        os.kill(pid, 0)  # asks, and sends nothing
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
