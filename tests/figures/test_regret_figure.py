@@ -54,6 +54,18 @@ def test_lines_are_medians_and_bands_the_middle_of_the_runs():
     assert (at_end.min(), at_end.max()) == pytest.approx((300.0, 500.0))
 
 
+def test_steps_are_averaged_over_blocks_of_episodes():
+    results = cell_results("one", "a", 2.0, runs=1)
+    steps = np.arange(100.0)[::-1]
+    results.curves["steps"][:] = steps
+    line = regret_figure(study(results), "steps").axes[0].lines[0]
+    ends = line.get_xdata().astype(int)
+    starts = [0, *ends[:-1]]
+    assert 20 < len(ends) < 50
+    assert ends[-1] == 100
+    assert line.get_ydata() == pytest.approx([steps[a:b].mean() for a, b in zip(starts, ends, strict=True)])
+
+
 @pytest.mark.parametrize("axes", ["linear", "log"])
 def test_guides_grow_as_the_root_and_the_logarithm(axes):
     results = study(cell_results("one", "a", 2.0), cell_results("one", "b", 9.0))

@@ -26,7 +26,7 @@ from goalward.figures.symbols import marked
 from goalward.formatting import mathtext
 from goalward.learning.run import Run
 from goalward.results.curves import Band, band, band_of, band_text, regime_of
-from goalward.results.measures import CURVES, LABELS, checked_measure
+from goalward.results.measures import CURVES, LABELS, REGRETS, checked_measure
 from goalward.results.results import CellResults, Results
 from goalward.results.summary import SweepRow, sweep_rows
 from goalward.settings import Confidence
@@ -34,7 +34,6 @@ from goalward.settings import Confidence
 __all__ = ["curve_figure", "growth_figure", "regret_figure"]
 
 Axis = Literal["linear", "log"]
-REGRETS = ("regret", "gap_regret")
 GUIDE = "#666666"
 
 
@@ -78,7 +77,8 @@ def regret_figure(
     if any(cell.truncated.any() for cell in results.cells):
         handles.append(Line2D([], [], color="#444444", marker="x", linestyle="none", label="first run cut off"))
     handles += caveat_handles(caveats)
-    said = filter(None, [band_text(results, level, band), regime_of(results)])
+    blocks = "" if measure in REGRETS else "blocks of episodes averaged"
+    said = filter(None, [band_text(results, level, band), blocks, regime_of(results)])
     figure.suptitle("; ".join(said), fontsize=9, color="#444444")
     add_legend(figure, handles)
     return figure

@@ -2,7 +2,7 @@
 
 The band of the mean is its t-interval; that of the median holds the share `level` in the middle of the runs. A run that
 was cut off has no regret after its end, and the mean of the other runs would be too small. So a curve ends where the
-first run ends.
+first run ends. The costs and steps of single episodes scatter, so blocks of episodes are averaged before the runs are.
 """
 
 from __future__ import annotations
@@ -12,19 +12,26 @@ from typing import Literal
 import numpy as np
 
 from goalward.arrays import Floats
+from goalward.results.measures import REGRETS
 from goalward.results.results import CellResults, Results
 from goalward.statistics import quantile
 
 __all__ = ["Band", "band", "band_of", "band_text", "regime_of"]
 
 Band = Literal["mean", "median"]
+MOST_BLOCKS = 40
 
 
 def band(cell: CellResults, measure: str, level: float, kind: Band = "mean") -> tuple[Floats, Floats, Floats, Floats]:
     """Return the points that all runs have reached, and there the mean or median with the ends of its band."""
     curves = cell.curves[measure]
     common = cell.points <= cell.episodes_done.min(initial=0 if not len(curves) else cell.points[-1])
-    return cell.points[common].astype(np.float64), *band_of(curves[:, common], level, kind)
+    points, runs = cell.points[common].astype(np.float64), curves[:, common]
+    if measure not in REGRETS and len(points):
+        starts = np.unique(np.geomspace(1, len(points), MOST_BLOCKS).astype(np.int64)) - 1
+        points = points[np.append(starts[1:], len(points)) - 1]
+        runs = np.add.reduceat(runs, starts, axis=1) / np.diff(np.append(starts, common.sum()))
+    return points, *band_of(runs, level, kind)
 
 
 def band_of(runs: Floats, level: float, kind: Band = "mean") -> tuple[Floats, Floats, Floats]:
