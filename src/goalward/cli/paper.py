@@ -14,14 +14,18 @@ from goalward.table import Table
 
 __all__ = ["arena", "claims", "reproduce", "theory"]
 
-REGIMES = ("theory", "tuned")
-
 
 @app.command()
 def reproduce(
     regime: Annotated[
         str, typer.Option(help="theory: confidence widths as proved. tuned: widths scaled down for each world.")
     ] = "theory",
+    instances: Annotated[
+        bool,
+        typer.Option(
+            "--instances", help="Draw instances of RandomMDP at random instead: the order of the agents on each."
+        ),
+    ] = False,
     episodes: Annotated[int | None, typer.Option(min=1, help="Episodes of each run. The paper has 10,000.")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Runs of each agent in each world. The paper has 10.")] = None,
     out: Annotated[Path | None, typer.Option(help="The results folder. The default is results/paper-REGIME.")] = None,
@@ -31,17 +35,19 @@ def reproduce(
 ) -> None:
     """Reproduce the paper's comparison: runs, tables, figures."""
     from goalward.cli.study import run_and_report
-    from goalward.paper.reproduce import publish
+    from goalward.paper.reproduce import REGIMES, instances_table, publish
     from goalward.results.results import open_results
     from goalward.studies.study import Study
 
     if regime not in REGIMES:
         raise UnknownNameError("regime", regime, REGIMES)
     sizes = {"episodes": episodes, "runs": runs}
-    study = Study.load(f"paper-{regime}").replace(**{name: size for name, size in sizes.items() if size is not None})
+    study = Study.load("paper-instances" if instances else f"paper-{regime}")
+    study = study.replace(**{name: size for name, size in sizes.items() if size is not None})
     folder = out or Path("results") / study.design.name
     report, about = run_and_report(study, folder, workers, dask, format)
-    tables, files = publish(open_results(folder, study.design.reference), folder, regime)
+    results = open_results(folder, study.design.reference)
+    tables, files = ([instances_table(results)], []) if instances else publish(results, folder, regime)
     show(*about, *tables, format=format, written=files)
     if report.failures or report.stopped:
         raise typer.Exit(1)
