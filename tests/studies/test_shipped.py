@@ -32,7 +32,7 @@ def test_every_study_is_right_and_named_like_its_file(name):
     assert study.spec.description
 
 
-@pytest.mark.parametrize("name", ["bayesian-regret", "growth", "paper-theory", "paper-tuned", "ulcvi-80000"])
+@pytest.mark.parametrize("name", ["bayesian-regret", "growth", "paper-theory", "paper-tuned", "paper-instances"])
 def test_the_studies_of_the_paper_run(name, tmp_path):
     study = small(name)
     store = Store.open(tmp_path, create=True)
