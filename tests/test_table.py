@@ -209,3 +209,23 @@ def test_studies_and_results() -> None:
     assert not tags(root) & {"img", "script"}
     assert any("4 of 4 runs stored" in text for text in root.itertext())
     assert not tags(parsed(Table([{"agent": HOSTILE, "regret": math.nan}]))) & {"img", "script"}
+
+
+def test_notebooks_show_models_and_what_is_computed_of_them():
+    grid = gw.worlds.grid_world()
+    hostile = gw.SSP.from_transitions([(HOSTILE, "go", "home", 1.0, 3.0)], goals=["home"])
+    shown = {
+        hostile: [HOSTILE, "3"],
+        grid: ["11", "★", "○"],
+        gw.hardness(grid): ["6.04"],
+        gw.structure(grid): ["11", "True"],
+        gw.evaluate(grid, gw.solve(grid).policy): ["6.03648"],
+        gw.agents.find("ulcvi").from_settings({}, grid, 10): ["ULCVI", "0.1"],
+    }
+    for thing, expected in shown.items():
+        words = " ".join(ET.fromstring(f"<div>{thing._repr_html_()}</div>").itertext())
+        assert [value for value in expected if value not in words] == [], words
+    # A wall is a cell that nothing covers; a map of several floors, or of many thousand cells, is left out.
+    rooms = gw.worlds.make("four-rooms")
+    assert rooms._repr_html_().count("<rect") == 1 + rooms.states + 1
+    assert "<svg" not in gw.worlds.grid_world(rows=60, columns=60)._repr_html_()

@@ -17,8 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 import goalward as gw
 from goalward import agents
 from goalward.errors import GoalwardError
-
-CELL = 12
+from goalward.ssp.layout import grid_svg
 
 
 class WatchPage(SphinxDirective):
@@ -70,27 +69,9 @@ class WorldPictures(SphinxDirective):
 
 def picture(name: str, world: gw.SSP) -> str:
     """Return a small drawing of a world on a grid, as a figure of HTML."""
-    layout = world.layout
-    assert layout is not None
     values = gw.solve(world).values
     most = values[values < float("inf")].max()
-
-    def square(cell: int, fill: str) -> str:
-        row, column = divmod(int(cell), layout.columns)
-        place = f'x="{CELL * column + 0.5}" y="{CELL * row + 0.5}" width="{CELL - 1}" height="{CELL - 1}"'
-        return f'<rect {place} fill="{fill}"/>'
-
-    def sign(cell: int, text: str) -> str:
-        row, column = divmod(int(cell), layout.columns)
-        return f'<text x="{CELL * (column + 0.5)}" y="{CELL * (row + 0.8)}">{text}</text>'
-
-    grid = f'<rect width="{CELL * layout.columns}" height="{CELL * layout.rows}" fill="#77777c"/>'
-    lightness = [92 - 60 * min(value / most, 1) for value in values]
-    shades = [square(layout.cells[state], f"hsl(205 70% {light:.0f}%)") for state, light in enumerate(lightness)]
-    goals = [square(cell, "#ffffff") + sign(cell, "★") for cell in layout.goals]
-    start = sign(layout.cells[world.initial_state], "○")
-    size = f"0 0 {CELL * layout.columns} {CELL * layout.rows}"
-    drawing = f'<svg viewBox="{size}" role="img" aria-label="{name}">{grid}{"".join([*shades, *goals])}{start}</svg>'
+    drawing = grid_svg(world, [f"hsl(205 70% {92 - 60 * min(value / most, 1):.0f}%)" for value in values])
     return f"<figure>{drawing}<figcaption>{name}, {world.states} states</figcaption></figure>"
 
 

@@ -22,7 +22,7 @@ from goalward.errors import FileError, UnknownNameError
 from goalward.files import check_not_folder, write_bytes
 from goalward.formatting import Interval, finite, html_text, latex_text, markdown_text, number, visible, with_margin
 
-__all__ = ["FORMATS", "Cell", "Column", "Columns", "Table", "render", "save", "written"]
+__all__ = ["FORMATS", "Cell", "Column", "Columns", "ShownAsFacts", "Table", "render", "save", "written"]
 
 ENDINGS = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json", ".html": "html", ".tex": "latex"}
 FORMATS = tuple(ENDINGS.values())
@@ -286,6 +286,19 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({len(self)} rows: {', '.join(self.rows[0] if self.rows else ())})"
+
+
+class ShownAsFacts:
+    """Base of classes that are written as their name and `_facts()`, and that a notebook shows as a table of them."""
+
+    def _facts(self) -> Mapping[str, Any]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in self._facts().items())})"
+
+    def _repr_html_(self) -> str:
+        return Table.facts(self._facts(), title=type(self).__name__).html()
 
 
 def plain_values(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -38,6 +38,7 @@ from goalward.errors import SettingError, StateError
 from goalward.registry import Registry
 from goalward.settings import Declared, check_names, checked_integer, missing, settings_of
 from goalward.ssp.model import SSP
+from goalward.table import ShownAsFacts
 from goalward.user_code import described
 
 __all__ = [
@@ -61,7 +62,7 @@ class Memory(Protocol):
 
 
 @dataclass_transform(field_specifiers=(field,))
-class Learner(Declared, contract.Agent[TaskT, PlanT]):
+class Learner(Declared, ShownAsFacts, contract.Agent[TaskT, PlanT]):
     """An agent with settings that can be saved.
 
     The annotated attributes of a subclass are its settings, as in a dataclass, and the constructor checks them. `needs`
@@ -93,6 +94,9 @@ class Learner(Declared, contract.Agent[TaskT, PlanT]):
         super().__init_subclass__(**arguments)
         if "name" not in vars(cls):
             cls.name = cls.__name__
+
+    def _facts(self) -> Mapping[str, Any]:
+        return {name: str(value) for name, value in self.settings().items() if value is not None}
 
     @classmethod
     def owner(cls) -> str:

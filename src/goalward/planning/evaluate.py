@@ -21,6 +21,7 @@ from goalward.errors import PolicyError
 from goalward.planning.solve import proved, solve_all
 from goalward.ssp.checks import LEAST_PROBABILITY, ROW_SUM_TOLERANCE
 from goalward.ssp.model import SSP, check_model
+from goalward.table import ShownAsFacts
 
 if TYPE_CHECKING:
     from goalward.planning.distribution import CostDistribution
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["Evaluation", "action_values", "evaluate", "markov_chain", "policy_weights", "row_sums", "step_mean"]
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(ShownAsFacts):
     """Expected cost and number of steps to the goal from each state; infinite where it is not reached almost surely."""
 
     costs: Floats
@@ -69,11 +70,11 @@ class Evaluation:
         assert self.weights is not None
         return cost_distribution(self.model, self.weights, self.costs, self.goal_probability, start, grid, tail)
 
-    def __repr__(self) -> str:
-        infinite = np.count_nonzero(np.isinf(self.steps))
+    def _facts(self) -> dict[str, object]:
         cost, steps = (numbers[np.isfinite(numbers)].max(initial=0.0) for numbers in (self.costs, self.steps))
-        lost = f"{'never_sure' if self.goal_probability is None else 'lost'}={infinite}"
-        return f"Evaluation(states={len(self.steps)}, largest_cost={cost:.6g}, largest_steps={steps:.6g}, {lost})"
+        facts = {"states": len(self.steps), "largest_cost": f"{cost:.6g}", "largest_steps": f"{steps:.6g}"}
+        lost = "never_sure" if self.goal_probability is None else "lost"
+        return facts | {lost: np.count_nonzero(np.isinf(self.steps))}
 
 
 def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-9, *, goal_first: bool = False) -> Evaluation:

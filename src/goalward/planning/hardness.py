@@ -14,7 +14,7 @@ Where there are none, B*, T* and D are infinite.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from goalward.arrays import Floats
 from goalward.planning.evaluate import action_values
 from goalward.planning.solve import proved, solve_all
 from goalward.ssp.model import SSP, check_model, restrict_actions
+from goalward.table import ShownAsFacts
 
 __all__ = ["Hardness", "hardness"]
 
@@ -30,7 +31,7 @@ TIE = 1e-9  # gaps below this, relative to the action's value, count as ties
 
 
 @dataclass(frozen=True, eq=False)
-class Hardness:
+class Hardness(ShownAsFacts):
     """How hard a problem is.
 
     Attributes
@@ -57,6 +58,9 @@ class Hardness:
     states: int
     sure_states: int
     gaps: Floats = field(repr=False)
+
+    def _facts(self) -> dict[str, object]:
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.repr}
 
 
 def hardness(ssp: SSP) -> Hardness:

@@ -27,6 +27,7 @@ from goalward.arrays import Bools, Int32s, Int64s
 from goalward.jit import interrupted, kernel, lightly, prefetch
 from goalward.ssp.model import SSP, check_model
 from goalward.ssp.transitions import by_appearance
+from goalward.table import ShownAsFacts
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -40,8 +41,8 @@ __all__ = [
 INTERRUPTED = -1
 
 
-@dataclass(frozen=True, eq=False)
-class Structure:
+@dataclass(frozen=True, eq=False, repr=False)
+class Structure(ShownAsFacts):
     """Dead ends, zero-cost loops and reachability of a model.
 
     Attributes
@@ -77,12 +78,10 @@ class Structure:
         """Whether some policy reaches the goal with probability one from every state."""
         return len(self.maybe) + len(self.never) == 0
 
-    def __repr__(self) -> str:
-        return (
-            f"Structure(reaches_goal={self.reaches_goal}, proper={self.proper}, surely={len(self.surely)}, "
-            f"maybe={len(self.maybe)}, never={len(self.never)}, zero_cost_loops={len(self.zero_cost_loops)}, "
-            f"unreachable={len(self.unreachable)})"
-        )
+    def _facts(self) -> dict[str, object]:
+        sets = ("surely", "maybe", "never", "zero_cost_loops", "unreachable")
+        counts = {name: len(getattr(self, name)) for name in sets}
+        return {"reaches_goal": self.reaches_goal, "proper": self.proper, **counts}
 
 
 def structure(ssp: SSP) -> Structure:

@@ -43,8 +43,9 @@ from goalward.errors import FileError, ModelError, SettingError, ShapeError, Sta
 from goalward.settings import checked_number
 from goalward.ssp import checks
 from goalward.ssp.checks import ModelArrays, StatesAndActions
-from goalward.ssp.layout import GridLayout
+from goalward.ssp.layout import GridLayout, grid_svg
 from goalward.ssp.transitions import GOAL, Transition, dense_rows, reachable_transitions, read_transitions
+from goalward.table import ShownAsFacts
 
 __all__ = ["FIELDS", "GIVE_UP", "SSP", "GridLayout", "Name", "check_model", "restrict_actions"]
 
@@ -53,7 +54,7 @@ Name = str | int
 GIVE_UP = "give up"
 
 
-class SSP(StatesAndActions):
+class SSP(StatesAndActions, ShownAsFacts):
     """A stochastic shortest path problem; immutable.
 
     Make one with `from_dense`, `from_rows` or `from_transitions`, or read one with `load`.
@@ -375,16 +376,21 @@ class SSP(StatesAndActions):
     def __reduce__(self) -> tuple[Any, ...]:
         return SSP._trusted, tuple(self.__dict__[name] for name in FIELDS)
 
-    def __repr__(self) -> str:
+    def _facts(self) -> dict[str, object]:
         paid = self.costs[self.available]
-        costs = f"{paid.min():g}" if paid.min() == paid.max() else f"{paid.min():g}..{paid.max():g}"
-        start = f"{self.initial_state}" + (f" {self.state_names[self.initial_state]!r}" if self.state_names else "")
         missing = self.available.size - paid.size
-        unavailable = f", unavailable={missing}" if missing else ""
-        return (
-            f"SSP(states={self.states}, actions={self.actions}, transitions={len(self.successors)}{unavailable}, "
-            f"costs={costs}, initial_state={start})"
-        )
+        return {
+            "states": self.states,
+            "actions": self.actions,
+            "transitions": len(self.successors),
+            **({"unavailable": missing} if missing else {}),
+            "costs": f"{paid.min():g}" if paid.min() == paid.max() else f"{paid.min():g}..{paid.max():g}",
+            "initial_state": f"{self.initial_state}"
+            + (f" {self.state_names[self.initial_state]!r}" if self.state_names else ""),
+        }
+
+    def _repr_html_(self) -> str:
+        return grid_svg(self) + super()._repr_html_()
 
 
 FIELDS = tuple(SSP.__annotations__)
