@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING
 from goalward.lazy import lazy
 
 if TYPE_CHECKING:
+    from goalward.beliefs.base import Belief as Belief
+    from goalward.beliefs.base import CountedBelief as CountedBelief
+    from goalward.beliefs.base import Prior as Prior
+    from goalward.beliefs.base import Rows as Rows
+    from goalward.beliefs.base import all_rows as all_rows
+    from goalward.beliefs.base import register as register
     from goalward.beliefs.dirichlet import Dirichlet as Dirichlet
     from goalward.beliefs.finite import FinitePrior as FinitePrior
     from goalward.beliefs.neighbourhoods import Neighbourhoods as Neighbourhoods
