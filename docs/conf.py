@@ -26,6 +26,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "agent_curve",
     "command_line",
+    "explanation_pictures",
     "field_table",
     "module_docstring",
     "pictures",

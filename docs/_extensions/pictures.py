@@ -5,10 +5,11 @@ repository. The argument of `watch-page` is a world; `:rival:`, `:episodes:` and
 """
 
 import html
-from contextlib import suppress
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
@@ -16,8 +17,10 @@ from sphinx.util.docutils import SphinxDirective
 
 import goalward as gw
 from goalward import agents
-from goalward.errors import GoalwardError
 from goalward.ssp.layout import grid_svg
+from goalward.worlds.base import build
+
+MOST_STATES_DRAWN = 60
 
 
 class WatchPage(SphinxDirective):
@@ -55,24 +58,71 @@ class WatchPage(SphinxDirective):
 
 
 class WorldPictures(SphinxDirective):
-    """Draw every built-in world that lies on a grid: the darker a cell, the more it costs to get to the goal."""
+    """Draw the built-in worlds: the darker a state, the more it costs to get from there to the goal."""
 
     def run(self) -> list[nodes.Node]:
         """Return the pictures with their names."""
-        pictures = []
-        for name in gw.worlds.known():
-            with suppress(GoalwardError):  # those with continuous states are made elsewhere
-                world = gw.worlds.make(name)
-                pictures += [picture(name, world)] if world.layout is not None else []
+        pictures = [picture(name, build(name, {})) for name in gw.worlds.known()]
         return [nodes.raw("", f'<div class="world-pictures">{"".join(pictures)}</div>', format="html")]
 
 
-def picture(name: str, world: gw.SSP) -> str:
-    """Return a small drawing of a world on a grid, as a figure of HTML."""
-    values = gw.solve(world).values
-    most = values[values < float("inf")].max()
-    drawing = grid_svg(world, [f"hsl(205 70% {92 - 60 * min(value / most, 1):.0f}%)" for value in values])
-    return f"<figure>{drawing}<figcaption>{name}, {world.states} states</figcaption></figure>"
+def picture(name: str, world: Any) -> str:
+    """Return a small drawing of a world, as a figure of HTML; empty for those that are too large to draw."""
+    if isinstance(world, gw.SSP):
+        values = gw.solve(world).values
+        most = values[values < float("inf")].max()
+        colours = [f"hsl(205 70% {92 - 60 * min(value / most, 1):.0f}%)" for value in values]
+        drawing, size = grid_svg(world, colours) or graph_svg(world, colours), f"{world.states} states"
+    else:
+        drawing, size = plane_svg(world.spec), f"{world.spec.dimensions} dimensions"
+    return drawing and f"<figure>{drawing}<figcaption>{name}, {size}</figcaption></figure>"
+
+
+def graph_svg(world: gw.SSP, colours: Sequence[str]) -> str:
+    """Return the states in columns by their distance from the start, with lines where actions may lead."""
+    if world.states > MOST_STATES_DRAWN:
+        return ""
+    reached = [
+        set(world.successors[world.indptr[s * world.actions] : world.indptr[(s + 1) * world.actions]].tolist())
+        for s in range(world.states)
+    ]
+    layers: list[list[int]] = [[world.initial_state]]
+    seen = {world.initial_state, world.goal}
+    while layers[-1]:
+        layers.append(sorted(set().union(*(reached[state] for state in layers[-1])) - seen))
+        seen.update(layers[-1])
+    layers[-1] = [world.goal]
+    tallest = max(map(len, layers))
+    places = {
+        state: (column + 0.5, row + (tallest - len(layer) + 1) / 2)
+        for column, layer in enumerate(layers)
+        for row, state in enumerate(layer)
+    }
+    lines = [
+        'M{},{}L{},{}'.format(*places[s], *places[t])
+        for s in range(world.states) if s in places
+        for t in reached[s] - {s} if t in places
+    ]  # fmt: skip
+    dots = [
+        f'<circle cx="{x}" cy="{y}" r=".3" fill="{"#ffd75e" if state == world.goal else colours[state]}"/>'
+        for state, (x, y) in places.items()
+    ]
+    edges = f'<path d="{"".join(lines)}" fill="none" stroke="#999999" stroke-width=".04"/>'
+    return f'<svg viewBox="0 0 {len(layers)} {tallest}" role="img" aria-label="graph">{edges}{"".join(dots)}</svg>'
+
+
+def plane_svg(task: Any) -> str:
+    """Return the first two coordinates of a task with continuous states, with its goal set."""
+    side = 40
+    axes = [low + (np.arange(side) + 0.5) / side * (high - low) for low, high in zip(task.low, task.high, strict=True)]
+    points = np.tile((task.low + task.high) / 2.0, (side * side, 1))
+    points[:, :2] = np.stack(np.meshgrid(*axes[:2]), axis=-1).reshape(-1, 2)
+    goal = "".join(
+        f'<rect x="{cell % side}" y="{side - 1 - cell // side}" width="1.02" height="1.02"/>'
+        for cell in np.flatnonzero(task.goal(points))
+    )
+    ground = f'<rect width="{side}" height="{side}" fill="hsl(205 70% 80%)"/>'
+    return f'<svg viewBox="0 0 {side} {side}" role="img" aria-label="plane">{ground}<g fill="#ffd75e">{goal}</g></svg>'
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
