@@ -2,7 +2,7 @@
 
     GOALWARD_CACHE_DIR=FOLDER python tests/compile_kernels.py RECORD
 
-`make tests` does this before the tests, which then find the kernels compiled; tests/testjit.py checks the record.
+`make tests` does this before the tests, which then find the kernels compiled; tests/test_jit.py checks the record.
 """
 
 from __future__ import annotations
@@ -10,11 +10,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
+
 import goalward as gw
 from goalward import jit
+from goalward.learning.warm_up import toy
+from goalward.planning.bellman import hurry
+from goalward.planning.certificate import by_covering, by_elimination
+from goalward.planning.policy_chain import PolicyChain
+from goalward.planning.reduction import DEAD, Reduction
 
 
 def overloads() -> Counter[str]:
@@ -37,6 +45,25 @@ def work() -> None:
         gw.structure(ssp)
 
 
+def compile_rare_kernels() -> None:
+    """Call the kernels that only hard models or large files reach, so that none is left out."""
+    reduction = Reduction.of(toy(), 0)
+    extended = reduction.extended()
+    extended[:DEAD] = 1.0
+    policy = np.zeros(reduction.states, dtype=np.int64)
+    hurry(reduction.problem, policy)
+    chain = PolicyChain(reduction, exact=True)
+    chain.choose(policy)
+    chain.direct_work()
+    chain.direct_step(np.ones(reduction.states))
+    by_covering(chain, extended, policy, 0.5)
+    by_elimination(chain, extended, policy, 0.5)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "toy.drn")
+        toy().save(path)
+        gw.SSP.load(path)
+
+
 def main(record: Path) -> None:
     assert not overloads(), "the folder holds kernels already"
     # The other process starts with the last agent. Each loads what the other one has compiled.
@@ -44,6 +71,7 @@ def main(record: Path) -> None:
     gw.warm_up()
     if other.wait():
         sys.exit("the kernels of agents could not be compiled")
+    compile_rare_kernels()
     compiled = overloads()
     work()
     record.write_text(json.dumps({"warmed_up": compiled, "worked": overloads()}))

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from annotated_types import Ge, Le
 
+import goalward as gw
 from goalward.agents import Uniform
 from goalward.agents.base import registry as agents
 from goalward.errors import SettingError, UnknownNameError
@@ -144,14 +145,14 @@ def tower(
     world: object,
     rows: Annotated[int, Ge(1), Le(8)] = 3,
     success: Share = 0.5,
-    level: Annotated[Confidence, ", such as 0.95"] = 0.9,
+    level: Confidence = 0.9,
     limit: Positive | None = None,
     ties: Literal["random", "first"] = "random",
     cells: int | Sequence[int] = 12,
     known: bool = True,
     anything: OnlyForTypeCheckers = None,  # type: ignore[name-defined]  # noqa: F821
     table: np.ndarray | None = None,
-    label: Annotated[str, ", such as 'keep'"] = "",
+    label: str = "",
     pair: Pair | None = None,
     other: Pair = None,  # type: ignore[assignment]
     untyped=5,  # type: ignore[no-untyped-def]
@@ -191,14 +192,14 @@ def test_values_become_what_the_annotation_says(name: str, value: object, result
         ("rows", True, "rows is True; it must be an integer in 1..8"),
         ("rows", "3", "rows is '3'; it must be an integer in 1..8"),
         ("success", math.nan, "success is nan; it must be a number from 0 to 1"),
-        ("level", 1, "level is 1; it must be a number between 0 and 1, both excluded, such as 0.95"),
+        ("level", 1, "level is 1; it must be a number between 0 and 1, both excluded"),
         ("limit", 0.0, "limit is 0.0; it must be a positive number or None"),
         ("limit", math.inf, "limit is inf; it must be a positive number or None"),
         ("ties", "last", "ties is 'last'; it must be 'random' or 'first'"),
         ("cells", [0.5], "cells is [0.5]; it must be an integer or a list with each entry an integer"),
         ("known", 1, "known is 1; it must be True or False"),
         ("table", 3, "table is 3; it must be of type ndarray or None"),
-        ("label", 3, "label is 3; it must be a text, such as 'keep'"),
+        ("label", 3, "label is 3; it must be a text"),
     ],
 )
 def test_what_the_annotation_does_not_allow_is_refused(name: str, value: object, message: str) -> None:
@@ -235,6 +236,15 @@ def test_a_class_checks_the_arguments_of_its_constructor() -> None:
         Castle(tower=3)  # type: ignore[call-arg]
     with pytest.raises(SettingError, match="rows is 0; it must be an integer of at least 1"):
         Keep(rows=0)
+
+
+def test_equal_settings_make_equal_priors_and_agents() -> None:
+    assert gw.Dirichlet(0.1) == gw.Dirichlet(concentration=0.1) != gw.Dirichlet(0.2)
+    assert gw.agents.PSRL() == gw.agents.PSRL(prior=None) != gw.agents.PSRL(gw.Dirichlet(0.1))
+    assert gw.agents.PSRL(gw.Dirichlet(0.1)) != gw.agents.make("tsde", prior=gw.Dirichlet(0.1))
+    run = gw.learn(gw.agents.QLearning(), gw.worlds.grid_world(), 5)
+    assert run.agent == gw.agents.QLearning()  # whatever it has learnt
+    assert len({gw.agents.PSRL(), gw.agents.PSRL(), gw.Dirichlet(), gw.Dirichlet(), gw.agents.QLearning()}) == 3
 
 
 def test_a_default_may_be_made_for_each_agent() -> None:

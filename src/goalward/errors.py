@@ -12,12 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from goalward.planning.solve import Solution
 
-__all__ = [
-    "BeliefError", "ConvergenceError", "CostError", "EndlessRunError", "FileError", "GoalwardError", "ModelError",
-    "PolicyError", "PrecisionError", "ProbabilityError", "SettingError", "ShapeError", "StateError", "TheoryError",
-    "UnknownNameError", "UnreachableGoalError", "WorkerError",
-]  # fmt: skip
-
 MOST_NAMES = 12
 """How many names a message lists."""
 COMPARED = 5000

@@ -14,11 +14,6 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "Interval", "duration", "finite", "html_text", "latex_text", "markdown_text", "mathtext", "number",
-    "visible", "with_margin", "with_range",
-]  # fmt: skip
-
 MARKDOWN = re.compile(r"([\\`*_|~$]|\](?=[(\[:])|&(?=[#\w]+;))")
 LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$",

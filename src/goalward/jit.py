@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import gc
 import hashlib
 import importlib
 import os
@@ -42,17 +41,6 @@ from goalward.progress import phase
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-__all__ = [
-    "cache_directory",
-    "compile_always",
-    "interrupted",
-    "kernel",
-    "kernels",
-    "lightly",
-    "prefetch",
-    "source_hash",
-]
-
 PACKAGE = Path(__file__).parent
 UNCOMPILED = bool(getattr(numba.config, "DISABLE_JIT", False))
 UNUSED_SECONDS = 30 * 24 * 3600.0
@@ -64,11 +52,14 @@ _steps: Counter[Any] = Counter()
 
 
 def kernel_sources(package: Path = PACKAGE) -> dict[str, bytes]:
-    """Return the sources of the packages that hold kernels, and of the modules beside them, by path."""
+    """Return the sources of the packages that hold kernels, and of this module, by path.
+
+    Constants that kernels read stand in these files, which a test checks.
+    """
     names = {path.relative_to(package).as_posix(): path for path in sorted(package.rglob("*.py"))}
     sources = {name: path.read_bytes() for name, path in names.items()}
-    packages = {name.partition("/")[0] for name, source in sources.items() if MARK in source}
-    return {name: source for name, source in sources.items() if "/" not in name or name.partition("/")[0] in packages}
+    packages = {"jit.py", *(name.partition("/")[0] for name, source in sources.items() if MARK in source)}
+    return {name: source for name, source in sources.items() if name.partition("/")[0] in packages}
 
 
 def source_hash(package: Path = PACKAGE) -> str:
@@ -115,33 +106,23 @@ def remove_unused(root: Path) -> None:
 
 
 class Compilations(event.Listener):
-    """Shows a phase while kernels are compiled, one inside the other; loading from the cache shows none.
-
-    Garbage is collected afterwards: looking for it takes 10 % of the time of compiling.
-    """
+    """Shows a phase while kernels are compiled, one inside the other; loading from the cache shows none."""
 
     def __init__(self) -> None:
         self.depth = self.count = 0
         self.shown = contextlib.ExitStack()
-        self.collecting = True
 
     def on_start(self, event: Any) -> None:
-        """Open the phase with the outermost kernel."""
         self.count += event.data["dispatcher"] in _kernels  # and not a function of Numba's
         if self.depth == 0:
             kept = "" if cache_directory() else ", which cannot be kept: see goalward doctor"
             self.shown.enter_context(phase(f"compiling kernels: {self.count} of at most {len(_kernels)}{kept}"))
-            self.collecting = gc.isenabled()
-            gc.disable()
         self.depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Close it."""
         self.depth -= 1
         if self.depth == 0:
             self.shown.close()
-            if self.collecting:
-                gc.enable()
 
 
 cast(Any, event).register("numba:compile", Compilations())

@@ -19,8 +19,6 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-__all__ = ["lazy", "lazy_names"]
-
 IMPORT = re.compile(r"^    from (\S+) import (\w+) as \2$", re.MULTILINE)
 
 

@@ -28,8 +28,6 @@ from goalward.lazy import lazy_names
 from goalward.settings import checked
 from goalward.user_code import described, imported_code, is_reference, load_member, load_module, read_user_file
 
-__all__ = ["VERSION", "Registry", "code_digest", "summary", "version"]
-
 Entry = TypeVar("Entry")
 Thing = TypeVar("Thing")
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")

@@ -22,8 +22,6 @@ import numpy as np
 
 from goalward.settings import checked_integer
 
-__all__ = ["Streams", "checked_seed", "generator", "run_seed", "streams"]
-
 
 class Streams(NamedTuple):
     """The three streams of a run, each an integer of 63 bits."""

@@ -21,20 +21,15 @@ import operator
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING as MISSING
+from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, cast, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt
 
 from goalward.errors import SettingError, UnknownNameError
-
-__all__ = [
-    "MISSING", "Confidence", "Count", "Declared", "NotNegative", "Positive", "Setting", "Share", "Size",
-    "check_memory", "check_names", "checked", "checked_integer", "checked_number", "complete",
-    "missing", "plain", "read_settings", "read_value", "settings_of",
-]  # fmt: skip
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -44,7 +39,7 @@ Positive = Annotated[float, Gt(0.0)]
 NotNegative = Annotated[float, Ge(0.0)]
 Share = Annotated[float, Ge(0.0), Le(1.0)]
 Confidence = Annotated[float, Gt(0.0), Lt(1.0)]
-"""The annotations of settings. A text among the metadata is added to the message if a value is refused."""
+"""The annotations of settings."""
 
 # What Python prints is read as well as what TOML says.
 WORDS = {"True": True, "False": False, "None": None}
@@ -100,7 +95,7 @@ class Setting:
                 return self.adapter.validate_python(candidate)
             except ValueError:
                 pass
-        raise SettingError(f"{name} is {value!r}; it must be {self.allowed}{''.join(notes(self.annotation))}")
+        raise SettingError(f"{name} is {value!r}; it must be {self.allowed}")
 
     def plain(self, name: str, value: Any) -> Any:
         """Return a checked value as it enters keys: as plain data, with all settings of what it names."""
@@ -160,14 +155,6 @@ def allowed_text(annotation: Any) -> str:
     if isinstance(origin, type) and issubclass(origin, Sequence):
         return "a list" if arguments[0] is Any else f"a list with each entry {allowed_text(arguments[0])}"
     return TYPES.get(annotation) or f"of type {getattr(annotation, '__name__', annotation)}"
-
-
-def notes(annotation: Any) -> Iterator[str]:
-    """Return the texts among the metadata of an annotation."""
-    for argument in get_args(annotation):
-        if get_origin(annotation) is Annotated and isinstance(argument, str):
-            yield argument
-        yield from notes(argument)
 
 
 def integer_text(low: float, high: float) -> str:
@@ -230,7 +217,7 @@ def complete(owner: str, thing: Callable[..., Any], given: Mapping[str, Any]) ->
 
 
 class Declared:
-    """A class whose constructor checks its arguments: they are its settings."""
+    """A class whose constructor checks its arguments: they are its settings. Objects of equal settings are equal."""
 
     needs: ClassVar[tuple[str, ...]] = ()
     """The settings that describe the true model, which `Learner.from_world` reads off it."""
@@ -255,6 +242,12 @@ class Declared:
         """Return the settings as plain data."""
         cls: Any = type(self)
         return {name: plain(getattr(self, name)) for name in settings_of(cls)}
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.settings() == other.settings()
+
+    def __hash__(self) -> int:
+        return hash(repr((type(self).__name__, self.settings())))
 
 
 def plain(value: Any) -> Any:

@@ -25,11 +25,6 @@ from typing import Any, NamedTuple
 from goalward.errors import FileError, GoalwardError, SettingError, UnknownNameError
 from goalward.files import read_text
 
-__all__ = [
-    "UserFile", "attached_path", "blaming", "described", "digests_in", "hold", "imported_code", "is_reference",
-    "load_member", "load_module", "place_of", "read_user_file", "remember", "without_digests",
-]  # fmt: skip
-
 DIGEST = re.compile(r"\b([0-9a-f]{64})\.py:")
 ATTACHED = re.compile(r"[0-9a-f]{64}\.(py|npz)")
 INSTALLED = tuple({str(Path(__file__).parent), *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))})

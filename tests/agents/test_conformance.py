@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from epoch_rows import epoch_rows
 from goalward import SSP, agents, learn, worlds
 from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.learning.run import Run
@@ -52,7 +53,7 @@ def same(one: Run, other: Run) -> bool:
     assert one.trajectory is not None
     assert other.trajectory is not None
     columns = zip(one.trajectory, other.trajectory, strict=True)
-    return all(np.array_equal(a, b) for a, b in columns) and list(one.epochs) == list(other.epochs)
+    return all(np.array_equal(a, b) for a, b in columns) and epoch_rows(one.epochs) == epoch_rows(other.epochs)
 
 
 @pytest.mark.parametrize("name", [name for name in agents.known() if not agents.find(name).continuous])

@@ -38,6 +38,10 @@ def test_show_and_learn_take_them_too(capsys: pytest.CaptureFixture[str]) -> Non
     assert "costs         1\n" in out
     code, out, _ = run(capsys, "learn", file, "--set", "cost=time", "--episodes", "20")
     assert (code, "optimal cost      5 per episode" in out) == (0, True)
+    options = (str(SAMPLES / "walk-named.drn"), "--cost", "2.5", "--goal", "goal", "--goal", "edge", "--start", "x=2")
+    _, solved, _ = run(capsys, "solve", *options, "--format", "json")
+    _, learnt, _ = run(capsys, "learn", *options, "--episodes", "5", "--format", "json")
+    assert json.loads(learnt)["run"]["optimal_value"] == pytest.approx(json.loads(solved)["solution"]["cost"])
 
 
 def test_tables_of_counts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 import json
 import operator
+import re
 from functools import partial
 
 import pytest
 
 from goalward import __version__ as goalward_version
-from goalward.cli import installation, main
+from goalward.cli import main
 from goalward.paper.reproduce import PUBLISHED
 from goalward.studies.store import Store
 from goalward.studies.study import Study
@@ -250,17 +251,15 @@ def test_mistakes_in_goalward_are_owned_up_to(run, monkeypatch):
         main(["doctor", "--no-test", "--debug"])
 
 
-def test_the_doctor(run, monkeypatch):
+def test_the_doctor(run):
     code, out, _ = run("doctor")
     assert code == 0
     assert "kernel cache" in out
-    assert "planner        agrees with the published value 5.3014\n" in out
+    compiled, kernels = map(int, re.search(r"(\d+) of (\d+) kernels are compiled", out).groups())
+    assert 0.8 * kernels < compiled <= kernels
     code, out, _ = run("doctor", "--no-test", "--format", "json")
     installed = json.loads(out)["installed"]
-    assert (code, "planner" in installed, installed["goalward"]) == (0, False, goalward_version)
-    monkeypatch.setattr(installation, "PUBLISHED_VALUE", 5.4)
-    code, _, err = run("doctor")
-    assert (code, err) == (2, "goalward: the planner is wrong: 5.3014 instead of 5.4\n")
+    assert (code, installed["goalward"]) == (0, goalward_version)
 
 
 @pytest.mark.parametrize(

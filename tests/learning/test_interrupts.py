@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from epoch_rows import epoch_rows
 from goalward import agents, learn, worlds
 from goalward.acting.contract import Steps
 from goalward.acting.stop import Ended
@@ -106,7 +107,7 @@ def test_a_long_solve_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(run.epochs) == 19
     whole, resumed = learn(PSRL(), world, 200, seed=4), learn(PSRL(), world, 200, seed=4, checkpoint=path)
     np.testing.assert_array_equal(whole.costs, resumed.costs)
-    assert list(whole.epochs) == list(resumed.epochs)
+    assert epoch_rows(whole.epochs) == epoch_rows(resumed.epochs)
 
 
 def test_nothing_is_installed_where_the_program_has_a_handler_or_in_other_threads() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import goalward as gw
+from epoch_rows import epoch_rows
 from goalward import agents
 from goalward.acting.stop import Ended
 from goalward.agents.base import Agent, Plan
@@ -72,7 +73,7 @@ def test_frames_hold_the_plans_and_what_ended_them():
     run = record("psrl")
     frames = run.replay.frames
     assert len(frames) == len(run.epochs) + 1
-    for frame, plan, epoch in zip(frames, run.plans, run.epochs, strict=False):
+    for frame, plan, epoch in zip(frames, run.plans, epoch_rows(run.epochs), strict=False):
         assert np.array_equal(frame.played.argmax(axis=1), plan.policy)
         assert np.array_equal(frame.values, plan.values)
         assert frame.model is plan.model

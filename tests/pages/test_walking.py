@@ -10,6 +10,7 @@ import pytest
 
 import goalward as gw
 from browsing import wait_until
+from epoch_rows import epoch_rows
 from goalward import agents
 
 GRID = gw.worlds.grid_world()
@@ -132,7 +133,7 @@ def test_captions_are_recorded_facts(visit, path, runs):
     best = float(gw.solve(GRID).values[GRID.initial_state])
     A, S = GRID.actions, GRID.states
     counts = np.zeros((S, A, S + 1), dtype=int)
-    for epoch, (plan, record) in enumerate(zip(run.plans, run.epochs, strict=True)):
+    for epoch, (plan, record) in enumerate(zip(run.plans, epoch_rows(run.epochs), strict=True)):
         text = caption(page)
         assert f"pay {shown(plan.values[GRID.initial_state])} from the start" in text
         assert f"the best policy pays {shown(best)}" in text
@@ -179,7 +180,7 @@ def test_why_it_planned_anew_is_what_the_counts_say(visit, path, runs):
     pairs = walked.states * GRID.actions + walked.actions
     kinds = set()
     why = ""
-    for plan, record in zip(run.plans, run.epochs, strict=True):
+    for plan, record in zip(run.plans, epoch_rows(run.epochs), strict=True):
         text = caption(page)
         assert f"It planned anew because {why}." in text if why else "It planned anew" not in text
         end = record.start_step + record.steps

@@ -43,7 +43,7 @@ def test_everything_comes_back(run, file):
     assert np.array_equal(stored.column("steps"), run.steps)
     assert np.array_equal(stored.column("regret"), run.regret)
     assert np.array_equal(stored.column("gap_regret"), run.gap_regret)
-    begun = [sum(epoch.start_episode < episode for epoch in run.epochs) for episode in range(1, 41)]
+    begun = [int((run.epochs.start_episode < episode).sum()) for episode in range(1, 41)]
     assert stored.column("epochs").tolist() == begun
     assert (stored.document["key"], stored.document["content"]) == (SPEC.key, SPEC.document())
     assert stored.document["agent_settings"] == run.agent.settings()

@@ -53,7 +53,7 @@ FLOOR = 1e-300
 """The least probability in a sampled model, so that its support is that of the prior whatever underflows."""
 
 
-Sharpness = Annotated[float, Ge(1.0), Le(1e6), "; 1 draws from the posterior"]
+Sharpness = Annotated[float, Ge(1.0), Le(1e6)]
 """How many times each observation counts; bounded so that no product with counts overflows."""
 
 
@@ -98,12 +98,6 @@ class Prior(Declared, ABC):
     def settings(self) -> dict[str, Any]:
         """Return what distinguishes this prior from others, as plain data."""
         return {"kind": self.kind, **super().settings()}
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.settings() == other.settings()
-
-    def __hash__(self) -> int:
-        return hash(repr(self.settings()))
 
 
 class Priors(Registry[Any]):

@@ -24,8 +24,6 @@ from goalward.signals import check_interrupt
 from goalward.studies.children import use_one_thread
 from goalward.user_code import place_of
 
-__all__ = ["app", "main"]
-
 BUG = 70
 """The exit code of errors that should not happen."""
 LONGEST_MESSAGE = 1_500

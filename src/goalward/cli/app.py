@@ -10,7 +10,6 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,12 +22,6 @@ from goalward.table import FORMATS, Table, render
 
 if TYPE_CHECKING:
     from goalward.studies.store import Store
-
-__all__ = [
-    "AgentName", "AgentSettings", "Cost", "DaskAddress", "Folder", "Format", "GiveUpCost", "Goal", "Level", "MaxSteps",
-    "OptionalWorld", "Picture", "Settings", "StudyName", "TableFile", "Workers", "World", "app", "given_options",
-    "say", "say_choice", "show",
-]  # fmt: skip
 
 
 def checked_format(name: str) -> str:
@@ -67,6 +60,9 @@ AgentName = Annotated[
         help="An algorithm (goalward list agents) or a class, a.py:Mine.  [default: psrl, or continuous-psrl]",
     ),
 ]
+Episodes = Annotated[
+    int | None, typer.Option(help="How many episodes to run.  [default: 1000, or 20 with continuous states]")
+]
 MaxSteps = Annotated[int | None, typer.Option(help="End a run after this many steps.")]
 Picture = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .png, .pdf or .svg.")]
 GiveUpCost = Annotated[
@@ -74,12 +70,15 @@ GiveUpCost = Annotated[
     typer.Option(metavar="NUMBER", help="Add an action that gives up: back to the start, at this cost."),
 ]
 Goal = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
+        "--goal",
         metavar="RULE",
-        help="Environments: which steps reach the goal: terminated, or the least reward. Model files: the goal's name.",
+        help="Environments: which steps reach the goal: terminated, or the least reward. Model files: the label or"
+        " state that is the goal; can be repeated.",
     ),
 ]
+Start = Annotated[str | None, typer.Option(metavar="STATE", help="Model files: the state to start in.")]
 Cost = Annotated[
     str | None,
     typer.Option(
@@ -145,12 +144,9 @@ def common(
     """Declare the options that all verbs share; `main` reads ``--debug``."""
 
 
-def given_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that are given; a cost that looks like a number is one."""
-    given = {name: value for name, value in options.items() if value not in (None, False, [])}
-    with suppress(ValueError, KeyError):
-        given["cost"] = float(given["cost"])
-    return given
+def given_options(**options: Any) -> dict[str, Any]:
+    """Return the options that are given."""
+    return {name: value for name, value in options.items() if value not in (None, [])}
 
 
 def say(*lines: str, format: str = "text") -> None:

@@ -16,6 +16,7 @@ from goalward.cli.app import (
     AgentName,
     AgentSettings,
     Cost,
+    Episodes,
     Format,
     GiveUpCost,
     Goal,
@@ -23,6 +24,7 @@ from goalward.cli.app import (
     OptionalWorld,
     Picture,
     Settings,
+    Start,
     app,
     given_options,
     say,
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
     from goalward.learning.run import Run
     from goalward.worlds.base import AnyWorld
 
-__all__ = ["SingleRun", "default_agent", "learn", "load_shown", "run_once", "run_tables"]
-
 
 @app.command()
 def learn(
@@ -45,10 +45,11 @@ def learn(
     settings: Settings = None,
     agent: AgentName = None,
     agent_settings: AgentSettings = None,
-    episodes: Annotated[int, typer.Option(help="How many episodes to run.")] = 1000,
+    episodes: Episodes = None,
     seed: Annotated[int | None, typer.Option(help="The seed of all random draws.  [default: 0]")] = None,
     max_steps: MaxSteps = None,
     goal: Goal = None,
+    start: Start = None,
     cost: Cost = None,
     give_up_cost: GiveUpCost = None,
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the agent to a file after the run.")] = None,
@@ -90,7 +91,7 @@ def learn(
             episodes=episodes,
             seed=seed,
             max_steps=max_steps,
-            rules=given_options({"goal": goal, "cost": cost, "give_up_cost": give_up_cost}),
+            rules=given_options(goal=goal, start=start, cost=cost, give_up_cost=give_up_cost),
             resume=resume,
             watch=lambda done, steps: not stopped(),
             keep_replay=png is not None,
@@ -129,6 +130,11 @@ def default_agent(world: AnyWorld) -> str:
     return "continuous-psrl" if getattr(world, "continuous", False) else "psrl"
 
 
+def default_episodes(world: AnyWorld) -> int:
+    """Return how many episodes are run in a world if no number is given."""
+    return 20 if getattr(world, "continuous", False) else 1000
+
+
 def load_shown(name: str, settings: Sequence[str], **rules: Any) -> AnyWorld:
     """Return a world to look at: its model, which environments with a table of transitions have, or itself."""
     from goalward import worlds
@@ -145,7 +151,7 @@ def run_once(
     *,
     agent: str | None = None,
     agent_settings: Sequence[str] = (),
-    episodes: int = 1000,
+    episodes: int | None = None,
     seed: int | None = None,
     max_steps: int | None = None,
     rules: Mapping[str, Any] | None = None,
@@ -166,8 +172,8 @@ def run_once(
     seed
         By default 0; a saved agent gets a new seed, so that it does not repeat earlier random draws.
     rules
-        ``goal``, ``cost`` and ``give_up_cost``, as `load_world` takes them; a saved agent keeps those that are not
-        given.
+        ``goal``, ``start``, ``cost`` and ``give_up_cost``, as `load_world` takes them; a saved agent keeps those that
+        are not given.
     resume
         The file of a saved agent that continues.
     use_model
@@ -185,7 +191,6 @@ def run_once(
     from goalward.user_code import blaming
     from goalward.worlds.base import is_foreign
 
-    checked_integer("episodes", episodes, 1)
     origin: dict[str, Any] = {"seed": 0, "episodes": 0}
     learner = None
     if resume is not None:
@@ -204,6 +209,7 @@ def run_once(
         raise SettingError("no world is named; choose one of: goalward list worlds")
     read = load_shown if use_model else worlds.load_world
     place = read(name, origin["settings"], **origin["rules"])
+    episodes = default_episodes(place) if episodes is None else checked_integer("episodes", episodes, 1)
     with closing(place):
         if learner is None:
             with blaming("the agent"):
@@ -226,13 +232,11 @@ def run_once(
 
 def run_tables(run: Run, seconds: float, world: str, title: str = "") -> list[Table]:
     """Return how a run went: costs and regret after powers of ten of episodes, and facts about the whole run."""
-    return [curve_table(run, title), run_facts(run, seconds, world)]
-
-
-def curve_table(run: Run, title: str) -> Table:
     import numpy as np
 
     from goalward.acting.stop import Ended
+    from goalward.figures.symbols import cause_name
+    from goalward.settings import plain
 
     # An episode in which the run was ended is not finished.
     count = len(run.costs) - bool(not run.ended & Ended.EPISODES and len(run.reached) and not run.reached[-1])
@@ -254,16 +258,7 @@ def curve_table(run: Run, title: str) -> Table:
         *[Column(name, write=lambda value: f"{value:,.1f}") for name in ("regret", "gap_regret") if known],
         "epochs",
     ]
-    return Table(rows, columns, "curve", title)
-
-
-def run_facts(run: Run, seconds: float, world: str) -> Table:
-    import numpy as np
-
-    from goalward.acting.stop import Ended
-    from goalward.figures.symbols import cause_name
-    from goalward.settings import plain
-
+    curve = Table(rows, columns, "curve", title)
     reached = int(np.count_nonzero(run.reached))
     speed = run.total_steps / seconds
     by_cause = dict(Counter(map(cause_name, run.epochs.ended.tolist())).most_common())
@@ -288,11 +283,11 @@ def run_facts(run: Run, seconds: float, world: str) -> Table:
         "seconds": seconds,
         "steps_per_second": speed,
     }
-    columns: Columns = [
+    columns = [
         *("steps", "epochs_ended_by"),
-        *([] if math.isnan(run.optimal_value) else [Column("optimal_value", "optimal cost")]),
+        *([Column("optimal_value", "optimal cost")] if known else []),
         Column("given", "knows in advance"),
         *(Column(name, write=partial(written, digits=6)) for name in run.notes),
         *(["truncated"] if run.truncated else []),
     ]
-    return Table.facts(facts, "run", columns=columns)
+    return [curve, Table.facts(facts, "run", columns=columns)]

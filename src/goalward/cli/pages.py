@@ -12,12 +12,14 @@ from goalward.cli.app import (
     AgentName,
     AgentSettings,
     Cost,
+    Episodes,
     Folder,
     GiveUpCost,
     Goal,
     Level,
     MaxSteps,
     Settings,
+    Start,
     StudyName,
     World,
     app,
@@ -74,12 +76,11 @@ def watch(
         list[str] | None,
         typer.Option("--rival-set", metavar="NAME=VALUE", help="A setting of the rival. Can be repeated."),
     ] = None,
-    episodes: Annotated[
-        int | None, typer.Option(help="How many episodes to run.  [default: 1000, or 20 with continuous states]")
-    ] = None,
+    episodes: Episodes = None,
     seed: Annotated[int, typer.Option(help="The seed of all random draws.")] = 0,
     max_steps: MaxSteps = None,
     goal: Goal = None,
+    start: Start = None,
     cost: Cost = None,
     give_up_cost: GiveUpCost = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page.")] = Path("watch.html"),
@@ -94,7 +95,7 @@ def watch(
     An environment that shows its table of transitions, such as FrozenLake-v1, is watched in its model: the page then
     compares what the agent believes with the truth. Any other environment is stepped.
     """
-    from goalward.cli.learn import default_agent, load_shown, run_once
+    from goalward.cli.learn import default_agent, default_episodes, load_shown, run_once
     from goalward.errors import SettingError
     from goalward.pages.page import check_page_path
     from goalward.pages.watch import watch as make_page
@@ -102,10 +103,9 @@ def watch(
     from goalward.ssp.model import SSP
 
     check_page_path(out)
-    rules = given_options({"goal": goal, "cost": cost, "give_up_cost": give_up_cost})
+    rules = given_options(goal=goal, start=start, cost=cost, give_up_cost=give_up_cost)
     model = load_shown(world, settings or [], **rules)
-    if episodes is None:
-        episodes = 20 if getattr(model, "continuous", False) else 1000
+    episodes = default_episodes(model) if episodes is None else episodes
     if not isinstance(model, SSP) and live:
         raise SettingError(f"{world} has no model; --live needs one: leave it out and the page replays the run")
     if rival is None and rival_settings:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goalward.cli.app import Cost, Format, GiveUpCost, Picture, Settings, World, app, given_options, say
+from goalward.cli.app import Cost, Format, GiveUpCost, Goal, Picture, Settings, Start, World, app, given_options, say
 from goalward.cli.app import show as show_tables
 from goalward.formatting import number
 from goalward.table import Cell, Column, Columns, Table
@@ -23,27 +23,19 @@ if TYPE_CHECKING:
 
 __all__ = ["hardness_table", "model_facts", "show", "solution_facts", "solution_table", "solve", "structure_facts"]
 
-Goals = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--goal", metavar="NAME", help="Model files: the label or state that is the goal. Can be repeated. See learn."
-    ),
-]
-Start = Annotated[str | None, typer.Option(metavar="STATE", help="Model files: the state to start in.")]
 
-
-def read_model(world: str, settings: list[str] | None, options: dict[str, Any]) -> SSP:
+def read_model(world: str, settings: list[str] | None, **options: Any) -> SSP:
     """Return the model of a world, of an environment's table or of a file."""
     from goalward import worlds
 
-    return worlds.load(world, settings or (), **given_options(options))
+    return worlds.load(world, settings or (), **given_options(**options))
 
 
 @app.command()
 def solve(
     world: World,
     settings: Settings = None,
-    goal: Goals = None,
+    goal: Goal = None,
     start: Start = None,
     cost: Cost = None,
     give_up_cost: GiveUpCost = None,
@@ -68,7 +60,7 @@ def solve(
 
     if out is not None:
         check_ending(out)
-    ssp = read_model(world, settings, {"goal": goal, "start": start, "cost": cost, "give_up_cost": give_up_cost})
+    ssp = read_model(world, settings, goal=goal, start=start, cost=cost, give_up_cost=give_up_cost)
     solution = solve_model(ssp, tolerance, goal_first=goal_first)
     if out is not None:
         solution.save(out)
@@ -83,7 +75,7 @@ def solve(
 def show(
     world: World,
     settings: Settings = None,
-    goal: Goals = None,
+    goal: Goal = None,
     start: Start = None,
     cost: Cost = None,
     give_up_cost: GiveUpCost = None,
@@ -96,7 +88,7 @@ def show(
     from goalward.planning.solve import solve_all
     from goalward.ssp.graph import structure
 
-    ssp = read_model(world, settings, {"goal": goal, "start": start, "cost": cost, "give_up_cost": give_up_cost})
+    ssp = read_model(world, settings, goal=goal, start=start, cost=cost, give_up_cost=give_up_cost)
     if png is not None:
         from goalward.figures.drawing import picture_file
 

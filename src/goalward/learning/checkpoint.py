@@ -26,8 +26,6 @@ from goalward.ssp.model import SSP
 if TYPE_CHECKING:
     from goalward.learning.learn import Loop
 
-__all__ = ["Checkpoint", "run_of"]
-
 FORMAT, VERSION = "goalward-checkpoint", 1
 WRONG = (GoalwardError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 

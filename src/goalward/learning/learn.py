@@ -36,8 +36,6 @@ from goalward.settings import checked_integer
 from goalward.signals import interrupts
 from goalward.ssp.model import SSP
 
-__all__ = ["Loop", "as_world", "learn", "run_agent"]
-
 Watch = Callable[[int, int], object]
 # Plain integers: arithmetic on flags is slow, and this is done for every plan.
 EPISODES, MAX_STEPS, STOPPED = int(Ended.EPISODES), int(Ended.MAX_STEPS), int(Ended.STOPPED)
@@ -184,18 +182,12 @@ def start_run(
     world: SSP | Steppable | World[Any, Any],
     episodes: int,
     seed: int,
-    *,
-    max_steps: int | None = None,
-    resume: bool = False,
-    keep_plans: bool = False,
-    keep_steps: bool = False,
-    keep_replay: bool = False,
-    watch: Watch | None = None,
-    observer: Observer | None = None,
-    checkpoint: str | Path | None = None,
-    every: float = 60.0,
+    **options: Unpack[Options],
 ) -> Loop[Any, Any]:
     """Return a run at its start, or where its checkpoint left it; see `learn` for the arguments."""
+    max_steps, resume, observer = options.get("max_steps"), options.get("resume", False), options.get("observer")
+    keep_plans, keep_steps = options.get("keep_plans", False), options.get("keep_steps", False)
+    keep_replay, checkpoint = options.get("keep_replay", False), options.get("checkpoint")
     checked_integer("episodes", episodes, 1, LARGEST_NUMBER)
     limit = NEVER if max_steps is None else checked_integer("max_steps", max_steps, 1)
     check_arguments(agent, world)
@@ -210,7 +202,7 @@ def start_run(
     begin_seed = seed = checked_seed(seed)
     file, resumes = None, resume
     if checkpoint is not None:
-        file = Checkpoint(checkpoint, every, run_of(agent, target.model, episodes, seed, resume))
+        file = Checkpoint(checkpoint, options.get("every", 60.0), run_of(agent, target.model, episodes, seed, resume))
         if file.starts_episode:
             agent, resumes = file.agent(agent), True
             begin_seed = run_seed(seed, "checkpoint", file.steps)  # not the random draws of the start again
@@ -236,7 +228,7 @@ def start_run(
         None if resumes else target.model,
         [] if keep_plans else None,
         [] if keep_steps else None,
-        watch,
+        options.get("watch"),
         observer,
         file,
     )

@@ -12,8 +12,6 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.jit import kernel
 from goalward.learning.run import Epochs
 
-__all__ = ["Ledger"]
-
 EPISODE_COLUMNS = ("costs", "steps", "gaps", "reached")
 NUMBERS = ("total_steps", "start_step", "start_episode", "goals", "last_inner_end")
 UNKNOWN = np.full((1, 1), np.nan)

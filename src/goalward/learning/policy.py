@@ -46,8 +46,6 @@ from goalward.settings import checked_integer
 from goalward.ssp.model import SSP
 from goalward.statistics import mean_interval, share
 
-__all__ = ["FrozenPolicy", "LearntPolicy", "Trial", "load_policy"]
-
 FORMAT, VERSION = "goalward-policy", 1
 KINDS = {
     "table": "goalward.learning.policy:LearntPolicy",
@@ -274,7 +272,6 @@ class LearntPolicy(FrozenPolicy):
         return cls(table, visited, values, task.actions, give_up, encoding)
 
     def act(self, observation: Any) -> Any:
-        """Return the action for an observation; None means: give up, reset the environment."""
         state = self.find(observation)
         if state is not None:
             action = self._policy.act(state, self._rng.random)
@@ -287,7 +284,6 @@ class LearntPolicy(FrozenPolicy):
         return action if self.encoding is None else self.encoding.action(action)
 
     def knows(self, observation: Any) -> bool:
-        """Return whether the agent has acted on this observation; otherwise `act` returns the fallback."""
         state = self.find(observation)
         return state is not None and bool(self.visited[state])
 
@@ -313,14 +309,12 @@ class LearntPolicy(FrozenPolicy):
         return Plan(self.table)
 
     def to_state(self) -> dict[str, Any]:
-        """Return the policy as plain data and arrays."""
         names = ("table", "visited", "values", "actions", "give_up", "seed")
         state = {name: getattr(self, name) for name in names}
         return state | {"encoding": None if self.encoding is None else self.encoding.to_state()}
 
     @classmethod
     def from_state(cls, state: dict[str, Any], key: Callable[[Any], Any] | None) -> Self:
-        """Return the policy of `to_state`, checked."""
         table, visited, values, give_up = (state[name] for name in ("table", "visited", "values", "give_up"))
         A = checked_integer("actions", state["actions"], 1, MOST_ACTIONS)
         checked_array("visited", visited, "b", [(len(visited),)], 0, 1)

@@ -31,8 +31,6 @@ from goalward.planning.evaluate import action_values
 from goalward.planning.solve import solve
 from goalward.ssp.model import SSP
 
-__all__ = ["Optimum", "gap_regret", "known_optimum", "optimum", "realised_regret"]
-
 TOLERANCE, WORST_TOLERANCE = 1e-10, 1e-6
 
 

@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,8 +22,6 @@ from goalward.learning.replay import Replay
 from goalward.ssp.model import SSP
 from goalward.table import Table
 
-__all__ = ["Epoch", "Epochs", "Run"]
-
 TRUNCATIONS = {
     Ended.MAX_STEPS: "max_steps ended the run",
     Ended.STOPPED: "it was interrupted",
@@ -32,19 +29,9 @@ TRUNCATIONS = {
 }
 
 
-class Epoch(NamedTuple):
-    """One plan as it was followed."""
-
-    start_step: int
-    start_episode: int
-    steps: int
-    goals: int
-    ended: Ended
-
-
 @dataclass(frozen=True, eq=False)
 class Epochs:
-    """The plans of a run in order, as columns; iterating gives them one by one.
+    """The plans of a run in order, as columns.
 
     Attributes
     ----------
@@ -64,11 +51,6 @@ class Epochs:
 
     def __len__(self) -> int:
         return len(self.steps)
-
-    def __iter__(self) -> Iterator[Epoch]:
-        columns = (self.start_step, self.start_episode, self.steps, self.goals, self.ended)
-        for start_step, start_episode, steps, goals, ended in zip(*(c.tolist() for c in columns), strict=True):
-            yield Epoch(start_step, start_episode, steps, goals, Ended(ended))
 
     def ended_by(self, condition: Ended) -> Bools:
         """Return which epochs a condition ended, alone or with others."""

@@ -20,8 +20,6 @@ from goalward.ssp.graph import can_reach_goal, reached_from, state_graph, sure_s
 from goalward.ssp.layout import state_label
 from goalward.ssp.model import SSP
 
-__all__ = ["check_end"]
-
 GIVE_UP = "let the agent give up and start again at a cost: give_up_cost=20, or --give-up-cost 20"
 LIMIT = "end the run after some steps: max_steps=100_000, or --max-steps 100000"
 

@@ -1,16 +1,14 @@
 """`warm_up`: compile kernels before they are needed, by short runs on toy worlds.
 
 A kernel is compiled, or loaded from the cache, when it is first called. So a short run of an agent compiles all that
-longer runs of it use. `tests/test_jit.py` checks that the runs below reach every kernel of the package.
+longer runs of it use. Kernels that only hard models or large files need are compiled when they are needed.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-import tempfile
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import numpy as np
 
@@ -23,16 +21,15 @@ from goalward.planning.solve import DENSE_STATES, solve_all
 from goalward.settings import settings_of
 from goalward.ssp.model import SSP
 
-__all__ = ["warm_up"]
-
 EPISODES = 3
 COARSE = {"nodes": 11, "features": 4, "cells": 2}  # settings of agents for continuous states
 
 
 def warm_up(agents: Iterable[str] | None = None) -> None:
-    """Compile all kernels that these registered agents use with their default settings; by default, every kernel.
+    """Compile the kernels that these registered agents use with their default settings; by default, all agents.
 
-    Kernels in the cache are loaded, which takes a fraction of a second.
+    By default, planning and the built-in worlds are warmed up too. Kernels in the cache are loaded, which takes a
+    fraction of a second.
     """
     compile_always()
     if agents is None:
@@ -96,7 +93,7 @@ def toy_models() -> Iterator[SSP]:
 
 
 def plan_on_toys() -> None:
-    """Solve, evaluate, analyse, simulate, save and load models of every form."""
+    """Solve, evaluate, analyse and simulate models of every form."""
     from goalward.planning.evaluate import evaluate
     from goalward.planning.hardness import hardness
     from goalward.planning.simulate import simulate
@@ -109,28 +106,3 @@ def plan_on_toys() -> None:
         evaluate(toy(), policy).distribution()
         simulate(toy(), policy, 1)
     hardness(toy())
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "toy.drn")
-        toy().save(path)
-        SSP.load(path)
-    compile_rare_planner_kernels()
-
-
-def compile_rare_planner_kernels() -> None:
-    """Call the planner's kernels that only hard or large models reach."""
-    from goalward.planning.bellman import hurry
-    from goalward.planning.certificate import by_covering, by_elimination
-    from goalward.planning.policy_chain import PolicyChain
-    from goalward.planning.reduction import DEAD, Reduction
-
-    reduction = Reduction.of(toy(), 0)
-    extended = reduction.extended()
-    extended[:DEAD] = 1.0
-    policy = np.zeros(reduction.states, dtype=np.int64)
-    hurry(reduction.problem, policy)
-    chain = PolicyChain(reduction, exact=True)
-    chain.choose(policy)
-    chain.direct_work()
-    chain.direct_step(np.ones(reduction.states))
-    by_covering(chain, extended, policy, 0.5)
-    by_elimination(chain, extended, policy, 0.5)

@@ -37,8 +37,8 @@ __all__ = ["MAX_SWEEPS", "ROW_FULL", "Fact", "Optimist", "StepOptimist", "at_lea
 
 MAX_SWEEPS = 1_000_000  # an optimistic plan that has not settled after so many is an error
 ROW_FULL = -1  # what a kernel returns if it cannot count a step
-Fact = Annotated[float, Gt(0.0), ": see gw.hardness(world)"]
-Scale = Annotated[float, Gt(0.0), ", 1 for the theory's widths"]
+Fact = Annotated[float, Gt(0.0)]
+Scale = Annotated[float, Gt(0.0)]
 
 
 class Optimist(Agent, kw_only=True):
