@@ -65,9 +65,11 @@ def test_nothing_else_shows() -> None:
 
 
 def defined_names(tree: ast.Module) -> set[str]:
-    """The names that a module defines itself, at its top."""
+    """The names that a module defines itself at its top, or passes on by ``import X as X``."""
     names = set()
     for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            names |= {alias.name for alias in node.names if alias.asname == alias.name}
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Assign | ast.AnnAssign):
