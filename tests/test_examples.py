@@ -39,9 +39,17 @@ def test_an_agent_and_a_study_of_ones_own(tmp_path: Path) -> None:
     assert results.count() == (len(study.design.cells),) * 2
 
 
+def test_the_examples_come_with_the_package(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "goalward.examples"]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    for path in EXAMPLES.glob("*.*"):
+        assert (tmp_path / "examples" / path.name).read_bytes() == path.read_bytes()
+    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (again.returncode, again.stderr) == (1, "goalward: there is a folder examples already; go to another one\n")
+
+
 def test_an_environment_in_a_policy_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The README's first block, word for word: its policy is within 5 % of the optimum of the hidden model."""
-    monkeypatch.syspath_prepend(str(EXAMPLES))
     monkeypatch.chdir(tmp_path)
     readme = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}

@@ -26,7 +26,7 @@ HEAVY = ("numpy", "scipy", "numba", "llvmlite", "matplotlib", "typer", "rich", "
 MODULES = [
     importlib.import_module(module.name)
     for module in pkgutil.walk_packages(goalward.__path__, "goalward.")
-    if not module.name.endswith("__main__")
+    if not module.name.endswith("__main__") and not module.name.startswith("goalward.examples.")
 ]
 
 

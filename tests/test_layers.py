@@ -56,7 +56,7 @@ def modules() -> dict[str, Path]:
     return {name.removesuffix(".__init__"): path for name, path in names.items()}
 
 
-SOURCES = sorted(PACKAGE.rglob("*.py"))
+SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent.name != "examples")
 MODULES = modules()
 
 

@@ -1,8 +1,14 @@
 """What a release says of itself agrees."""
 
+import importlib
 import re
+import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 import goalward
 
@@ -25,6 +31,20 @@ def test_every_extra_is_described() -> None:
     page = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
     assert extras
     assert [name for name in extras if f"\n| `{name}` |" not in page] == []
+
+
+def test_the_package_index_gets_links_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hook runs while the package is built, by a backend that is not installed here."""
+    interface = ModuleType("hatchling.metadata.plugin.interface")
+    interface.MetadataHookInterface = object  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, interface.__name__, interface)
+    monkeypatch.syspath_prepend(str(ROOT))
+    metadata = {"urls": tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]}
+    importlib.import_module("hatch_build").ReadmeHook().update(metadata)
+    assert {"Source", "Issues", "Documentation", "Changelog"} <= metadata["urls"].keys()
+    text = metadata["readme"]["text"]
+    assert f"/raw/v{goalward.__version__}/docs/" in text
+    assert all(target.startswith(("https://", "#")) for target in re.findall(r"\]\(([^)]*)\)", text))
 
 
 WITHOUT_EXTRAS = """
