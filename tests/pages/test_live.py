@@ -48,7 +48,7 @@ def live():
     )
     thread.start()
     assert recorder.waiting.wait(60)
-    server.start()
+    server.thread.start()
 
     def finish():
         recorder.released.set()

@@ -59,8 +59,7 @@ def report(
     problems = [
         f"{shown['design'].name}: {problem}" for shown in page.content["studies"] for problem in shown["problems"]
     ]
-    store = Store.open(folder)
-    say_choice(store, study)
+    say_choice(Store.open(folder), study)
     say(*troubles, *problems, f"written: {path}")
     show_if(show, path)
 
@@ -134,10 +133,9 @@ def watch(
                 seed=seed, episodes=episodes, delay=delay, show=show, stopped=stopped, say=say,
             )  # fmt: skip
         return
-    runs = []
     with stop_requests() as stopped:
-        for index in range(len(chosen)):
-            runs.append(run_agent(index, keep_replay=True, watch=lambda done, steps: not stopped()))
+        options = {"keep_replay": True, "watch": lambda done, steps: not stopped()}
+        runs = [run_agent(index, **options) for index in range(len(chosen))]
     with phase("writing the page"):
         # A page that is mailed should not say where the map lies on this disk.
         page = make_page(*(single.run for single in runs), world=Path(world).name)
@@ -157,17 +155,7 @@ def show_if(wanted: bool, path: Path) -> None:
 
 
 def run_line(single: SingleRun) -> str:
-    """Return one line about what the page shows of a run."""
-    run, replay = single.run, single.run.replay
-    name = run.agent.name
-    frames = 0 if replay is None else len(replay.frames) - 1
-    if replay is None:
-        shown = f"{run.total_steps:,} steps, {len(run.epochs):,} epochs"
-    elif not replay.has_plans:
-        shown = f"it does not plan in epochs; the page shows {frames:,} snapshots"
-    elif frames < replay.epochs:
-        shown = f"{replay.epochs:,} epochs, {frames:,} of them on the page"
-    else:
-        shown = f"{replay.epochs:,} epoch{'s' * (replay.epochs != 1)}"
+    """Return one line about a run."""
+    run = single.run
     cut = f"; cut off: {run.truncation}" if run.truncated else ""
-    return f"{name}: {len(run.costs):,} episodes, {shown}{cut}"
+    return f"{run.agent.name}: {len(run.costs):,} episodes, {run.total_steps:,} steps{cut}"

@@ -46,6 +46,8 @@ MOST_MODEL_NUMBERS = 270_000
 """How many probabilities of planned models are kept in a replay."""
 GROWTH = 0.05
 MOST_STEPS_OF_FRAME = 1000
+Look = tuple[Bools, Bools, Floats | None, Floats | None, SSP | None]
+"""The actions played and those tied with them, unequal probabilities, values and model: see `Frame`."""
 
 
 class Observer(Protocol):
@@ -162,7 +164,6 @@ class Recorder:
         self.stride = 1
 
     def begin(self, agent: Learner, task: Task, gaps: Floats | None, optimal_value: float) -> None:
-        """Start a recording."""
         if not isinstance(task, Task):
             raise SettingError("a recorder is for worlds with finitely many states; use keep_plans and keep_steps")
         self.agent, self.task, self.optimal_value = agent, task, optimal_value
@@ -174,31 +175,20 @@ class Recorder:
         self.marks: list[tuple[Floats, Floats, Int64s]] = []
         self.steady: Plan | None = None
         self.open: Frame | None = None
-        self.longest = self.first_goal = -1
+        self.first_goal = self.longest = self.most_steps = -1
         belief = getattr(agent, "belief", None)
         countable = isinstance(belief, DirichletBelief) and not belief.counts.any() and not task.costs_unknown
         self.belief = belief if countable else None
 
     def plan(self, plan: Plan, state: int) -> None:
-        """Begin an epoch, unless the agent ends its epochs itself."""
-        if self.online is None:
-            self.begin_epoch(plan)
+        if self.online is None:  # others end their epochs themselves
+            self.start(look_at_plan(self.agent, plan))
             # A plan that nothing ends but the end of the run.
             self.steady = None if plan.stop_when_cut or any(limit is not None for limit in plan[1:5]) else plan
 
-    def begin_epoch(self, plan: Plan) -> None:
-        """Open the frame of a plan."""
-        # Of larger models not even a dozen would fit. Models with sampled costs are not kept: the costs have no place.
-        small = plan.model is not None and 12 * len(plan.model.successors) <= MOST_MODEL_NUMBERS
-        small &= not self.task.costs_unknown
-        self.start(*choices_of(self.agent, plan), plan.values, plan.model if small else None)
-
-    def start(
-        self, played: Bools, tied: Bools, shares: Floats | None, values: Floats | None, model: SSP | None
-    ) -> None:
+    def start(self, look: Look) -> None:
         """Open a frame."""
-        copied = None if values is None else np.array(values, dtype=np.float64)
-        self.open = Frame(self.epoch, self.total_steps, self.episodes, played, tied, shares, copied, model)
+        self.open = Frame(self.epoch, self.total_steps, self.episodes, *look)
 
     def room(self) -> int:
         """Look at an agent without plans; if it plans at times of its own, come back after every step."""
@@ -209,19 +199,18 @@ class Recorder:
         if self.open is not None and (self.online is not None or self.open.steps):
             self.finish(0, -1)
         if self.online is not None:
-            self.start(*choices_now(self.online))
+            self.start(look_at_agent(self.online))
         elif self.open is None and self.steady is not None:
-            self.begin_epoch(self.steady)
+            self.start(look_at_plan(self.agent, self.steady))
         return max(1, int(self.total_steps * GROWTH))
 
     def enter(self, chunk: Chunk, state: int) -> None:
-        """Count what happened in the open frame."""
         steps = chunk.steps
         if not len(steps.states):
             return
         current = None if self.online is None else self.online.current_plan()
         if self.open is None and current is not None:
-            self.begin_epoch(current)
+            self.start(look_at_plan(self.agent, current))
         frame = self.open
         assert frame is not None
         S, A = self.task.costs.shape
@@ -243,7 +232,6 @@ class Recorder:
             self.close(int(flags), state)
 
     def close(self, ended: int, state: int) -> None:
-        """End an epoch."""
         if self.open is None:  # that of an online agent ended with the last step
             return
         pair = -1
@@ -263,35 +251,29 @@ class Recorder:
         self.epoch += 1
         if self.first_goal < 0 and frame.goals:
             self.first_goal = frame.epoch
-        longest = next((other for other in self.frames if other.epoch == self.longest), None)
-        if longest is None or frame.steps > longest.steps:
-            self.longest = frame.epoch
-        if self.is_kept(frame):
-            self.frames.append(frame)
-            self.thin()
-        else:
+        if frame.steps > self.most_steps:
+            self.longest, self.most_steps = frame.epoch, frame.steps
+        if not self.is_kept(frame):
             self.frames[-1].count(frame.seen, frame.times)
-
-    def is_kept(self, frame: Frame) -> bool:
-        """Return whether the rule of thinning keeps a frame."""
-        special = frame.epoch in (self.first_goal, self.longest) or frame.epoch < self.limit // 4
-        return special or frame.epoch % self.stride == 0
-
-    def thin(self) -> None:
-        """Drop every second frame while there are too many, or while they have seen too much."""
+            return
+        self.frames.append(frame)
         while len(self.frames) > self.limit or (
             len(self.frames) > FEWEST_FRAMES
             and self.stride < self.epoch
             and sum(len(frame.seen) for frame in self.frames) > MOST_SEEN
         ):
             self.stride *= 2
-            remaining = [self.frames[0]]
-            for frame in self.frames[1:]:
+            frames, self.frames = self.frames, []
+            for frame in frames:
                 if self.is_kept(frame):
-                    remaining.append(frame)
+                    self.frames.append(frame)
                 else:
-                    remaining[-1].count(frame.seen, frame.times)
-            self.frames = remaining
+                    self.frames[-1].count(frame.seen, frame.times)
+
+    def is_kept(self, frame: Frame) -> bool:
+        """Return whether the rule of thinning keeps a frame; it keeps the first."""
+        special = frame.epoch in (self.first_goal, self.longest) or frame.epoch < self.limit // 4
+        return special or frame.epoch % self.stride == 0
 
     def replay(self) -> Replay:
         """Return what was recorded so far, with a last frame that has the counts of all steps."""
@@ -299,11 +281,11 @@ class Recorder:
         # In the middle of a run the open epoch is shown as far as it has come.
         last = self.open or (frames[-1] if frames else None)
         if last is not None:
-            end: tuple[Any, ...] = (last.played, last.tied, last.shares, last.values, last.model)
+            end: Look = (last.played, last.tied, last.shares, last.values, last.model)
             if self.open is not None:
                 frames.append(copy.copy(self.open))
             elif self.online is not None and self.online.current_plan() is None:
-                end = choices_now(self.online)
+                end = look_at_agent(self.online)
             frames.append(Frame(self.epoch, self.total_steps, self.episodes, *end))
         costs, gaps, ends = (np.concatenate([np.empty(0), *(mark[i] for mark in self.marks)]) for i in range(3))
         has_plans = self.steady is None and (self.online is None or self.online.current_plan() is not None)
@@ -311,20 +293,26 @@ class Recorder:
         return Replay(*facts, costs, gaps, ends.astype(np.int64), self.optimal_value, self.belief)
 
 
-def choices_of(agent: Learner, plan: Plan) -> tuple[Bools, Bools, Floats | None]:
-    """Return the actions that a plan plays, those that look equally good, and unequal probabilities if it has them.
+def look_at_plan(agent: Learner, plan: Plan) -> Look:
+    """Return what a plan plays, what looks equally good, unequal probabilities, its values and its model.
 
     Of a plan by steps, this is its first step.
     """
     assert not isinstance(plan.policy, Policy)
     policy = np.asarray(plan.policy)
+    shares = None
     if policy.dtype.kind == "f":
-        played = policy > 0.0
+        played = tied = policy > 0.0
         equal = np.ptp(np.where(played, policy, policy.max(axis=1, keepdims=True)), axis=1).max(initial=0.0) <= 1e-9
-        return played, played, None if equal else policy
-    first = policy[0] if policy.ndim == 2 else policy
-    played = np.asarray(first[:, np.newaxis] == np.arange(agent.task.actions))
-    return played, played | ties_of(agent, plan, played), None
+        shares = None if equal else policy
+    else:
+        first = policy[0] if policy.ndim == 2 else policy
+        played = np.asarray(first[:, np.newaxis] == np.arange(agent.task.actions))
+        tied = played | ties_of(agent, plan, played)
+    # Of larger models not even a dozen would fit. Models with sampled costs are not kept: the costs have no place.
+    small = plan.model is not None and 12 * len(plan.model.successors) <= MOST_MODEL_NUMBERS
+    values = None if plan.values is None else np.array(plan.values, dtype=np.float64)
+    return played, tied, shares, values, plan.model if small and not agent.task.costs_unknown else None
 
 
 def ties_of(agent: Learner, plan: Plan, played: Bools) -> Bools:
@@ -340,7 +328,7 @@ def ties_of(agent: Learner, plan: Plan, played: Bools) -> Bools:
     return np.asarray(tied & (played & tied).any(axis=1, keepdims=True))
 
 
-def choices_now(agent: OnlineAgent) -> tuple[Bools, Bools, None, Floats | None, None]:
+def look_at_agent(agent: OnlineAgent) -> Look:
     """Return what an agent without plans would do now, over evenly spread chances, and what it expects."""
     agent = copy.deepcopy(agent)  # in case that choosing leaves a trace
     S, A = agent.task.costs.shape

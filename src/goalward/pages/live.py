@@ -2,9 +2,8 @@
 
 The server listens on the loopback address and a free port. It refuses requests that name another host and requests that
 the page of another site makes: they have another origin, or the browser marks them as cross-site (Sec-Fetch-Site). A
-link from another site may open the page, because that site cannot read it. Browsers that mark nothing (before 2023) may
-get an answer to a request for an image or a script of another site; they do not let that site read it either. The page
-gets the state of the runs when it is opened and updates several times a second, as server-sent events.
+link from another site may open the page, because that site cannot read it. The page gets the state of the runs when it
+is opened and updates several times a second, as server-sent events.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from typing import Any, TypeVar, cast
 
 from goalward.acting.contract import Plan
 from goalward.figures.styles import agent_styles
-from goalward.learning.replay import Recorder
+from goalward.learning.replay import MOST_MODEL_NUMBERS, Recorder
 from goalward.pages.page import Block, Page, script_json
-from goalward.pages.watch import agent_document, watch_document
+from goalward.pages.watch import MOST_PAGE_STEPS, agent_document, watch_document
 from goalward.progress import hushed
 from goalward.ssp.model import SSP
 
@@ -36,7 +35,6 @@ SECONDS_TO_WAIT = 30.0
 SHARE_OF_TIME = 0.2
 """Preparing updates takes at most this share of the time, so that large replays do not slow the runs down."""
 SECONDS_BETWEEN_CHECKS = 0.1
-
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -65,13 +63,11 @@ class LiveRecorder(Recorder):
     replay = locked(Recorder.replay)
 
     def plan(self, plan: Plan, state: int) -> None:
-        """Begin an epoch."""
         with self.lock:
             super().plan(plan, state)
         self.pause()
 
     def room(self) -> int:
-        """Look at an agent that learns at every step."""
         with self.lock:
             steps = super().room()
         if self.online is not None:
@@ -100,12 +96,7 @@ class LiveServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """The address of the page."""
         return f"http://{ADDRESS}:{self.server_port}/"
-
-    def start(self) -> None:
-        """Begin to answer, once every run has begun."""
-        self.thread.start()
 
     def close(self) -> None:
         """End the streams and the server."""
@@ -127,7 +118,7 @@ class LiveServer(ThreadingHTTPServer):
         styles = agent_styles((name, other.agent.name) for name, other in self.recorders.items())
         block = Block()
         with recorder.lock:
-            agent = agent_document(block, label, styles[label], recorder.replay())
+            agent = agent_document(block, label, styles[label], recorder.replay(), MOST_MODEL_NUMBERS, MOST_PAGE_STEPS)
         return script_json({"place": index, "agent": agent, "block": block.text()})
 
 
@@ -159,7 +150,6 @@ class RequestHandler(BaseHTTPRequestHandler):
         return True
 
     def do_GET(self) -> None:
-        """Answer."""
         if self.refused():
             return
         if self.path == "/":
@@ -202,7 +192,6 @@ class RequestHandler(BaseHTTPRequestHandler):
             live.closing.wait(max(SECONDS_BETWEEN_UPDATES, (time.monotonic() - began) / SHARE_OF_TIME))
 
     def send(self, kind: str, data: str) -> None:
-        """Send one event."""
         self.wfile.write(f"event: {kind}\ndata: {data}\n\n".encode())
         self.wfile.flush()
 
@@ -221,15 +210,9 @@ def watch_live(
 ) -> None:
     """Learn while a page shows it; serve the page until the user interrupts.
 
-    Parameters
-    ----------
-    runs
-        For each agent, by its label, a function that learns. It is called in a thread, with ``observer``, a recorder,
-        and ``watch``, which takes the numbers of episodes and steps so far and returns False to end the run.
-    delay, show
-        Seconds to wait at each epoch, and whether to show the page in a browser.
-    stopped, say
-        Returns the number of a signal that has arrived, otherwise 0; prints lines for the user.
+    `runs` has, for each agent by its label, a function that learns. It is called in a thread, with ``observer``, a
+    recorder, and ``watch``, which returns False to end the run. `delay` seconds pass at each epoch. `stopped` returns
+    the number of a signal that has arrived, otherwise 0.
     """
     recorders = {label: LiveRecorder(delay) for label in runs}
     errors: list[BaseException] = []
@@ -251,7 +234,7 @@ def watch_live(
             recorder.started.wait()
         if errors:
             raise errors[0]
-        server.start()
+        server.thread.start()
         say(f"serving {server.url} on this machine only; Ctrl-C ends it")
         if show and not webbrowser.open(server.url):
             say("no browser was found; open the address in one")

@@ -72,7 +72,6 @@ class Block:
         return self.put(array, "u1" if largest < 1 << 8 else "u2" if largest < 1 << 16 else "u4")
 
     def text(self) -> str:
-        """Return the block, compressed, in base64."""
         return base64.b64encode(zlib.compress(b"".join(self.contents), 9)).decode("ascii")
 
 
@@ -88,8 +87,8 @@ def script_json(document: Any) -> str:
 class Page:
     """A page about a run or a study.
 
-    In a notebook it shows itself. `save` writes it to a file, `open` shows it in a browser. The scripts of the page get
-    `document` and `block`; its template gets `content`, which is the document by default.
+    In a notebook it shows itself; `save` writes it to a file. The scripts of the page get `document` and `block`; its
+    template gets `content`, which is the document by default.
     """
 
     def __init__(
@@ -130,19 +129,14 @@ class Page:
         write_bytes(file, self.html.encode("utf-8"))
         return file
 
-    def open(self, path: str | Path) -> bool:
-        """Write the page to a file and show it in a browser; return whether there is one."""
-        return show_file(self.save(path))
-
     def _repr_html_(self) -> str:
-        """Return a frame with the page in it, for notebooks."""
         return (
             f'<iframe srcdoc="{html.escape(self.html)}" width="100%" height="{FRAME_HEIGHT}" sandbox="allow-scripts"'
             f' title="{html_text(self.title)}" frameborder="0"></iframe>'
         )
 
     def __repr__(self) -> str:
-        return f"Page({self.title!r}; save(path) writes it, open(path) shows it)"
+        return f"Page({self.title!r}; save(path) writes it)"
 
 
 def show_file(path: Path) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,12 @@ from goalward.figures.styles import LineStyle, agent_styles
 from goalward.figures.symbols import CAUSES
 from goalward.pages.page import Block, Page
 from goalward.results.curves import band, band_text, regime_of
-from goalward.results.measures import CURVES, MEASURES
+from goalward.results.measures import CURVES
 from goalward.results.results import CellResults, Results, load_results, world_name
 from goalward.results.summary import summary_tables
 from goalward.statistics import checked_level
 from goalward.studies.store import NoRun, Store
-from goalward.table import Cell, Columns, Table
+from goalward.table import Cell, Table
 
 __all__ = ["report", "report_of_folder"]
 
@@ -30,16 +29,10 @@ MOST_RUN_CURVES = 200
 """How many curves of single runs a page has at most; its cells share them equally."""
 MOST_POINTS = 40_000
 """How many points the mean curves of a page have at most; its cells share them equally."""
-MOST_RUN_ROWS = 2_000
-RUN_COLUMNS: Columns = [
-    *("world", "agent", "run", "seed", "world_setting", "state", "episodes"),
-    *(measure.name for measure in MEASURES),
-    "key",
-]
 
 
 def report(results: Results | Sequence[Results], *, level: float = 0.95) -> Page:
-    """Return a page about a study: regret curves, summary, facts about the agents, settings of every run.
+    """Return a page about a study: regret curves, summary, facts about the agents, the study file.
 
     In a notebook the page shows itself; ``report(results).save("report.html")`` writes it.
 
@@ -112,8 +105,6 @@ def study_content(results: Results, level: float) -> dict[str, Any]:
         "notes": [summary, *sweeps][-1].notes,
         "caveats": results.caveats(),
         "facts": list(facts(results)),
-        "runs": Table(list(islice(run_rows(results), MOST_RUN_ROWS)), RUN_COLUMNS),
-        "left_out": max(0, results.design.size - MOST_RUN_ROWS),
         "text": study_text(results),
     }
 
@@ -229,33 +220,6 @@ def first_run(store: Store | None, results: Results, cell: CellResults) -> Mappi
         return {}
     run = store.find(results.design.spec(cell.cell, int(cell.runs[0])).key)
     return {} if isinstance(run, NoRun) else run.document
-
-
-def run_rows(results: Results) -> Iterator[dict[str, Any]]:
-    """Yield one row for each planned run."""
-    design = results.design
-    for cell in results.cells:
-        indices = {run: index for index, run in enumerate(cell.runs.tolist())}
-        states = {run: name for name in ("failed", "damaged", "missing") for run in getattr(cell, name)}
-        values = cell.values | cell.finals
-        drawn = cell.cell.world.draw
-        for run in range(design.runs):
-            spec = design.spec(cell.cell, run)
-            index = indices.get(run)
-            row: dict[str, Any] = {
-                "world": world_name(design, cell.cell),
-                "agent": cell.cell.agent.label,
-                "run": Cell(run, str(run)),
-                "seed": Cell(spec.seed, str(spec.seed)),
-                "world_setting": f"{drawn}={spec.world['settings'][drawn]}" if drawn else "",
-                "state": states.get(run, "stored"),
-                "key": spec.key[:12],
-            }
-            if index is not None:
-                row["state"] = "cut off" if cell.truncated[index] else "stored"
-                row["episodes"] = int(cell.episodes_done[index])
-                row |= {measure.name: values[measure.name][index].item() for measure in MEASURES}
-            yield row
 
 
 def study_text(results: Results) -> str:

@@ -29,7 +29,6 @@ from goalward.studies.rerun import kept_run, replay_of
 __all__ = ["agent_document", "run_labels", "watch", "watch_document"]
 
 CURVE_POINTS = 600
-ROUNDING = 1e-9
 MOST_PAGE_NUMBERS = 500_000
 """How many values and probabilities a page has at most, so that it stays below three megabytes."""
 MOST_PAGE_STEPS = 120_000
@@ -61,7 +60,7 @@ def watch(*runs: Run, labels: Sequence[str] | None = None, world: str = "") -> P
     >>> grid = gw.worlds.grid_world()
     >>> page = gw.watch(gw.learn(gw.agents.PSRL(), grid, 20), gw.learn(gw.agents.Uniform(), grid, 20))
     >>> page
-    Page('psrl and uniform in a world of 11 states'; save(path) writes it, open(path) shows it)
+    Page('psrl and uniform in a world of 11 states'; save(path) writes it)
     """
     if not 1 <= len(runs) <= 2 or not all(isinstance(run, Run) for run in runs):
         raise SettingError(f"watch takes one run or two, as gw.learn returns them; these are {list(runs)!r}")
@@ -78,7 +77,7 @@ def watch(*runs: Run, labels: Sequence[str] | None = None, world: str = "") -> P
         return Page("planes", document["title"], document, block)
     replays = dict(zip(names, map(replay_of, runs), strict=True))
     name = world or f"a world of {first.agent.task.states:,} states"
-    truncations = {label: run.truncation for label, run in zip(names, runs, strict=True)}
+    truncations = [run.truncation for run in runs]
     document = watch_document(block, first.world, name, replays, first.seed, first.episodes, truncations)
     return Page("watch", document["title"], document, block)
 
@@ -108,12 +107,9 @@ def watch_document(
     replays: Mapping[str, Replay],
     seed: int,
     episodes: int,
-    truncations: Mapping[str, str] | None = None,
+    truncations: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Return what the page shows; large arrays go to the block.
-
-    `replays` are named after their agents; so are `truncations`, why runs were cut off.
-    """
+    """Return what the page shows of replays, which are named after their agents; large arrays go to the block."""
     styles = agent_styles((label, replay.agent.name) for label, replay in replays.items())
     first = next(iter(replays.values()))
     values = sum(len(replay.frames) * replay.task.states for replay in replays.values())
@@ -127,16 +123,8 @@ def watch_document(
         "episodes": episodes,
         "world": world_document(block, world, first.task),
         "agents": [
-            agent_document(
-                block,
-                label,
-                styles[label],
-                replay,
-                (truncations or {}).get(label, ""),
-                room,
-                MOST_PAGE_STEPS // len(replays),
-            )
-            for label, replay in replays.items()
+            agent_document(block, label, styles[label], replay, room, MOST_PAGE_STEPS // len(replays), truncation)
+            for (label, replay), truncation in zip(replays.items(), truncations or [""] * len(replays), strict=True)
         ],
     }
 
@@ -159,9 +147,6 @@ def world_document(block: Block, world: SSP | None, task: Task) -> dict[str, Any
     }
     if world is None:
         return document
-    gaps, values = optimum(world).gaps, solve_all(world).values
-    # Gaps as small as the planner's rounding would be shown as losses.
-    shown_gaps = np.where(gaps <= ROUNDING * values[np.isfinite(values)].max(initial=1.0), 0.0, gaps)
     return document | {
         "stateNames": [state_label(world, state) for state in range(world.states)],
         "actionNames": [world.action_name(action) for action in range(world.actions)],
@@ -171,21 +156,15 @@ def world_document(block: Block, world: SSP | None, task: Task) -> dict[str, Any
             "indptr": block.put(world.indptr, "u4"),
             "successors": block.put_integers(world.successors),
             "probabilities": block.put(world.probabilities, "f8"),
-            "values": block.put(values, "f8"),
-            "gaps": block.put(shown_gaps, "f8"),
+            "values": block.put(solve_all(world).values, "f8"),
+            "gaps": block.put(optimum(world).gaps, "f8"),
         },
         "canPlan": world.states <= MOST_STATES_TO_PLAN,
     }
 
 
 def agent_document(
-    block: Block,
-    label: str,
-    style: LineStyle,
-    replay: Replay,
-    truncation: str = "",
-    room: int = MOST_MODEL_NUMBERS,
-    shown_steps: int = MOST_PAGE_STEPS,
+    block: Block, label: str, style: LineStyle, replay: Replay, room: int, shown_steps: int, truncation: str = ""
 ) -> dict[str, Any]:
     """Return one agent: its look, settings, frames and curves, with room for probabilities of models and for steps."""
     return agent_facts(label, style, replay.agent, truncation) | {

@@ -36,7 +36,7 @@ class ReportPage extends Page {
       const style = this.styles.get(name.dataset.agent);
       if (style) name.prepend(swatch(style));
     }
-    document.querySelectorAll("table.summary, table.runs-table").forEach(sortable);
+    document.querySelectorAll("table.summary").forEach(sortable);
     const places = document.querySelectorAll(".curves");
     this.charts = this.worlds.map((world, place) => {
       const chart = new Chart({ label: `curves in ${world.name}`, xLabel: "episode", yLabel: "regret", height: 320 });
