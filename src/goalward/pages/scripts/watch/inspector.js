@@ -105,7 +105,7 @@ export class CellView {
     const rest = successors.length - drawn.length;
     const what = replay.belief ? `${visits ? "" : "never tried, so every state is equally likely to the agent; "}bars: what it believes, the mean of its posterior ± one standard deviation` : visits ? "bars: how often it was seen (this agent counts, the page has no posterior of it)" : "never played so far";
     return el("figure", {}, el("figcaption", {}, `Where “${actionNames[row % actions]}” leads`), picture,
-      el("p", { class: "small" }, `${what}${truth ? "; upright line: the truth" : ""}${rest > 0 ? `; ${rest} less likely states are left out` : ""}`));
+      el("p", { class: "small" }, `${what}${truth ? "; upright line: the truth" : ""}${rest > 0 ? `; ${rest} more states are left out` : ""}`));
   }
 }
 
