@@ -33,7 +33,6 @@ class Interval:
 
     @property
     def half_width(self) -> float:
-        """Half the width of the interval."""
         return (self.high - self.low) / 2.0
 
 

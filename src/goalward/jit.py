@@ -180,7 +180,6 @@ def interrupted(step: int) -> bool:
 
 @type_callable(interrupted)
 def type_interrupted(_: Any) -> Callable[[Any], Any]:
-    """Declare the type of the answer."""
     return lambda step: types.boolean
 
 
@@ -209,13 +208,11 @@ def prefetch(array: Any, index: int) -> None:
 
 @type_callable(prefetch)
 def type_prefetch(_: Any) -> Callable[[Any, Any], Any]:
-    """Declare that nothing is returned."""
     return lambda array, index: types.none
 
 
 @lower_builtin(prefetch, types.Array, types.Integer)  # type: ignore[no-untyped-call, untyped-decorator]
 def compile_prefetch(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Emit the instruction."""
     memory = context.make_array(signature.args[0])(context, builder, arguments[0]).data
     byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])

@@ -77,7 +77,6 @@ class Registry(Generic[Entry]):
         return f"the {short} prior" if self.kind == "prior" else short
 
     def known(self) -> tuple[str, ...]:
-        """Return all names, sorted."""
         self.load("")
         return tuple(sorted(self.entries))
 

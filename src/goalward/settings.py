@@ -62,12 +62,10 @@ class Setting:
 
     @property
     def optional(self) -> bool:
-        """Whether None is allowed."""
         return NoneType in get_args(self.annotation)
 
     @property
     def allowed(self) -> str:
-        """What is allowed, in words."""
         if self.registry is None:
             return allowed_text(self.annotation)
         return f"a {self.registry.kind}" + ", or None: chosen by the task" * self.optional
@@ -239,7 +237,6 @@ class Declared:
         return complete(cls.owner(), cls, settings)
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings as plain data."""
         cls: Any = type(self)
         return {name: plain(getattr(self, name)) for name in settings_of(cls)}
 

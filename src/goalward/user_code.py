@@ -40,7 +40,6 @@ class UserFile(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the text."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 

@@ -159,27 +159,11 @@ def run_once(
     use_model: bool = False,
     **options: Any,
 ) -> SingleRun:
-    """Let an agent learn in a world.
+    """Let an agent learn in a world, both given as on a command line.
 
-    Parameters
-    ----------
-    world, settings
-        As `goalward.worlds.load_world` takes them. A saved agent knows its world, so it may be None with `resume`.
-    agent, agent_settings
-        The name of an algorithm, or ``my_agent.py:Mine`` for a class in a file, which is executed; and its settings,
-        such as ``delta=0.1``. A saved agent has its own. By default psrl, or continuous-psrl in a goal task with
-        continuous states.
-    seed
-        By default 0; a saved agent gets a new seed, so that it does not repeat earlier random draws.
-    rules
-        ``goal``, ``start``, ``cost`` and ``give_up_cost``, as `load_world` takes them; a saved agent keeps those that
-        are not given.
-    resume
-        The file of a saved agent that continues.
-    use_model
-        Learn in the model of an environment that shows its table of transitions, instead of through its steps.
-    options
-        ``watch``, ``observer`` and ``keep_replay``, as `goalward.learn` takes them.
+    A saved agent, `resume`, knows its world and its rules, and gets a new seed unless one is given, so that it does not
+    repeat earlier random draws. With `use_model`, an environment that shows its table of transitions is learnt in its
+    model instead of through its steps. `options` are those of `goalward.learn`.
     """
     from goalward import agents, worlds
     from goalward.agents import saving

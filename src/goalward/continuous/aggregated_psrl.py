@@ -70,7 +70,6 @@ class AggregatedPSRL(ContinuousAgent):
         return ContinuousPlan(on_cells, on_cells, points=self._centres, values=plan.values)
 
     def cell(self, state: Floats) -> int:
-        """Return the number of the cell in which a state lies."""
         return int(self.cell_of(state[np.newaxis])[0])
 
     def observe(self, steps: Steps) -> None:

@@ -68,12 +68,10 @@ class BoxEncoding:
         return checked_point(self.function(observation), self.dimensions)
 
     def action(self, number: int) -> Any:
-        """Return what ``env.step`` takes for an action."""
         action = self.actions[number]
         return int(action) if isinstance(action, np.integer) else np.array(action)
 
     def to_state(self) -> dict[str, Any]:
-        """Return the encoding as plain data and arrays."""
         return {"dimensions": self.dimensions, "actions": self.actions, "state": self.name}
 
     @classmethod

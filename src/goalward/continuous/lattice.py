@@ -97,7 +97,6 @@ class Lattice:
 
     @property
     def arrays(self) -> LatticeArrays:
-        """The lattice as kernels take it."""
         return LatticeArrays(self.task.low, self.spacing, self.nodes, self.periodic, self.state_of)
 
     def model(self, successors: Floats, costs: Floats, give_up: float) -> SSP:
@@ -218,7 +217,6 @@ def write_rows(
 
 @kernel
 def interpolate_values(points: Floats, reached: Bools, lattice: LatticeArrays, values: Floats, out: Floats) -> None:
-    """Write the interpolated value at each point."""
     size = 1 << len(lattice.low)
     numbers = np.empty(size, np.int64)
     shares = np.empty(size)

@@ -71,7 +71,6 @@ class LatticePolicy(FrozenPolicy):
         return self.encoding.action(self.choose(self.encoding.state(observation), self._rng.random))
 
     def choose(self, state: Floats, draw: Callable[[], float]) -> int:
-        """Return the number of the action for a state."""
         lower, share = self.cell(state)
         corners = [(i, (i + 1) % n) if self.interpolated else (i,) for i, n in zip(lower, self.nodes, strict=True)]
         block = self._table[np.ix_(*corners)]

@@ -201,7 +201,6 @@ class ContinuousPSRL(ContinuousAgent):
         return self._previous.values
 
     def on_lattice(self, dynamics: Dynamics) -> SSP:
-        """Return a model on the lattice."""
         points = self._lattice.points
         if self._phi[0] != self.belief.length:
             self._phi = (self.belief.length, self.belief.features(points))

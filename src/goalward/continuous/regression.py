@@ -147,7 +147,6 @@ class FourierRegression:
         self.accumulate(before)
 
     def on_surface(self, states: Floats) -> Bools:
-        """Return which states lie on the surface of the box."""
         touches = ((states <= self.task.low) | (states >= self.task.high)) & ~self.task.periodic
         return np.asarray(touches.any(axis=1))
 
@@ -181,7 +180,6 @@ class FourierRegression:
                     best, self.length, self.ratio = score, length, ratio
 
     def sample(self, rng: np.random.Generator) -> Dynamics:
-        """Draw the noise and the weights."""
         means, factors, scales, _ = posterior(self.gram, self.moments, self.squares, self.ratio)
         deviations = np.sqrt(scales / rng.gamma(SHAPE + 0.5 * self.steps, size=len(scales)))
         normals = rng.standard_normal(means.shape)
@@ -202,13 +200,11 @@ class FourierRegression:
         return np.asarray(states[:, np.newaxis, :] + changes.reshape(-1, A, m) * self.span)
 
     def to_state(self) -> dict[str, Any]:
-        """Return what was learnt as names with plain data and arrays."""
         names = ("frequencies", "phases", "states", "actions", "changes")
         numbers = {"length": self.length, "ratio": self.ratio, "chosen_at": self.chosen_at}
         return {name: getattr(self, name) for name in names} | numbers
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `to_state` returned; raises ValueError if it does not fit."""
         m, count = self.task.dimensions, len(np.asarray(state["actions"]))
         self.frequencies = checked("frequencies", state, self.frequencies.shape, np.float64)
         self.phases = checked("phases", state, self.phases.shape, np.float64)

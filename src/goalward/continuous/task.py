@@ -396,7 +396,6 @@ class ContinuousSimulator:
         raise StateError(f"{MOST_STARTS} starts in a row lie in the goal set; nothing can be learnt from there")
 
     def check(self, action: int) -> None:
-        """Raise PolicyError if there is no such action."""
         if not 0 <= action < self.spec.actions:
             raise PolicyError(f"the plan plays action {action}; the task has the actions 0..{self.spec.actions - 1}")
 

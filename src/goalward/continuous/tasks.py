@@ -98,7 +98,6 @@ def car_step(position: float, velocity: float, action: int) -> tuple[float, floa
 
 @kernel
 def field_step(x: float, y: float, action: int, wind: float, gust_x: float, gust_y: float) -> tuple[float, float]:
-    """Move on the field."""
     along = 0.5 if action == 0 else (-0.5 if action == 1 else 0.0)
     up = 0.5 if action == 2 else (-0.5 if action == 3 else 0.0)
     blow = wind * max(0.0, 1.0 - ((x - 5.0) / 2.0) ** 2)

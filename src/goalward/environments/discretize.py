@@ -74,7 +74,6 @@ class Discretize(gymnasium.ObservationWrapper[Any, Any, Any]):
         self.observation_space = spaces.Discrete(math.prod(self.sizes))
 
     def observation(self, observation: Any) -> int:
-        """Return the cell of an observation."""
         cell = 0
         for value, cuts, size in zip(observation, self.cuts, self.sizes, strict=True):
             if math.isnan(value):
@@ -84,7 +83,6 @@ class Discretize(gymnasium.ObservationWrapper[Any, Any, Any]):
 
 
 def equal_cuts(count: object, low: float, high: float, dimension: int) -> Floats:
-    """Return the points that cut an interval into cells of equal size."""
     number = checked_integer(f"bins[{dimension}]", count, 1)
     if number == 1:
         return np.empty(0)

@@ -204,7 +204,6 @@ class EnvironmentSimulator:
         self.reset(seed=stream)
 
     def check(self, action: int) -> None:
-        """Raise PolicyError if an action is not available."""
         if not (0 <= action < self.actions and self.costs[self.state * self.actions + action] != np.inf):
             raise unavailable(self.state, action)
 
@@ -251,7 +250,6 @@ class EnvironmentSimulator:
         return step
 
     def reset(self, **seed: int) -> None:
-        """Start an episode."""
         self.observation = first_observation(self.environment, **seed)
         start = self.world.start
         self.state = self.encoding.state(self.observation) if start is None else start
@@ -268,7 +266,6 @@ class EnvironmentSimulator:
             )
 
     def refuse_end(self, outcome: Outcome) -> None:
-        """Raise EndlessRunError: an episode ended away from the goal."""
         raise EndlessRunError(
             f"{name_of(self.environment)} ended an episode away from the goal: action {outcome.action} in state"
             f" {outcome.state!r}, reward {outcome.reward}; the goal is {self.world.goal}. Use Environment(environment,"

@@ -116,7 +116,6 @@ class Snapshots:
         return self.copied([vars(layer) for layer in self.layers])
 
     def restore(self, snapshot: Any) -> None:
-        """Go back to a snapshot."""
         if self.set_back is not None:
             self.set_back(self.env, snapshot)
             return

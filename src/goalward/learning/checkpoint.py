@@ -59,7 +59,6 @@ class Checkpoint:
 
     @property
     def steps(self) -> int:
-        """The number of steps of the saved run."""
         return 0 if self.saved is None else int(self.saved["ledger"]["total_steps"])
 
     def agent(self, agent: Learner) -> Learner:
@@ -73,7 +72,7 @@ class Checkpoint:
             raise self.unusable(error) from None
         return learner
 
-    def restore(self, loop: Loop[Any, Any]) -> None:
+    def restore(self, loop: Loop) -> None:
         """Bring a run that is at its start to where the saved one was."""
         saved = self.saved
         if saved is None:
@@ -92,10 +91,9 @@ class Checkpoint:
             raise self.unusable(error) from None
 
     def unusable(self, error: Exception) -> FileError:
-        """Return the error for a file whose content does not fit the run."""
         return FileError(f"{self.path}: the run cannot be resumed ({error}); remove the file to start from scratch")
 
-    def save(self, loop: Loop[Any, Any], plan_ended: int) -> None:
+    def save(self, loop: Loop, plan_ended: int) -> None:
         """Write the run as it is between two chunks."""
         agent: Learner = loop.agent
         tree = {

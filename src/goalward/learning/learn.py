@@ -11,9 +11,8 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypedDict, Unpack, overload
+from typing import Any, Protocol, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -46,11 +45,8 @@ PATIENCE = 0.1  # seconds after which Ctrl-C is looked for
 class Steppable(Protocol):
     """An environment with the interface of Gymnasium."""
 
-    def reset(self, *, seed: int | None = None) -> Any:
-        """Start an episode; with a seed, start the environment's generator too."""
-
-    def step(self, action: Any) -> Any:
-        """Play an action."""
+    def reset(self, *, seed: int | None = None) -> Any: ...
+    def step(self, action: Any) -> Any: ...
 
 
 class Options(TypedDict, total=False):
@@ -150,7 +146,7 @@ def learn(
     >>> bool(more.gap_regret[-1] < run.gap_regret[-1])
     True
     """
-    loop = start_run(**locals())
+    loop = Loop(**locals())
     with shown(), interrupts() as loop.interrupts:
         try:
             return loop.run()
@@ -174,92 +170,72 @@ def run_agent(
     **options: Unpack[Options],
 ) -> Run:
     """Return the run that `learn` returns; signals and exceptions pass through, and no progress is shown."""
-    return start_run(agent, world, episodes, seed, **options).run()
+    return Loop(agent, world, episodes, seed, **options).run()
 
 
-def start_run(
-    agent: Learner[Any, Any],
-    world: SSP | Steppable | World[Any, Any],
-    episodes: int,
-    seed: int,
-    **options: Unpack[Options],
-) -> Loop[Any, Any]:
-    """Return a run at its start, or where its checkpoint left it; see `learn` for the arguments."""
-    max_steps, resume, observer = options.get("max_steps"), options.get("resume", False), options.get("observer")
-    keep_plans, keep_steps = options.get("keep_plans", False), options.get("keep_steps", False)
-    keep_replay, checkpoint = options.get("keep_replay", False), options.get("checkpoint")
-    checked_integer("episodes", episodes, 1, LARGEST_NUMBER)
-    limit = NEVER if max_steps is None else checked_integer("max_steps", max_steps, 1)
-    check_arguments(agent, world)
-    if resume and getattr(agent, "task", None) is None:
-        raise SettingError(f"{agent.name} has not learnt anything yet; resume with the agent of an earlier run")
-    target = as_world(world)
-    agent.check_world(world, continuous=target.continuous)
-    if target.graph is not None:
-        check_end(target.graph, agent, limited=max_steps is not None)
-    if checkpoint is not None and (keep_plans or keep_steps or keep_replay or observer is not None):
-        raise SettingError("a checkpoint keeps no plans, steps or replays; leave keep_... and observer out")
-    begin_seed = seed = checked_seed(seed)
-    file, resumes = None, resume
-    if checkpoint is not None:
-        file = Checkpoint(checkpoint, options.get("every", 60.0), run_of(agent, target.model, episodes, seed, resume))
-        if file.starts_episode:
-            agent, resumes = file.agent(agent), True
-            begin_seed = run_seed(seed, "checkpoint", file.steps)  # not the random draws of the start again
-    if resumes:
-        target.resume(agent.task)
-    best = None if target.model is None else known_optimum(target.model)
-    gaps, value = (None, np.nan) if best is None else (best.gaps, best.value)
-    task = target.task(episodes)
-    learner = prepare(agent, task, generator(streams(begin_seed).planning), resumes)
-    if keep_replay and target.continuous:
-        keep_plans = keep_steps = True
-    elif keep_replay and observer is None:
-        observer = Recorder()
-    if observer is not None:
-        observer.begin(learner, task, gaps, value)
-    loop: Loop[Any, Any] = Loop(
-        learner,
-        target.stage(begin_seed, limited=max_steps is not None),
-        Ledger(episodes, gaps),
-        limit,
-        seed,
-        value,
-        None if resumes else target.model,
-        [] if keep_plans else None,
-        [] if keep_steps else None,
-        options.get("watch"),
-        observer,
-        file,
-    )
-    if file is not None:
-        file.restore(loop)
-    return loop
+class Loop:
+    """One run in progress: at its start, or where its checkpoint left it; see `learn` for the arguments."""
 
-
-@dataclass(eq=False)
-class Loop(Generic[TaskT, PlanT]):
-    """One run in progress; plans and steps are kept where there is a list for them."""
-
-    agent: Learner[TaskT, PlanT]
-    stage: Stage[PlanT]
-    ledger: Ledger
-    max_steps: int
-    seed: int
-    optimal_value: float
-    world: SSP | None
-    plans: list[PlanT] | None
-    pieces: list[Steps] | None
-    watch: Watch | None
-    observer: Observer | None
-    checkpoint: Checkpoint | None
-    plan: PlanT | None = None  # in progress
-    plan_ended: int = 0  # why the plan has ended, if it has
-    pace: int = 1  # how many steps an online agent makes in about PATIENCE seconds
-    interrupts: Callable[[], int] = lambda: 0
+    def __init__(
+        self,
+        agent: Learner[Any, Any],
+        world: SSP | Steppable | World[Any, Any],
+        episodes: int,
+        seed: int,
+        **options: Unpack[Options],
+    ):
+        checked_integer("episodes", episodes, 1, LARGEST_NUMBER)
+        max_steps, resume, observer = options.get("max_steps"), options.get("resume", False), options.get("observer")
+        keep_plans, keep_steps = options.get("keep_plans", False), options.get("keep_steps", False)
+        keep_replay, checkpoint = options.get("keep_replay", False), options.get("checkpoint")
+        self.max_steps = NEVER if max_steps is None else checked_integer("max_steps", max_steps, 1)
+        self.watch = options.get("watch")
+        check_arguments(agent, world)
+        if resume and getattr(agent, "task", None) is None:
+            raise SettingError(f"{agent.name} has not learnt anything yet; resume with the agent of an earlier run")
+        target = as_world(world)
+        agent.check_world(world, continuous=target.continuous)
+        if target.graph is not None:
+            check_end(target.graph, agent, limited=max_steps is not None)
+        if checkpoint is not None and (keep_plans or keep_steps or keep_replay or observer is not None):
+            raise SettingError("a checkpoint keeps no plans, steps or replays; leave keep_... and observer out")
+        begin_seed = self.seed = checked_seed(seed)
+        self.checkpoint, resumes = None, resume
+        if checkpoint is not None:
+            run = run_of(agent, target.model, episodes, self.seed, resume)
+            self.checkpoint = Checkpoint(checkpoint, options.get("every", 60.0), run)
+            if self.checkpoint.starts_episode:
+                agent, resumes = self.checkpoint.agent(agent), True
+                begin_seed = run_seed(
+                    self.seed, "checkpoint", self.checkpoint.steps
+                )  # not the draws of the start again
+        if resumes:
+            target.resume(agent.task)
+        best = None if target.model is None else known_optimum(target.model)
+        gaps, self.optimal_value = (None, np.nan) if best is None else (best.gaps, best.value)
+        task = target.task(episodes)
+        self.agent = prepare(agent, task, generator(streams(begin_seed).planning), resumes)
+        if keep_replay and target.continuous:
+            keep_plans = keep_steps = True
+        elif keep_replay and observer is None:
+            observer = Recorder()
+        if observer is not None:
+            observer.begin(self.agent, task, gaps, self.optimal_value)
+        self.observer = observer
+        self.stage: Stage[Any] = target.stage(begin_seed, limited=max_steps is not None)
+        self.ledger = Ledger(episodes, gaps)
+        self.world = None if resumes else target.model
+        # Plans and steps are kept where there is a list for them.
+        self.plans: list[Any] | None = [] if keep_plans else None
+        self.pieces: list[Steps] | None = [] if keep_steps else None
+        self.plan: Any = None  # in progress
+        self.plan_ended = 0  # why the plan has ended, if it has
+        self.pace = 1  # how many steps an online agent makes in about PATIENCE seconds
+        self.interrupts: Callable[[], int] = lambda: 0
+        if self.checkpoint is not None:
+            self.checkpoint.restore(self)
 
     def run(self) -> Run:
-        """Learn until the run is over."""
         ended = 0
         with phase(f"{self.agent.name} learns", len(self.ledger.costs), "episodes", "steps") as self.progress:
             while not ended & ENDS_RUN:
@@ -267,7 +243,6 @@ class Loop(Generic[TaskT, PlanT]):
         return self.result(Ended(ended & ENDS_RUN))
 
     def result(self, ended: Ended) -> Run:
-        """Return what was learnt so far."""
         plans, pieces, observer = self.plans, self.pieces, self.observer
         return Run(
             self.agent,
@@ -290,7 +265,6 @@ class Loop(Generic[TaskT, PlanT]):
             self.plan = self.make_plan()
         ended, plan = self.plan_ended, self.plan
         while not ended:
-            assert plan is not None
             episodes = len(ledger.costs) - ledger.episodes_over
             room = self.max_steps - ledger.total_steps
             if observer is not None:
@@ -313,8 +287,7 @@ class Loop(Generic[TaskT, PlanT]):
         self.plan, self.plan_ended = None, 0
         return ended
 
-    def make_plan(self) -> PlanT:
-        """Let the agent plan."""
+    def make_plan(self) -> Any:
         if self.checkpoint is not None:
             self.checkpoint.before_plan = copy.deepcopy(saving.progress(self.agent))
         plan = self.agent.plan(self.stage.state)

@@ -37,7 +37,6 @@ class Ledger:
 
     @property
     def episodes_over(self) -> int:
-        """The number of finished episodes."""
         return int(self.episode[0])
 
     def add(self, chunk: Chunk) -> None:
@@ -92,7 +91,6 @@ class Ledger:
         self.start_step, self.start_episode, self.goals = self.total_steps, self.episodes_over, 0
 
     def epochs(self) -> Epochs:
-        """Return the epochs so far."""
         return Epochs(*(np.array(column, dtype=np.int64) for column in self.epoch_columns))
 
     def break_off(self, ended: int) -> None:
@@ -101,13 +99,11 @@ class Ledger:
             self.close_epoch(ended)
 
     def to_state(self) -> dict[str, Any]:
-        """Return what was recorded so far as plain data and arrays."""
         episodes = dict(zip(EPISODE_COLUMNS, self.episode_columns(), strict=True))
         numbers = {name: getattr(self, name) for name in NUMBERS}
         return episodes | numbers | {"episode": self.episodes_over, "epochs": np.array(self.epoch_columns)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue with what `to_state` returned; raises ValueError if it does not fit."""
         for name in EPISODE_COLUMNS:
             getattr(self, name)[: len(state[name])] = state[name]
         for name in NUMBERS:

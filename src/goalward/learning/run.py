@@ -190,7 +190,6 @@ class Run:
             )
 
     def _repr_html_(self) -> str:
-        """Return the run as a notebook shows it."""
         facts: dict[str, object] = {
             "episodes": f"{len(self.costs):,} of {self.episodes:,}",
             "steps": self.total_steps,

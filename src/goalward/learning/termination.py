@@ -70,7 +70,6 @@ def check_free_loops(ssp: SSP, agent: str) -> None:
 
 
 def named(ssp: SSP, states: Int64s) -> str:
-    """Return some states in words."""
     on_grid = ssp.state_names is None and ssp.layout is not None
     names = ("; " if on_grid else ", ").join(state_label(ssp, int(state)) for state in states[:3])
     more = f" and {len(states) - 3:,} more" if len(states) > 3 else ""

@@ -69,7 +69,6 @@ class World:
 
     @property
     def version(self) -> int:
-        """The version, the number at the end of the id."""
         return version(self.id)
 
     def complete(self, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -74,7 +74,6 @@ def read_drawing(text: str) -> Drawing:
 
 
 def read_price(mark: str, value: str) -> float:
-    """Return the cost of a character."""
     if len(mark) != 1 or mark in FIXED:
         fixed = f"; {mark} has no cost" if mark in FIXED else ""
         raise SettingError(
@@ -90,7 +89,6 @@ def read_price(mark: str, value: str) -> float:
 
 
 def read_wind(value: str) -> tuple[int, ...]:
-    """Return the wind of each column."""
     try:
         return tuple(int(force) for force in value.replace(",", " ").split())
     except ValueError:
