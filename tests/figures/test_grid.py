@@ -64,16 +64,14 @@ def test_dead_ends_walls_and_goals_are_in_the_legend():
     assert plain == ["start", "goal"]
 
 
-def test_ground_with_a_price_of_its_own_is_ruled():
+def test_ground_with_a_price_of_its_own_is_marked():
     world = grid_map("~ = 5\n* = 0.5\n\nS~*\n.~G")
     figure = draw(world)
     named = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert named == ["start", "goal", "* a step costs 0.5", "~ a step costs 5"]
-    ruled = {each.get_hatch(): each for each in figure.axes[0].collections if each.get_hatch()}
-    places = {
-        hatch: [path.vertices[:4].mean(axis=0).tolist() for path in each.get_paths()] for hatch, each in ruled.items()
-    }
-    assert sorted(places.values()) == [[[1.0, 0.0], [1.0, 1.0]], [[2.0, 0.0]]]
+    assert named == ["start", "goal", "*  a step costs 0.5", "~  a step costs 5"]
+    marks = [text for text in figure.axes[0].texts if text.get_text() in "~*"]
+    placed = sorted((mark.get_text(), *np.rint(mark.get_position()).astype(int).tolist()) for mark in marks)
+    assert placed == [("*", 2, 0), ("~", 1, 0), ("~", 1, 1)]
 
 
 def test_the_wind_stands_beside_the_number_of_its_column():

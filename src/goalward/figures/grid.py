@@ -17,7 +17,6 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.collections import PolyCollection
 from matplotlib.colors import LogNorm, Normalize, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -53,9 +52,7 @@ COLOURS = "viridis_r"
 WALL, DEAD_END, GOAL, PAPER, INK = "#595959", "#d55e00", "#b3b3b3", "#ffffff", "#111111"
 PERHAPS = "#f0a860"  # where the goal is reached maybe
 ORDINARY = "S.O"
-"""Characters of a map whose cells are not ruled: free ground and pits."""
-HATCHES = ("///", "...", "xxx", "ooo", "---")
-HATCH_INK = (0.0, 0.0, 0.0, 0.3)
+"""Characters of a map that are not written into its cells: free ground and pits."""
 STEPS = {"left": (-1.0, 0.0), "right": (1.0, 0.0), "up": (0.0, 1.0), "down": (0.0, -1.0)}
 # Marks on the edge of the grid are drawn whole.
 MARK: dict[str, Any] = {"linestyle": "none", "color": PAPER, "markeredgecolor": INK, "clip_on": False, "zorder": 5.0}
@@ -170,15 +167,15 @@ def draw_layer(axes: Axes, world: SSP, layer: Layer, inches: float) -> None:
     cells[layout.cells] = colours
     axes.imshow(cells.reshape(layout.rows, layout.columns, 3), interpolation="nearest")
     draw_frame(axes, layout, layer.title, lines=has_texts)
-    for mark, (hatch, _) in hatched_grounds(world).items():
-        ruled = [cell for cell in layout.cells.tolist() if (layout.ground or "")[cell] == mark]
-        corners = [square(*divmod(cell, layout.columns)) for cell in ruled]
-        look: dict[str, Any] = {"facecolors": "none", "edgecolors": [HATCH_INK], "hatch": hatch, "linewidths": 0.0}
-        axes.add_collection(PolyCollection(corners, zorder=1.5, **look), autolim=False)
     draw_start_and_goals(axes, world, inches)
     inks = ink_colours(colours)
     if has_texts:
         draw_texts(axes, layout, layer, inks, inches)
+        for x, y, cell, ink in zip(*centres(layout), layout.cells, inks, strict=True):
+            if layout.ground is not None and (mark := layout.ground[cell]) not in ORDINARY:
+                axes.text(
+                    x + 0.42, y + 0.4, mathtext(mark), ha="right", color=ink, fontsize=12.0 * inches, weight="bold"
+                )
     if longest <= MOST_CELLS_WITH_ARROWS:
         draw_actions(axes, world, layer.shares, inks, has_texts, inches)
 
@@ -198,10 +195,6 @@ def ink_colours(colours: Floats) -> list[str]:
     linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
     luminance = linear @ np.array([0.2126, 0.7152, 0.0722])
     return list(np.where(luminance > 0.179, INK, PAPER))
-
-
-def square(row: int, column: int) -> list[tuple[float, float]]:
-    return [(column + x, row + y) for x, y in ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5))]
 
 
 def centres(layout: GridLayout) -> tuple[Int32s, Int32s]:
@@ -281,12 +274,6 @@ def column_label(layout: GridLayout, column: int) -> str:
     return f"{column} {'↑' if force > 0 else '↓'}{abs(force)}" if force else str(column)
 
 
-def hatched_grounds(world: SSP) -> dict[str, tuple[str, str]]:
-    """Return the pattern and the meaning of each character of a map that has a price of its own."""
-    meanings = {mark: text for mark, text in ground_meanings(world).items() if mark not in ORDINARY}
-    return {mark: (HATCHES[index % len(HATCHES)], text) for index, (mark, text) in enumerate(meanings.items())}
-
-
 def legend_entries(ssp: SSP, values: Floats | None, shares: Floats | None = None) -> list[Line2D | Patch]:
     """Explain the signs that are in use."""
     layout = layout_of(ssp)
@@ -296,8 +283,9 @@ def legend_entries(ssp: SSP, values: Floats | None, shares: Floats | None = None
     ]
     if has_walls(layout):
         entries.append(Patch(color=WALL, label="wall"))
-    for mark, (hatch, meaning) in hatched_grounds(ssp).items():
-        entries.append(Patch(facecolor=PAPER, edgecolor=HATCH_INK, hatch=hatch, label=mathtext(f"{mark} {meaning}")))
+    for mark, meaning in ground_meanings(ssp).items():
+        if mark not in ORDINARY:
+            entries.append(Patch(facecolor=PAPER, label=mathtext(f"{mark}  {meaning}")))
     if values is not None and np.isinf(values).any():
         maybe = maybe_states(ssp, values)
         if maybe.any():
