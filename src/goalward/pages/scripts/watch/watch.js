@@ -150,7 +150,7 @@ class WatchPage extends AgentsPage {
     ];
     if (this.places.walls?.length) signs.push(["wall", "rect", { class: "wall", x: 2, y: 2, width: 12, height: 12 }]);
     if (pitsOf(this.world).size) signs.push(["pit: no way out but giving up", "path", { class: "pit", d: PIT, transform: "translate(8 9) scale(0.65)" }]);
-    if (this.places.states?.some(({ letter }) => letter)) signs.push(["letters: as on the map of the world"]);
+    if (this.places.states?.some(({ letter }) => letter)) signs.push(["letters and signs: as on the map of the world"]);
     if (this.places.kind !== "list" && !this.places.floors && closedOf(this.world).size) signs.push(["no step leads here", "path", { class: "closed", d: "M2,2L14,14M14,2L2,14" }]);
     if (this.world.actionNames.includes("give up")) signs.push(["↺ give up: back to the start, at a price"]);
     if (this.world.truth?.probabilities.some((chance) => chance < 1)) signs.push(["slip: the step did not do what it usually does", "path", { class: "slip-sign", d: "M1,8H15" }]);
