@@ -44,7 +44,7 @@ def test_what_is_drawn_depends_on_the_size(longest, written, pointed):
 
 
 def test_cells_are_square_and_of_one_size():
-    for world in (grid_world(1, 7), grid_world(9, 1), grid_world(30, 30), grid_world(5, 90)):
+    for world in (grid_world(1, 7), grid_world(9, 1), grid_world(12, 12), grid_world(3, 50)):
         figure = draw(world)
         figure.canvas.draw()
         box = figure.axes[0].get_position()
