@@ -26,7 +26,7 @@ from goalward.errors import GoalwardError, SettingError
 from goalward.learning.checkpoint import Checkpoint, run_of
 from goalward.learning.ledger import Ledger
 from goalward.learning.regret import known_optimum
-from goalward.learning.replay import Observer, Recorder
+from goalward.learning.replay import Recorder
 from goalward.learning.run import Run
 from goalward.learning.termination import check_end
 from goalward.progress import phase, shown
@@ -58,7 +58,7 @@ class Options(TypedDict, total=False):
     keep_steps: bool
     keep_replay: bool
     watch: Watch | None
-    observer: Observer | None
+    observer: Recorder | None
     checkpoint: str | Path | None
     every: float
 
@@ -83,7 +83,7 @@ def learn(
     keep_steps: bool = False,
     keep_replay: bool = False,
     watch: Watch | None = None,
-    observer: Observer | None = None,
+    observer: Recorder | None = None,
     checkpoint: str | Path | None = None,
     every: float = 60.0,
 ) -> Run:

@@ -1,8 +1,8 @@
 """What is kept of a run so that it can be watched afterwards: its epochs, plan by plan.
 
-A `Recorder` looks at a run through the observer of `learn`. It changes nothing, and a run without an observer does no
-work for it. A frame is one epoch: the plan, why it ended, and which transitions were seen from its start to the start
-of the next frame. The counts at the start of frame i are the sums over the frames before it.
+A `Recorder` looks at a run while `learn` makes it. It changes nothing, and a run without one does no work for it. A
+frame is one epoch: the plan, why it ended, and which transitions were seen from its start to the start of the next
+frame. The counts at the start of frame i are the sums over the frames before it.
 
 Agents without plans choose at every step, and some agents follow one plan for good. They are looked at after 1, 2, 3,
 ... steps, later whenever the number of steps has grown by five percent; such a look is a frame too.
@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -34,7 +33,7 @@ from goalward.errors import SettingError
 from goalward.planning.evaluate import action_values
 from goalward.ssp.model import SSP
 
-__all__ = ["MOST_MODEL_NUMBERS", "Frame", "Observer", "Recorder", "Replay"]
+__all__ = ["MOST_MODEL_NUMBERS", "Frame", "Recorder", "Replay"]
 
 MOST_FRAMES = 600
 MOST_NUMBERS = 150_000
@@ -48,25 +47,6 @@ GROWTH = 0.05
 MOST_STEPS_OF_FRAME = 1000
 Look = tuple[Bools, Bools, Floats | None, Floats | None, SSP | None]
 """The actions played and those tied with them, unequal probabilities, values and model: see `Frame`."""
-
-
-class Observer(Protocol):
-    """What `learn` calls: `begin`; then for each plan `plan`, `room` and `enter` in turn, and `close`."""
-
-    def begin(self, agent: Learner, task: Task, gaps: Floats | None, optimal_value: float) -> None:
-        """Begin a run; the optimum is None and NaN if the true model is not known."""
-
-    def plan(self, plan: Any, state: int) -> None:
-        """Begin an epoch."""
-
-    def room(self) -> int:
-        """Return after how many steps to call again; an agent that learns at every step can be looked at now."""
-
-    def enter(self, chunk: Chunk, state: int) -> None:
-        """Take the steps that were made, and the state of the agent now; the arrays are reused afterwards."""
-
-    def close(self, ended: int, state: int) -> None:
-        """End the epoch for these reasons, a sum of `Ended` flags, with the agent in this state."""
 
 
 @dataclass(eq=False)
@@ -157,13 +137,17 @@ class Replay:
 
 
 class Recorder:
-    """An observer that keeps what a replay needs; `replay` returns it, during the run or after it."""
+    """Keeps what a replay needs; `replay` returns it, during the run or after it.
+
+    `learn` calls `begin`; then for each plan `plan`, `room` and `enter` in turn, and `close`.
+    """
 
     def __init__(self) -> None:
         self.frames: list[Frame] = []
         self.stride = 1
 
     def begin(self, agent: Learner, task: Task, gaps: Floats | None, optimal_value: float) -> None:
+        """Begin a run; the optimum is None and NaN if the true model is not known."""
         if not isinstance(task, Task):
             raise SettingError("a recorder is for worlds with finitely many states; use keep_plans and keep_steps")
         self.agent, self.task, self.optimal_value = agent, task, optimal_value
@@ -181,6 +165,7 @@ class Recorder:
         self.belief = belief if countable else None
 
     def plan(self, plan: Plan, state: int) -> None:
+        """Begin an epoch."""
         if self.online is None:  # others end their epochs themselves
             self.start(look_at_plan(self.agent, plan))
             # A plan that nothing ends but the end of the run.
@@ -191,7 +176,7 @@ class Recorder:
         self.open = Frame(self.epoch, self.total_steps, self.episodes, *look)
 
     def room(self) -> int:
-        """Look at an agent without plans; if it plans at times of its own, come back after every step."""
+        """Return after how many steps to call again; an agent without plans is looked at now."""
         if self.online is None and self.steady is None:
             return NEVER
         if self.online is not None and self.online.current_plan() is not None:
@@ -205,6 +190,7 @@ class Recorder:
         return max(1, int(self.total_steps * GROWTH))
 
     def enter(self, chunk: Chunk, state: int) -> None:
+        """Take the steps that were made, and the state of the agent now; the arrays are reused afterwards."""
         steps = chunk.steps
         if not len(steps.states):
             return
@@ -232,6 +218,7 @@ class Recorder:
             self.close(int(flags), state)
 
     def close(self, ended: int, state: int) -> None:
+        """End the epoch for these reasons, a sum of `Ended` flags, with the agent in this state."""
         if self.open is None:  # that of an online agent ended with the last step
             return
         pair = -1
@@ -243,7 +230,7 @@ class Recorder:
         self.finish(ended, pair)
 
     def finish(self, ended: int, pair: int) -> None:
-        """Keep the open frame, or add what it saw to the frame before it."""
+        """Close the open frame."""
         frame = self.open
         assert frame is not None
         frame.ended, frame.pair = ended, pair
@@ -253,10 +240,7 @@ class Recorder:
             self.first_goal = frame.epoch
         if frame.steps > self.most_steps:
             self.longest, self.most_steps = frame.epoch, frame.steps
-        if not self.is_kept(frame):
-            self.frames[-1].count(frame.seen, frame.times)
-            return
-        self.frames.append(frame)
+        self.keep(frame)
         while len(self.frames) > self.limit or (
             len(self.frames) > FEWEST_FRAMES
             and self.stride < self.epoch
@@ -264,16 +248,16 @@ class Recorder:
         ):
             self.stride *= 2
             frames, self.frames = self.frames, []
-            for frame in frames:
-                if self.is_kept(frame):
-                    self.frames.append(frame)
-                else:
-                    self.frames[-1].count(frame.seen, frame.times)
+            for other in frames:
+                self.keep(other)
 
-    def is_kept(self, frame: Frame) -> bool:
-        """Return whether the rule of thinning keeps a frame; it keeps the first."""
+    def keep(self, frame: Frame) -> None:
+        """Keep a frame by the rule of thinning, or add what it saw to the frame before it; the first is kept."""
         special = frame.epoch in (self.first_goal, self.longest) or frame.epoch < self.limit // 4
-        return special or frame.epoch % self.stride == 0
+        if special or frame.epoch % self.stride == 0:
+            self.frames.append(frame)
+        else:
+            self.frames[-1].count(frame.seen, frame.times)
 
     def replay(self) -> Replay:
         """Return what was recorded so far, with a last frame that has the counts of all steps."""
