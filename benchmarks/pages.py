@@ -33,6 +33,7 @@ PAGES = {
         "watch", "grid-world", "--set", "rows=20", "--set", "columns=20", "--rival", "posterior-mean",
         "--agent-set", "prior={kind='slip'}", "--rival-set", "prior={kind='slip'}", "--episodes", "300",
     ],
+    "Taxi-v4, 100 episodes": ["watch", "Taxi-v4", "--episodes", "100"],
     "the paper's study, 100 runs": ["report", "results/paper-theory"],
 }  # fmt: skip
 # Moves the slider in every frame that the browser draws, and returns frames a second.
@@ -92,16 +93,16 @@ def main() -> None:
             subprocess.run([*GOALWARD, *arguments, "--out", path], cwd=folder, check=True, stdout=subprocess.DEVNULL)
             making = time.perf_counter() - began
             page = browser.new_page(viewport={"width": 1400, "height": 1000})
-            found = [measured(page, path.as_uri()) for _ in range(ROUNDS)]
+            rounds = [measured(page, path.as_uri()) for _ in range(ROUNDS)]
             page.close()
             drawn = [
                 f"{median(values):.0f}"
-                if (values := [each[place] for each in found if each[place] is not None])
+                if (values := [numbers[index] for numbers in rounds if numbers[index] is not None])
                 else ""
-                for place in (1, 2)
+                for index in (1, 2)
             ]
             size = f"{path.stat().st_size / 1e6:.2f} MB"
-            rows.append([name, duration(making), size, duration(median(each[0] for each in found)), *drawn])
+            rows.append([name, duration(making), size, duration(median(numbers[0] for numbers in rounds)), *drawn])
             say(f"  {rows[-1]}")
         version = browser.version
         browser.close()
