@@ -49,39 +49,20 @@ __all__ = ["Intervals", "cut_into_intervals", "known_threshold", "sufficient_alp
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """The intervals of a run.
-
-    Attributes
-    ----------
-    B, alpha, delta, threshold
-        The constants of the division, and the number of visits that makes a pair known.
-    starts, lengths
-        t_m and the number of steps.
-    costs, variances
-        The sums of c(s_t, a_t) and of V_l(s_t, a_t) over each interval.
-    known_pairs
-        How many pairs are known at the end of the run.
-    unknown_plays
-        How many steps played an unknown pair.
-    rates, rates_bound
-        The sum of A_l(s_t, a_t), and the lemma's bound on it.
-    bound
-        C / B + K + L + unknown plays, the bound on M.
-    """
+    """The intervals of a run, with the constants that divide it."""
 
     B: float
     alpha: float
     delta: float
-    threshold: float
-    starts: Int64s = field(repr=False)
-    lengths: Int64s = field(repr=False)
-    costs: Floats = field(repr=False)
-    variances: Floats = field(repr=False)
-    known_pairs: int
-    unknown_plays: int
-    rates: float
+    threshold: float  # the number of visits that makes a pair known
+    starts: Int64s = field(repr=False)  # t_m
+    costs: Floats = field(repr=False)  # the sum of c(s_t, a_t) over each interval
+    variances: Floats = field(repr=False)  # the sum of V_l(s_t, a_t)
+    known_pairs: int  # at the end of the run
+    unknown_plays: int  # steps that played an unknown pair
+    rates: float  # the sum of A_l(s_t, a_t)
     rates_bound: float
-    bound: float
+    bound: float  # C / B + K + L + unknown plays, the bound on M
 
     @property
     def M(self) -> int:
@@ -134,20 +115,19 @@ def cut_into_intervals(trace: Trace, *, alpha: float | None = None) -> Intervals
     paid = trace.planning_costs[trace.steps.states, trace.steps.actions]
     starts = cut(trace, known, paid, bound)
     rates = rate(trace.visits[pairs], S, A, confidence)
-    T, unknown = len(paid), int(np.count_nonzero(~known))
+    unknown = int(np.count_nonzero(~known))
     return Intervals(
         B=bound,
         alpha=constant,
         delta=confidence,
         threshold=threshold,
         starts=starts,
-        lengths=np.diff(np.append(starts, T)),
         costs=np.add.reduceat(paid, starts),
         variances=np.add.reduceat(variances(trace), starts),
         known_pairs=int(np.count_nonzero(trace.visits[-1] >= threshold)),
         unknown_plays=unknown,
         rates=float(rates.sum()),
-        rates_bound=rates_bound(S, A, T, confidence),
+        rates_bound=rates_bound(S, A, len(paid), confidence),
         bound=float(paid.sum() / bound + trace.run.episodes + len(trace.models) + unknown),
     )
 

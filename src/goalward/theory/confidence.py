@@ -41,30 +41,16 @@ SLACK = 1e-12  # a kernel on the edge of the set is in it; the edge is computed 
 
 @dataclass(frozen=True)
 class Coverage:
-    """How often kernels lay in their confidence sets; those of several epochs or runs can be added up.
+    """How often kernels lay in their confidence sets; those of several epochs or runs can be added up."""
 
-    Attributes
-    ----------
-    checks, informative
-        The number of sets that were checked, and how many of them exclude anything.
-    true_misses, sampled_misses
-        How often theta_* and theta_l lay outside.
-    promised
-        The sum of delta / (2 S A n+) over the checks.
-    true_ratio, sampled_ratio
-        The largest distance from the empirical frequencies, divided by the allowed one.
-    difference_ratio
-        The largest |theta_* - theta_l| of kernels that are both inside, divided by what the lemma allows.
-    """
-
-    checks: int = 0
-    informative: int = 0
-    true_misses: int = 0
-    sampled_misses: int = 0
-    promised: float = 0.0
-    true_ratio: float = 0.0
+    checks: int = 0  # the sets that were checked
+    informative: int = 0  # how many of them exclude anything
+    true_misses: int = 0  # how often theta_* lay outside
+    sampled_misses: int = 0  # how often theta_l did
+    promised: float = 0.0  # the sum of delta / (2 S A n+) over the checks
+    true_ratio: float = 0.0  # the largest distance from the empirical frequencies, divided by the allowed one
     sampled_ratio: float = 0.0
-    difference_ratio: float = 0.0
+    difference_ratio: float = 0.0  # the largest |theta_* - theta_l| of kernels inside, divided by what the lemma allows
 
     def __add__(self, other: Coverage) -> Coverage:
         """Return the coverage of both: sums of the counts, maxima of the ratios."""

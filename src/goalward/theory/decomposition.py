@@ -36,37 +36,19 @@ __all__ = ["Decomposition", "decompose"]
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """The terms of one run's regret.
-
-    Attributes
-    ----------
-    R1, R2, R3
-        As defined above.
-    raised_costs
-        The sum of c - max(c, floor); 0 unless the agent has a cost floor.
-    luck, misjudgement
-        The two parts of R3.
-    regret, total_cost
-        The regret of the run as `learn` measured it, and all costs paid.
-    L
-        The number of epochs.
-    B
-        The largest value of the true and the sampled models, over the states from which the goal can be reached.
-    by_episode
-        ``by_episode[k]``: the parts of R1, R2 and R3 that belong to episode k, counted from 0.
-    """
+    """The terms of one run's regret, as defined above."""
 
     R1: float
     R2: float
     R3: float
-    raised_costs: float
-    luck: float
+    raised_costs: float  # the sum of c - max(c, floor); 0 unless the agent has a cost floor
+    luck: float  # the two parts of R3
     misjudgement: float
-    regret: float
-    total_cost: float
-    L: int
-    B: float
-    by_episode: Floats = field(repr=False)
+    regret: float  # as `learn` measured it
+    total_cost: float  # all costs paid
+    L: int  # the number of epochs
+    B: float  # the largest value of the true and the sampled models, where the goal can be reached
+    by_episode: Floats = field(repr=False)  # [k, 3]: the parts of R1, R2 and R3 that belong to episode k
 
     @property
     def sum(self) -> float:

@@ -48,25 +48,15 @@ __all__ = [
 
 @dataclass(frozen=True)
 class EpochCount:
-    """The number of epochs beside its bounds.
-
-    Attributes
-    ----------
-    S, A, K, T
-        States, actions, episodes and steps.
-    L, N
-        Epochs and macro-epochs.
-    goals_grow_by_one
-        Whether K_l <= K_{l-1} + 1 at every epoch.
-    """
+    """The number of epochs beside its bounds."""
 
     S: int
     A: int
-    K: int
-    T: int
-    L: int
-    N: int
-    goals_grow_by_one: bool
+    K: int  # episodes that reached the goal
+    T: int  # steps
+    L: int  # epochs
+    N: int  # macro-epochs
+    goals_grow_by_one: bool  # whether K_l <= K_{l-1} + 1 at every epoch
 
     @property
     def bound(self) -> float:
@@ -96,21 +86,11 @@ class EpochCount:
 
 @dataclass(frozen=True, eq=False)
 class Invariants:
-    """What must be true at every epoch.
+    """What must be true at every epoch."""
 
-    Attributes
-    ----------
-    doubling
-        Whether no pair is played more than n_{t_l}(s, a) + 1 times in any epoch l.
-    triggers
-        How many epochs each pair ended.
-    triggers_rarely
-        Whether no pair ended more than log2(n + 1) epochs.
-    """
-
-    doubling: bool
-    triggers_rarely: bool
-    triggers: Int64s = field(repr=False)
+    doubling: bool  # whether no pair is played more than n_{t_l}(s, a) + 1 times in any epoch l
+    triggers_rarely: bool  # whether no pair ended more than log2(n + 1) epochs
+    triggers: Int64s = field(repr=False)  # how many epochs each pair ended
 
 
 def epoch_bound(S: int, A: int, K: int, T: int) -> float:

@@ -46,25 +46,13 @@ SWAPS = 4999
 
 @dataclass(frozen=True)
 class Agreement:
-    """One quantity in sampled and in true models.
-
-    Attributes
-    ----------
-    name
-        What was compared.
-    worlds
-        The number of pairs.
-    difference, error
-        The mean of f(theta_l) - f(theta_*) and its standard error.
-    p_mean, p_shape
-        The levels at which the exact tests reject.
-    """
+    """One quantity in sampled and in true models."""
 
     name: str
-    worlds: int
-    difference: float
-    error: float
-    p_mean: float
+    worlds: int  # the number of pairs
+    difference: float  # the mean of f(theta_l) - f(theta_*)
+    error: float  # its standard error
+    p_mean: float  # the levels at which the exact tests reject
     p_shape: float
 
     @property

@@ -27,40 +27,18 @@ __all__ = ["Trace", "check_posterior", "trace_of"]
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """The quantities of the lemmas in one run.
-
-    Attributes
-    ----------
-    run, world
-        The run itself and its true model, theta_*.
-    models
-        theta_l, one for each epoch.
-    values
-        ``values[l, s]`` = V(s; theta_l), with a last column of zeros for the goal.
-    epoch
-        ``epoch[t]``, the epoch of each step.
-    steps
-        s_t, a_t, c(s_t, a_t) and s'_t: `states`, `actions`, `costs` and `next_states`.
-    following
-        s_{t+1}.
-    visits
-        ``visits[l, s, a]`` = n_{t_l}(s, a); one more row at the end has the visits of the whole run.
-    planning_costs
-        The costs that theta_l was solved with: c, or max(c, floor) if the agent has a cost floor.
-    B
-        The largest finite value of the true and of all sampled models: the B of the lemmas in this run.
-    """
+    """The quantities of the lemmas in one run."""
 
     run: Run
-    world: SSP
-    models: tuple[SSP, ...]
-    values: Floats
-    epoch: Int64s
-    steps: Steps
-    following: Int64s
-    visits: Int64s
-    planning_costs: Floats
-    B: float
+    world: SSP  # theta_*
+    models: tuple[SSP, ...]  # theta_l, one for each epoch
+    values: Floats  # [l, s]: V(s; theta_l), with a last column of zeros for the goal
+    epoch: Int64s  # [t]: the epoch of each step
+    steps: Steps  # s_t, a_t, c(s_t, a_t) and s'_t: `states`, `actions`, `costs` and `next_states`
+    following: Int64s  # s_{t+1}
+    visits: Int64s  # [l, s, a]: n_{t_l}(s, a); one more row at the end has the visits of the whole run
+    planning_costs: Floats  # those that theta_l was solved with: c, or max(c, floor) if the agent has a cost floor
+    B: float  # the largest finite value of the true and of all sampled models: the B of the lemmas in this run
 
     def epoch_slices(self) -> list[slice]:
         """Return the steps of each epoch."""
