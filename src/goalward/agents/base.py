@@ -75,6 +75,12 @@ class Learner(Declared, ShownAsFacts, contract.Agent[TaskT, PlanT]):
     continuous: ClassVar[bool] = False
     """Whether it learns in goal tasks with continuous states, and not in models."""
 
+    bound: ClassVar[str] = ""
+    """The order of its regret that is proved, for K episodes; empty if nothing is. Not inherited."""
+
+    assumes: ClassVar[str] = ""
+    """What the proof assumes beside a proper policy and costs of at most 1."""
+
     samples_posterior: ClassVar[bool] = True
     """Whether the models of its plans are draws from its `belief`, if it has one; `goalward.theory` asks."""
 

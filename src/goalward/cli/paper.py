@@ -90,18 +90,18 @@ def theory(
     ] = None,
     format: Format = "text",
 ) -> None:
-    """Measure the runs of a study against the paper's lemmas and theorems.
+    """Print what is proved about the agents of a study, and measure their runs against the paper's lemmas.
 
-    For agents that plan with draws from a posterior, also your own. Stored runs have no sampled models, so they are
-    carried out again; if an agent is in a file of yours, this executes the file.
+    Runs are measured if the agent plans with draws from a posterior, also one of your own. Stored runs have no sampled
+    models, so they are carried out again; if an agent is in a file of yours, this executes the file.
     """
     from goalward.cli.study import read_results
     from goalward.paper.study_report import publish_theory
     from goalward.studies.store import Store
 
     results = read_results(folder, study)
-    table, files = publish_theory(Store.open(folder), results, runs, out or folder)
-    show(table, format=format, written=files)
+    tables, files = publish_theory(Store.open(folder), results, runs, out or folder)
+    show(*tables, format=format, written=files)
 
 
 @app.command()

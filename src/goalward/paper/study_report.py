@@ -1,21 +1,25 @@
-"""The runs of a study under the paper's analysis: ``goalward theory``.
+"""A study under the paper's theory: what is proved about its agents, and its runs beside the bounds.
 
 Stored runs have no sampled models, so some runs of each cell are carried out again, which takes as long as they took.
-They must come out as they are stored, in the same world: otherwise the report is refused. Agents that do not plan with
-draws from a posterior are left out, with the reason.
+They must come out as they are stored, in the same world: otherwise there is no report. Agents that do not plan with
+draws from a posterior have none either; a note gives the reason.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
+from goalward.agents.base import Learner
 from goalward.errors import GoalwardError, TheoryError
 from goalward.figures.drawing import save_figure
 from goalward.figures.theory import theory_figure
 from goalward.learning.learn import run_agent
+from goalward.paper.claims.theorems import exponent
 from goalward.progress import counted
-from goalward.results.results import CellResults, Results, world_name
+from goalward.results.results import Results, world_name
+from goalward.results.summary import sweep_rows
 from goalward.ssp.model import SSP
 from goalward.studies.rerun import rerun, same_episodes
 from goalward.studies.run_file import StoredRun
@@ -25,19 +29,57 @@ from goalward.table import Table
 from goalward.theory.run_report import Report, report, statements_table
 from goalward.theory.trace import check_posterior
 
-__all__ = ["publish_theory", "study_reports"]
+__all__ = ["bounds_table", "publish_theory", "study_reports"]
+
+NOTES = (
+    "lower bound: no algorithm stays below the order of B* sqrt(S A K) in every world with B* >= 1 (Rosenberg et al.)",
+    "exponents are measured; in K the largest of all worlds; an agent that never learns has 1",
+)
 
 
-def publish_theory(store: Store, results: Results, runs: int, folder: Path) -> tuple[Table, list[Path]]:
-    """Write a figure for each agent in each world; return the table of all statements, and the files."""
+def publish_theory(store: Store, results: Results, runs: int, folder: Path) -> tuple[list[Table], list[Path]]:
+    """Return the bounds of all agents and the statements about their runs, and write a figure for each cell."""
     reports, refusals = study_reports(store, results, runs)
     files = []
     for cell, cell_reports in reports.items():
         name = "-".join(["theory", *re.findall(r"[\w.]+", cell)])
         files.append(folder / f"{name}.png")
         save_figure(theory_figure(cell_reports, cell), files[-1:])
-    table = statements_table(reports)
-    return Table(table.rows, table.columns, table.name, table.title, refusals, table.group), files
+    statements = [replace(statements_table(reports), notes=refusals)] if reports else []
+    bounds = bounds_table(store, results)
+    return [bounds if reports else replace(bounds, notes=[*bounds.notes, *refusals]), *statements], files
+
+
+def bounds_table(store: Store, results: Results) -> Table:
+    """Return what is proved about each agent, what it must be told, and the exponents that were measured."""
+    sweeps = {(row.agent, row.setting): row.exponent for row in sweep_rows(results, 0.95)}
+    settings = list(dict.fromkeys(setting for _, setting in sweeps))
+    rows = []
+    for label in results.agents():
+        cells = [cell for cell in results.cells if cell.cell.agent.label == label]
+        _, agent = results.design.specs(cells[0].cell)[0].build(store.attachments)
+        exponents = [exponent(cell) for cell in cells if cell.complete.any() and cell.has_model]
+        bound, assumes = proved(agent)
+        rows.append(
+            {
+                "agent": label,
+                "proved": bound,
+                "assumes": assumes,
+                "must_be_told": ", ".join(type(agent).needs) or "nothing",
+                "exponent_in_K": max(exponents, key=lambda interval: interval.value, default=None),
+                **{f"in_{setting}": sweeps.get((label, setting)) for setting in settings},
+            }
+        )
+    return Table(rows, None, "bounds", "proved bounds, and exponents of the gap regret", NOTES)
+
+
+def proved(agent: Learner) -> tuple[str, str]:
+    """Return the bound that is proved about an agent as it is set, and what the proof assumes."""
+    bound, assumes = (str(vars(type(agent)).get(name, "")) for name in ("bound", "assumes"))
+    for setting in ("scale", "sharpness"):
+        if bound and getattr(agent, setting, 1.0) != 1.0:
+            return "nothing", f"{setting} is {getattr(agent, setting):g}, and no proof covers it"
+    return bound or "nothing", assumes
 
 
 def study_reports(store: Store, results: Results, runs: int) -> tuple[dict[str, list[Report]], list[str]]:
@@ -45,24 +87,18 @@ def study_reports(store: Store, results: Results, runs: int) -> tuple[dict[str, 
     reports: dict[str, list[Report]] = {}
     refusals = []
     for cell in counted("carrying out runs again", "cells", results.cells, len(results.cells)):
+        specs = results.design.specs(cell.cell)
+        complete = [specs[number] for number in cell.runs[cell.complete][:runs].tolist()]
         name = f"{cell.cell.agent.label} in {world_name(results.design, cell.cell)}"
         try:
-            reports[name] = cell_reports(store, results, cell, runs)
+            check_agent(store, specs[0])
+            if complete:
+                reports[name] = [stored_report(store, spec) for spec in complete]
+            else:
+                refusals.append(f"{name}: no complete runs are stored")
         except GoalwardError as error:
             refusals.append(f"{name}: {error}")
-    if not reports:
-        raise TheoryError(f"no cell of the study can be examined; {refusals[0] if refusals else 'it has none'}")
     return reports, refusals
-
-
-def cell_reports(store: Store, results: Results, cell: CellResults, runs: int) -> list[Report]:
-    """Return the reports of the first complete runs of a cell."""
-    specs = results.design.specs(cell.cell)
-    complete = [specs[number] for number in cell.runs[cell.complete][:runs].tolist()]
-    if not complete:
-        raise TheoryError("no complete runs are stored")
-    check_agent(store, complete[0])
-    return [stored_report(store, spec) for spec in complete]
 
 
 def check_agent(store: Store, spec: RunSpec) -> None:

@@ -50,6 +50,9 @@ TOLERANCE = 1e-10
 class BernsteinSSP(Optimist):
     """Optimism by Bernstein intervals; it needs neither B* nor T* and, without zero costs, not K."""
 
+    bound = "O~(B* S sqrt(A K))"
+    assumes = "c >= c_min > 0"
+
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Lines 1 and 3."""
         super().begin(task, rng)

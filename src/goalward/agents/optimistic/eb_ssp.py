@@ -61,6 +61,9 @@ FINEST = 1e-10
 class EBSSP(Optimist, kw_only=True):
     """Optimism by bonuses, with B >= B* given or found by doubling."""
 
+    bound = "O~(sqrt((B*² + B*) S A K))"
+    assumes = "c >= c_min > 0"
+
     B_star: Fact | Literal["doubling"]
     """B*, or a bound on it; "doubling" finds one by doubling."""
 

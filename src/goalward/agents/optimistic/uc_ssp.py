@@ -110,6 +110,9 @@ class Memory(NamedTuple):
 class UCSSP(Attempts):
     """Optimism in L1 balls; it knows the costs and needs neither B*, T* nor K."""
 
+    bound = "O~(D S sqrt(A D K / c_min))"
+    assumes = "c >= c_min > 0, D finite"
+
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Line 1."""
         super().begin(task, rng)

@@ -85,6 +85,9 @@ class Memory(NamedTuple):
 class ULCVI(Attempts, kw_only=True):
     """Optimism by bonuses over a finite horizon; it must be told B* and T*."""
 
+    bound = "O~(sqrt((B*² + B*) S A K))"
+    assumes = "B* and T* known"
+
     B_star: Fact
     """B*, the largest optimal value."""
 

@@ -47,6 +47,9 @@ C1, C2 = 6.0, 72.0
 class VISSP(StepOptimist):
     """Optimism by bonuses, updated at every step; it needs no parameter but delta."""
 
+    bound = "O~(sqrt(V* B* S A K) + B* S² A)"
+    assumes = "nothing else"
+
     @property
     def leaves_free_loops(self) -> bool:
         """False: where staying is free, line 7 never raises Q above 0."""

@@ -85,6 +85,8 @@ class PSRL(Agent):
     sharpness: Sharpness = 1.0
     """The factor of counts when probabilities are drawn; above 1 the draws are not samples of the posterior."""
 
+    bound = "O~(B S sqrt(A K)), Bayesian"
+    assumes = "the world is drawn from the prior, whose worlds have values up to B; c >= c_min > 0"
     recommended: ClassVar[str] = "a theorem"
 
     @property
