@@ -29,7 +29,7 @@ STARTS: dict[str, tuple[list[str], int, float]] = {
     "goalward learn grid-world, warm": ([*GOALWARD, "learn", "grid-world"], 5, 0.8),
     "goalward learn grid-world, cold": ([*GOALWARD, "learn", "grid-world"], 2, 4.0),
     "goalward run examples/my_study.toml, cold": (STUDY, 2, 12.0),
-    "every kernel, cold": ([*PYTHON, "import goalward as gw; gw.warm_up()"], 1, 35.0),
+    "all agents, cold": ([*PYTHON, "import goalward as gw; gw.warm_up()"], 1, 35.0),
 }
 PEAK = "\nprint(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1])"
 WORLD = "import goalward as gw; world = gw.worlds.{}; "

@@ -17,7 +17,7 @@ from goalward.cli import main
 from goalward.cli.app import show
 from goalward.errors import UnknownNameError
 from goalward.table import Table
-from goalward.worlds import grid_world, random_mdp
+from goalward.worlds import grid_world, random_mdp, sand_pit
 from made_up_results import cell_results, study
 
 
@@ -94,6 +94,15 @@ def test_solve_reads_model_files(run, tmp_path, ending):
     _, from_file, _ = run("solve", str(path), "--format", "json")
     _, from_id, _ = run("solve", "random-mdp", "--set", "seed=3", "--format", "json")
     assert json.loads(from_file) == json.loads(from_id)
+
+
+def test_show_in_json(run):
+    code, out, _ = run("show", "sand-pit", "--format", "json")
+    document = json.loads(out)
+    assert (code, document["model"]["costs"], document["model"]["start"]) == (0, [0.1, 1.0], 0)
+    assert document["structure"]["reaches_goal"] is True
+    values = {row["quantity"]: row["value"] for row in document["hardness"]}
+    assert (values["B*"], values["c_min"]) == (pytest.approx(goalward.hardness(sand_pit()).B_star), 0.1)
 
 
 def test_show_describes_and_draws(run):

@@ -120,16 +120,17 @@ def model_facts(ssp: SSP, title: str = "") -> Table:
     from goalward.figures.terminal_grid import cost_range, step_costs
     from goalward.ssp.layout import state_label
 
-    missing = int(np.count_nonzero(~ssp.available))
+    missing, costs = int(np.count_nonzero(~ssp.available)), step_costs(ssp)
+    costs = costs[np.isfinite(costs)]
     names = f": {', '.join(ssp.action_names)}" if ssp.action_names else ""
     give_up = None if ssp.give_up is None else f"{cost_range(ssp.costs[:, ssp.give_up])}, back to the start"
     facts = {
         "states": Cell(ssp.states, f"{ssp.states:,} and the goal"),
         "actions": Cell(ssp.actions, f"{ssp.actions}{names}" + f" ({missing:,} pairs not available)" * bool(missing)),
         "transitions": len(ssp.successors),
-        "costs": cost_range(step_costs(ssp)),
+        "costs": Cell([float(costs.min()), float(costs.max())], cost_range(costs)),
         "giving_up": give_up,
-        "start": state_label(ssp, ssp.initial_state),
+        "start": Cell(ssp.initial_state, state_label(ssp, ssp.initial_state)),
         "digest": Cell(ssp.digest, ssp.digest[:16]),
     }
     return Table.facts(facts, "model", title)
