@@ -90,7 +90,9 @@ def theory(
     ] = None,
     format: Format = "text",
 ) -> None:
-    """Print what is proved about the agents of a study, and measure their runs against the paper's lemmas.
+    """Print what is proved about the agents of a study.
+
+    Their runs are measured against the paper's lemmas.
 
     Runs are measured if the agent plans with draws from a posterior, also one of your own. Stored runs have no sampled
     models, so they are carried out again; if an agent is in a file of yours, this executes the file.
