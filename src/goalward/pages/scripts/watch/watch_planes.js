@@ -211,7 +211,7 @@ class PlanesPage extends AgentsPage {
   drawChart() {
     const axes = this.view.axes === "log" ? "log" : "linear";
     this.axes.show(axes);
-    this.chart.draw({ axes, moving: true, now: this.episode + 1, last: this.data.episodes, empty: "no episode is over yet",
+    this.chart.draw({ axes, moving: true, now: this.episode + 1, last: this.data.episodes, labels: true, empty: "no episode is over yet",
       series: this.tracks.map((track) => ({ label: track.label, style: track.style, x: Array.from(track.steps, (_, place) => place + 1), y: Array.from(track.steps), cut: Boolean(track.truncation) })) });
   }
 
