@@ -201,12 +201,14 @@ class Table:
         for title, headings, lines in self.blocks(visible):
             shown = [line for line in (headings, *lines) if line]
             widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+            gap = 3
             if width is not None and widths:
+                gap = 3 if sum(widths) + 3 * (len(widths) - 1) + 2 <= width else 1
                 longest = widths.index(max(widths))
-                room = width - (sum(widths) - widths[longest]) - 3 * (len(widths) - 1) - 2
+                room = width - (sum(widths) - widths[longest]) - gap * (len(widths) - 1) - 2
                 widths[longest] = min(widths[longest], max(room, NARROWEST))
                 shown = [folded for line in shown for folded in fold(line, longest, widths[longest])]
-            form = "   ".join(f"{{:{side}{size}}}" for side, size in zip(sides, widths, strict=False))
+            form = (" " * gap).join(f"{{:{side}{size}}}" for side, size in zip(sides, widths, strict=False))
             parts.append("\n".join([title] * bool(title) + [f"  {form.format(*line)}".rstrip() for line in shown]))
         parts.append("\n".join(f"* {note}" for note in self.shown_notes(visible)))
         return "\n\n".join(filter(None, parts))
