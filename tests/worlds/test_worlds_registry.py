@@ -60,7 +60,7 @@ class TestEveryModel:
 class TestEveryWorld:
     def test_documentation_has_the_sections_in_order(self, id):
         text = inspect.getdoc(worlds.find(id).build)
-        titles = re.findall(r"^([A-Z][a-z ]+)\n    \S", text, flags=re.MULTILINE)
+        titles = re.findall(r"^:([A-Z][a-z ]+): \S", text, flags=re.MULTILINE)
         # A section may be replaced by a sentence of the description: "Actions are those of GridWorld."
         assert [title for title in titles if title in SECTIONS] == [title for title in SECTIONS if title in titles]
         missing = set(SECTIONS) - set(titles)

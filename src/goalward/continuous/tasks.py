@@ -26,20 +26,14 @@ def mountain_car() -> ContinuousTask:
     Gymnasium's MountainCar-v0 (Moore 1990) without its limit of 200 steps. The engine is too weak to climb the hill
     straight away, so the car must first drive away from the goal.
 
-    States
-        The position, -1.2 to 0.6, and the velocity, -0.07 to 0.07.
-    Actions
-        left, none, right: which way to push.
-    Transitions
-        velocity + 0.001 (action - 1) - 0.0025 cos(3 position), then position + velocity, both kept inside their ranges.
-        The wall on the left stops the car.
-    Costs
-        1 for every step.
-    Start and goal
-        The start is at rest, at a random position in -0.6 to -0.4. The goal is the flag, at position 0.5.
-    Known values
-        V* is not known exactly. Planning with the true dynamics on a lattice of 81 x 81 nodes takes 98 steps on
-        average.
+    :States: The position, -1.2 to 0.6, and the velocity, -0.07 to 0.07.
+    :Actions: left, none, right: which way to push.
+    :Transitions: velocity + 0.001 (action - 1) - 0.0025 cos(3 position), then position + velocity, both kept inside
+        their ranges. The wall on the left stops the car.
+    :Costs: 1 for every step.
+    :Start and goal: The start is at rest, at a random position in -0.6 to -0.4. The goal is the flag, at position 0.5.
+    :Known values: V* is not known exactly. Planning with the true dynamics on a lattice of 81 x 81 nodes takes 98 steps
+        on average.
     """
 
     def step(state: Floats, action: int, rng: np.random.Generator) -> tuple[float, float]:
@@ -58,20 +52,15 @@ def navigation(wind: Annotated[float, Ge(0.0), Le(0.45)] = 0.25, gusts: Share = 
     A field with sides of 10, given by plain functions. A task with random moves, and with a wall inside, where the
     dynamics are not smooth.
 
-    States
-        The position, (x, y).
-    Actions
-        right, left, up, down: by 0.5.
-    Transitions
-        The move, plus a wind that blows down between x = 3 and x = 7 and moves by `wind` where it is strongest, plus
-        gusts: normal with standard deviation `gusts` in each coordinate. A wall at x = 4 goes from the lower edge to y
-        = 6; a move that would cross it does nothing. So does the part of a move that leads over the edge.
-    Costs
-        1 for every step.
-    Start and goal
-        The start is (1, 1). The goal is a disc of radius 1 around (9, 1).
-    Known values
-        V* is not known.
+    :States: The position, (x, y).
+    :Actions: right, left, up, down: by 0.5.
+    :Transitions: The move, plus a wind that blows down between x = 3 and x = 7 and moves by `wind` where it is
+        strongest, plus gusts: normal with standard deviation `gusts` in each coordinate. A wall at x = 4 goes from the
+        lower edge to y = 6; a move that would cross it does nothing. So does the part of a move that leads over the
+        edge.
+    :Costs: 1 for every step.
+    :Start and goal: The start is (1, 1). The goal is a disc of radius 1 around (9, 1).
+    :Known values: V* is not known.
     """
 
     def step(state: Floats, action: int, rng: np.random.Generator) -> tuple[float, float]:

@@ -16,20 +16,14 @@ def river_swim(states: Size = 6, forward: Share = 0.35, back: Share = 0.05, drif
     The swimmer of Strehl and Littman (2008) as a shortest path problem: the reward at the source is the goal, the small
     reward at the mouth is a cheaper action. A swimmer learns little from a step, because most steps stay.
 
-    States
-        `states` places from the mouth, 0, to the last one before the source.
-    Actions
-        drift, swim, available everywhere.
-    Transitions
-        drift always goes one place back. swim goes one place on with probability `forward`, one back with probability
-        `back`, and stays otherwise. At the mouth, what would go back stays.
-    Costs
-        1 for swim, `drift_cost` for drift.
-    Start and goal
-        The start is the mouth. The goal is one place beyond the last state.
-    Known values
-        Always swimming is optimal. It takes t(0) = 1/f steps from the mouth to the next place and t(i) = (1 + b
-        t(i-1))/f from place i; V*(start) is their sum, 19.4444 with the default settings.
+    :States: `states` places from the mouth, 0, to the last one before the source.
+    :Actions: drift, swim, available everywhere.
+    :Transitions: drift always goes one place back. swim goes one place on with probability `forward`, one back with
+        probability `back`, and stays otherwise. At the mouth, what would go back stays.
+    :Costs: 1 for swim, `drift_cost` for drift.
+    :Start and goal: The start is the mouth. The goal is one place beyond the last state.
+    :Known values: Always swimming is optimal. It takes t(0) = 1/f steps from the mouth to the next place and
+        t(i) = (1 + b t(i-1))/f from place i; V*(start) is their sum, 19.4444 with the default settings.
     """
     return line(("drift", "swim"), states, forward, checked_number("back", back, 0.0, 1.0 - forward), drift_cost)
 
@@ -41,19 +35,14 @@ def cheap_loop_chain(states: Size = 10, forward: Share = 0.6, loop_cost: Share =
     A random walk with a drift towards the goal. The values of a plan that loops at the start rise by `loop_cost` a
     sweep only, so planners that stop value iteration early take the loop for the best policy.
 
-    States
-        `states` places in a line, the first one 0.
-    Actions
-        left, right, available everywhere.
-    Transitions
-        left always goes one place back. right goes one place on with probability `forward` and one back otherwise. At
-        place 0, what would go back stays.
-    Costs
-        1 for right, `loop_cost` for left.
-    Start and goal
-        The start is place 0. The goal is one place beyond the last state.
-    Known values
-        Always right is optimal, with V*(start) as in RiverSwim for b = 1 - f: 40.1734 with the default settings.
+    :States: `states` places in a line, the first one 0.
+    :Actions: left, right, available everywhere.
+    :Transitions: left always goes one place back. right goes one place on with probability `forward` and one back
+        otherwise. At place 0, what would go back stays.
+    :Costs: 1 for right, `loop_cost` for left.
+    :Start and goal: The start is place 0. The goal is one place beyond the last state.
+    :Known values: Always right is optimal, with V*(start) as in RiverSwim for b = 1 - f: 40.1734 with the default
+        settings.
     """
     return line(("left", "right"), states, forward, 1.0 - forward, loop_cost)
 
@@ -75,19 +64,13 @@ def combination_lock(length: Size = 8, actions: Size = 4, success: Share = 0.9, 
 
     Each place has one right action, which has to be found by trying. A wrong one loses the way already made.
 
-    States
-        `length` places in a line.
-    Actions
-        `actions` of them, available everywhere.
-    Transitions
-        The right action of a place, drawn uniformly from ``numpy.random.default_rng(seed)``, goes one place on with
-        probability `success` and stays otherwise. The others go to the start.
-    Costs
-        1 for every action.
-    Start and goal
-        The start is the first place. The goal is one place beyond the last.
-    Known values
-        V*(start) = length / success, 8.8889 with the default settings.
+    :States: `length` places in a line.
+    :Actions: `actions` of them, available everywhere.
+    :Transitions: The right action of a place, drawn uniformly from ``numpy.random.default_rng(seed)``, goes one place
+        on with probability `success` and stays otherwise. The others go to the start.
+    :Costs: 1 for every action.
+    :Start and goal: The start is the first place. The goal is one place beyond the last.
+    :Known values: V*(start) = length / success, 8.8889 with the default settings.
     """
     S, A = length, actions
     right = np.random.default_rng(seed).integers(0, A, S)

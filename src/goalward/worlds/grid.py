@@ -38,21 +38,15 @@ def grid_world(rows: Size = 3, columns: Size = 4, success: Share = 0.85) -> SSP:
     The grid of the PSRL-SSP paper; with ``success=0.95`` that of the UC-SSP paper. A walker crosses a rectangle and
     slips now and then.
 
-    States
-        The cells, row by row, without the goal cell: ``rows * columns - 1`` of them. They carry no names; the layout
-        says where each lies.
-    Actions
-        left, right, up, down, available everywhere.
-    Transitions
-        With probability `success` to the neighbouring cell in the direction of the action, with probability
+    :States: The cells, row by row, without the goal cell: ``rows * columns - 1`` of them. They carry no names; the
+        layout says where each lies.
+    :Actions: left, right, up, down, available everywhere.
+    :Transitions: With probability `success` to the neighbouring cell in the direction of the action, with probability
         ``(1 - success) / 3`` each to the neighbour in one of the three other directions. A step off the grid stays.
-    Costs
-        1 for every action; `SSP.with_costs` gives others.
-    Start and goal
-        The start is the top left cell, the goal the bottom right one.
-    Known values
-        Default settings: V*(start) = B* = T* = 6.0365; from the start the uniformly random policy costs 42.087, always
-        right 60.317, always down 120.29, always up 1544.4. With ``success=0.95``: V*(start) = 5.3014.
+    :Costs: 1 for every action; `SSP.with_costs` gives others.
+    :Start and goal: The start is the top left cell, the goal the bottom right one.
+    :Known values: Default settings: V*(start) = B* = T* = 6.0365; from the start the uniformly random policy costs
+        42.087, always right 60.317, always down 120.29, always up 1544.4. With ``success=0.95``: V*(start) = 5.3014.
     """
     check_size(rows, columns)
     if rows * columns < 2:
@@ -71,21 +65,17 @@ def grid_map(text: str = TWO_ROOMS, success: Share = 0.85) -> SSP:
     ``wind = 0 0 1 1``. Indentation common to all lines and empty lines at both ends are dropped. The default map is two
     rooms joined by a door.
 
-    States
-        The cells that are neither wall nor goal, row by row. They carry no names; the layout says where each lies.
-    Actions
-        left, right, up, down, available everywhere but in pits, where nothing can be done.
-    Transitions
-        As in GridWorld; a step into a wall or off the grid stays. Wind carries the walker further up, or down where it
-        is negative, by as many cells as the column says in which the step began, to a wall or the edge at most.
-    Costs
-        1 for every action, or what the map says of the character of the cell in which it is played.
-    Start and goal
-        The start is the one ``S``. There may be several ``G``; they are one goal. A map from whose start no goal can be
-        reached is still a model, but `solve` refuses it. Maps with pits have dead ends: see docs/dead-ends.md.
-    Known values
-        Default settings: V*(start) = B* = T* = 13.7880, the uniformly random policy costs 325.57. A map of ``S`` and
-        ``G`` side by side with ``success=1``: V*(start) = 1.
+    :States: The cells that are neither wall nor goal, row by row. They carry no names; the layout says where each lies.
+    :Actions: left, right, up, down, available everywhere but in pits, where nothing can be done.
+    :Transitions: As in GridWorld; a step into a wall or off the grid stays. Wind carries the walker further up, or down
+        where it is negative, by as many cells as the column says in which the step began, to a wall or the edge at
+        most.
+    :Costs: 1 for every action, or what the map says of the character of the cell in which it is played.
+    :Start and goal: The start is the one ``S``. There may be several ``G``; they are one goal. A map from whose start
+        no goal can be reached is still a model, but `solve` refuses it. Maps with pits have dead ends: see
+        docs/dead-ends.md.
+    :Known values: Default settings: V*(start) = B* = T* = 13.7880, the uniformly random policy costs 325.57. A map of
+        ``S`` and ``G`` side by side with ``success=1``: V*(start) = 1.
 
     Examples
     --------

@@ -21,21 +21,15 @@ def traps(
     A walker crosses a corridor step by step or by leaps. Where a leap fails, a long detour leads back to the start, so
     one has to find out at which places leaps pay, and each mistake is dear.
 
-    States
-        The `length` places of the corridor, then the `detour` places of the way round.
-    Actions
-        walk, leap, available everywhere.
-    Transitions
-        walk goes one place on with probability 0.9 and stays otherwise. leap goes `stride` places on; it falls into the
-        first place of the detour with probability `good` or `bad`, each place having one of them with equal chances,
-        drawn from ``numpy.random.default_rng(seed)``. In the detour both actions go one place on, at the end to the
-        start.
-    Costs
-        1 for every action.
-    Start and goal
-        The start is the first place of the corridor. The goal is beyond its last.
-    Known values
-        Default settings: V*(start) = 6.3902.
+    :States: The `length` places of the corridor, then the `detour` places of the way round.
+    :Actions: walk, leap, available everywhere.
+    :Transitions: walk goes one place on with probability 0.9 and stays otherwise. leap goes `stride` places on; it
+        falls into the first place of the detour with probability `good` or `bad`, each place having one of them with
+        equal chances, drawn from ``numpy.random.default_rng(seed)``. In the detour both actions go one place on, at the
+        end to the start.
+    :Costs: 1 for every action.
+    :Start and goal: The start is the first place of the corridor. The goal is beyond its last.
+    :Known values: Default settings: V*(start) = 6.3902.
     """
     n, S = length, length + detour
     risk = np.random.default_rng(seed).choice((good, bad), n)
@@ -62,20 +56,15 @@ def needle(
     The family with which lower bounds on regret are proved (Rosenberg et al., ICML 2020): actions differ in one
     probability only, slightly above 1/B* for the good one, and every state has to be learnt on its own.
 
-    States
-        The start, and `states` others.
-    Actions
-        `actions` of them, available everywhere.
-    Transitions
-        The start goes to each of the other states with the same probability, whatever is played. From there every
-        action reaches the goal with probability ``1 / steps`` and stays otherwise. One action in each state, drawn
-        uniformly from ``numpy.random.default_rng(seed)``, reaches it with probability ``(1 + advantage) / steps``.
-    Costs
-        1 for every action.
-    Start and goal
-        The start is state 0.
-    Known values
-        V*(start) = 1 + steps / (1 + advantage), 7.6667 with the default settings.
+    :States: The start, and `states` others.
+    :Actions: `actions` of them, available everywhere.
+    :Transitions: The start goes to each of the other states with the same probability, whatever is played. From there
+        every action reaches the goal with probability ``1 / steps`` and stays otherwise. One action in each state,
+        drawn uniformly from ``numpy.random.default_rng(seed)``, reaches it with probability ``(1 + advantage) /
+        steps``.
+    :Costs: 1 for every action.
+    :Start and goal: The start is state 0.
+    :Known values: V*(start) = 1 + steps / (1 + advantage), 7.6667 with the default settings.
     """
     S, A, base = states, actions, 1.0 / steps
     best = base * (1.0 + checked_number("advantage", advantage, 0.0, 1.0 / base - 1.0))

@@ -27,23 +27,18 @@ def random_mdp(
     what it reproduces: of all searched seeds it is the one on which the five algorithms come closest to their published
     curves. ``benchmarks/published_instance.py`` is the search, and docs/worlds.md has its table.
 
-    States
-        `states` non-goal states. The paper has 8 states and does not say whether they include the goal; here they do.
-    Actions
-        `actions` of them, available everywhere.
-    Transitions
-        Every row is a distribution over all states and the goal, drawn from ``numpy.random.default_rng(seed)`` before
-        the costs. ``rows="dirichlet"``: independent standard exponentials, divided by their sum, which is Dirichlet(1,
-        ..., 1), the uniform distribution on the simplex. ``rows="uniform"``: independent uniforms on [0, 1), divided by
-        their sum.
-    Costs
-        Independent and uniform on [cost_min, 1): ``cost_min + (1 - cost_min) * u``. The floor holds for every draw; the
-        smallest cost of an instance lies above it.
-    Start and goal
-        The start is state 0. Every pair leads to the goal in one step with positive probability.
-    Known values
-        Default instance: smallest cost 0.0423, V*(start) = 1.8366, B* = 2.3211; the uniformly random policy costs
-        3.2868.
+    :States: `states` non-goal states. The paper has 8 states and does not say whether they include the goal; here they
+        do.
+    :Actions: `actions` of them, available everywhere.
+    :Transitions: Every row is a distribution over all states and the goal, drawn from
+        ``numpy.random.default_rng(seed)`` before the costs. ``rows="dirichlet"``: independent standard exponentials,
+        divided by their sum, which is Dirichlet(1, ..., 1), the uniform distribution on the simplex.
+        ``rows="uniform"``: independent uniforms on [0, 1), divided by their sum.
+    :Costs: Independent and uniform on [cost_min, 1): ``cost_min + (1 - cost_min) * u``. The floor holds for every draw;
+        the smallest cost of an instance lies above it.
+    :Start and goal: The start is state 0. Every pair leads to the goal in one step with positive probability.
+    :Known values: Default instance: smallest cost 0.0423, V*(start) = 1.8366, B* = 2.3211; the uniformly random policy
+        costs 3.2868.
     """
     return SSP.from_dense(*draw_rows_and_costs(states, actions, seed, rows, cost_min))
 
@@ -66,21 +61,15 @@ def sparse_mdp(
 
     The counterpart of RandomMDP for many states: memory and time go with the number of transitions.
 
-    States
-        `states` non-goal states.
-    Actions
-        `actions` of them, available everywhere.
-    Transitions
-        From ``numpy.random.default_rng(seed)``: a random order of the states, and for each state one state before it in
-        that order, or the goal, to which its first action can lead. The other successors of each pair are drawn
-        uniformly from all states and the goal; equal ones are merged. The probabilities of a pair are Dirichlet(1, ...,
-        1) before that.
-    Costs
-        Independent and uniform on [cost_min, 1), drawn last.
-    Start and goal
-        The start is state 0. The goal can be reached from every state by first actions.
-    Known values
-        Default settings: V*(start) = 1.9331.
+    :States: `states` non-goal states.
+    :Actions: `actions` of them, available everywhere.
+    :Transitions: From ``numpy.random.default_rng(seed)``: a random order of the states, and for each state one state
+        before it in that order, or the goal, to which its first action can lead. The other successors of each pair are
+        drawn uniformly from all states and the goal; equal ones are merged. The probabilities of a pair are
+        Dirichlet(1, ..., 1) before that.
+    :Costs: Independent and uniform on [cost_min, 1), drawn last.
+    :Start and goal: The start is state 0. The goal can be reached from every state by first actions.
+    :Known values: Default settings: V*(start) = 1.9331.
     """
     S, A, b = states, actions, successors
     check_memory(f"a model of {S} states, {A} actions and {b} successors each", 100.0 * S * A * b)
@@ -111,20 +100,14 @@ def layers(
 
     Like a problem with a finite horizon: every layer is left after one step, and no state is seen twice on the way.
 
-    States
-        `depth` layers of `width` states each, layer by layer.
-    Actions
-        `actions` of them, available everywhere.
-    Transitions
-        From ``numpy.random.default_rng(seed)``: every pair has two successors in the next layer, drawn uniformly, with
-        probabilities from Dirichlet(1, 1) times ``1 - slip``. With probability `slip` it goes to the start. From the
-        last layer, the goal takes the place of the next one.
-    Costs
-        Independent and uniform on [0.1, 1), drawn last.
-    Start and goal
-        The start is the first state of the first layer.
-    Known values
-        Default settings: V*(start) = 2.6308.
+    :States: `depth` layers of `width` states each, layer by layer.
+    :Actions: `actions` of them, available everywhere.
+    :Transitions: From ``numpy.random.default_rng(seed)``: every pair has two successors in the next layer, drawn
+        uniformly, with probabilities from Dirichlet(1, 1) times ``1 - slip``. With probability `slip` it goes to the
+        start. From the last layer, the goal takes the place of the next one.
+    :Costs: Independent and uniform on [0.1, 1), drawn last.
+    :Start and goal: The start is the first state of the first layer.
+    :Known values: Default settings: V*(start) = 2.6308.
     """
     W, A, S = width, actions, depth * width
     rng = np.random.default_rng(seed)
@@ -150,20 +133,15 @@ def clusters(
     Inside a group the world is dense and says little about the way; what counts are the few states and actions that
     leave it.
 
-    States
-        `blocks` groups of `size` states each, group by group.
-    Actions
-        `actions` of them, available everywhere.
-    Transitions
-        From ``numpy.random.default_rng(seed)``: a pair goes to the states of its group with probabilities from
-        Dirichlet(1, ..., 1). A fourth of the pairs has a bridge: with a probability uniform on [0, 2 bridge) they go to
-        one state of the next group instead, from the last group to the goal. The first pair of every group has one.
-    Costs
-        Independent and uniform on [0.1, 1), drawn last.
-    Start and goal
-        The start is the first state of the first group.
-    Known values
-        Default settings: V*(start) = 28.9078.
+    :States: `blocks` groups of `size` states each, group by group.
+    :Actions: `actions` of them, available everywhere.
+    :Transitions: From ``numpy.random.default_rng(seed)``: a pair goes to the states of its group with probabilities
+        from Dirichlet(1, ..., 1). A fourth of the pairs has a bridge: with a probability uniform on [0, 2 bridge) they
+        go to one state of the next group instead, from the last group to the goal. The first pair of every group has
+        one.
+    :Costs: Independent and uniform on [0.1, 1), drawn last.
+    :Start and goal: The start is the first state of the first group.
+    :Known values: Default settings: V*(start) = 28.9078.
     """
     n, A, S = size, actions, blocks * size
     rng = np.random.default_rng(seed)

@@ -22,11 +22,9 @@ def four_rooms(side: Size = 4, success: Share = 0.85) -> SSP:
     The rooms of Sutton, Precup and Singh (1999): most steps stay inside a room, and few cells lead out of it.
     Actions, transitions, costs, start and goal are those of GridWorld.
 
-    States
-        The free cells, row by row: four rooms of `side` times `side` cells, and four doors in the middle of the walls
-        between them, without the goal.
-    Known values
-        Default settings: V*(start) = 20.1865.
+    :States: The free cells, row by row: four rooms of `side` times `side` cells, and four doors in the middle of the
+        walls between them, without the goal.
+    :Known values: Default settings: V*(start) = 20.1865.
     """
     n = side
     check_size(2 * n + 1, 2 * n + 1)
@@ -48,11 +46,10 @@ def maze(
     another, and dead ends have to be tried.
     Actions, transitions, costs, start and goal are those of GridWorld.
 
-    States
-        The `rows` times `columns` cells and the gaps between those that are joined, row by row, without the goal. All
-        draws come from ``numpy.random.default_rng(seed)``; at the end `openings` of the walls between cells are opened.
-    Known values
-        Default settings: V*(start) = 14.9219.
+    :States: The `rows` times `columns` cells and the gaps between those that are joined, row by row, without the goal.
+        All draws come from ``numpy.random.default_rng(seed)``; at the end `openings` of the walls between cells are
+        opened.
+    :Known values: Default settings: V*(start) = 14.9219.
     """
     R, C, rng = rows, columns, np.random.default_rng(seed)
     check_size(2 * R - 1, 2 * C - 1)
@@ -89,11 +86,9 @@ def sand_grid(
     GridWorld with costs of very different size, so that the shortest way is not the cheapest.
     States, actions, transitions, start and goal are those of GridWorld.
 
-    Costs
-        Every action from a cell costs the same: ``cost_min ** u`` with u uniform on [0, 1) for each cell, drawn from
-        ``numpy.random.default_rng(seed)``, so the logarithms of the costs are uniform.
-    Known values
-        Default settings: V*(start) = 0.9111.
+    :Costs: Every action from a cell costs the same: ``cost_min ** u`` with u uniform on [0, 1) for each cell, drawn
+        from ``numpy.random.default_rng(seed)``, so the logarithms of the costs are uniform.
+    :Known values: Default settings: V*(start) = 0.9111.
     """
     grid = grid_world(rows, columns, success)
     exponents = np.random.default_rng(seed).random(grid.states)
@@ -107,15 +102,11 @@ def windy_grid() -> SSP:
     The windy grid of Sutton and Barto (1998, example 6.5).
     Actions and costs are those of GridWorld.
 
-    States
-        The 7 times 10 cells, row by row, without the goal cell.
-    Transitions
-        One cell in the direction of the action and as many up as the wind of the column says: 0 0 0 1 1 1 2 2 1 0. One
-        stops at the edge.
-    Start and goal
-        From the first cell of the fourth row to its eighth cell.
-    Known values
-        V*(start) = 15.0000, the 15 steps that the book prints.
+    :States: The 7 times 10 cells, row by row, without the goal cell.
+    :Transitions: One cell in the direction of the action and as many up as the wind of the column says: 0 0 0 1 1 1 2 2
+        1 0. One stops at the edge.
+    :Start and goal: From the first cell of the fourth row to its eighth cell.
+    :Known values: V*(start) = 15.0000, the 15 steps that the book prints.
     """
     rows = [".........."] * 3
     return grid_map("\n".join([WIND, *rows, "S......G..", *rows]), success=1.0)
@@ -129,13 +120,10 @@ def sand_pit(cost: Share = 0.1, success: Share = 0.95) -> SSP:
     and the harder is the world by c_min.
     Actions, transitions, start and goal are those of GridWorld.
 
-    States
-        As in GridWorld, with 3 rows and 4 columns.
-    Costs
-        1 for every action in the cell in row 1, column 1; `cost` in all others.
-    Known values
-        V*(start) = 0.5470 with the default settings. The paper prints 2.66, 0.55, 0.07 and 0.02 for a cost of 0.5, 0.1,
-        0.01 and 0.001.
+    :States: As in GridWorld, with 3 rows and 4 columns.
+    :Costs: 1 for every action in the cell in row 1, column 1; `cost` in all others.
+    :Known values: V*(start) = 0.5470 with the default settings. The paper prints 2.66, 0.55, 0.07 and 0.02 for a cost
+        of 0.5, 0.1, 0.01 and 0.001.
     """
     return grid_map(f". = {cost!r}\nS = {cost!r}\n~ = 1\nS...\n.~..\n...G", success)
 
@@ -148,12 +136,9 @@ def free_corner(cost: Share = 0.4, success: Share = 0.95) -> SSP:
     here. No loop is free: every policy slips out of the corner sooner or later.
     Actions, transitions, start and goal are those of GridWorld.
 
-    States
-        As in GridWorld, with 3 rows and 4 columns.
-    Costs
-        0 in rows 0 and 1 of columns 0 and 1, `cost` elsewhere.
-    Known values
-        V*(start) = 0.8642 with the default settings.
+    :States: As in GridWorld, with 3 rows and 4 columns.
+    :Costs: 0 in rows 0 and 1 of columns 0 and 1, `cost` elsewhere.
+    :Known values: V*(start) = 0.8642 with the default settings.
     """
     return grid_map(f". = {cost!r}\nS = 0\n, = 0\nS,..\n,,..\n...G", success)
 
@@ -165,18 +150,12 @@ def self_loop(stay_cost: NotNegative = 0.1, exit_cost: NotNegative = 1.0) -> SSP
     The smallest world in which the cheapest policy on average never arrives: methods for average costs stay for ever.
     The first figure of the UC-SSP paper has it, with the goal as the second of its two states.
 
-    States
-        One, the start.
-    Actions
-        stay, exit.
-    Transitions
-        Both are deterministic: stay stays, exit reaches the goal.
-    Costs
-        `stay_cost` for stay, `exit_cost` for exit.
-    Start and goal
-        The start is the only state.
-    Known values
-        V*(start) = exit_cost, 1.0000 with the default settings.
+    :States: One, the start.
+    :Actions: stay, exit.
+    :Transitions: Both are deterministic: stay stays, exit reaches the goal.
+    :Costs: `stay_cost` for stay, `exit_cost` for exit.
+    :Start and goal: The start is the only state.
+    :Known values: V*(start) = exit_cost, 1.0000 with the default settings.
     """
     transitions, costs = np.array([[[1.0, 0.0], [0.0, 1.0]]]), [[stay_cost, exit_cost]]
     return SSP.from_dense(transitions, costs, action_names=("stay", "exit"))

@@ -36,24 +36,18 @@ def triangle_tireworld(size: Annotated[int, Ge(1), Le(100)] = 2, flat: Share = 0
     triangle. The direct road has no spare tyres, so planners that go for the shortest way get stuck. Every other place
     has a spare or is next to one: the way over the top of the triangle is sure.
 
-    States
-        What can be reached of: the place (row and column), whether a tyre is flat, whether a spare is loaded, whether
-        one lies here. There are ``2 size + 1`` rows, the first of as many places, each further row of one less.
-    Actions
-        right, up, down (along roads, with all tyres good), load (a spare that lies here), change (a flat tyre for a
-        loaded spare), wait (where nothing else can be done).
-    Transitions
-        A drive arrives, and with probability `flat` a tyre is flat then. Odd rows have roads to the right, and from
-        every place but the last one up; even rows lead down to the next column, and from every odd column up; from odd
-        columns of higher odd rows a road leads down. Spares lie in even rows, and at both ends of the odd ones above
-        the first.
-    Costs
-        1 for every action.
-    Start and goal
-        From the first to the last place of the first row.
-    Known values
-        V*(start) = 11.8594 with the default settings. With ``size=1`` it is 6.25, by hand: with all tyres good at 2-1
-        one loads the spare and takes the direct road (3.5 from there), otherwise one goes over the top (7).
+    :States: What can be reached of: the place (row and column), whether a tyre is flat, whether a spare is loaded,
+        whether one lies here. There are ``2 size + 1`` rows, the first of as many places, each further row of one less.
+    :Actions: right, up, down (along roads, with all tyres good), load (a spare that lies here), change (a flat tyre for
+        a loaded spare), wait (where nothing else can be done).
+    :Transitions: A drive arrives, and with probability `flat` a tyre is flat then. Odd rows have roads to the right,
+        and from every place but the last one up; even rows lead down to the next column, and from every odd column up;
+        from odd columns of higher odd rows a road leads down. Spares lie in even rows, and at both ends of the odd ones
+        above the first.
+    :Costs: 1 for every action.
+    :Start and goal: From the first to the last place of the first row.
+    :Known values: V*(start) = 11.8594 with the default settings. With ``size=1`` it is 6.25, by hand: with all tyres
+        good at 2-1 one loads the spare and takes the direct road (3.5 from there), otherwise one goes over the top (7).
     """
     last = 2 * size + 1
 
