@@ -11,7 +11,7 @@ Call = Callable[..., tuple[int, str, str]]
 
 def test_table_and_json_agree(tmp_path: Path, call: Call) -> None:
     """The test that needs no study is real, and quick."""
-    given = ["claims", "--quick", "--only", "withheld", "--workers", "1", "--out", str(tmp_path / "results")]
+    given = ["claims", "--only", "withheld", "--workers", "1", "--out", str(tmp_path / "results")]
     code, table, _ = call(*given)
     assert code == 0
     code, text, _ = call(*given, "--format", "json")

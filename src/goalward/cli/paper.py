@@ -55,12 +55,6 @@ def reproduce(
 
 @app.command()
 def claims(
-    quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick", help="Take about a minute: fewer and shorter runs. What depends on their number is not decided."
-        ),
-    ] = False,
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="TEST", help="Run this test. Can be repeated.")
     ] = None,
@@ -76,7 +70,7 @@ def claims(
     from goalward.signals import keeping
 
     with keeping(f"finished studies are stored in {out}, and the same command continues there"):
-        findings = check_claims(out, quick=quick, only=only, workers=workers)
+        findings = check_claims(out, only=only, workers=workers)
     show(claims_table(findings), format=format)
 
 

@@ -22,12 +22,12 @@ class SmallSource(RunSource):
     """Makes real runs, this many of this length."""
 
     def __init__(self, folder: Path, runs: int, episodes: int):
-        super().__init__(Store.open(folder, create=True), ThisProcess(), quick=True)
+        super().__init__(Store.open(folder, create=True), ThisProcess())
         self.runs, self.episodes = runs, episodes
 
-    def choose(self, quick: int, full: int) -> int:
-        # All sizes of quick tests below 200 are numbers of runs or worlds.
-        return self.runs if quick < 200 else self.episodes
+    def size(self, number: int) -> int:
+        # All sizes up to 1,000 are numbers of runs or worlds.
+        return self.runs if number <= 1_000 else self.episodes
 
     def stored(self, world: str, agent: str) -> Floats:
         """Return the gap regret of all runs of a cell, episode by episode, as the files have it."""
@@ -40,8 +40,8 @@ class SmallSource(RunSource):
 class GivenSource(RunSource):
     """Has the results that a test gives it, and calls functions at once."""
 
-    def __init__(self, *cells: CellResults, quick: bool = False):
-        self.given, self.quick, self.workers = made_up(*cells), quick, ThisProcess()
+    def __init__(self, *cells: CellResults):
+        self.given, self.workers = made_up(*cells), ThisProcess()
 
     def results(self, name: str, *, runs: int, episodes: int) -> Results:
         return self.given

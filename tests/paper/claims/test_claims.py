@@ -9,14 +9,14 @@ from sources import SmallSource
 
 from goalward.errors import UnknownNameError
 from goalward.paper import claims
-from goalward.paper.claims import TESTS, check_claims
-from goalward.paper.claims.findings import Finding, Verdict
+from goalward.paper.claims import check_claims
+from goalward.paper.claims.findings import Verdict
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make all tests small, whatever the size they ask for."""
-    monkeypatch.setattr(claims, "RunSource", lambda store, pool, quick: SmallSource(store.folder, 2, 100))
+    monkeypatch.setattr(claims, "RunSource", lambda store, pool: SmallSource(store.folder, 2, 100))
 
 
 @pytest.mark.usefixtures("small")
@@ -35,18 +35,3 @@ def test_unknown_tests_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="no test of claims is called 'rivalz'; did you mean 'rivals'"):
         check_claims(tmp_path, only=["rivalz"])
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("decided", [Verdict.HOLDS, Verdict.FAILS])
-def test_a_quick_test_decides_only_what_no_number_of_runs_can_leave_open(
-    decided: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = [
-        Finding("tsde", "what ran", "1 [0, 2]", decided, "a note"),
-        Finding("first-term", "what ran", "0.1", decided),
-    ]
-    monkeypatch.setitem(TESTS, "lemmas", lambda source: made)
-    quick = check_claims(tmp_path, quick=True, only=["lemmas"], workers=1)
-    assert [each.verdict for each in quick] == [Verdict.OPEN, decided]
-    assert quick[0].note == f"a note; these runs point to '{decided.value}'; run without --quick to decide"
-    assert check_claims(tmp_path, only=["lemmas"], workers=1) == made

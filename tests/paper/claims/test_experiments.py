@@ -102,11 +102,9 @@ class TestUlcvi:
         cells = [cell(world, "ULCVI", [1.0] * 3, curves, points) for world in PAPER_WORLDS]
         assert next(experiments.ulcvi(GivenSource(*cells))).verdict is verdict
 
-    def test_real_runs_are_too_short(self, tmp_path: Path) -> None:
+    def test_real_runs(self, tmp_path: Path) -> None:
         source = SmallSource(tmp_path, 2, 100)
         (found,) = experiments.ulcvi(source)
-        assert found.verdict is OPEN
-        assert "80,000" in found.note
         for world, build in PAPER_WORLDS.items():
             curves, ssp = source.stored(world, "ULCVI"), build()
             last = (curves[:, 99] - curves[:, 89]).mean() / 10

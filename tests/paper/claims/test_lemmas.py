@@ -88,5 +88,8 @@ class TestPosterior:
             def map(self, function: Callable[..., Any], tasks: Iterable[Sequence[Any]], size: int = 1) -> list[Any]:
                 return [function(agent, Dirichlet(10.0), *rest) for agent, _, *rest in tasks]
 
-        (found,) = lemmas.posterior(Elsewhere(quick=True))
+            def size(self, number: int) -> int:
+                return 150
+
+        (found,) = lemmas.posterior(Elsewhere())
         assert found.verdict is FAILS

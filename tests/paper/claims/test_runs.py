@@ -62,7 +62,7 @@ def test_answers_come_in_order_and_the_workers_stay_open(tmp_path: Path) -> None
             self.closed += 1
 
     workers = Counting()
-    source = RunSource(Store.open(tmp_path, create=True), workers, quick=False)
+    source = RunSource(Store.open(tmp_path, create=True), workers)
     assert source.map(divmod, [(n, 3) for n in range(7)], size=2) == [divmod(n, 3) for n in range(7)]
     assert source.map(pow, [(2, 5)]) == [32]
     assert (workers.closed, workers.calls) == (0, 1 + 4 + 1 + 1)
@@ -80,13 +80,8 @@ def test_a_killed_worker_costs_no_answer(tmp_path: Path) -> None:
     workers = Processes(2)
     try:
         tasks = [(str(tmp_path / "killed"), number) for number in range(8)]
-        source = RunSource(Store.open(tmp_path / "results", create=True), workers, quick=False)
+        source = RunSource(Store.open(tmp_path / "results", create=True), workers)
         assert source.map(kill_once, tasks, size=2) == list(range(8))
         assert (tmp_path / "killed").exists()
     finally:
         workers.close()
-
-
-def test_sizes(tmp_path: Path) -> None:
-    store = Store.open(tmp_path, create=True)
-    assert [RunSource(store, ThisProcess(), quick=quick).choose(3, 9) for quick in (True, False)] == [3, 9]

@@ -183,6 +183,6 @@ class TestTheorem2:
                 assert function is theorems.perturbed_run
                 return [(K**power * (1.0 + 0.01 * seed), 1.0, 1e6) for K, seed in tasks]
 
-        (found,) = theorems.theorem_2_claim(Growing(quick=True))
+        (found,) = theorems.theorem_2_claim(Growing())
         assert found.verdict is verdict
         assert f"exponent in K {power:g} [" in found.figure

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from goalward.errors import UnknownNameError
 from goalward.paper.claims import experiments, lemmas, theorems
-from goalward.paper.claims.findings import CLAIMS, QUICK, Finding, Verdict
+from goalward.paper.claims.findings import CLAIMS, Finding
 from goalward.paper.claims.runs import RunSource
 from goalward.progress import phase
 from goalward.studies.executors import open_workers
@@ -33,18 +33,13 @@ TESTS: dict[str, Callable[[RunSource], Iterator[Finding]]] = {
 }
 
 
-def check_claims(
-    folder: str | Path, *, quick: bool = False, only: Iterable[str] | None = None, workers: int | None = None
-) -> list[Finding]:
+def check_claims(folder: str | Path, *, only: Iterable[str] | None = None, workers: int | None = None) -> list[Finding]:
     """Test the claims of the paper.
 
     Parameters
     ----------
     folder
         A results folder; runs that it holds are not run again.
-    quick
-        Take about a minute, with fewer runs and episodes. Claims that depend on their number are not decided then; a
-        note gives the tendency.
     only
         The names of tests in `TESTS`; by default all of them.
     workers
@@ -55,7 +50,7 @@ def check_claims(
         if name not in TESTS:
             raise UnknownNameError("test of claims", name, TESTS)
     store, opened = Store.open(folder, create=True), open_workers(workers)
-    source = RunSource(store, opened, quick=quick)
+    source = RunSource(store, opened)
     findings: list[Finding] = []
     try:
         for number, name in enumerate(names, start=1):
@@ -64,13 +59,4 @@ def check_claims(
                 findings += TESTS[name](source)
     finally:
         opened.close()
-    findings.sort(key=lambda finding: list(CLAIMS).index(finding.key))
-    return [undecided(finding) for finding in findings] if quick else findings
-
-
-def undecided(finding: Finding) -> Finding:
-    """Return what a quick test may say: a claim that depends on the size of the test is not decided."""
-    if finding.key in QUICK or finding.verdict is Verdict.OPEN:
-        return finding
-    tendency = f"these runs point to '{finding.verdict.value}'; run without --quick to decide"
-    return finding._replace(verdict=Verdict.OPEN, note="; ".join(filter(None, (finding.note, tendency))))
+    return sorted(findings, key=lambda finding: list(CLAIMS).index(finding.key))

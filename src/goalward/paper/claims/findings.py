@@ -17,7 +17,7 @@ from goalward.formatting import Interval
 from goalward.table import Cell, Column, Columns, Table
 
 __all__ = [
-    "CLAIMS", "QUICK", "Finding", "Verdict", "above", "all_of", "at_most", "below", "between", "certain",
+    "CLAIMS", "Finding", "Verdict", "above", "all_of", "at_most", "below", "between", "certain",
     "claims_table",
 ]  # fmt: skip
 
@@ -44,8 +44,6 @@ CLAIMS = {
     "intervals": "Lemmas on intervals: M <= C/B + K + L + ..., sum A_l <= 6 S A log², variance <= 44 B²",
     "posterior": "Lemma: E f(theta_l) = E f(theta_*)",
 }
-QUICK = {"withheld", "resampling", "decomposition", "first-term", "epochs", "bernstein", "posterior"}
-"""Claims that a few runs decide: each run must fulfil them, or their test states its own probability of error."""
 
 
 class Verdict(Enum):

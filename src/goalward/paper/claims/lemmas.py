@@ -77,8 +77,8 @@ def examine(name: str | None, episodes: int, seed: int) -> dict[str, float]:
 
 def lemmas(source: RunSource) -> Iterator[Finding]:
     """Test all lemmas except that on posterior sampling."""
-    drawn_runs, fixed_runs = source.choose(30, 200), source.choose(2, 10)
-    drawn_K, fixed_K = source.choose(500, 2_000), source.choose(1_000, 10_000)
+    drawn_runs, fixed_runs = source.size(200), source.size(10)
+    drawn_K, fixed_K = source.size(2_000), source.size(10_000)
     tasks: list[tuple[str | None, int, int]] = [(None, drawn_K, seed) for seed in range(drawn_runs)]
     tasks += [(name, fixed_K, seed) for name in PAPER_WORLDS for seed in range(fixed_runs)]
     examined = source.map(examine, tasks)
@@ -147,7 +147,7 @@ def bernstein(runs: Measured, drawn: int, ran: str) -> Finding:
 
 def posterior(source: RunSource) -> Iterator[Finding]:
     """Test that sampled and true models can be exchanged, over worlds drawn from the prior."""
-    number_of_worlds, epoch, episodes = source.choose(150, 1_000), 15, 100
+    number_of_worlds, epoch, episodes = source.size(1_000), 15, 100
     wanted = quantities(Task(COSTS, 0, episodes))
     tasks = [
         (PSRL(PRIOR), PRIOR, COSTS, epoch, episodes, run_seed(seed, "pair"), wanted) for seed in range(number_of_worlds)

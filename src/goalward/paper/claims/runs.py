@@ -32,14 +32,14 @@ PAPER_WORLDS: dict[str, Callable[[], SSP]] = {"GridWorld": worlds.grid_world, "R
 
 
 class RunSource:
-    """Makes the runs of a test with `workers` and stores them in `store`; with `quick`, tests are small."""
+    """Makes the runs of a test with `workers` and stores them in `store`."""
 
-    def __init__(self, store: Store, workers: Workers, *, quick: bool):
-        self.store, self.workers, self.quick = store, workers, quick
+    def __init__(self, store: Store, workers: Workers):
+        self.store, self.workers = store, workers
 
-    def choose(self, quick: int, full: int) -> int:
-        """Return one of two sizes of a test."""
-        return quick if self.quick else full
+    def size(self, number: int) -> int:
+        """Return a number of runs or episodes; another source may make tests smaller."""
+        return number
 
     def results(self, name: str, *, runs: int, episodes: int) -> Results:
         """Carry out a shipped study with this many runs and episodes, and return its results."""

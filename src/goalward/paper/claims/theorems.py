@@ -59,7 +59,7 @@ def epochs_of(spec: RunSpec, S: int, A: int) -> tuple[EpochCount, Int64s]:
 
 def epochs(source: RunSource) -> Iterator[Finding]:
     """Test the number of epochs, TSDE's epochs, and the regret bound in worlds that are fixed."""
-    runs, episodes = source.choose(6, 20), source.choose(3_000, 20_000)
+    runs, episodes = source.size(20), source.size(20_000)
     results = source.results("claims-epochs", runs=runs, episodes=episodes)
     ran = f"{', '.join(EPOCH_WORLDS)}; {runs} runs, K={episodes:,}"
     yield sqrt_epochs(source, results, ran)
@@ -114,7 +114,7 @@ class Sweep(NamedTuple):
 
 def theorem_1_claims(source: RunSource) -> Iterator[Finding]:
     """Test Theorem 1 in K, and in S, A and B."""
-    runs, episodes = source.choose(10, 40), source.choose(2_500, 10_000)
+    runs, episodes = source.size(40), source.size(10_000)
     results = source.results("claims-theorem", runs=runs, episodes=episodes)
     growth = [exponent(cell) for cell in results.cells]
     largest = max(growth, key=lambda slope: slope.low)
@@ -201,8 +201,8 @@ def perturbed_run(episodes: int, seed: int) -> tuple[float, float, float]:
 
 def theorem_2_claim(source: RunSource) -> Iterator[Finding]:
     """Test Theorem 2: with raised costs regret grows like sqrt(K) where costs are zero."""
-    runs = source.choose(30, 60)
-    lengths = [250, 500, 1_000, 2_000] if source.quick else [500, 1_000, 2_000, 4_000, 8_000, 16_000]
+    runs = source.size(60)
+    lengths = [500, 1_000, 2_000, 4_000, 8_000, 16_000]
     tasks = [(K, seed) for K in lengths for seed in range(runs)]
     outcomes = np.array(source.map(perturbed_run, tasks, size=5)).reshape(len(lengths), runs, 3)
     means = outcomes.mean(axis=1)
