@@ -4,10 +4,6 @@ Mean with t-interval
     For n runs with mean m and standard deviation s: m +- t_{n-1} s / sqrt(n), t_{n-1} the quantile of Student's t.
     Exact for normal runs; for ten skewed runs it contains the true mean less often than its level says.
 
-Bootstrap interval (BCa)
-    The quantiles of the means of resampled runs, at levels corrected for bias and for skewness (Efron 1987), by
-    `scipy.stats.bootstrap`. Its ends follow the skewness of the runs, but from ten runs it is too short as well.
-
 Median with interval of order statistics
     From one run to another of the sorted runs, so many steps from both ends that a binomial variable allows. It
     contains the median at least as often as its level says, whatever the distribution of the runs; fewer than six runs
@@ -31,6 +27,7 @@ Growth exponent
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,12 +35,12 @@ from numpy.typing import NDArray
 from scipy import special
 
 from goalward.arrays import Floats
-from goalward.errors import SettingError
+from goalward.errors import SettingError, UnknownNameError
 from goalward.formatting import Interval
 from goalward.settings import checked_number
 
 __all__ = [
-    "FEW_RUNS", "Comparison", "Interval", "bootstrap_interval", "checked_level", "compare_pairs",
+    "FEW_RUNS", "INTERVALS", "Comparison", "Interval", "checked_interval", "checked_level", "compare_pairs",
     "growth_along", "growth_of_means", "is_skewed", "mean_interval", "median_interval", "permutation_test", "quantile",
     "share",
 ]  # fmt: skip
@@ -55,8 +52,6 @@ MOST_EXACT = 16
 RANDOM_PATTERNS = 100_000
 GROWTH_POINTS = 25
 FLAT = 1e-12
-MOST_AT_ONCE = 1_000_000
-"""How many resampled runs the bootstrap holds in memory."""
 
 
 @dataclass(frozen=True)
@@ -105,29 +100,6 @@ def quantile(freedom: int, level: float) -> float:
     return float(special.stdtrit(freedom, 0.5 + checked_level(level) / 2.0))
 
 
-def bootstrap_interval(samples: Floats, level: float = 0.95, resamples: int = 9_999, seed: int = 0) -> Interval:
-    """Return the mean with its BCa bootstrap interval; the same for the same samples and seed."""
-    checked_level(level)
-    n = len(samples)
-    mean = mean_of(samples)
-    if n < 2 or not np.isfinite(samples).all():
-        return Interval(mean, math.nan, math.nan, n)
-    if np.ptp(samples) == 0.0:
-        return Interval(mean, mean, mean, n)
-    from scipy import stats  # takes a second to import, and most summaries do without
-
-    interval = stats.bootstrap(
-        (samples,),
-        np.mean,
-        confidence_level=level,
-        n_resamples=resamples,
-        method="BCa",
-        batch=max(1, MOST_AT_ONCE // n),
-        random_state=np.random.default_rng(seed),
-    ).confidence_interval
-    return Interval(mean, float(interval.low), float(interval.high), n)
-
-
 def median_interval(samples: Floats, level: float = 0.95) -> Interval:
     """Return the median with its interval of order statistics; NaN where runs are too few for one.
 
@@ -141,6 +113,17 @@ def median_interval(samples: Floats, level: float = 0.95) -> Interval:
         return Interval(median, math.nan, math.nan, n)
     ordered = np.sort(samples)
     return Interval(median, float(ordered[steps - 1]), float(ordered[n - steps]), n)
+
+
+INTERVALS: dict[str, Callable[[Floats, float], Interval]] = {"t": mean_interval, "median": median_interval}
+"""What a summary states of the runs: their mean with a t-interval, or their median with an exact interval."""
+
+
+def checked_interval(kind: str) -> str:
+    """Return the name of a kind of intervals; raise UnknownNameError if there is none of this name."""
+    if kind not in INTERVALS:
+        raise UnknownNameError("kind of intervals", kind, INTERVALS)
+    return kind
 
 
 def is_skewed(samples: Floats) -> bool:

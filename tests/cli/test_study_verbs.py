@@ -51,7 +51,7 @@ def test_the_same_in_json(run):
     assert "runs to make" in err
     _, out, _ = run("status", "results/small", "--format", "json")
     assert json.loads(out)["studies"][0]["stored"] == 12
-    _, out, _ = run("summary", "results/small", "--format", "json", "--bootstrap", "--level", "0.9")
+    _, out, _ = run("summary", "results/small", "--format", "json", "--interval", "median", "--level", "0.5")
     rows = json.loads(out)["summary"]
     assert len(rows) == 4
     assert rows[0]["regret_low"] < rows[0]["regret"] < rows[0]["regret_high"]

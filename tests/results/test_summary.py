@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from goalward.errors import SettingError
+from goalward.errors import SettingError, UnknownNameError
 from goalward.results.measures import MEASURES, Measure, Statistic
 from goalward.results.summary import compare, comparison_table, summary_table, summary_tables
 from goalward.table import render
@@ -90,8 +90,8 @@ def test_infinite_regret_is_shown_without_intervals():
             cell.values[name][first:] = np.inf
     lines = comparison_table(lost, "a", "b").text().splitlines()
     assert lines[2].split() == ["one", "4", "-", "0", "of", "4", "-", "-"]
-    for bootstrap in (False, True):
-        table = summary_table(lost, bootstrap=bootstrap)
+    for interval in ("t", "median"):
+        table = summary_table(lost, interval=interval)
         assert table.text().splitlines()[2].split() == ["a", "4", "inf", "inf", "inf", "-", "300", "1.0"]
         assert json.loads(table.json())["summary"][0]["gap_regret_low"] is None
 
@@ -133,3 +133,16 @@ def test_comparisons_say_what_they_leave_out(results):
     assert not table.notes
     many = study(*(cell_results(f"w{n}", agent, 2.0, cut=60) for n in range(12) for agent in "ab"))
     assert comparison_table(many, "a", "b").notes[8] == "and 4 more of the kind; goalward status lists all"
+
+
+def test_skewed_runs_are_named_and_medians_offered():
+    skewed = study(cell_results("one", "a", 1.0, runs=8), cell_results("one", "b", 1.0, runs=8))
+    skewed.cells[1].values["gap_regret"][:] = [1.0] * 7 + [1000.0]
+    warnings = [note for note in summary_table(skewed).notes if "skewed" in note]
+    assert warnings == ["skewed runs, whose t-intervals are too short: b; see --interval median"]
+    medians = summary_table(skewed, interval="median")
+    assert "skewed" not in " ".join(medians.notes)
+    assert medians.title == "medians after 100 episodes with 95 % intervals of order statistics"
+    assert medians["gap_regret"][1] == 1.0
+    with pytest.raises(UnknownNameError, match="no kind of intervals is called 'mode'"):
+        summary_table(skewed, interval="mode")

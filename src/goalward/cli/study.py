@@ -230,7 +230,9 @@ def summary(
     folder: Folder,
     study: StudyName = None,
     level: Level = 0.95,
-    bootstrap: Annotated[bool, typer.Option("--bootstrap", help="Bootstrap intervals instead of t-intervals.")] = False,
+    interval: Annotated[
+        str, typer.Option(help="t: means with t-intervals. median: medians with intervals that are exact for all runs.")
+    ] = "t",
     compare: Annotated[
         tuple[str, str] | None,
         typer.Option("--compare", metavar="A B", help="Compare two agents run by run instead, by their labels."),
@@ -257,7 +259,7 @@ def summary(
     if compare:
         tables = [comparison_table(results, *compare, measure, level)]
     else:
-        tables = summary_tables(results, level, bootstrap)
+        tables = summary_tables(results, level, interval)
     if out is not None:
         save(tables, out)
     show(*tables, format=format, written=[out])

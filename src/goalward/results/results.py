@@ -124,14 +124,14 @@ class Results:
         """Return a table with one row for each stored run; regrets of a run that was cut off are NaN."""
         return Table([row for cell in self.cells for row in run_rows(cell)], name="runs")
 
-    def summary(self, level: float = 0.95, bootstrap: bool = False) -> Table:
+    def summary(self, level: float = 0.95, interval: str = "t") -> Table:
         """Return a table with one row for each agent in each world: means over runs, with their intervals.
 
         If there is one world, the notes compare the agents with the first one, run by run.
         """
         from goalward.results.summary import summary_table
 
-        return summary_table(self, level, bootstrap)
+        return summary_table(self, level, interval)
 
     def status(self, check: bool = False) -> Table:
         """Return a table with one row for each cell: how many runs the folder has now, which failed, which are missing.

@@ -15,12 +15,13 @@ from goalward.results.measures import MEASURES, REGRETS, Sample, checked_measure
 from goalward.results.results import CellResults, Results, named, world_name
 from goalward.statistics import (
     FEW_RUNS,
+    INTERVALS,
     Comparison,
-    bootstrap_interval,
+    checked_interval,
     checked_level,
     compare_pairs,
     growth_of_means,
-    mean_interval,
+    is_skewed,
 )
 from goalward.studies.design import labelled
 from goalward.table import Cell, Column, Columns, Table, written
@@ -30,10 +31,10 @@ __all__ = ["SweepRow", "compare", "comparison_table", "summary_table", "summary_
 MOST_NOTES = 8
 
 
-def summary_tables(results: Results, level: float = 0.95, bootstrap: bool = False) -> list[Table]:
+def summary_tables(results: Results, level: float = 0.95, interval: str = "t") -> list[Table]:
     """Return the summary of a study and, if it sweeps a setting, how the regret grows with it."""
     sweeps = sweep_rows(results, level)
-    summary = summary_table(results, level, bootstrap)
+    summary = summary_table(results, level, interval)
     if not sweeps:
         return [summary]
     rows = [
@@ -52,18 +53,27 @@ def summary_tables(results: Results, level: float = 0.95, bootstrap: bool = Fals
     return [replace(summary, notes=()), growth]
 
 
-def summary_table(results: Results, level: float = 0.95, bootstrap: bool = False) -> Table:
+def summary_table(results: Results, level: float = 0.95, interval: str = "t") -> Table:
     """Return one row for each agent in each world: statistics over the complete runs, and the notes they need."""
     checked_level(level)
-    rows = [summary_row(results, cell, level, bootstrap) for cell in results.cells]
+    rows = [summary_row(results, cell, level, checked_interval(interval)) for cell in results.cells]
     lengths = {row["episodes"] for row in rows}
     after = f" after {lengths.pop():,} episodes" if len(lengths) == 1 else ""
-    title = f"means{after} with {100 * level:g} % {'bootstrap ' if bootstrap else 't-'}intervals"
+    words = ("means", "t-intervals") if interval == "t" else ("medians", "intervals of order statistics")
+    title = f"{words[0]}{after} with {100 * level:g} % {words[1]}"
     known = {cell.has_model for cell in results.cells}
     hidden = ({"cost", "goals"} if False not in known else set()) | (set() if True in known else {*REGRETS})
     shown = [statistic.column for measure in MEASURES for statistic in measure.statistics if measure.name not in hidden]
-    notes = [*paired_notes(results, level), *notes_on(rows)]
+    notes = [*paired_notes(results, level), *notes_on(rows), *(skewed_notes(results) if interval == "t" else ())]
     return Table(rows, ["agent", Column("complete", "runs"), *shown], "summary", title, notes, group="world")
+
+
+def skewed_notes(results: Results) -> list[str]:
+    """Return a warning if runs are so skewed that the intervals of their means are too short."""
+    measure = {True: "gap_regret", False: "cost"}
+    skewed = [cell for cell in results.cells if is_skewed(cell.finals[measure[cell.has_model]][cell.complete])]
+    agents = ", ".join(dict.fromkeys(cell.cell.agent.label for cell in skewed))
+    return [f"skewed runs, whose t-intervals are too short: {agents}; see --interval median"] * bool(skewed)
 
 
 def paired_notes(results: Results, level: float) -> list[str]:
@@ -82,7 +92,7 @@ def paired_notes(results: Results, level: float) -> list[str]:
     return notes
 
 
-def summary_row(results: Results, cell: CellResults, level: float, bootstrap: bool) -> dict[str, Any]:
+def summary_row(results: Results, cell: CellResults, level: float, interval: str) -> dict[str, Any]:
     complete = cell.complete
     truncated, failed = int(np.count_nonzero(cell.truncated)), len(cell.failed)
     missing = len(cell.missing) + len(cell.damaged)
@@ -98,9 +108,8 @@ def summary_row(results: Results, cell: CellResults, level: float, bootstrap: bo
     }
     for measure in MEASURES:
         curves = cell.curves[measure.curve][complete] if measure.curve else np.empty((0, 0))
-        interval = bootstrap_interval if bootstrap else mean_interval
         values = cell.values[measure.name][complete]
-        sample = Sample(values, cell.points.astype(np.float64), curves, level, interval)
+        sample = Sample(values, cell.points.astype(np.float64), curves, level, INTERVALS[interval])
         row |= {statistic.name: statistic.of(sample) for statistic in measure.statistics}
     return row | {"caveat": cell.caveat}
 
