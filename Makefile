@@ -94,7 +94,7 @@ release-check: dist
 	$(RELEASE)/venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt dist/*.whl
 	cd $(RELEASE) && venv/bin/goalward --version && venv/bin/goalward reproduce --episodes 200 --runs 2 \
 	    && venv/bin/python -m goalward.examples && venv/bin/goalward solve examples/roads.csv --start A --goal B \
-	    && venv/bin/goalward run examples/my_study.toml --episodes 20 --runs 1
+	    && venv/bin/goalward run examples/my_study.toml
 	tar --extract --gzip --strip-components=1 --one-top-level=$(RELEASE)/source --file dist/*.tar.gz
 	$(RELEASE)/venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 	    "$$(ls dist/*.whl)[test]"
