@@ -86,10 +86,8 @@ def theory(
 ) -> None:
     """Print what is proved about the agents of a study.
 
-    Their runs are measured against the paper's lemmas.
-
-    Runs are measured if the agent plans with draws from a posterior, also one of your own. Stored runs have no sampled
-    models, so they are carried out again; if an agent is in a file of yours, this executes the file.
+    Their runs are measured against the paper's lemmas if the agent plans with draws from a posterior. Stored runs have
+    no sampled models, so they are carried out again; if an agent is in a file of yours, this executes the file.
     """
     from goalward.cli.study import read_results
     from goalward.paper.study_report import publish_theory
