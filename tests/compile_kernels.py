@@ -19,10 +19,10 @@ import numpy as np
 import goalward as gw
 from goalward import jit
 from goalward.learning.warm_up import toy
-from goalward.planning.bellman import hurry
+from goalward.planning.bellman import Chain, optimal_sweep
 from goalward.planning.certificate import by_covering, by_elimination
-from goalward.planning.policy_chain import PolicyChain
-from goalward.planning.reduction import DEAD, Reduction
+from goalward.planning.reduction import Reduction
+from goalward.planning.rounds import direct_step, direct_work
 
 
 def overloads() -> Counter[str]:
@@ -49,15 +49,14 @@ def compile_rare_kernels() -> None:
     """Call the kernels that only hard models or large files reach, so that none is left out."""
     reduction = Reduction.of(toy(), 0)
     extended = reduction.extended()
-    extended[:DEAD] = 1.0
+    extended[: reduction.states] = 1.0
     policy = np.zeros(reduction.states, dtype=np.int64)
-    hurry(reduction.problem, policy)
-    chain = PolicyChain(reduction, exact=True)
-    chain.choose(policy)
-    chain.direct_work()
-    chain.direct_step(np.ones(reduction.states))
-    by_covering(chain, extended, policy, 0.5)
-    by_elimination(chain, extended, policy, 0.5)
+    chain = Chain.empty(reduction.states, len(reduction.problem.target))
+    optimal_sweep(reduction.problem, 0, reduction.states, extended, policy, chain)
+    direct_work(chain, 0, reduction.states)
+    direct_step(chain, 0, reduction.states, extended)
+    by_covering(reduction, extended, policy, 0.5)
+    by_elimination(reduction, extended, policy, 0.5)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "toy.drn")
         toy().save(path)

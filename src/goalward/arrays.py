@@ -9,6 +9,7 @@ Bools = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
+UInt32s = NDArray[np.uint32]
 Floats = NDArray[np.float64]
 
-__all__ = ["Bools", "Bytes", "Floats", "Int32s", "Int64s"]
+__all__ = ["Bools", "Bytes", "Floats", "Int32s", "Int64s", "UInt32s"]

@@ -7,6 +7,7 @@ cache directory; `GOALWARD_CACHE_DIR` moves it. Where nothing can be written, ev
 
 Rules for kernels: arrays and scalars in, arrays written, a status returned; loops, not slices (a slice assignment
 costs seconds of compile time); one specialisation each, so the same dtypes, layouts and read-only flags at every call.
+Arrays are indexed twice as fast by unsigned integers, since signed ones may count from the end.
 Logarithms and exponentials come from `math`, which computes the same bits compiled and uncompiled; NumPy's do not.
 """
 
@@ -47,6 +48,11 @@ UNUSED_SECONDS = 30 * 24 * 3600.0
 ASK_EVERY = 1 << 16  # steps of a kernel between two checks for an interrupt
 MARK = b"\n@kernel\n"
 LITTLE = 20_000
+# Integers of fixed size for kernels. Numba makes a float of an uint64 plus a signed integer, so ONE is unsigned.
+int64: Any = np.int64
+uint32: Any = np.uint32
+uint64: Any = np.uint64
+ONE: Any = np.uint64(1)
 _kernels: list[Any] = []
 _steps: Counter[Any] = Counter()
 

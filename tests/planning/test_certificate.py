@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import goalward as gw
 from goalward import SSP
 from goalward.planning.certificate import Bounds, by_covering, by_elimination, by_propagation, by_ratio, prove
-from goalward.planning.policy_chain import PolicyChain
 from goalward.planning.reduction import DEAD, Reduction
 from oracles import Exact, exact_policy_values
 from strategies import models, random_model
@@ -61,17 +60,16 @@ def test_no_proof_of_anything_false(ssp: SSP, noise: float, proof: str, exact: b
     extended[:DEAD] *= np.maximum(1.0 + noise * rng.uniform(-1.0, 1.0, reduction.states), 0.0)
     first = reduction.problem.first
     policy = rng.integers(first[:-1], first[1:], dtype=np.int64)
-    chain = PolicyChain(reduction, exact=exact and proof != "all")  # elimination proves nothing about other values
     with np.errstate(all="ignore"):  # as `solve_all` does: an overflow is not to be proved away, but no error either
         if greedy:
             policy.fill(-1)
-            by_ratio(chain, extended, policy, 1e-6)
+            by_ratio(reduction, extended, policy, 1e-6)
         if proof == "all":
-            bounds = prove(chain, extended, policy, 1e-9)
-        elif proof == "ratio":
-            bounds = by_ratio(chain, extended, policy, 1e-6)
+            bounds = prove(reduction, extended, policy, 1e-9)
+        elif proof == "propagation":
+            bounds = by_propagation(reduction, extended, policy, 1e-3, exact=exact)
         else:
-            bounds = {"propagation": by_propagation, "covering": by_covering}[proof](chain, extended, policy, 1e-3)
+            bounds = {"ratio": by_ratio, "covering": by_covering}[proof](reduction, extended, policy, 1e-3)
     actions = reduction.expand_policy(ssp, policy)
     check_bounds(ssp, bounds, actions)
 
@@ -83,11 +81,10 @@ def test_elimination_proves_nothing_about_a_policy_that_may_be_beaten(gain: floa
     reduction = Reduction.of(ssp, small=0)
     extended = reduction.extended()
     extended[:DEAD] = 2.0
-    chain = PolicyChain(reduction, exact=True)
     worse, better = np.array([1]), np.array([0])
-    assert not by_elimination(chain, extended, worse, 1e-6).width < 1.0
+    assert not by_elimination(reduction, extended, worse, 1e-6).width < 1.0
     extended[:DEAD] = 2.0 * (1.0 - gain)
-    assert (by_elimination(chain, extended, better, 1e-6).width < 1e-12) == (gain > 1e-12)
+    assert (by_elimination(reduction, extended, better, 1e-6).width < 1e-12) == (gain > 1e-12)
 
 
 def test_the_error_of_elimination_bounds_what_elimination_does() -> None:

@@ -25,11 +25,11 @@ def method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
         monkeypatch.setattr(solving, "DENSE_STATES", 0)
         monkeypatch.setattr(solving, "ELIMINATED_STATES", 0)
     if request.param == "direct":
-        monkeypatch.setattr("goalward.planning.policy_chain.LU_STATE", 0.0)
-        monkeypatch.setattr("goalward.planning.policy_chain.LU_LEVELS", 0.0)
-        monkeypatch.setattr("goalward.planning.sweeps.DIRECT_AFTER", 1)
+        monkeypatch.setattr("goalward.planning.rounds.LU_STATE", 0.0)
+        monkeypatch.setattr("goalward.planning.rounds.LU_LEVELS", 0.0)
+        monkeypatch.setattr("goalward.planning.rounds.DIRECT_AFTER", 1)
     if request.param == "coarse sweeps":
-        monkeypatch.setattr("goalward.planning.policy_chain.GROUPS", 1)
+        monkeypatch.setattr("goalward.planning.rounds.GROUPS", 1)
     return str(request.param)
 
 

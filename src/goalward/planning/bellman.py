@@ -1,41 +1,64 @@
 """The kernels of Bellman's equation on the arrays of a reduced problem: policies to start from, and sweeps.
 
-A policy names a row for each state. Its chain is a problem with one row per state, copied so that sweeps over it read
-memory in order.
+A policy names a row for each state. Kernels work on a block of states, ``begin..end``; the values of other states are
+read but not changed. `values` has one number per state, followed by those of dead ends and of the goal, which is 0.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from goalward.arrays import Floats, Int64s
-from goalward.jit import interrupted, kernel
+from goalward.arrays import Floats, Int64s, UInt32s
+from goalward.jit import ONE, interrupted, kernel, uint64
 from goalward.planning.reduction import Problem
 
-__all__ = [
-    "HUGE", "TINY", "UNIT", "adopt_policy", "copy_policy", "hurry", "initial_policy", "optimal_sweep", "policy_sweeps",
-]  # fmt: skip
+__all__ = ["HUGE", "TINY", "UNIT", "Chain", "adopt_policy", "initial_policy", "optimal_sweep", "policy_sweeps"]
 
 UNIT = 2.0**-52
 TINY, HUGE = 1e-290, 1e290  # beyond these, rounding is no longer relative or sums may overflow
 
 
+class Chain(NamedTuple):
+    """The rows of a policy in a block of states, copied so that sweeps over them read memory in order."""
+
+    start: UInt32s
+    target: UInt32s
+    weight: Floats
+    cost: Floats
+
+    @classmethod
+    def empty(cls, states: int, entries: int) -> Chain:
+        """Allocate the chain of a block of at most these sizes."""
+        start, target = np.empty(states + 1, dtype=np.uint32), np.empty(entries, dtype=np.uint32)
+        return cls(start, target, np.empty(entries), np.empty(states))
+
+    @classmethod
+    def of(cls, problem: Problem, rows: Int64s) -> Chain:
+        """Copy the chain of some rows."""
+        lengths = (problem.start[rows + 1] - problem.start[rows]).astype(np.int64)
+        start = np.append(0, np.cumsum(lengths))
+        entries = np.arange(start[-1]) + np.repeat(problem.start[rows] - start[:-1], lengths)
+        return cls(start.astype(np.uint32), problem.target[entries], problem.weight[entries], problem.cost[rows])
+
+
 @kernel
-def initial_policy(problem: Problem, values: Floats, policy: Int64s) -> None:
+def initial_policy(problem: Problem, begin: int, end: int, values: Floats, policy: Int64s) -> None:
     """Find a proper policy, and values to start from, in one walk away from the goal.
 
     A row that leads to states not reached yet counts as if it stayed where it is instead.
     """
-    first, start, target, weight, to_goal, cost, _ = problem
-    for state in range(policy.size):
+    first, start, target, weight, cost, _ = problem
+    for state in range(begin, end):
         best = np.inf
         choice = first[state]
         leads_on = False
         for row in range(first[state], first[state + 1]):
             total = cost[row]
-            leave = to_goal[row]
-            for entry in range(start[row], start[row + 1]):
-                if target[entry] < state:
+            leave = 0.0
+            for entry in range(start[row], start[row + ONE]):
+                if target[entry] < state or target[entry] > policy.size:
                     total += weight[entry] * values[target[entry]]
                     leave += weight[entry]
             if leave > 0.0 and (not leads_on or total / leave < best):
@@ -44,21 +67,6 @@ def initial_policy(problem: Problem, values: Floats, policy: Int64s) -> None:
                 leads_on = True
         values[state] = best
         policy[state] = choice
-
-
-@kernel
-def hurry(problem: Problem, policy: Int64s) -> None:
-    """Choose in each state the row that most likely leads to an earlier state or the goal: a proper policy."""
-    for state in range(policy.size):
-        best = 0.0
-        for row in range(problem.first[state], problem.first[state + 1]):
-            leave = problem.to_goal[row]
-            for entry in range(problem.start[row], problem.start[row + 1]):
-                if problem.target[entry] < state:
-                    leave += problem.weight[entry]
-            if leave > best:
-                best = leave
-                policy[state] = row
 
 
 @kernel
@@ -72,43 +80,21 @@ def adopt_policy(problem: Problem, actions: int, chosen: Int64s, policy: Int64s)
 
 
 @kernel
-def copy_row(problem: Problem, row: int, state: int, chain: Problem) -> None:
-    """Copy a row into the chain as that of the state; the states before it must have theirs."""
-    _, start, target, weight, to_goal, cost, origin = chain
-    to_goal[state] = problem.to_goal[row]
-    cost[state] = problem.cost[row]
-    origin[state] = problem.origin[row]
-    end = start[state]
-    for entry in range(problem.start[row], problem.start[row + 1]):
-        target[end] = problem.target[entry]
-        weight[end] = problem.weight[entry]
-        end += 1
-    start[state + 1] = end
-
-
-@kernel
-def copy_policy(problem: Problem, policy: Int64s, chain: Problem) -> None:
-    """Copy the rows of a policy into the chain, so that sweeps over them read memory in order."""
-    chain.start[0] = 0
-    for state in range(policy.size):
-        copy_row(problem, policy[state], state, chain)
-
-
-@kernel
-def optimal_sweep(problem: Problem, values: Floats, policy: Int64s, chain: Problem) -> float:
+def optimal_sweep(problem: Problem, begin: int, end: int, values: Floats, policy: Int64s, chain: Chain) -> float:
     """Sweep once over all rows, Gauss-Seidel; return the largest change, relative to the cost of the best row.
 
-    The best rows are written to `policy` and copied into its chain.
+    The best rows are written to `policy` and copied into the chain.
     """
-    first, start, target, weight, _, cost, _ = problem
+    first, start, target, weight, cost, _ = problem
     change = 0.0
+    count = uint64(0)
     chain.start[0] = 0
-    for state in range(values.size):
+    for state in range(begin, end):
         best = np.inf
-        choice = first[state]
+        choice = uint64(first[state])
         for row in range(first[state], first[state + 1]):
             total = cost[row]
-            for entry in range(start[row], start[row + 1]):
+            for entry in range(start[row], start[row + ONE]):
                 total += weight[entry] * values[target[entry]]
             if total < best:
                 best = total
@@ -118,27 +104,32 @@ def optimal_sweep(problem: Problem, values: Floats, policy: Int64s, chain: Probl
             change = abs(best - values[state]) / scale
         values[state] = best
         policy[state] = choice
-        copy_row(problem, choice, state, chain)
+        for entry in range(start[choice], start[choice + ONE]):
+            chain.target[count] = target[entry]
+            chain.weight[count] = weight[entry]
+            count += ONE
+        chain.cost[state - begin] = cost[choice]
+        chain.start[state - begin + 1] = count
     return change
 
 
 @kernel
-def policy_sweeps(chain: Problem, values: Floats, enough: float, most: int) -> tuple[int, float]:
+def policy_sweeps(chain: Chain, begin: int, end: int, values: Floats, enough: float, most: int) -> tuple[int, float]:
     """Sweep over a chain, from once to `most` times, until a sweep changes it by little enough.
 
     Returns the number of sweeps and the largest change of the last one, relative to the cost of the row. Ctrl-C ends
     it after a sweep.
     """
-    _, start, target, weight, _, cost, _ = chain
+    start, target, weight, cost = chain
     sweeps = 0
     change = np.inf
     while sweeps == 0 or (sweeps < most and not change <= enough):
         change = 0.0
-        for state in range(values.size):
-            total = cost[state]
-            for entry in range(start[state], start[state + 1]):
+        for state in range(begin, end):
+            total = cost[state - begin]
+            for entry in range(start[state - begin], start[state - begin + 1]):
                 total += weight[entry] * values[target[entry]]
-            scale = cost[state] if cost[state] > 0.0 else max(total, TINY)
+            scale = cost[state - begin] if cost[state - begin] > 0.0 else max(total, TINY)
             if abs(total - values[state]) > change * scale:
                 change = abs(total - values[state]) / scale
             values[state] = total

@@ -29,23 +29,26 @@ By propagation
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from goalward.arrays import Floats, Int64s
-from goalward.jit import kernel
-from goalward.planning.bellman import HUGE, TINY, UNIT
-from goalward.planning.policy_chain import REPEATS, PolicyChain
-from goalward.planning.policy_iteration import aggregate, dominates, eliminate
-from goalward.planning.reduction import DEAD, GOAL, LEAST_NORMAL, Problem
+from goalward.jit import ONE, kernel, uint64
+from goalward.planning.bellman import HUGE, TINY, UNIT, Chain
+from goalward.planning.policy_iteration import aggregate, dominates, eliminate, policy_equation
+from goalward.planning.reduction import DEAD, GOAL, LEAST_NORMAL, Blocks, Problem, Reduction
+from goalward.planning.rounds import Rounds
 
 __all__ = [
-    "Bounds", "by_covering", "by_elimination", "by_propagation", "by_ratio", "certify", "prove", "relative_width",
+    "Bounds", "by_covering", "by_elimination", "by_propagation", "by_ratio", "certify", "policy_values", "prove",
+    "relative_width",
 ]  # fmt: skip
 
 COVER_PASSES = 8  # what is not covered by then has long ways without costs, for which errors are better summed up
 OUTWARD = 4.0 * UNIT  # pushes the rounding of a final multiplication or addition to the safe side
+REPEATS = 30  # attempts of a proof, or rounds without progress of a sum on the way to the goal
 UNDERFLOW = 2.0**-1074  # the least subnormal number, and the rounding error of products that are subnormal or zero
 
 
@@ -57,29 +60,37 @@ class Bounds(NamedTuple):
     width: float
 
 
-def prove(chain: PolicyChain, extended: Floats, policy: Int64s, tolerance: float, *, patient: bool = True) -> Bounds:
+def prove(
+    reduction: Reduction,
+    extended: Floats,
+    policy: Int64s,
+    tolerance: float,
+    *,
+    exact: bool = False,
+    patient: bool = True,
+) -> Bounds:
     """Return the best bounds of the values that the proofs give, or the first that are within the tolerance.
 
-    Where the policy has -1, it gets the row of smallest residual. Only with `patient` are errors summed on the way to
-    the goal, which takes as long as many sweeps.
+    Where the policy has -1, it gets the row of smallest residual. With `exact`, values came out of elimination. Only
+    with `patient` are errors summed on the way to the goal, which takes as long as many sweeps.
     """
-    proofs: list[Callable[[PolicyChain, Floats, Int64s, float], Bounds]] = []
-    proofs += [by_covering] if chain.reduction.has_free_rows else []
+    proofs: list[Callable[[Reduction, Floats, Int64s, float], Bounds]] = []
+    proofs += [by_covering] if reduction.has_free_rows else []
     proofs += [by_ratio]
-    proofs += [by_elimination] if chain.exact else []
-    proofs += [by_propagation] if patient else []
-    bounds = proofs[0](chain, extended, policy, tolerance)
+    proofs += [by_elimination] if exact else []
+    proofs += [partial(by_propagation, exact=exact)] if patient else []
+    bounds = proofs[0](reduction, extended, policy, tolerance)
     for proof in proofs[1:]:
         if not bounds.width <= tolerance:
-            other = proof(chain, extended, policy, tolerance)
+            other = proof(reduction, extended, policy, tolerance)
             bounds = other if other.width < bounds.width else bounds
     return bounds
 
 
-def by_ratio(chain: PolicyChain, extended: Floats, policy: Int64s, _: float) -> Bounds:
+def by_ratio(reduction: Reduction, extended: Floats, policy: Int64s, _: float) -> Bounds:
     """Bound by scaling V."""
     low, high = np.empty((2, len(policy)))
-    below, above = certify(chain.problem, chain.reduction.longest, extended[:DEAD], policy, low, high)
+    below, above = certify(reduction.problem, reduction.longest, extended, policy, low, high)
     lower = extended * ((1.0 - OUTWARD) / (1.0 + below))
     upper = extended * ((1.0 + OUTWARD) / (1.0 - above) if above < 1.0 else np.inf)
     lower[GOAL] = upper[GOAL] = 0.0
@@ -87,71 +98,94 @@ def by_ratio(chain: PolicyChain, extended: Floats, policy: Int64s, _: float) -> 
     return Bounds(lower, upper, relative_width(below, above) + 4.0 * OUTWARD)
 
 
-def by_covering(chain: PolicyChain, extended: Floats, policy: Int64s, tolerance: float) -> Bounds:
+def by_covering(reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float) -> Bounds:
     """Bound by scaling V and adding errors that free rows carry on."""
-    share, values = 0.25 * tolerance, extended[:DEAD]
-    low, high = np.zeros((2, len(policy)))
-    passes = 1 if chain.reduction.acyclic else COVER_PASSES
-    if not cover(chain.problem, chain.reduction.longest, values, policy, share, passes, low, high):
+    share = 0.25 * tolerance
+    low, high = np.zeros((2, len(extended)))
+    if not cover(reduction.problem, reduction.blocks, reduction.longest, extended, policy, share, low, high):
         return trivial_bounds(extended)
-    lower, upper = extended.copy(), extended.copy()
-    lower[:DEAD] = np.maximum(values - low, 0.0) * ((1.0 - OUTWARD) / (1.0 + share))
-    upper[:DEAD] = (values + high) * ((1.0 + OUTWARD) / (1.0 - share))
-    return Bounds(lower, upper, float(np.max(1.0 - lower[:DEAD] / upper[:DEAD])))
+    np.subtract(extended, low, out=low)
+    np.maximum(low, 0.0, out=low)
+    high += extended
+    low *= (1.0 - OUTWARD) / (1.0 + share)
+    high *= (1.0 + OUTWARD) / (1.0 - share)
+    return Bounds(low, high, float(np.max(1.0 - low[:DEAD] / high[:DEAD])))
 
 
-def by_elimination(chain: PolicyChain, extended: Floats, policy: Int64s, _: float) -> Bounds:
+def by_elimination(reduction: Reduction, extended: Floats, policy: Int64s, _: float) -> Bounds:
     """Bound values that came out of elimination by its own error, if no other row comes too close for that."""
     states, values = len(policy), extended[:DEAD]
-    error = 2.0 * states * (states**2 + chain.reduction.longest + 8) * UNIT
-    in_range = values.min() > TINY and values.max() < HUGE and not underflows(chain, values, policy)
-    if not in_range or not dominates(chain.problem, values, policy, 4.0 * error):
+    error = 2.0 * states * (states**2 + reduction.longest + 8) * UNIT
+    in_range = values.min() > TINY and values.max() < HUGE and not underflows(reduction.problem, extended, policy)
+    if not in_range or not dominates(reduction.problem, extended, policy, 4.0 * error):
         return trivial_bounds(extended)
     return Bounds(extended * (1.0 - error), extended * (1.0 + error), 2.0 * error)
 
 
-def underflows(chain: PolicyChain, values: Floats, policy: Int64s) -> bool:
+def underflows(problem: Problem, extended: Floats, policy: Int64s) -> bool:
     """Return whether the elimination that gave these values may have lost digits to products that underflow.
 
     It has n² products for each row. What they lose of its probabilities is weighed with values in the end, and what
     they lose must be less than rounding takes from the probability of leaving, and from that times the value.
     """
-    aggregate(chain.problem, policy, np.zeros_like(values), chain.equation)
-    if not eliminate(chain.equation, np.empty_like(values)):
+    equation, values = policy_equation(len(policy)), extended[:DEAD]
+    aggregate(problem, policy, 0, np.zeros_like(extended), equation)
+    if not eliminate(equation, np.empty_like(extended)):
         return True
-    lost, leave = len(policy) ** 2 * UNDERFLOW, chain.equation.matrix.diagonal()
+    lost, leave = len(policy) ** 2 * UNDERFLOW, equation.matrix.diagonal()
     return bool(lost > UNIT * leave.min() or lost * (1.0 + values.max()) > UNIT * (leave * values).min())
 
 
-def by_propagation(chain: PolicyChain, extended: Floats, policy: Int64s, _: float) -> Bounds:
+def by_propagation(reduction: Reduction, extended: Floats, policy: Int64s, _: float, *, exact: bool = False) -> Bounds:
     """Bound by summing errors on the way to the goal; the policy is not changed."""
     if not extended[:DEAD].min() > TINY:
         return trivial_bounds(extended)
     lower, upper = extended.copy(), extended.copy()
-    widen(chain, upper[:DEAD], policy.copy(), above=True)
-    widen(chain, lower[:DEAD], policy.copy(), above=False)
+    widen(reduction, upper, policy.copy(), exact=exact, above=True)
+    widen(reduction, lower, policy.copy(), exact=exact, above=False)
     width = float(np.max(1.0 - lower[:DEAD] / upper[:DEAD]))
     return Bounds(lower, upper, width if width <= 1.0 else 1.0)
 
 
-def widen(chain: PolicyChain, bound: Floats, policy: Int64s, *, above: bool) -> None:
+def widen(reduction: Reduction, bound: Floats, policy: Int64s, *, exact: bool, above: bool) -> None:
     """Raise V until a check proves it above V_policy, or lower it until below V*; to infinity or 0 on failure."""
     low, high = np.empty((2, len(policy)))
+    values = bound[:DEAD]
     for _ in range(REPEATS):
-        if not bound.max() < HUGE:
+        if not values.max() < HUGE:
             break
         if not above:
             policy.fill(-1)
-        certify(chain.problem, chain.reduction.longest, bound, policy, low, high)
+        certify(reduction.problem, reduction.longest, bound, policy, low, high)
         errors = np.maximum(high if above else low, 0.0)
         if not errors.any():
             return
-        total = chain.accumulate(policy, errors + UNIT * bound, 0.25)
+        total = policy_values(reduction, policy, errors + UNIT * values, 0.25, exact=exact)
         if total is None:
             break
-        bound += (2.0 if above else -2.0) * total
-        np.maximum(bound, 0.0, out=bound)
-    bound[:] = np.inf if above else 0.0
+        values += (2.0 if above else -2.0) * total
+        np.maximum(values, 0.0, out=values)
+    values[:] = np.inf if above else 0.0
+
+
+def policy_values(
+    reduction: Reduction, policy: Int64s, costs: Floats, precision: float, *, exact: bool
+) -> Floats | None:
+    """Sum costs on the way to the goal under a policy, to a relative precision; None if that fails.
+
+    With `exact`, by elimination, which takes the third power of the number of states.
+    """
+    start, target, weight, _ = Chain.of(reduction.problem, policy)
+    states = reduction.states
+    each = np.arange(states + 1, dtype=np.uint32)
+    chain = Problem(each, start, target, weight, costs, each.astype(np.int32))
+    total, own = np.zeros(states + 2), np.arange(states)
+    if exact:
+        equation = policy_equation(states)
+        aggregate(chain, own, 0, total, equation)
+        return total[:DEAD] if eliminate(equation, total) else None
+    rounds = Rounds(chain, reduction.blocks, total, own)
+    return total[:DEAD] if rounds.settle(precision, patience=REPEATS) else None
 
 
 def trivial_bounds(extended: Floats) -> Bounds:
@@ -159,31 +193,6 @@ def trivial_bounds(extended: Floats) -> Bounds:
     lower, upper = extended.copy(), extended.copy()
     lower[:DEAD], upper[:DEAD] = 0.0, np.inf
     return Bounds(lower, upper, 1.0)
-
-
-@kernel
-def residuals(problem: Problem, longest: int, values: Floats, residual: Floats, rounding: Floats) -> None:
-    """Write the residual of each row, and a bound of its rounding error."""
-    first, start, target, weight, to_goal, cost, _ = problem
-    for state in range(values.size):
-        here = values[state]
-        for row in range(first[state], first[state + 1]):
-            gain = cost[row] - to_goal[row] * here
-            size = cost[row] + to_goal[row] * here
-            lost = 0.0
-            if 0.0 < cost[row] < LEAST_NORMAL:
-                lost += 2.0 * UNDERFLOW  # of its product with 1 / (1 - q), and of one with a share of it
-            if to_goal[row] > 0.0 and to_goal[row] * here < LEAST_NORMAL:
-                lost += UNDERFLOW
-            for entry in range(start[row], start[row + 1]):
-                there = values[target[entry]]
-                term = weight[entry] * (there - here)
-                gain += term
-                size += abs(term)
-                if abs(term) < LEAST_NORMAL and there != here:
-                    lost += UNDERFLOW
-            residual[row] = gain
-            rounding[row] = (longest + 8) * UNIT * size + lost
 
 
 @kernel
@@ -200,25 +209,21 @@ def certify(
     Where the policy has -1, the row of smallest residual is written. `low` and `high` get, for each state, by how much
     the smallest residual may be negative and that of the policy positive, rounding included.
     """
-    first, start, target, weight, to_goal, cost, _ = problem
+    first, start, target, weight, cost, _ = problem
     below = 0.0
     above = 0.0
-    for state in range(values.size):
+    for state in range(policy.size):
         here = values[state]
         own = policy[state]
         smallest = np.inf
         worst = 0.0
         failure = np.inf
         for row in range(first[state], first[state + 1]):
-            # As in `residuals`, without the arrays: these take as long as the sums.
-            gain = cost[row] - to_goal[row] * here
-            size = cost[row] + to_goal[row] * here
-            lost = 0.0
-            if 0.0 < cost[row] < LEAST_NORMAL:
-                lost += 2.0 * UNDERFLOW
-            if to_goal[row] > 0.0 and to_goal[row] * here < LEAST_NORMAL:
-                lost += UNDERFLOW
-            for entry in range(start[row], start[row + 1]):
+            gain = cost[row]
+            size = cost[row]
+            # Of the product of the cost with 1 / (1 - q), and of one with a share of it.
+            lost = 2.0 * UNDERFLOW if 0.0 < cost[row] < LEAST_NORMAL else 0.0
+            for entry in range(start[row], start[row + ONE]):
                 there = values[target[entry]]
                 term = weight[entry] * (there - here)
                 gain += term
@@ -252,21 +257,15 @@ def relative_width(below: float, above: float) -> float:
 
 
 @kernel
-def carry(problem: Problem, row: int, errors: Floats) -> float:
-    """Return the error that a row carries on from the states it leads to."""
-    carried = 0.0
-    for entry in range(problem.start[row], problem.start[row + 1]):
-        there = errors[problem.target[entry]]
-        product = problem.weight[entry] * there
-        carried += product
-        if there > 0.0 and product < LEAST_NORMAL:
-            carried += UNDERFLOW
-    return carried
-
-
-@kernel
 def cover(
-    problem: Problem, longest: int, values: Floats, policy: Int64s, share: float, passes: int, low: Floats, high: Floats
+    problem: Problem,
+    blocks: Blocks,
+    longest: int,
+    values: Floats,
+    policy: Int64s,
+    share: float,
+    low: Floats,
+    high: Floats,
 ) -> bool:
     """Find errors E- (`low`) and E+ (`high`) with (V - E-) / (1 + share) <= V* <= V_policy <= (V + E+) / (1 - share).
 
@@ -276,50 +275,83 @@ def cover(
         E+(s) >= P_r E+ + residual_r - share c_r  for the row of the policy.
 
     So a share of the costs pays for the errors, and E is only needed where rows cost next to nothing, to carry an error
-    on to the next row that costs something. Passes raise E, zero at first, where it is too small; the bounds are proved
-    by a pass that raises nothing, or by a single pass (`passes` is 1) if every row leads to earlier states only.
-    Returns False if that many passes did not suffice. Where the policy has -1, it gets the row of smallest residual.
+    on to the next row that costs something. Passes over a block raise E, zero at first, where it is too small; the
+    bounds are proved by a pass that raises nothing, or by a single pass if every row leads to earlier states only.
+    Returns False if a block needs too many. Where the policy has -1, it gets the row of smallest residual.
     """
-    first, cost = problem.first, problem.cost
-    residual = np.empty(first[values.size])
-    rounding = np.empty(first[values.size])
-    residuals(problem, longest, values, residual, rounding)
+    for block in range(blocks.cyclic.size):
+        begin, end = blocks.bounds[block], blocks.bounds[block + 1]
+        passes = COVER_PASSES if blocks.cyclic[block] else 1
+        if not cover_block(problem, begin, end, longest, values, policy, share, passes, low, high):
+            return False
+    return True
+
+
+@kernel
+def cover_block(
+    problem: Problem,
+    begin: int,
+    end: int,
+    longest: int,
+    values: Floats,
+    policy: Int64s,
+    share: float,
+    passes: int,
+    low: Floats,
+    high: Floats,
+) -> bool:
+    """Cover the errors of a block."""
+    first, start, target, weight, cost, _ = problem
     padding = 1.0 + (longest + 8) * UNIT
     least = np.inf
-    for row in range(first[values.size]):
-        if cost[row] > 0.0:
-            least = min(least, cost[row])
-    for state in range(values.size):
-        if not TINY < values[state] < HUGE:
-            return False
-        if policy[state] < 0:
-            policy[state] = first[state]
-            for row in range(first[state], first[state + 1]):
-                if residual[row] < residual[policy[state]]:
-                    policy[state] = row
     for number in range(passes):
-        spare = 0.02 * share * least if number > 1 else 0.0  # so that loops need no pass for each digit
+        spare = 0.02 * share * least if number > 1 and least < np.inf else 0.0  # so that loops need no pass per digit
         proved = True
-        for state in range(values.size):
+        for state in range(begin, end):
+            here = values[state]
+            if not TINY < here < HUGE:
+                return False
+            own = policy[state]
+            smallest = np.inf
+            above = 0.0
             error = low[state]
             for row in range(first[state], first[state + 1]):
-                carried = 0.0  # as `carry` does, which the compiler would not inline
-                for entry in range(problem.start[row], problem.start[row + 1]):
-                    there = low[problem.target[entry]]
-                    product = problem.weight[entry] * there
+                gain = cost[row]
+                size = cost[row]
+                lost = 2.0 * UNDERFLOW if 0.0 < cost[row] < LEAST_NORMAL else 0.0
+                carried = 0.0
+                for entry in range(start[row], start[row + ONE]):
+                    there = values[target[entry]]
+                    term = weight[entry] * (there - here)
+                    gain += term
+                    size += abs(term)
+                    if abs(term) < LEAST_NORMAL and there != here:
+                        lost += UNDERFLOW
+                    product = weight[entry] * low[target[entry]]
                     carried += product
-                    if there > 0.0 and product < LEAST_NORMAL:
+                    if product < LEAST_NORMAL and low[target[entry]] > 0.0:
                         carried += UNDERFLOW
-                failure = rounding[row] - residual[row] - share * cost[row]
+                rounding = (longest + 8) * UNIT * size + lost
+                failure = rounding - gain - share * cost[row]
                 if not carried * padding + failure <= error:
                     error = carried * padding * padding + failure + max(0.5 * failure, spare)
                     proved = False
+                if own == row or (own < 0 and (gain < smallest or row == first[state])):
+                    smallest = gain
+                    above = rounding + gain - share * cost[row]
+                    policy[state] = row
+                if 0.0 < cost[row] < least:
+                    least = cost[row]
             low[state] = error
-            row = policy[state]
-            carried = carry(problem, row, high)
-            failure = rounding[row] + residual[row] - share * cost[row]
-            if not carried * padding + failure <= high[state]:
-                high[state] = carried * padding * padding + failure + max(0.5 * failure, spare)
+            carried = 0.0
+            row = uint64(policy[state])
+            for entry in range(start[row], start[row + ONE]):
+                product = weight[entry] * high[target[entry]]
+                carried += product
+                if product < LEAST_NORMAL and high[target[entry]] > 0.0:
+                    carried += UNDERFLOW
+            if not carried * padding + above <= high[state]:
+                high[state] = carried * padding * padding + above + max(0.5 * above, spare)
                 proved = False
         if proved or passes == 1:
             return True

@@ -1,8 +1,8 @@
 """Policy iteration with exact evaluation: linear equations solved without subtraction, and improvement by residuals.
 
-Row r of state s has cost c_r, weights w_r(t) on other states t and a goal probability g_r that sum to one. With
+Row r of state s has cost c_r and weights w_r(t) on other states t and the goal that sum to one. With V(goal) = 0 and
 
-    residual_r(V) = c_r + Σ_t w_r(t) (V(t) - V(s)) - g_r V(s),
+    residual_r(V) = c_r + Σ_t w_r(t) (V(t) - V(s)),
 
 V solves Bellman's equation if and only if the smallest residual among the rows of each state is zero. In this form the
 rounding error is relative to the differences of values, not to the values, so that values of 1e12 steps can be proved
@@ -19,24 +19,24 @@ from typing import NamedTuple
 import numpy as np
 
 from goalward.arrays import Floats, Int32s, Int64s
-from goalward.jit import kernel
+from goalward.jit import ONE, kernel, uint64
 from goalward.planning.bellman import UNIT
 from goalward.planning.reduction import Problem
 
 __all__ = [
     "Equation",
-    "add_correction",
     "aggregate",
     "dominates",
     "eliminate",
     "improve",
+    "policy_equation",
     "policy_iteration",
     "residual",
 ]
 
 
 class Equation(NamedTuple):
-    """The equation x_i (goal_i + Σ_j≠i matrix_ij) = right_i + Σ_j≠i matrix_ij x_j; state s is in ``group[s]``."""
+    """The equation x_i (goal_i + Σ_j≠i matrix_ij) = right_i + Σ_j≠i matrix_ij x_j, one of each group of states."""
 
     group: Int32s
     matrix: Floats
@@ -44,25 +44,36 @@ class Equation(NamedTuple):
     right: Floats
 
 
+def policy_equation(states: int) -> Equation:
+    """Allocate an equation in which each state is its own group."""
+    return Equation(np.arange(states, dtype=np.int32), np.empty((states, states)), np.empty(states), np.empty(states))
+
+
 @kernel
-def aggregate(problem: Problem, policy: Int64s, values: Floats, equation: Equation) -> None:
-    """Sum the rows of a policy over the groups: the equation for the correction of its values."""
-    _, start, target, weight, to_goal, cost, _ = problem
+def aggregate(problem: Problem, policy: Int64s, begin: int, values: Floats, equation: Equation) -> None:
+    """Sum the rows of a policy over the groups: the equation for the correction of its values.
+
+    ``group[i]`` is that of state ``begin + i``. Other states are not corrected, so they count as the goal.
+    """
+    _, start, target, weight, cost, _ = problem
     group, matrix, goal, right = equation
     for i in range(goal.size):
         goal[i] = 0.0
         right[i] = 0.0
         for j in range(goal.size):
             matrix[i, j] = 0.0
-    for state in range(values.size):
-        own = group[state]
-        row = policy[state]
-        here = values[state]
-        gain = cost[row] - to_goal[row] * here
-        for entry in range(start[row], start[row + 1]):
-            gain += weight[entry] * (values[target[entry]] - here)
-            matrix[own, group[target[entry]]] += weight[entry]
-        goal[own] += to_goal[row]
+    for index in range(group.size):
+        own = group[index]
+        row = uint64(policy[begin + index])
+        here = values[begin + index]
+        gain = cost[row]
+        for entry in range(start[row], start[row + ONE]):
+            there = target[entry]
+            gain += weight[entry] * (values[there] - here)
+            if begin <= there < begin + group.size:
+                matrix[own, group[there - begin]] += weight[entry]
+            else:
+                goal[own] += weight[entry]
         right[own] += gain
 
 
@@ -101,26 +112,16 @@ def eliminate(equation: Equation, solution: Floats) -> bool:
 
 
 @kernel
-def add_correction(group: Int32s, correction: Floats, values: Floats) -> bool:
-    """Add to each value the correction of its group; return False and do nothing if one would become negative."""
-    for state in range(values.size):
-        if not values[state] + correction[group[state]] >= 0.0:
-            return False
-    for state in range(values.size):
-        values[state] += correction[group[state]]
-    return True
-
-
-@kernel
 def residual(problem: Problem, values: Floats, state: int, row: int) -> tuple[float, float]:
     """Return the residual of a row of the state, and the sum of the values in it, to which their error is relative."""
-    _, start, target, weight, to_goal, cost, _ = problem
+    _, start, target, weight, cost, _ = problem
     here = values[state]
-    gain = cost[row] - to_goal[row] * here
+    gain = cost[row]
     size = cost[row] + here
-    for entry in range(start[row], start[row + 1]):
-        gain += weight[entry] * (values[target[entry]] - here)
-        size += weight[entry] * values[target[entry]]
+    for entry in range(start[row], start[row + ONE]):
+        there = values[target[entry]]
+        gain += weight[entry] * (there - here)
+        size += weight[entry] * there
     return gain, size
 
 
@@ -128,8 +129,8 @@ def residual(problem: Problem, values: Floats, state: int, row: int) -> tuple[fl
 def improve(problem: Problem, values: Floats, policy: Int64s) -> bool:
     """Switch states to their row of smallest residual where it beats the present row by more than the rounding of V."""
     changed = False
-    for state in range(values.size):
-        present = policy[state]
+    for state in range(policy.size):
+        present = uint64(policy[state])
         best, _ = residual(problem, values, state, present)
         for row in range(problem.first[state], problem.first[state + 1]):
             if row != present:
@@ -153,20 +154,20 @@ def policy_iteration(
     """
     evaluations = 0
     while True:
-        for state in range(values.size):
+        for state in range(policy.size):
             before[state] = values[state] if evaluations > 0 else np.inf
             values[state] = 0.0
-        aggregate(problem, policy, values, equation)
+        aggregate(problem, policy, 0 * policy.size, values, equation)  # a literal would compile it twice
         if not eliminate(equation, values):
-            for state in range(values.size):
+            for state in range(policy.size):
                 values[state] = before[state]
                 policy[state] = proper[state]
             return evaluations
         evaluations += 1
         fell = False
-        for state in range(values.size):
+        for state in range(policy.size):
             proper[state] = policy[state]
-            if values[state] < before[state] * (1.0 - values.size * UNIT):
+            if values[state] < before[state] * (1.0 - policy.size * UNIT):
                 fell = True
         if not fell or not improve(problem, values, policy):
             return evaluations
@@ -175,7 +176,7 @@ def policy_iteration(
 @kernel
 def dominates(problem: Problem, values: Floats, policy: Int64s, error: float) -> bool:
     """Return whether no row can beat that of the policy, given that its values have at most this relative error."""
-    for state in range(values.size):
+    for state in range(policy.size):
         for row in range(problem.first[state], problem.first[state + 1]):
             gain, size = residual(problem, values, state, row)
             if row != policy[state] and not gain > error * size:

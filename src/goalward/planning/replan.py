@@ -167,12 +167,12 @@ def replan(
     equation = Equation(np.empty(states, np.int32), np.empty((states, states)), np.empty(states), np.empty(states))
     for state in range(states):
         equation.group[state] = state
-    solution = np.empty(states)
+    solution = np.zeros(states + 2)
     low = np.empty(states)
     high = np.empty(states)
     rows = np.empty(states, np.int64)
     proper = np.empty(states, np.int64)
-    initial_policy(problem, solution, rows)
+    initial_policy(problem, 0 * states, states, solution, rows)  # a literal would compile it twice
     for state in range(states):
         proper[state] = rows[state]
     adopt_policy(problem, actions, policy, rows)

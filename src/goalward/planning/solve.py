@@ -27,12 +27,11 @@ from goalward.arrays import Floats, Int64s
 from goalward.errors import PolicyError, PrecisionError, SettingError, UnreachableGoalError
 from goalward.formatting import number
 from goalward.planning import bellman
-from goalward.planning.certificate import Bounds, prove
-from goalward.planning.policy_chain import MOST_DIRECT_WORK, PolicyChain
-from goalward.planning.policy_iteration import policy_iteration
+from goalward.planning.certificate import Bounds, policy_values, prove
+from goalward.planning.policy_iteration import policy_equation, policy_iteration
 from goalward.planning.reduction import DEAD, Reduction
 from goalward.planning.sweeps import run_sweeps
-from goalward.progress import phase
+from goalward.progress import Phase, phase
 from goalward.signals import interruptible
 from goalward.ssp.graph import sure_states
 from goalward.ssp.model import SSP, check_model
@@ -211,12 +210,12 @@ def remedy(width: float) -> str:
 @interruptible()
 def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) -> Solution:
     """Solve a model wherever it starts, to the tolerance or as far as double precision goes."""
-    with phase(f"solving a model of {ssp.states:,} states"):
-        return solve_reduced(ssp, tolerance, start)
+    with phase(f"solving a model of {ssp.states:,} states", 100, "%", "rounds") as progress:
+        return solve_reduced(ssp, tolerance, start, progress)
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def solve_reduced(ssp: SSP, tolerance: float, start: Solution | None) -> Solution:
+def solve_reduced(ssp: SSP, tolerance: float, start: Solution | None, progress: Phase) -> Solution:
     """Solve what is left of a model without dead ends and free loops."""
     reduction = Reduction.of(ssp, DENSE_STATES)
     extended, policy = reduction.extended(), np.empty(reduction.states, dtype=np.int64)
@@ -228,7 +227,7 @@ def solve_reduced(ssp: SSP, tolerance: float, start: Solution | None) -> Solutio
     else:
         method = "sweeps"
         known = None if start is None else start.values
-        bounds, iterations = run_sweeps(reduction, extended, policy, tolerance, known)
+        bounds, iterations = run_sweeps(reduction, extended, policy, tolerance, known, progress)
         if not bounds.width <= tolerance and start is None and reduction.states <= ELIMINATED_STATES:
             # Loops that cost next to nothing beside the values hold sweeps up. Elimination does not mind them.
             bounds, iterations = iterate_policies(ssp, reduction, extended, policy, tolerance, None)
@@ -237,8 +236,9 @@ def solve_reduced(ssp: SSP, tolerance: float, start: Solution | None) -> Solutio
             return solve_all(ssp, tolerance)
         method += ", unproved"
         if not is_proper(ssp, reduction.expand_policy(ssp, policy)):
-            bellman.initial_policy(reduction.problem, np.empty(reduction.states), policy)
-        played = policy_values(reduction, policy, tolerance)
+            bellman.initial_policy(reduction.problem, 0, reduction.states, np.zeros_like(extended), policy)
+        exact = reduction.states <= ELIMINATED_STATES
+        played = policy_values(reduction, policy, reduction.problem.cost[policy], tolerance, exact=exact)
         if played is not None:
             extended[:DEAD] = np.clip(played, bounds.lower[:DEAD], bounds.upper[:DEAD])
         np.nan_to_num(extended[:DEAD], copy=False, nan=np.finfo(np.float64).max)
@@ -260,25 +260,12 @@ def is_proper(ssp: SSP, policy: Int64s) -> bool:
     return bool((distance[policy >= 0] >= 0).all())
 
 
-def policy_values(reduction: Reduction, policy: Int64s, tolerance: float) -> Floats | None:
-    """Return the values of a proper policy as well as they can be had; None if that fails."""
-    values = np.zeros(reduction.states)
-    chain = PolicyChain(reduction, exact=reduction.states <= ELIMINATED_STATES)
-    chain.choose(policy)
-    if chain.exact:
-        return values if chain.correct(values) else None
-    if chain.direct_work() <= MOST_DIRECT_WORK and chain.direct_step(values):
-        return values
-    return chain.accumulate(policy, chain.rows.cost, tolerance)
-
-
 def iterate_policies(
     ssp: SSP, reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float, start: Solution | None
 ) -> tuple[Bounds, int]:
     """Iterate policies with exact evaluation, from the policy of an earlier solution if that is still proper."""
-    problem, chain = reduction.problem, PolicyChain(reduction, exact=True)
-    values, before = extended[:DEAD], np.empty(reduction.states)
-    bellman.initial_policy(problem, values, policy)
+    problem, equation, before = reduction.problem, policy_equation(reduction.states), np.empty(reduction.states)
+    bellman.initial_policy(problem, 0, reduction.states, extended, policy)
     proper = policy.copy()
     iterate = policy_iteration
     if reduction.states > DENSE_STATES:  # from Python, so that Ctrl-C is answered between two evaluations
@@ -286,7 +273,7 @@ def iterate_policies(
     iterations = 0
     if start is not None:
         bellman.adopt_policy(problem, ssp.actions, start.policy, policy)
-        iterations = iterate(problem, chain.equation, values, before, policy, proper)
+        iterations = iterate(problem, equation, extended, before, policy, proper)
     if not iterations:
-        iterations = iterate(problem, chain.equation, values, before, policy, proper)
-    return prove(chain, extended, policy, tolerance), iterations
+        iterations = iterate(problem, equation, extended, before, policy, proper)
+    return prove(reduction, extended, policy, tolerance, exact=True), iterations

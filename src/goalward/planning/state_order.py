@@ -19,43 +19,50 @@ from __future__ import annotations
 
 import numpy as np
 
-from goalward.arrays import Bools, Int32s
-from goalward.jit import kernel, prefetch
+from goalward.arrays import Bools, Int32s, UInt32s
+from goalward.jit import ONE, kernel, uint32, uint64
 from goalward.ssp.checks import ModelArrays
-from goalward.ssp.graph import ALL_ENTRIES, Predecessors, list_predecessors
+from goalward.ssp.graph import Predecessors, list_predecessors, predecessors_of, state_starts
 from goalward.ssp.model import SSP
 
-__all__ = ["AHEAD", "DEAD", "GOAL", "NEARLY_ACYCLIC", "likely_distances", "number_states", "order_states", "sort_ties"]
+__all__ = ["AHEAD", "DEAD", "GOAL", "likely_distances", "number_states", "order_states", "sort_ties"]
 
 GOAL = -1  # the reduced number of the goal, and of the states that reach it for nothing
 DEAD = -2  # the reduced number of dead ends
-# The share of states on cycles up to which a model is swept in topological order: 2.4 times faster on beb, 1.5 on
-# layers, 1.4 on rabin, 1.1 on wlan (shares of 0 to 0.2); slower on leader and phil-nofair (0.4 to 0.6), and 7.7 times
-# on rescue grids (1).
-NEARLY_ACYCLIC = 0.25
-# Memory is asked for the rows of states that many places ahead in an order: without it, writing the reduced problem
-# takes 1.3 to 2 times as long on the public models of leader, elevators and pnueli-zuck.
-AHEAD = 6
+AHEAD = 6  # memory is asked for the rows of states that many places ahead in an order
 LIKELY = 0.1  # rescue grids: 5.5 to 8 times faster than by plain steps
-DEEP = 32  # with fewer distances than that, ties say little about the order
-SAMPLE = 256  # states that are examined to learn whether there are ties
 
 
-def order_states(ssp: SSP, usable: Bools, component: Int32s | None, distance: Int32s, order: Int32s) -> Int32s:
+def order_states(
+    ssp: SSP, usable: Bools, component: Int32s, components: int, cyclic: int, distance: Int32s, order: Int32s
+) -> Int32s:
     """Return the states that reach the goal in the order of sweeps.
 
     `distance` and `order` are those of a search along all usable rows; `distance` becomes that along likely steps.
-    `component` has the strong components of a nearly acyclic model.
+    `component` has the strong components of the model; `cyclic` states lie on cycles.
     """
-    if component is not None:
-        from scipy import sparse
-
-        # A counting sort by component, which keeps the order of the states of a component.
-        positions = (component[order], np.arange(len(order)))
-        return np.asarray(sparse.coo_array((order, positions), shape=(ssp.states, len(order))).tocsr().data)
-    likely_distances(ssp, usable, distance, order)
-    sort_ties(ssp.arrays, distance, order)
+    if cyclic > 0:
+        likely_distances(ssp, usable, distance, order)
+    order = sort_by_component(order, component, components)
+    if cyclic > 0:
+        sort_ties(state_starts(ssp), ssp.successors, component, distance, order)
     return order
+
+
+@kernel
+def sort_by_component(order: Int32s, component: Int32s, components: int) -> Int32s:
+    """Sort states by their components, keeping the order of the states of each."""
+    place = np.zeros(components + 1, dtype=np.int32)
+    for position in range(order.size):
+        place[component[order[position]] + 1] += 1
+    for index in range(components):
+        place[index + 1] += place[index]
+    ordered = np.empty_like(order)
+    for position in range(order.size):
+        own = component[order[position]]
+        ordered[place[own]] = order[position]
+        place[own] += 1
+    return ordered
 
 
 def likely_distances(ssp: SSP, usable: Bools, distance: Int32s, order: Int32s) -> None:
@@ -68,8 +75,8 @@ def likely_distances(ssp: SSP, usable: Bools, distance: Int32s, order: Int32s) -
         return
     if distance[order[-1]] == 1 and not likely[ssp.successors == ssp.goal].any():
         return  # no likely step leads to the goal, so all states would be at distance one again
-    along_likely = list_predecessors(ssp.indptr, ssp.successors, usable, ssp.states, likely)
-    along_all = list_predecessors(ssp.indptr, ssp.successors, usable, ssp.states, ALL_ENTRIES)
+    along_likely = list_predecessors(state_starts(ssp), ssp.successors, likely)
+    along_all = predecessors_of(ssp, usable)
     search_back(along_likely, along_all, distance, order)
 
 
@@ -142,58 +149,40 @@ def add_predecessors(
 
 
 @kernel
-def has_ties(model: ModelArrays, distance: Int32s, order: Int32s) -> bool:
-    """Return whether one of some states leads to another at the same distance."""
-    actions = model.costs.shape[1]
-    for sample in range(min(SAMPLE, order.size)):
-        state = order[sample * (order.size // min(SAMPLE, order.size))]
-        for entry in range(model.indptr[state * actions], model.indptr[(state + 1) * actions]):
-            target = model.successors[entry]
-            if target != distance.size and target != state and distance[target] == distance[state]:
-                return True
-    return False
-
-
-@kernel
-def sort_ties(model: ModelArrays, distance: Int32s, order: Int32s) -> None:
-    """Put states of one distance behind those of the same distance that they lead to, where they do not circle."""
-    if distance[order[order.size - 1]] < DEEP or not has_ties(model, distance, order):
-        return
-    states, actions = model.costs.shape
+def sort_ties(first: UInt32s, successors: Int32s, component: Int32s, distance: Int32s, order: Int32s) -> None:
+    """Put states of a component behind those at the same distance that they lead to, where they do not circle."""
+    states = component.size
     before = order.copy()
     seen = np.zeros(states, dtype=np.bool_)
-    path = np.empty(order.size, dtype=np.int32)
-    at = np.empty(order.size, dtype=np.int64)
+    path = np.empty(order.size, dtype=np.uint32)
+    at = np.empty(order.size, dtype=np.uint32)
     count = 0
     for position in range(before.size):
-        prefetch(model.indptr, before[min(position + 2 * AHEAD, before.size - 1)] * actions)
-        prefetch(model.successors, model.indptr[before[min(position + AHEAD, before.size - 1)] * actions])
-        root = before[position]
+        root = uint32(before[position])
         if seen[root]:
             continue
+        own = component[root]
+        far = distance[root]
+        seen[root] = True
         depth = 0
         path[0] = root
-        at[0] = model.indptr[root * actions]
-        seen[root] = True
+        at[0] = first[root]
         while depth >= 0:
-            state = path[depth]
-            entry = at[depth]
-            end = model.indptr[(state + 1) * actions]
-            descends = False
-            while entry < end and not descends:
-                target = model.successors[entry]
-                descends = target < states and not seen[target] and distance[target] == distance[state]
-                entry += 1
-            at[depth] = entry
-            if descends:
-                depth += 1
-                path[depth] = target
-                at[depth] = model.indptr[target * actions]
-                seen[target] = True
-            else:
-                order[count] = state
-                count += 1
-                depth -= 1
+            entry = uint64(at[depth])
+            end = first[path[depth] + 1]
+            while entry < end:
+                target = uint32(successors[entry])
+                entry += ONE
+                if target < states and distance[target] == far and component[target] == own and not seen[target]:
+                    at[depth] = entry
+                    depth += 1
+                    path[depth] = target
+                    seen[target] = True
+                    entry = uint64(first[target])
+                    end = first[target + 1]
+            order[count] = path[depth]
+            count += 1
+            depth -= 1
 
 
 @kernel

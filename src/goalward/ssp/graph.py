@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from goalward.arrays import Bools, Int32s, Int64s
-from goalward.jit import interrupted, kernel, lightly, prefetch
+from goalward.arrays import Bools, Int32s, Int64s, UInt32s
+from goalward.jit import ONE, interrupted, kernel, lightly, prefetch, uint32, uint64
 from goalward.ssp.model import SSP, check_model
 from goalward.ssp.transitions import by_appearance
 from goalward.table import ShownAsFacts
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALL_ENTRIES", "INTERRUPTED", "Predecessors", "Structure", "can_reach_goal", "list_predecessors",
-    "number_components", "predecessors_of", "reached_from", "state_graph", "strong_components", "structure",
-    "sure_states", "zero_cost_components",
+    "number_components", "predecessors_of", "reached_from", "state_graph", "state_starts", "strong_components",
+    "structure", "sure_states", "zero_cost_components",
 ]  # fmt: skip
 
 INTERRUPTED = -1
@@ -106,8 +106,13 @@ def structure(ssp: SSP) -> Structure:
 def predecessors_of(ssp: SSP, rows: Bools, successors: Int32s | None = None) -> Predecessors:
     """Return the predecessors of each state along the given rows; `successors` may replace those of the model."""
     targets = ssp.successors if successors is None else successors
-    usable = np.array(rows, dtype=np.bool_).reshape(-1)
-    return lightly(list_predecessors, len(targets))(ssp.indptr, targets, usable, ssp.states, ALL_ENTRIES)
+    entries = ALL_ENTRIES if rows is ssp.available else np.repeat(rows.reshape(-1), np.diff(ssp.indptr))
+    return lightly(list_predecessors, len(targets))(state_starts(ssp), targets, entries)
+
+
+def state_starts(ssp: SSP) -> UInt32s:
+    """Return the first entry of each state, and the number of entries."""
+    return ssp.indptr[:: ssp.actions].astype(np.uint32)
 
 
 def sure_states(
@@ -146,65 +151,73 @@ def zero_cost_components(
     if not inside.any():
         return end_component, 0, inside
     component = strong_components(ssp)[0] if component is None else component
-    alive = np.empty(S, dtype=np.bool_)
-    drop_leaving_rows(ssp.indptr, ssp.successors, component, inside, alive)
-    if not alive.any():
-        return end_component, 0, inside
     predecessors = predecessors_of(ssp, inside) if predecessors is None else predecessors
-    queue, component = np.empty(S, dtype=np.int32), np.empty(S, dtype=np.int32)
+    alive, queue = np.empty(S, dtype=np.bool_), np.empty(S, dtype=np.int32)
+    before = -1
     while True:
-        before = np.count_nonzero(inside)
-        indptr, successors = select_rows(ssp.indptr, ssp.successors, inside)
-        indptr.flags.writeable = successors.flags.writeable = False  # one type for the kernel, that of a model's arrays
-        if number_components(indptr, successors, A, S, component) == INTERRUPTED:
-            continue
         drop_leaving_rows(ssp.indptr, ssp.successors, component, inside, alive)
-        if np.count_nonzero(inside) == before:
+        if before >= 0:  # no row that is left leads to a component of one state
+            lost = np.flatnonzero(~alive & (np.bincount(component)[component] > 1))
+            queue[: len(lost)] = lost
+            drop_rows_into(ssp.indptr, ssp.successors, A, inside, predecessors, alive, queue, len(lost))
+        count = int(np.count_nonzero(inside))
+        if count in (0, before):
             break
-        lost = np.flatnonzero(~alive)
-        queue[: len(lost)] = lost
-        drop_rows_into(ssp.indptr, ssp.successors, A, inside, predecessors, alive, queue, len(lost))
+        selected = select_rows(ssp.indptr, ssp.successors, S, inside)
+        selected[1].flags.writeable = False  # one type for the kernel, that of a model's array
+        component, before = components_of(*selected)[0], count
     number, first = by_appearance(component[alive].astype(np.int64), S)
     end_component[alive] = number[component[alive]]
     return end_component, len(first), inside
 
 
-def strong_components(ssp: SSP, most: int | None = None) -> tuple[Int32s, int]:
-    """Return the strong component of each state, and how many states lie on cycles; see `number_components`."""
-    component, cyclic = np.empty(ssp.states, dtype=np.int32), INTERRUPTED
-    while cyclic == INTERRUPTED:
-        limit = ssp.states if most is None else most
-        cyclic = number_components(ssp.indptr, ssp.successors, ssp.actions, limit, component)
-    return component, cyclic
+def strong_components(ssp: SSP) -> tuple[Int32s, int, int]:
+    """Return the strong component of each state, how many there are, and how many states lie on cycles."""
+    return components_of(state_starts(ssp), ssp.successors)
+
+
+def components_of(first: UInt32s, successors: Int32s) -> tuple[Int32s, int, int]:
+    """Return the strong components of a graph; see `number_components`."""
+    component, count, cyclic = np.empty(len(first) - 1, dtype=np.int32), INTERRUPTED, 0
+    while count == INTERRUPTED:
+        count, cyclic = number_components(first, successors, component)
+    return component, count, cyclic
 
 
 @kernel
-def select_rows(indptr: Int64s, successors: Int32s, rows: Bools) -> tuple[Int64s, Int32s]:
-    """Return the graph of some rows; the others become empty."""
-    ends = np.empty_like(indptr)
-    ends[0] = 0
-    for row in range(rows.size):
-        ends[row + 1] = ends[row] + (indptr[row + 1] - indptr[row] if rows[row] else 0)
-    selected = np.empty(ends[rows.size], dtype=np.int32)
-    for row in range(rows.size):
-        for entry in range(ends[row + 1] - ends[row]):
-            selected[ends[row] + entry] = successors[indptr[row] + entry]
-    return ends, selected
+def select_rows(indptr: Int64s, successors: Int32s, states: int, rows: Bools) -> tuple[UInt32s, Int32s]:
+    """Return the graph of some rows: the first entry of each state, and the entries."""
+    actions = uint64(rows.size // states)
+    first = np.empty(states + 1, dtype=np.uint32)
+    selected = np.empty(successors.size, dtype=np.int32)
+    count = uint64(0)
+    for state in range(uint64(states)):
+        first[state] = count
+        for row in range(state * actions, (state + ONE) * actions):
+            if rows[row]:
+                for entry in range(uint64(indptr[row]), uint64(indptr[row + ONE])):
+                    selected[count] = successors[entry]
+                    count += ONE
+    first[states] = count
+    return first, selected
 
 
 @kernel
 def drop_leaving_rows(indptr: Int64s, successors: Int32s, component: Int32s, rows: Bools, alive: Bools) -> None:
     """Drop the rows that may lead to another component or the goal; states that have rows left are `alive`."""
     states = component.size
-    actions = rows.size // states
-    for state in range(states):
-        alive[state] = False
-        for row in range(state * actions, (state + 1) * actions):
+    actions = uint64(rows.size // states)
+    for state in range(uint64(states)):
+        own = component[state]
+        left = False
+        for row in range(state * actions, (state + ONE) * actions):
             if rows[row]:
-                for entry in range(indptr[row], indptr[row + 1]):
-                    if successors[entry] == states or component[successors[entry]] != component[state]:
+                for entry in range(uint64(indptr[row]), uint64(indptr[row + ONE])):
+                    successor = uint32(successors[entry])
+                    if successor == states or component[successor] != own:
                         rows[row] = False
-            alive[state] |= rows[row]
+                left |= rows[row]
+        alive[state] = left
 
 
 def can_reach_goal(ssp: SSP) -> Bools:
@@ -241,9 +254,9 @@ def leads_to(indptr: Int64s, successors: Int32s, usable: Bools, actions: int, st
 
 
 class Predecessors(NamedTuple):
-    """The predecessors of each state y, the goal included, each once: ``state[start[y] : start[y + 1]]``."""
+    """The predecessors of each state y, the goal included: ``state[start[y] : start[y + 1]]``, some more than once."""
 
-    start: Int64s
+    start: UInt32s
     state: Int32s
 
 
@@ -251,31 +264,26 @@ ALL_ENTRIES = np.empty(0, dtype=np.bool_)
 
 
 @kernel
-def list_predecessors(indptr: Int64s, successors: Int32s, rows: Bools, states: int, entries: Bools) -> Predecessors:
-    """Return the predecessors of each state along some rows, and of these along some entries unless all count."""
-    actions = rows.size // states
-    start = np.zeros(states + 3, dtype=np.int64)
-    state_of = np.empty(successors.size, dtype=np.int32)
-    last = np.empty(states + 1, dtype=np.int32)
-    # The first pass counts. The second one writes, and moves the start of each state to that of the next one.
-    for writing in range(2):
-        for state in range(states + 1):
-            last[state] = -1
-            if writing:
-                start[state + 2] += start[state + 1]
-        # The rows of a state are adjacent, so the last predecessor of a successor shows whether this one is new.
-        for state in range(states):
-            for row in range(state * actions, (state + 1) * actions):
-                if rows[row]:
-                    for entry in range(indptr[row], indptr[row + 1]):
-                        successor = successors[entry]
-                        if last[successor] != state and (entries.size == 0 or entries[entry]):
-                            last[successor] = state
-                            if writing:
-                                state_of[start[successor + 1]] = state
-                                start[successor + 1] += 1
-                            else:
-                                start[successor + 2] += 1
+def list_predecessors(first: UInt32s, successors: Int32s, entries: Bools) -> Predecessors:
+    """Return the predecessors of each state along some entries; along all if the mask is empty."""
+    states = first.size - 1
+    start = np.zeros(states + 2, dtype=np.uint32)
+    for entry in range(successors.size):
+        if entries.size == 0 or entries[entry]:
+            start[uint32(successors[entry])] += 1
+    total = 0
+    for state in range(states + 1):
+        total += start[state]
+        start[state] = total
+    start[states + 1] = total
+    state_of = np.empty(total, dtype=np.int32)
+    for state in range(states - 1, -1, -1):
+        # From the last to the first, so that each start is moved back from the end to where it belongs.
+        for entry in range(first[state], first[state + 1]):
+            if entries.size == 0 or entries[entry]:
+                successor = uint32(successors[entry])
+                start[successor] -= 1
+                state_of[start[successor]] = state
     return Predecessors(start, state_of)
 
 
@@ -300,19 +308,18 @@ def drop_rows_into(
             return INTERRUPTED
         target = queue[head]
         for position in range(predecessors.start[target], predecessors.start[target + 1]):
-            state = predecessors.state[position]
+            state = uint64(predecessors.state[position])
             if not alive[state]:
                 continue
-            left = 0
-            for row in range(state * actions, (state + 1) * actions):
+            left = False
+            for row in range(state * uint64(actions), (state + ONE) * uint64(actions)):
                 if usable[row]:
-                    left += 1
-                    for entry in range(indptr[row], indptr[row + 1]):
+                    for entry in range(uint64(indptr[row]), uint64(indptr[row + ONE])):
                         if successors[entry] == target:
                             usable[row] = False
-                            left -= 1
                             break
-            if left == 0:
+                    left |= usable[row]
+            if not left:
                 alive[state] = False
                 queue[count] = state
                 count += 1
@@ -359,7 +366,7 @@ def find_sure_states(
                 prefetch(predecessors.start, order[head + 8])
                 prefetch(predecessors.state, predecessors.start[order[head + 4]])
             for position in range(predecessors.start[target], predecessors.start[target + 1]):
-                state = predecessors.state[position]
+                state = uint32(predecessors.state[position])
                 if distance[state] >= 0 or not alive[state]:
                     continue
                 if not dropped_any or leads_to(indptr, successors, usable, actions, state, target):
@@ -389,11 +396,11 @@ def find_sure_states(
 
 
 @kernel
-def number_components(indptr: Int64s, successors: Int32s, actions: int, most: int, component: Int32s) -> int:
+def number_components(first: UInt32s, successors: Int32s, component: Int32s) -> tuple[int, int]:
     """Give numbers to the strong components, each after those that its transitions lead to.
 
-    Returns how many states lie on cycles, not counting one of each component: 0 if the graph has none but self-loops.
-    Gives up once there are more than `most`. Returns INTERRUPTED on Ctrl-C.
+    Returns how many there are, and how many states lie on cycles, not counting one of each component: 0 if the graph
+    has none but self-loops. Returns INTERRUPTED on Ctrl-C.
 
     Pearce's form of the algorithm (2016): `low` is 0 for a state not seen yet, then the smallest number on the path
     that the state is known to lead back to, and `done` once its component is complete.
@@ -402,10 +409,10 @@ def number_components(indptr: Int64s, successors: Int32s, actions: int, most: in
     done = states + 1
     low = np.zeros(states + 1, dtype=np.int32)
     low[states] = done
-    path = np.empty(states, dtype=np.int32)
+    path = np.empty(states, dtype=np.uint32)
     number = np.empty(states, dtype=np.int32)  # of each state of the path
-    position = np.empty(states, dtype=np.int64)  # the next entry of each state of the path
-    waiting = np.empty(states, dtype=np.int32)  # states that lead back to the path
+    position = np.empty(states, dtype=np.uint32)  # the next entry of each state of the path
+    waiting = np.empty(states, dtype=np.uint32)  # states that lead back to the path
     seen = 0
     count = 0
     cyclic = 0
@@ -419,28 +426,26 @@ def number_components(indptr: Int64s, successors: Int32s, actions: int, most: in
             state = path[depth]
             if low[state] == 0:
                 if interrupted(seen):
-                    return INTERRUPTED
+                    return INTERRUPTED, 0
                 seen += 1
                 low[state] = seen
                 number[depth] = seen
-                position[depth] = indptr[state * actions]
+                position[depth] = first[state]
             before = low[state]
             lowest = before
-            entry = position[depth]
-            end = indptr[(state + 1) * actions]
+            entry = uint64(position[depth])
+            end = first[state + 1]
             link = done
             while entry < end:
-                link = low[successors[entry]]
+                link = low[uint32(successors[entry])]
                 if link == 0:
                     break
-                entry += 1
+                entry += ONE
                 if link < lowest:
                     lowest = link
             low[state] = lowest
             if lowest < number[depth] and before == number[depth]:
                 cyclic += 1
-                if cyclic > most:
-                    return cyclic
             if link == 0:  # this entry is looked at again when its state is done
                 position[depth] = entry
                 depth += 1
@@ -458,4 +463,4 @@ def number_components(indptr: Int64s, successors: Int32s, actions: int, most: in
                     low[waiting[waiters]] = done
                 count += 1
             depth -= 1
-    return cyclic
+    return count, cyclic

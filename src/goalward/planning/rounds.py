@@ -1,0 +1,350 @@
+"""Rounds of sweeps that settle the values of a problem, one block of states after the other.
+
+A round is up to twelve Gauss-Seidel sweeps over the rows of the policy, and one over all rows, which improves the
+policy. Once twelve did not settle the values, rounds begin with a correction that is constant on groups of states of
+similar value: it carries at once what sweeps carry one state at a time. Where sweeps spend their time on the values of
+one policy and its matrix does not fill, a sparse LU takes over: policy iteration.
+
+A block leads to itself and to earlier blocks only. So it is settled once, before the next one, while its rows are in
+the processor's cache.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from goalward.arrays import Floats, Int32s, Int64s
+from goalward.jit import int64, interrupted, kernel
+from goalward.planning.bellman import Chain, initial_policy, optimal_sweep, policy_sweeps
+from goalward.planning.policy_iteration import Equation, aggregate, eliminate
+from goalward.planning.reduction import Blocks, Problem
+from goalward.progress import Phase
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+__all__ = ["Rounds", "direct_step", "direct_work"]
+
+# Groups of a correction. Their matrix is dense: with 512 groups, chains take twice as long. With 64, a model of 200
+# components (parts1e5) takes 5.6 times as long.
+GROUPS = 256
+PER_GROUP = (
+    64  # transitions of the policy for each group, at least: with 1, models of many components take twice as long
+)
+POLICY_SWEEPS = 12  # at most in a round; with one, mazes, chains and consensus take 1.7 to 3 times as long
+SETTLED = 0.02  # sweeps over the policy end at this share of the change of the last sweep over all rows
+MOST_HARM = 2  # corrections after which the change doubled: where values are no good groups, they do harm
+DIRECT_AFTER = 12  # rounds before a sparse LU is considered: on dense samples, an early one takes 1.6 times as long
+PATIENCE = 300  # rounds without progress after which sweeps are given up
+PROGRESS = 0.9  # the share of the smallest change so far below which a change counts as progress
+MOST_DIRECT_WORK = 1e9  # about a second
+# What a sparse LU takes, in units of one multiplication of a sweep: for each state, and for each multiplication of an
+# elimination level by level. Measured on mazes, grids in two and three dimensions, clusters and posterior samples.
+LU_STATE, LU_LEVELS = 300.0, 1.0 / 30.0
+AT_ONCE = 1 << 22  # multiplications between two reports of progress: some hundredths of a second
+
+# What is known of the block that is being settled: how many rounds, the change of the last sweep over all rows and of
+# the last over the policy, the first change, the smallest one and its round, how many corrections did harm, whether
+# sweeps over the policy did not settle, and how many multiplications there were.
+ROUND, CHANGE, SWEPT, FIRST, SMALLEST, SMALLEST_AT, HARM, STALLED, WORK, FACTS = range(10)
+
+
+class Rounds:
+    """Settles the values and the policy of a problem."""
+
+    def __init__(self, problem: Problem, blocks: Blocks, values: Floats, policy: Int64s):
+        self.problem, self.blocks, self.values, self.policy = problem, blocks, values, policy
+        largest, entries = np.diff(blocks.bounds).max(), np.diff(problem.start[problem.first[blocks.bounds]]).max()
+        self.chain = Chain.empty(int(largest), int(entries))
+        self.count = 0
+        """The rounds that the slowest block took."""
+
+    def settle(
+        self, threshold: float, *, fresh: bool = False, progress: Phase | None = None, patience: int = PATIENCE
+    ) -> bool:
+        """Sweep until a sweep changes no value by more than the threshold, relative to cost; False if that fails.
+
+        With `fresh`, each block starts from the initial policy, else from the present values.
+        """
+        block, settled, states = 0, True, int(self.blocks.bounds[-1])
+        while block < len(self.blocks.cyclic):
+            facts = np.zeros(FACTS)
+            block, rounds = settle_blocks(
+                self.problem, self.blocks, block, self.values, self.policy, self.chain, facts, threshold,
+                GROUPS, POLICY_SWEEPS, fresh,
+            )  # fmt: skip
+            self.count = max(self.count, rounds)
+            if facts[ROUND] > 0.0:  # a block that takes many rounds, or much time for one
+                settled &= self.settle_block(block, facts, threshold, progress, patience)
+                block += 1
+            if progress:
+                progress.advance(int(100 * self.blocks.bounds[block] / states), self.count)
+        return settled
+
+    def settle_block(self, block: int, facts: Floats, threshold: float, progress: Phase | None, patience: int) -> bool:
+        """Go on with a block round by round; return whether it settled."""
+        begin, end = self.blocks.bounds[block : block + 2].tolist()
+        work, lost, settled = np.inf, False, False
+        while not settled and facts[ROUND] - facts[SMALLEST_AT] <= patience:
+            limit = min(facts[WORK], MOST_DIRECT_WORK)
+            solved = False
+            if facts[ROUND] >= DIRECT_AFTER and not lost and facts[CHANGE] <= 2.0 * facts[SWEPT]:
+                # Better rows are not what moves the values.
+                work = direct_work(self.chain, begin, end, limit) if work == np.inf else work
+                if work <= limit:
+                    solved = direct_step(self.chain, begin, end, self.values)
+                    if not solved:  # the policy circles where that costs next to nothing; the initial one does not
+                        initial_policy(self.problem, begin, end, self.values, self.policy)
+                        chain = Chain.of(self.problem, self.policy[begin:end])
+                        solved = direct_step(chain, begin, end, self.values)
+                    lost = not solved
+            settled = settle(
+                self.problem, begin, end, self.values, self.policy, self.chain, facts, threshold,
+                0 if solved else GROUPS, 1 if solved else POLICY_SWEEPS, 1,
+            )  # fmt: skip
+            self.count = max(self.count, int(facts[ROUND]))
+            if progress:
+                done = begin + (end - begin) * digits_done(facts[FIRST], facts[CHANGE], threshold)
+                progress.advance(int(100 * done / self.blocks.bounds[-1]), self.count)
+        return settled
+
+
+def digits_done(first: float, change: float, threshold: float) -> float:
+    """Return how much of the way from the first change to the threshold is done, counted in digits.
+
+    >>> digits_done(1.0, 1e-3, 1e-6), digits_done(1.0, 2.0, 1e-6), digits_done(1.0, 0.0, 1e-6)
+    (0.5, 0.0, 1.0)
+    """
+    if not first > threshold or not change > threshold:
+        return 1.0
+    if threshold == 0.0 or first == np.inf or change == np.inf:
+        return 0.0  # sums overflow, or nothing is close enough
+    # Quotients of the changes may overflow.
+    return max(0.0, float((np.log(first) - np.log(change)) / (np.log(first) - np.log(threshold))))
+
+
+@kernel
+def settle_blocks(
+    problem: Problem,
+    blocks: Blocks,
+    block: int,
+    values: Floats,
+    policy: Int64s,
+    chain: Chain,
+    facts: Floats,
+    threshold: float,
+    groups: int,
+    sweeps: int,
+    fresh: bool,
+) -> tuple[int, int]:
+    """Settle one block after the other until one takes long, or all together.
+
+    Returns the first block that is not settled, whose facts are written if it was begun, and the most rounds of others.
+    """
+    work = 0
+    rounds = 0
+    while block < blocks.cyclic.size and work < AT_ONCE:
+        begin, end = blocks.bounds[block], blocks.bounds[block + 1]
+        if fresh:
+            initial_policy(problem, begin, end, values, policy)
+        entries = int64(problem.start[problem.first[end]] - problem.start[problem.first[begin]])
+        work += entries
+        if blocks.cyclic[block] or not fresh:
+            for fact in range(FACTS):
+                facts[fact] = 0.0
+            change = optimal_sweep(problem, begin, end, values, policy, chain)
+            facts[CHANGE] = facts[FIRST] = facts[SMALLEST] = change
+            if change > threshold and blocks.cyclic[block]:
+                most = min(DIRECT_AFTER, 1 + AT_ONCE // max(entries, 1))
+                if not settle(problem, begin, end, values, policy, chain, facts, threshold, groups, sweeps, most):
+                    return block, rounds
+                work += int(facts[WORK])
+            rounds = max(rounds, int(facts[ROUND]) + 1)
+            facts[ROUND] = 0.0
+        block += 1
+    return block, rounds
+
+
+@kernel
+def settle(
+    problem: Problem,
+    begin: int,
+    end: int,
+    values: Floats,
+    policy: Int64s,
+    chain: Chain,
+    facts: Floats,
+    threshold: float,
+    groups: int,
+    sweeps: int,
+    most: int,
+) -> bool:
+    """Do up to `most` rounds of a block; return whether it settled.
+
+    A round has up to `sweeps` sweeps over the policy, and a correction of at most `groups` groups.
+    """
+    for _ in range(most):
+        facts[ROUND] += 1.0
+        before = facts[CHANGE]
+        lately = facts[ROUND] - facts[SMALLEST_AT] < PATIENCE // 4
+        corrected = groups > 0 and facts[STALLED] > 0.0 and facts[HARM] < MOST_HARM and lately
+        if corrected:
+            correct(problem, policy, begin, end, values, min(groups, 2 + chain.start[end - begin] // PER_GROUP))
+        swept, facts[SWEPT] = policy_sweeps(chain, begin, end, values, max(SETTLED * before, threshold), sweeps)
+        if swept == sweeps:
+            facts[STALLED] = 1.0
+        change = optimal_sweep(problem, begin, end, values, policy, chain)
+        facts[WORK] += swept * chain.start[end - begin]
+        facts[WORK] += problem.start[problem.first[end]] - problem.start[problem.first[begin]]
+        if corrected and change > 2.0 * before:
+            facts[HARM] += 1.0
+        if change < PROGRESS * facts[SMALLEST]:
+            facts[SMALLEST] = change
+            facts[SMALLEST_AT] = facts[ROUND]
+        facts[CHANGE] = change
+        if change <= threshold:
+            return True
+        if interrupted(0):
+            return False
+    return False
+
+
+@kernel
+def correct(problem: Problem, policy: Int64s, begin: int, end: int, values: Floats, most: int) -> bool:
+    """Add the best correction that is constant on groups of values; return False if a value would become negative."""
+    group = np.empty(end - begin, np.int32)
+    count = value_groups(values, begin, most, group)
+    equation = Equation(group, np.empty((count, count)), np.empty(count), np.empty(count))
+    aggregate(problem, policy, begin, values, equation)
+    correction = np.empty(count)
+    if not eliminate(equation, correction):
+        return False
+    for index in range(group.size):
+        if not values[begin + index] + correction[group[index]] >= 0.0:
+            return False
+    for index in range(group.size):
+        values[begin + index] += correction[group[index]]
+    return True
+
+
+@kernel
+def value_groups(values: Floats, begin: int, most: int, group: Int32s) -> int:
+    """Group the states from `begin` on by their values, in equal steps; return how many groups there are."""
+    least = np.inf
+    largest = 0.0
+    for index in range(group.size):
+        least = min(least, values[begin + index])
+        largest = max(largest, values[begin + index])
+    steps = most / (largest - least) if largest > least else 0.0
+    number = np.zeros(most, dtype=np.int32)
+    for index in range(group.size):
+        group[index] = min(int((values[begin + index] - least) * steps), most - 1)
+        number[group[index]] = 1
+    count = 0
+    for step in range(most):
+        if number[step] > 0:
+            number[step] = count
+            count += 1
+    for index in range(group.size):
+        group[index] = number[group[index]]
+    return count
+
+
+def inner_weights(chain: Chain, begin: int, end: int) -> sparse.csr_array:
+    """Return the matrix of a chain inside its block."""
+    from scipy import sparse
+
+    states, start = end - begin, chain.start[: end - begin + 1].astype(np.int32)
+    target, weight = chain.target[: start[-1]].astype(np.int64) - begin, chain.weight[: start[-1]]
+    inside = (target >= 0) & (target < states)
+    entries = (np.where(inside, weight, 0.0), np.where(inside, target, 0), start)
+    matrix = sparse.csr_array(entries, shape=(states, states))
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def direct_work(chain: Chain, begin: int, end: int, limit: float = np.inf) -> float:
+    """Estimate what a sparse LU of a chain would take, in multiplications of sweeps; infinity if over a limit."""
+    work = LU_STATE * (end - begin)
+    if work > limit:
+        return np.inf
+    graph = inner_weights(chain, begin, end)
+    graph = graph + graph.T.tocsr()
+    return work + LU_LEVELS * level_work(graph.indptr, graph.indices)
+
+
+def direct_step(chain: Chain, begin: int, end: int, values: Floats) -> bool:
+    """Solve for the values of a block by a sparse LU, and once more for what is left; return False if that fails.
+
+    I - P is an M-matrix with rows that sum to at least zero, so pivots on the diagonal are stable.
+    """
+    from scipy import sparse
+    from scipy.sparse.linalg import splu
+
+    start = chain.start[: end - begin + 1]
+    leave = np.add.reduceat(chain.weight[: start[-1]], start[:-1])
+    matrix = sparse.csc_array(sparse.diags_array(leave) - inner_weights(chain, begin, end))
+    try:
+        factors = splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    except RuntimeError:  # exactly singular
+        return False
+    solved = values.copy()
+    solved[begin:end] = 0.0
+    for _ in range(2):
+        solved[begin:end] += factors.solve(residuals(chain, begin, end, solved))
+    if not (np.isfinite(solved[begin:end]).all() and solved[begin:end].min() > 0.0):
+        return False
+    values[begin:end] = solved[begin:end]
+    return True
+
+
+@kernel
+def residuals(chain: Chain, begin: int, end: int, values: Floats) -> Floats:
+    """Return the residual of each row of a chain."""
+    gains = np.empty(end - begin)
+    for index in range(end - begin):
+        gains[index] = chain.cost[index]
+        for entry in range(chain.start[index], chain.start[index + 1]):
+            gains[index] += chain.weight[entry] * (values[chain.target[entry]] - values[begin + index])
+    return gains
+
+
+@kernel
+def level_work(start: Int32s, neighbour: Int32s) -> float:
+    """Return what an elimination takes that goes through an undirected graph level by level.
+
+    Levels are those of a breadth-first search from the last state of each connected part. A level of n states before
+    one of m takes about n (n + m)² multiplications: narrow graphs (chains, queues, mazes, grids) take few, while graphs
+    without a narrow cut fill their matrix.
+    """
+    states = start.size - 1
+    seen = np.zeros(states, dtype=np.bool_)
+    queue = np.empty(states, dtype=np.int32)
+    work = 0.0
+    count = 0
+    for position in range(states):
+        root = states - 1 - position
+        if seen[root]:
+            continue
+        seen[root] = True
+        queue[count] = root
+        head = count
+        count += 1
+        before = 0
+        while head < count:
+            width = count - head
+            work += before * float(before + width) ** 2
+            before = width
+            for _ in range(width):
+                state = queue[head]
+                head += 1
+                for entry in range(start[state], start[state + 1]):
+                    near = neighbour[entry]
+                    if not seen[near]:
+                        seen[near] = True
+                        queue[count] = near
+                        count += 1
+        work += float(before) ** 3
+    return work
