@@ -30,6 +30,7 @@ from families import FAMILIES, kept
 from goalward.acting.contract import Task
 from goalward.agents.posterior.psrl import LOOSE
 from goalward.planning.certificate import trivial_bounds
+from goalward.planning.reduction import Blocks
 from goalward.planning.replan import TOLERANCE, Replanner
 from goalward.planning.solve import DENSE_STATES, solve_all
 from processes import CutShortError, duration, machine, one_core, records, say, table
@@ -52,7 +53,15 @@ def nothing(*arguments: Any, **options: Any) -> None:
     """Stand for a mechanism that is switched off."""
 
 
-def unproved(chain: Any, extended: Any, *arguments: Any) -> Any:
+def one_block(members: Any, reduced: Any, *arguments: Any) -> Blocks:
+    return Blocks(np.array([0, int(reduced.max()) + 1]), np.ones(1, dtype=np.bool_))
+
+
+def one_component(ssp: gw.SSP) -> tuple[Any, int, int]:
+    return np.zeros(ssp.states, dtype=np.int32), 1, ssp.states
+
+
+def unproved(reduction: Any, extended: Any, *arguments: Any) -> Any:
     return trivial_bounds(extended)
 
 
@@ -60,14 +69,13 @@ PLANNING = "goalward.planning."
 # mechanism: what is replaced, and by what
 MECHANISMS: dict[str, dict[str, Any]] = {
     ALL: {},
-    "topological order": {"reduction.NEARLY_ACYCLIC": -1.0},
+    "blocks": {"reduction.find_blocks": one_block},
+    "topological order and blocks": {"reduction.strong_components": one_component},
     "order by likely steps": {"state_order.likely_distances": nothing},
     "order among ties": {"state_order.sort_ties": nothing},
-    "correction on groups": {"sweeps.MOST_HARM": 0},
-    "groups by value": {"policy_chain.PolicyChain.group_by_value": nothing},
-    "sparse LU": {"sweeps.DirectSteps.pays": lambda *arguments: False},
-    "hurry": {"sweeps.hurry": nothing},
-    "policy sweeps": {"sweeps.POLICY_SWEEPS": 1},
+    "correction on groups": {"rounds.GROUPS": 0},
+    "sparse LU": {"rounds.MOST_DIRECT_WORK": 0.0},
+    "policy sweeps": {"rounds.POLICY_SWEEPS": 1},
     "covering proof": {"certificate.by_covering": unproved},
     "propagation proof": {"certificate.by_propagation": unproved},
     "elimination proof": {"certificate.by_elimination": unproved},

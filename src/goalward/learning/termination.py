@@ -56,7 +56,7 @@ def check_dead_ends(ssp: SSP, dead: Bools) -> None:
 
 
 def check_free_loops(ssp: SSP, agent: str) -> None:
-    component, count, _ = zero_cost_components(ssp, ssp.available)
+    component, count = zero_cost_components(ssp, ssp.available)
     if not count:
         return
     inside = np.flatnonzero((component >= 0) & reached_from(state_graph(ssp), ssp.initial_state))

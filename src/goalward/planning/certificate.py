@@ -100,16 +100,10 @@ def by_ratio(reduction: Reduction, extended: Floats, policy: Int64s, _: float) -
 
 def by_covering(reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float) -> Bounds:
     """Bound by scaling V and adding errors that free rows carry on."""
-    share = 0.25 * tolerance
     low, high = np.zeros((2, len(extended)))
-    if not cover(reduction.problem, reduction.blocks, reduction.longest, extended, policy, share, low, high):
-        return trivial_bounds(extended)
-    np.subtract(extended, low, out=low)
-    np.maximum(low, 0.0, out=low)
-    high += extended
-    low *= (1.0 - OUTWARD) / (1.0 + share)
-    high *= (1.0 + OUTWARD) / (1.0 - share)
-    return Bounds(low, high, float(np.max(1.0 - low[:DEAD] / high[:DEAD])))
+    share = 0.25 * tolerance
+    width = cover(reduction.problem, reduction.blocks, reduction.longest, extended, policy, share, low, high)
+    return Bounds(low, high, width) if width < 1.0 else trivial_bounds(extended)
 
 
 def by_elimination(reduction: Reduction, extended: Floats, policy: Int64s, _: float) -> Bounds:
@@ -266,8 +260,8 @@ def cover(
     share: float,
     low: Floats,
     high: Floats,
-) -> bool:
-    """Find errors E- (`low`) and E+ (`high`) with (V - E-) / (1 + share) <= V* <= V_policy <= (V + E+) / (1 - share).
+) -> float:
+    """Find errors E- and E+ with (V - E-) / (1 + share) <= V* <= V_policy <= (V + E+) / (1 - share).
 
     With residual_r that of V, Bellman's inequalities for these bounds are
 
@@ -277,14 +271,22 @@ def cover(
     So a share of the costs pays for the errors, and E is only needed where rows cost next to nothing, to carry an error
     on to the next row that costs something. Passes over a block raise E, zero at first, where it is too small; the
     bounds are proved by a pass that raises nothing, or by a single pass if every row leads to earlier states only.
-    Returns False if a block needs too many. Where the policy has -1, it gets the row of smallest residual.
+    Where the policy has -1, it gets the row of smallest residual.
+
+    `low` and `high`, zero at first, get the bounds. Returns their relative width; 1 if a block needs too many passes.
     """
     for block in range(blocks.cyclic.size):
         begin, end = blocks.bounds[block], blocks.bounds[block + 1]
         passes = COVER_PASSES if blocks.cyclic[block] else 1
         if not cover_block(problem, begin, end, longest, values, policy, share, passes, low, high):
-            return False
-    return True
+            return 1.0
+    width = 0.0
+    for state in range(values.size):
+        low[state] = max(values[state] - low[state], 0.0) * ((1.0 - OUTWARD) / (1.0 + share))
+        high[state] = (values[state] + high[state]) * ((1.0 + OUTWARD) / (1.0 - share))
+        if state < policy.size:
+            width = max(width, 1.0 - low[state] / high[state])
+    return width
 
 
 @kernel

@@ -8,7 +8,8 @@ The reduction of an SSP keeps its values and leaves arithmetic that is safe and 
 3. Self-loops are divided out: a row that stays with probability q costs c / (1 - q) and goes on with p / (1 - q). The
    mass that leaves is added up, never taken as a difference, so tiny goal probabilities keep all their digits. Without
    this, mazes take 1.8 times as long and chains 2.1 times.
-4. States are numbered so that sweeps carry values away from the goal (`state_order.py`).
+4. States are numbered so that sweeps carry values away from the goal (`state_order.py`), and split into blocks that are
+   solved one after the other: strongly connected components, small ones together.
 
 The reduction depends on the graph and on which costs are zero. For another model with the same graph and positive costs
 only the numbers are written again (`write_problem`).
@@ -22,16 +23,26 @@ import numpy as np
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s, UInt32s
 from goalward.jit import ONE, int64, kernel, prefetch, uint32, uint64
-from goalward.planning.state_order import AHEAD, DEAD, GOAL, number_states, order_states
+from goalward.planning.state_order import DEAD, GOAL, number_states, order_states
 from goalward.ssp.checks import ModelArrays
-from goalward.ssp.graph import Predecessors, predecessors_of, strong_components, sure_states, zero_cost_components
+from goalward.ssp.graph import (
+    INTERRUPTED,
+    Predecessors,
+    find_end_components,
+    find_sure_states,
+    predecessors_of,
+    state_starts,
+    strong_components,
+    sure_states,
+)  # fmt: skip
 from goalward.ssp.model import SSP
 
 __all__ = ["DEAD", "GOAL", "LEAST_NORMAL", "Blocks", "Problem", "Reduction", "write_problem"]
 
 LEAST_NORMAL = 2.0**-1022  # the smallest normal double; here because Numba freezes constants of hashed files only
 SCALE = 2.0**60  # makes the least subnormal number a normal one
-LEAST_BLOCK = 200
+LEAST_BLOCK = 200  # states: smaller components are solved together
+AHEAD = 6  # memory is asked for the rows of states that many places ahead in the order
 
 
 class Problem(NamedTuple):
@@ -70,6 +81,35 @@ class Blocks(NamedTuple):
     """Whether a state of the block may lead to itself or a later one."""
 
 
+class FreeStates(NamedTuple):
+    """What costs nothing in a model.
+
+    Attributes
+    ----------
+    actions
+        The actions of states that reach the goal for nothing; -1 elsewhere.
+    rows
+        The rows inside zero-cost loops.
+    loop, loops
+        The zero-cost loop of each state, or -1, and how many there are.
+    """
+
+    actions: Int64s
+    rows: Bools
+    loop: Int32s
+    loops: int
+
+    @classmethod
+    def of(cls, ssp: SSP, usable: Bools, component: Int32s, predecessors: Predecessors, reduced: Int32s) -> FreeStates:
+        """Find what costs nothing; states that reach the goal for nothing become one with it in `reduced`."""
+        rows, first = np.empty_like(usable), state_starts(ssp)
+        loop, actions = np.empty(ssp.states, dtype=np.int32), np.empty(ssp.states, dtype=np.int64)
+        loops = INTERRUPTED
+        while loops == INTERRUPTED:
+            loops = find_free(first, ssp.arrays, usable, predecessors, component, reduced, rows, actions, loop)
+        return cls(actions, rows, loop, loops)
+
+
 class Reduction(NamedTuple):
     """A reduced problem and the way back to its model.
 
@@ -87,9 +127,8 @@ class Reduction(NamedTuple):
         The blocks that are solved one after the other.
     has_free_rows
         Whether some row costs nothing.
-    loop_rows, free_actions
-        In a model with zero costs, the rows inside zero-cost loops, and the actions of states of value zero (-1
-        elsewhere); None if there are no such rows or states.
+    free
+        What costs nothing; None if all rows of the model cost something.
     """
 
     problem: Problem
@@ -99,8 +138,7 @@ class Reduction(NamedTuple):
     usable: Bools
     blocks: Blocks
     has_free_rows: bool
-    loop_rows: Bools | None
-    free_actions: Int64s | None
+    free: FreeStates | None
 
     @classmethod
     def of(cls, ssp: SSP, small: int, members: Int32s | None = None) -> Reduction:
@@ -112,32 +150,31 @@ class Reduction(NamedTuple):
         distance, order, usable = sure_states(ssp, ssp.available, predecessors)
         reduced = np.full(ssp.states + 1, DEAD, dtype=np.int32)
         reduced[ssp.goal] = GOAL
-        loop, loops, loop_rows, free_actions = None, 0, None, None
-        component, has_free_rows = None, not ssp.costs.min() > 0.0
-        if len(order) > small:
+        free, has_free_rows, large = None, not ssp.costs.min() > 0.0, len(order) > small
+        if large or has_free_rows:
             component, components, cyclic = strong_components(ssp)
         if has_free_rows:
-            loop, loops, loop_rows, free_actions = free_states(ssp, usable, component, predecessors, reduced)
-        if component is not None:
+            free = FreeStates.of(ssp, usable, component, predecessors, reduced)
+        if large:
             if members is not None and np.array_equal(np.sort(members), np.sort(order)):
                 order = members
             else:
                 order = order_states(ssp, usable, component, components, cyclic, distance, order)
-        if loop is None:
+        if free is None:
             states, members = len(order), order
             reduced[order] = np.arange(states, dtype=np.int32)
         else:
             members = np.empty_like(order)
-            states, used = number_states(order, loop, loops, reduced, members)
+            states, used = number_states(order, free.loop, free.loops, reduced, members)
             members = members[:used]
-        if component is None:
-            blocks = Blocks(np.array([0, states]), np.ones(1, dtype=np.bool_))
-        else:
+        if large:
             blocks = find_blocks(members, reduced, component, components)
+        else:
+            blocks = Blocks(np.array([0, states]), np.ones(1, dtype=np.bool_))
         problem = Problem.empty(states, len(usable), len(ssp.successors))
         longest = write_problem(ssp.arrays, usable, reduced, members, problem)
         has_free_rows = has_free_rows and not problem.cost[: problem.first[-1]].min(initial=1.0) > 0.0
-        return cls(problem, longest, reduced, members, usable, blocks, has_free_rows, loop_rows, free_actions)
+        return cls(problem, longest, reduced, members, usable, blocks, has_free_rows, free)
 
     @property
     def states(self) -> int:
@@ -158,34 +195,13 @@ class Reduction(NamedTuple):
     def expand_policy(self, ssp: SSP, rows: Int64s) -> Int64s:
         """Return the action of each state of the model for a row per reduced state; -1 at dead ends."""
         policy = expand_actions(self.problem.origin, rows, self.reduced, ssp.actions)
-        if self.free_actions is not None:
-            np.copyto(policy, self.free_actions, where=self.free_actions >= 0)
-        if self.loop_rows is not None:
-            exits = self.problem.origin.take(rows) // ssp.actions
-            inside = actions_to_exits(ssp, self.loop_rows, exits)
-            np.copyto(policy, inside, where=inside >= 0)
+        if self.free is not None:
+            np.copyto(policy, self.free.actions, where=self.free.actions >= 0)
+            if self.free.loops:
+                exits = self.problem.origin.take(rows) // ssp.actions
+                inside = actions_to_exits(ssp, self.free.rows, exits)
+                np.copyto(policy, inside, where=inside >= 0)
         return policy
-
-
-def free_states(
-    ssp: SSP, usable: Bools, component: Int32s | None, predecessors: Predecessors, reduced: Int32s
-) -> tuple[Int32s, int, Bools | None, Int64s | None]:
-    """Find what costs nothing; states of value zero become one with the goal.
-
-    Returns the zero-cost loop of each state (-1 for none), the number of loops, the rows inside them, and the actions
-    of states of value zero; the last two are None if there are no such rows or states.
-    """
-    costless = usable & (ssp.costs.reshape(-1) == 0.0)
-    free_actions = None
-    others = costless
-    near_goal = predecessors.state[predecessors.start[ssp.goal] : predecessors.start[ssp.goal + 1]]
-    if costless.reshape(ssp.costs.shape)[near_goal].any():
-        distance, free, free_rows = sure_states(ssp, costless, predecessors)
-        free_actions = actions_nearer(ssp.indptr, ssp.successors, free_rows, distance)
-        reduced[free] = GOAL
-        others = costless & np.repeat(distance < 0, ssp.actions)
-    loop, loops, inside = zero_cost_components(ssp, others, component, predecessors)
-    return loop, loops, inside if loops else None, free_actions
 
 
 def actions_to_exits(ssp: SSP, loop_rows: Bools, exits: Int32s) -> Int64s:
@@ -196,16 +212,56 @@ def actions_to_exits(ssp: SSP, loop_rows: Bools, exits: Int32s) -> Int64s:
     successors.flags.writeable = False
     rows = loop_rows & ~np.repeat(is_exit[:-1], ssp.actions)
     distance, _, usable = sure_states(ssp, rows, successors=successors)
-    return actions_nearer(ssp.indptr, successors, usable, distance)
+    actions = np.empty(ssp.states, dtype=np.int64)
+    actions_nearer(ssp.indptr, successors, usable, distance, actions)
+    return actions
 
 
 @kernel
-def actions_nearer(indptr: Int64s, successors: Int32s, rows: Bools, distance: Int32s) -> Int64s:
-    """Return for each state an action among the given rows that may lead one step nearer; -1 if there is none."""
+def find_free(
+    first: UInt32s,
+    model: ModelArrays,
+    usable: Bools,
+    predecessors: Predecessors,
+    component: Int32s,
+    reduced: Int32s,
+    rows: Bools,
+    actions: Int64s,
+    loop: Int32s,
+) -> int:
+    """Find the states that reach the goal for nothing, then the zero-cost loops; return how many, or INTERRUPTED."""
+    indptr, successors, _, costs = model
+    states, width = costs.shape
+    flat = costs.reshape(-1)
+    for row in range(rows.size):
+        rows[row] = usable[row] and flat[row] == 0.0
+    near = False
+    for position in range(predecessors.start[states], predecessors.start[states + 1]):
+        for action in range(width):
+            near |= rows[predecessors.state[position] * width + action]
+    distance = np.full(states, -1, dtype=np.int32)
+    if near:
+        kept = rows.copy()
+        if find_sure_states(indptr, successors, width, kept, predecessors, not near, distance, loop) == INTERRUPTED:
+            return INTERRUPTED
+        actions_nearer(indptr, successors, kept, distance, actions)
+    for state in range(states):
+        if distance[state] >= 0:
+            reduced[state] = GOAL
+            for action in range(width):
+                rows[state * width + action] = False
+        else:
+            actions[state] = -1
+    return find_end_components(first, indptr, successors, rows, predecessors, component, loop)
+
+
+@kernel
+def actions_nearer(indptr: Int64s, successors: Int32s, rows: Bools, distance: Int32s, chosen: Int64s) -> None:
+    """Write for each state an action among the given rows that may lead one step nearer; -1 if there is none."""
     states = distance.size
     actions = rows.size // states
-    chosen = np.full(states, -1, dtype=np.int64)
     for state in range(states):
+        chosen[state] = -1
         if distance[state] <= 0:
             continue
         for action in range(actions):
@@ -216,7 +272,6 @@ def actions_nearer(indptr: Int64s, successors: Int32s, rows: Bools, distance: In
                     if (0 if target == states else distance[target]) == distance[state] - 1:
                         chosen[state] = action
                         break
-    return chosen
 
 
 @kernel

@@ -56,8 +56,7 @@ class Rounds:
 
     def __init__(self, problem: Problem, blocks: Blocks, values: Floats, policy: Int64s):
         self.problem, self.blocks, self.values, self.policy = problem, blocks, values, policy
-        largest, entries = np.diff(blocks.bounds).max(), np.diff(problem.start[problem.first[blocks.bounds]]).max()
-        self.chain = Chain.empty(int(largest), int(entries))
+        self.chain = Chain.empty(*largest_block(problem, blocks))
         self.count = 0
         """The rounds that the slowest block took."""
 
@@ -123,6 +122,17 @@ def digits_done(first: float, change: float, threshold: float) -> float:
         return 0.0  # sums overflow, or nothing is close enough
     # Quotients of the changes may overflow.
     return max(0.0, float((np.log(first) - np.log(change)) / (np.log(first) - np.log(threshold))))
+
+
+@kernel
+def largest_block(problem: Problem, blocks: Blocks) -> tuple[int, int]:
+    """Return the most states and the most entries that a block has."""
+    states = entries = 0
+    for block in range(blocks.cyclic.size):
+        begin, end = blocks.bounds[block], blocks.bounds[block + 1]
+        states = max(states, end - begin)
+        entries = max(entries, int64(problem.start[problem.first[end]] - problem.start[problem.first[begin]]))
+    return states, entries
 
 
 @kernel

@@ -1,18 +1,11 @@
 """The order of the states of a reduced problem, which decides how far one sweep carries values.
 
-Nearly acyclic models, topological order
-    Where at most a quarter of the states lie on cycles, every strongly connected component comes after those that it
-    leads to, and the states of a component are sorted by distance. A sweep then finds most values at once, and all of
-    them if there are no cycles but self-loops.
-
-All other models, by distance along likely steps
-    The distance of a state is the number of steps to the goal along transitions that have at least a tenth of the
-    largest probability in their row, staying not counted. A tiny chance of the goal in each row says nothing about how
-    values depend on each other: by plain steps it would put every state at distance one. Where no likely transition
-    leads on, an unlikely one does, so each state still has a row that may lead to an earlier state.
-
-    Among states at the same distance, successors come first, so that a sweep carries values along steps between them
-    too.
+Every strongly connected component comes after those that it leads to. Inside a component, states are sorted by their
+distance to the goal: the number of steps along transitions that have at least a tenth of the largest probability in
+their row, staying not counted. A tiny chance of the goal in each row says nothing about how values depend on each
+other: by plain steps it would put every state at distance one. Where no likely transition leads on, an unlikely one
+does, so each state still has a row that may lead to an earlier state. Among states at the same distance, successors
+come first.
 """
 
 from __future__ import annotations
@@ -25,11 +18,10 @@ from goalward.ssp.checks import ModelArrays
 from goalward.ssp.graph import Predecessors, list_predecessors, predecessors_of, state_starts
 from goalward.ssp.model import SSP
 
-__all__ = ["AHEAD", "DEAD", "GOAL", "likely_distances", "number_states", "order_states", "sort_ties"]
+__all__ = ["DEAD", "GOAL", "likely_distances", "number_states", "order_states", "sort_ties"]
 
 GOAL = -1  # the reduced number of the goal, and of the states that reach it for nothing
 DEAD = -2  # the reduced number of dead ends
-AHEAD = 6  # memory is asked for the rows of states that many places ahead in an order
 LIKELY = 0.1  # rescue grids: 5.5 to 8 times faster than by plain steps
 
 

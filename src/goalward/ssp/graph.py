@@ -24,16 +24,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from goalward.arrays import Bools, Int32s, Int64s, UInt32s
-from goalward.jit import ONE, interrupted, kernel, lightly, prefetch, uint32, uint64
+from goalward.jit import ONE, interrupted, kernel, lightly, uint32, uint64
 from goalward.ssp.model import SSP, check_model
-from goalward.ssp.transitions import by_appearance
 from goalward.table import ShownAsFacts
 
 if TYPE_CHECKING:
     from scipy import sparse
 
 __all__ = [
-    "ALL_ENTRIES", "INTERRUPTED", "Predecessors", "Structure", "can_reach_goal", "list_predecessors",
+    "ALL_ENTRIES", "INTERRUPTED", "Predecessors", "Structure", "can_reach_goal", "find_end_components",
+    "find_sure_states", "list_predecessors",
     "number_components", "predecessors_of", "reached_from", "state_graph", "state_starts", "strong_components",
     "structure", "sure_states", "zero_cost_components",
 ]  # fmt: skip
@@ -88,7 +88,7 @@ def structure(ssp: SSP) -> Structure:
     """Find the dead ends, the zero-cost loops and the states that cannot be reached from the start."""
     check_model(ssp)
     distance, _, _ = sure_states(ssp, ssp.available)
-    component, count, _ = zero_cost_components(ssp, ssp.available)
+    component, count = zero_cost_components(ssp, ssp.available)
     by_component = np.argsort(component, kind="stable")
     loops = tuple(np.split(by_component, np.searchsorted(component[by_component], np.arange(count)))[1:])
     sure = distance >= 0
@@ -137,69 +137,89 @@ def sure_states(
     return distance, order[:count], usable
 
 
-def zero_cost_components(
-    ssp: SSP, rows: Bools, component: Int32s | None = None, predecessors: Predecessors | None = None
-) -> tuple[Int32s, int, Bools]:
-    """Return the maximal end component of each state among the given rows that cost nothing, or -1.
+def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int]:
+    """Return the maximal end component of each state among the given rows that cost nothing, or -1, and their count.
 
-    Components are numbered by their first states. Also returns their count, and the rows inside them. `component` has
-    the strong components of the model, and `predecessors` those along these rows or more, if they are known.
+    Components are numbered by their first states.
     """
-    S, A = ssp.costs.shape
-    end_component = np.full(S, -1, dtype=np.int32)
-    inside = rows.reshape(-1) & (ssp.costs.reshape(-1) == 0.0)
-    if not inside.any():
-        return end_component, 0, inside
-    component = strong_components(ssp)[0] if component is None else component
-    predecessors = predecessors_of(ssp, inside) if predecessors is None else predecessors
-    alive, queue = np.empty(S, dtype=np.bool_), np.empty(S, dtype=np.int32)
-    before = -1
-    while True:
-        drop_leaving_rows(ssp.indptr, ssp.successors, component, inside, alive)
-        if before >= 0:  # no row that is left leads to a component of one state
-            lost = np.flatnonzero(~alive & (np.bincount(component)[component] > 1))
-            queue[: len(lost)] = lost
-            drop_rows_into(ssp.indptr, ssp.successors, A, inside, predecessors, alive, queue, len(lost))
-        count = int(np.count_nonzero(inside))
-        if count in (0, before):
-            break
-        selected = select_rows(ssp.indptr, ssp.successors, S, inside)
-        selected[1].flags.writeable = False  # one type for the kernel, that of a model's array
-        component, before = components_of(*selected)[0], count
-    number, first = by_appearance(component[alive].astype(np.int64), S)
-    end_component[alive] = number[component[alive]]
-    return end_component, len(first), inside
+    costless = rows.reshape(-1) & (ssp.costs.reshape(-1) == 0.0)
+    loop = np.full(ssp.states, -1, dtype=np.int32)
+    if not costless.any():
+        return loop, 0
+    first, predecessors, component = state_starts(ssp), predecessors_of(ssp, costless), strong_components(ssp)[0]
+    count = INTERRUPTED
+    while count == INTERRUPTED:
+        count = find_end_components(first, ssp.indptr, ssp.successors, costless, predecessors, component, loop)
+    return loop, count
 
 
 def strong_components(ssp: SSP) -> tuple[Int32s, int, int]:
     """Return the strong component of each state, how many there are, and how many states lie on cycles."""
-    return components_of(state_starts(ssp), ssp.successors)
-
-
-def components_of(first: UInt32s, successors: Int32s) -> tuple[Int32s, int, int]:
-    """Return the strong components of a graph; see `number_components`."""
-    component, count, cyclic = np.empty(len(first) - 1, dtype=np.int32), INTERRUPTED, 0
+    component, count, cyclic = np.empty(ssp.states, dtype=np.int32), INTERRUPTED, 0
     while count == INTERRUPTED:
-        count, cyclic = number_components(first, successors, component)
+        count, cyclic = number_components(state_starts(ssp), ssp.successors, ALL_ENTRIES, component)
     return component, count, cyclic
 
 
 @kernel
-def select_rows(indptr: Int64s, successors: Int32s, states: int, rows: Bools) -> tuple[UInt32s, Int32s]:
-    """Return the graph of some rows: the first entry of each state, and the entries."""
-    actions = uint64(rows.size // states)
-    first = np.empty(states + 1, dtype=np.uint32)
-    selected = np.empty(successors.size, dtype=np.int32)
-    count = uint64(0)
-    for state in range(uint64(states)):
-        first[state] = count
-        for row in range(state * actions, (state + ONE) * actions):
-            if rows[row]:
-                for entry in range(uint64(indptr[row]), uint64(indptr[row + ONE])):
-                    selected[count] = successors[entry]
-                    count += ONE
-    first[states] = count
-    return first, selected
+def find_end_components(
+    first: UInt32s,
+    indptr: Int64s,
+    successors: Int32s,
+    rows: Bools,
+    predecessors: Predecessors,
+    component: Int32s,
+    loop: Int32s,
+) -> int:
+    """Shrink `rows` to those inside end components; write the number of each state's, and return how many there are.
+
+    `component` has strong components of a graph that has these rows. Returns INTERRUPTED on Ctrl-C; what `rows` has
+    lost by then it would have lost anyhow.
+    """
+    states = component.size
+    actions = rows.size // states
+    component = component.copy()
+    entries = np.zeros(successors.size, dtype=np.bool_)
+    size = np.empty(states, dtype=np.int32)
+    alive = np.empty(states, dtype=np.bool_)
+    queue = np.empty(states, dtype=np.int32)
+    before = -1
+    while True:
+        drop_leaving_rows(indptr, successors, component, rows, alive)
+        if before >= 0:
+            for state in range(states):
+                size[state] = 0
+            for state in range(states):
+                size[component[state]] += 1
+            lost = 0 * before
+            for state in range(states):
+                if not alive[state] and size[component[state]] > 1:  # no row that is left leads to the others
+                    queue[lost] = state
+                    lost += 1
+            if drop_rows_into(indptr, successors, actions, rows, predecessors, alive, queue, lost) == INTERRUPTED:
+                return INTERRUPTED
+        count = 0
+        for row in range(uint64(rows.size)):
+            count += rows[row]
+            for entry in range(uint64(indptr[row]), uint64(indptr[row + ONE])):
+                entries[entry] = rows[row]
+        if count in (0, before):
+            break
+        before = count
+        if number_components(first, successors, entries, component)[0] == INTERRUPTED:
+            return INTERRUPTED
+    loops = 0
+    for state in range(states):
+        size[state] = -1
+    for state in range(states):
+        loop[state] = -1
+        if alive[state]:
+            own = component[state]
+            if size[own] < 0:
+                size[own] = loops
+                loops += 1
+            loop[state] = size[own]
+    return loops
 
 
 @kernel
@@ -362,9 +382,6 @@ def find_sure_states(
                 return INTERRUPTED
             target = states if head < 0 else order[head]
             far = 1 if head < 0 else distance[target] + 1
-            if head + 8 < count:
-                prefetch(predecessors.start, order[head + 8])
-                prefetch(predecessors.state, predecessors.start[order[head + 4]])
             for position in range(predecessors.start[target], predecessors.start[target + 1]):
                 state = uint32(predecessors.state[position])
                 if distance[state] >= 0 or not alive[state]:
@@ -396,8 +413,8 @@ def find_sure_states(
 
 
 @kernel
-def number_components(first: UInt32s, successors: Int32s, component: Int32s) -> tuple[int, int]:
-    """Give numbers to the strong components, each after those that its transitions lead to.
+def number_components(first: UInt32s, successors: Int32s, entries: Bools, component: Int32s) -> tuple[int, int]:
+    """Give numbers to the strong components along some entries, each after those that its transitions lead to.
 
     Returns how many there are, and how many states lie on cycles, not counting one of each component: 0 if the graph
     has none but self-loops. Returns INTERRUPTED on Ctrl-C.
@@ -437,12 +454,12 @@ def number_components(first: UInt32s, successors: Int32s, component: Int32s) -> 
             end = first[state + 1]
             link = done
             while entry < end:
-                link = low[uint32(successors[entry])]
-                if link == 0:
-                    break
+                if entries.size == 0 or entries[entry]:
+                    link = low[uint32(successors[entry])]
+                    if link == 0:
+                        break
+                    lowest = min(link, lowest)
                 entry += ONE
-                if link < lowest:
-                    lowest = link
             low[state] = lowest
             if lowest < number[depth] and before == number[depth]:
                 cyclic += 1
