@@ -34,8 +34,6 @@ from goalward.ssp.layout import GridLayout
 if TYPE_CHECKING:
     from goalward.ssp.model import SSP, Name
 
-__all__ = ["FORMATS", "read", "write"]
-
 
 class Format(NamedTuple):
     """The module with the functions `read` and `write` of a format, and the options that its reader takes."""

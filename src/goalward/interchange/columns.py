@@ -23,8 +23,6 @@ from goalward.files import check_regular
 from goalward.ssp.model import Name
 from goalward.ssp.transitions import Columns, goal_mask
 
-__all__ = ["Source", "find_goals"]
-
 NAMES = ("state", "action", "next_state", "episode")
 NUMBERS = ("probability", "count", "cost", "step")
 MOST_ROWS = 1 << 29

@@ -44,8 +44,6 @@ from goalward.jit import kernel, lightly
 if TYPE_CHECKING:
     from goalward.ssp.model import SSP
 
-__all__ = ["read", "write"]
-
 BLANK = re.compile(rb"[ \t\r\n]*\n")
 LABEL = re.compile(r'"([^"]+)"|([^\s"]+)')
 FRACTION = re.compile(r"(-?[0-9]{1,300})\s*/\s*([0-9]{1,300})")

@@ -31,8 +31,6 @@ from goalward.ssp.checks import LEAST_PROBABILITY, ROW_SUM_TOLERANCE, ModelArray
 from goalward.ssp.model import SSP, Name
 from goalward.ssp.transitions import check_pairs
 
-__all__ = ["Choices", "Explicit", "Reward", "choices_of", "find_state", "plain_names", "unique_names"]
-
 FEW_LABELS = 16
 MOST_MOVES = 4096
 NO_NUMBERS, NO_CODES = np.empty(0), np.empty(0, dtype=np.int64)

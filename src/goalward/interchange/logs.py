@@ -49,8 +49,6 @@ from goalward.ssp.checks import check_costs
 from goalward.ssp.model import SSP, Name
 from goalward.ssp.transitions import Columns, by_appearance, check_pairs, mean_costs
 
-__all__ = ["Log", "LogEstimate", "learn_from", "read_log"]
-
 
 @dataclass(frozen=True, eq=False)
 class LogEstimate:

@@ -33,8 +33,6 @@ from goalward.ssp.model import SSP
 if TYPE_CHECKING:
     from goalward.planning.solve import Solution
 
-__all__ = ["Numbers", "check_ending", "read_numbers", "write_solution"]
-
 NUMBERS = ("value", "lower", "upper")
 GOAL_PROBABILITY = "goal_probability"
 

@@ -38,8 +38,6 @@ from goalward.settings import checked_number
 from goalward.ssp.model import SSP, Name
 from goalward.ssp.transitions import Columns, rows_of
 
-__all__ = ["read", "to_table", "write"]
-
 
 def read(
     table: Any,

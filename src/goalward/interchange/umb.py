@@ -38,10 +38,6 @@ from goalward.interchange.explicit import Explicit, Reward, choices_of
 if TYPE_CHECKING:
     from goalward.ssp.model import SSP
 
-__all__ = [
-    "Annotation", "Archive", "explicit", "read", "read_packed", "tar_bytes", "tar_members", "write", "write_packed",
-]  # fmt: skip
-
 VERSION = 1
 LARGEST = (1 << 31) - 2  # states are numbered with 32 bits in a model
 LARGEST_FILE = 1 << 32

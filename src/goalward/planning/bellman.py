@@ -14,8 +14,6 @@ from goalward.arrays import Floats, Int64s, UInt32s
 from goalward.jit import ONE, interrupted, kernel, uint64
 from goalward.planning.reduction import Problem
 
-__all__ = ["HUGE", "TINY", "UNIT", "Chain", "adopt_policy", "initial_policy", "optimal_sweep", "policy_sweeps"]
-
 UNIT = 2.0**-52
 TINY, HUGE = 1e-290, 1e290  # beyond these, rounding is no longer relative or sums may overflow
 

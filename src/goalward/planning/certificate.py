@@ -38,13 +38,9 @@ from goalward.arrays import Floats, Int64s
 from goalward.jit import ONE, kernel, uint64
 from goalward.planning.bellman import HUGE, TINY, UNIT, Chain
 from goalward.planning.policy_iteration import aggregate, dominates, eliminate, policy_equation
-from goalward.planning.reduction import DEAD, GOAL, LEAST_NORMAL, Blocks, Problem, Reduction
+from goalward.planning.reduction import LEAST_NORMAL, Blocks, Problem, Reduction
 from goalward.planning.rounds import Rounds
-
-__all__ = [
-    "Bounds", "by_covering", "by_elimination", "by_propagation", "by_ratio", "certify", "policy_values", "prove",
-    "relative_width",
-]  # fmt: skip
+from goalward.planning.state_order import DEAD, GOAL
 
 COVER_PASSES = 8  # what is not covered by then has long ways without costs, for which errors are better summed up
 OUTWARD = 4.0 * UNIT  # pushes the rounding of a final multiplication or addition to the safe side

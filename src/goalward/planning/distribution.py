@@ -38,8 +38,6 @@ from goalward.settings import checked_number
 from goalward.ssp.checks import checked_state
 from goalward.ssp.model import SSP
 
-__all__ = ["CostDistribution", "Range", "cost_distribution", "interval"]
-
 LARGEST_DENOMINATOR = 10_000  # a cost counts as the fraction that it is the nearest double to, if there is one
 EXACT_UNITS = 4096  # a common grid on which the largest cost has more units is not used by default
 MOST_CELLS = 1 << 27  # of the ring of levels, 1 GB

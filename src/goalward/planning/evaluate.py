@@ -26,8 +26,6 @@ from goalward.table import ShownAsFacts
 if TYPE_CHECKING:
     from goalward.planning.distribution import CostDistribution
 
-__all__ = ["Evaluation", "action_values", "evaluate", "markov_chain", "policy_weights", "row_sums", "step_mean"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(ShownAsFacts):

@@ -39,8 +39,6 @@ from goalward.planning.solve import Solution, proved, remedy, solve_all
 from goalward.ssp.graph import can_reach_goal, sure_states
 from goalward.ssp.model import SSP
 
-__all__ = ["GoalFirstSolution", "evaluate_goal_first", "solve_goal_first"]
-
 TIES = (1e-9, 1e-12, 0.0)
 """A row that loses at most this share of the probability keeps it; the next share, if many steps lose too much."""
 

@@ -24,8 +24,6 @@ from goalward.planning.solve import proved, solve_all
 from goalward.ssp.model import SSP, check_model, restrict_actions
 from goalward.table import ShownAsFacts
 
-__all__ = ["Hardness", "hardness"]
-
 WANTED, NEEDED = 1e-10, 1e-6  # precision of the values: aimed at, and proved
 TIE = 1e-9  # gaps below this, relative to the action's value, count as ties
 

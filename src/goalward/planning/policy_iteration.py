@@ -23,17 +23,6 @@ from goalward.jit import ONE, kernel, uint64
 from goalward.planning.bellman import UNIT
 from goalward.planning.reduction import Problem
 
-__all__ = [
-    "Equation",
-    "aggregate",
-    "dominates",
-    "eliminate",
-    "improve",
-    "policy_equation",
-    "policy_iteration",
-    "residual",
-]
-
 
 class Equation(NamedTuple):
     """The equation x_i (goal_i + Σ_j≠i matrix_ij) = right_i + Σ_j≠i matrix_ij x_j, one of each group of states."""

@@ -37,8 +37,6 @@ from goalward.ssp.graph import (
 )  # fmt: skip
 from goalward.ssp.model import SSP
 
-__all__ = ["DEAD", "GOAL", "LEAST_NORMAL", "Blocks", "Problem", "Reduction", "write_problem"]
-
 LEAST_NORMAL = 2.0**-1022  # the smallest normal double; here because Numba freezes constants of hashed files only
 SCALE = 2.0**60  # makes the least subnormal number a normal one
 LEAST_BLOCK = 200  # states: smaller components are solved together

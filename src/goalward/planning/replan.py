@@ -30,8 +30,6 @@ from goalward.signals import interruptible
 from goalward.ssp.checks import ModelArrays
 from goalward.ssp.model import SSP
 
-__all__ = ["TOLERANCE", "Planned", "Replanner"]
-
 TOLERANCE = 1e-6
 
 

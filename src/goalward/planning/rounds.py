@@ -25,8 +25,6 @@ from goalward.progress import Phase
 if TYPE_CHECKING:
     from scipy import sparse
 
-__all__ = ["Rounds", "direct_step", "direct_work"]
-
 # Groups of a correction. Their matrix is dense: with 512 groups, chains take twice as long. With 64, a model of 200
 # components (parts1e5) takes 5.6 times as long.
 GROUPS = 256

@@ -23,8 +23,6 @@ from goalward.settings import checked_integer
 from goalward.ssp.graph import sure_states
 from goalward.ssp.model import SSP, check_model
 
-__all__ = ["Simulation", "simulate"]
-
 
 @dataclass(frozen=True, eq=False)
 class Simulation:

@@ -29,7 +29,8 @@ from goalward.formatting import number
 from goalward.planning import bellman
 from goalward.planning.certificate import Bounds, policy_values, prove
 from goalward.planning.policy_iteration import policy_equation, policy_iteration
-from goalward.planning.reduction import DEAD, Reduction
+from goalward.planning.reduction import Reduction
+from goalward.planning.state_order import DEAD
 from goalward.planning.sweeps import run_sweeps
 from goalward.progress import Phase, phase
 from goalward.signals import interruptible
@@ -39,8 +40,6 @@ from goalward.table import Column, Columns, Table
 
 if TYPE_CHECKING:
     from goalward.planning.goal_first import GoalFirstSolution
-
-__all__ = ["DENSE_STATES", "Solution", "proved", "remedy", "solve", "solve_all"]
 
 DENSE_STATES = 128  # up to here policy iteration is faster than sweeps
 MOST_ROWS = 12  # of the table that a notebook shows

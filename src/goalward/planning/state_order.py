@@ -18,8 +18,6 @@ from goalward.ssp.checks import ModelArrays
 from goalward.ssp.graph import Predecessors, list_predecessors, predecessors_of, state_starts
 from goalward.ssp.model import SSP
 
-__all__ = ["DEAD", "GOAL", "likely_distances", "number_states", "order_states", "sort_ties"]
-
 GOAL = -1  # the reduced number of the goal, and of the states that reach it for nothing
 DEAD = -2  # the reduced number of dead ends
 LIKELY = 0.1  # rescue grids: 5.5 to 8 times faster than by plain steps

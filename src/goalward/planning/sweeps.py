@@ -11,8 +11,6 @@ from goalward.planning.reduction import Reduction
 from goalward.planning.rounds import Rounds
 from goalward.progress import Phase
 
-__all__ = ["run_sweeps"]
-
 THRESHOLD = 0.5  # of the tolerance: the change of a sweep at which a proof is tried
 FREE_PRECISION = 0.1  # of the tolerance, from which on errors are summed up in problems with free rows
 PRECISION = 1e-3  # the same in other problems

@@ -15,12 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import CostError, ModelError, ProbabilityError, ShapeError, StateError
 
-__all__ = [
-    "LEAST_PROBABILITY", "ROW_SUM_TOLERANCE", "ModelArrays", "StatesAndActions", "canonical_rows", "check_costs",
-    "check_least", "check_probabilities", "checked_costs", "checked_give_up", "checked_names", "checked_state",
-    "number_array", "pair_name",
-]  # fmt: skip
-
 ROW_SUM_TOLERANCE = 1e-9
 LEAST_PROBABILITY = float(np.finfo(np.float64).tiny)
 """The smallest normal double. Below it digits get lost, and one divided by a probability overflows."""

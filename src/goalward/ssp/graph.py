@@ -31,13 +31,6 @@ from goalward.table import ShownAsFacts
 if TYPE_CHECKING:
     from scipy import sparse
 
-__all__ = [
-    "ALL_ENTRIES", "INTERRUPTED", "Predecessors", "Structure", "can_reach_goal", "find_end_components",
-    "find_sure_states", "list_predecessors",
-    "number_components", "predecessors_of", "reached_from", "state_graph", "state_starts", "strong_components",
-    "structure", "sure_states", "zero_cost_components",
-]  # fmt: skip
-
 INTERRUPTED = -1
 
 

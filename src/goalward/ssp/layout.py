@@ -15,8 +15,6 @@ from goalward.ssp.checks import number_array
 if TYPE_CHECKING:
     from goalward.ssp.model import SSP
 
-__all__ = ["DIRECTIONS", "WALL", "GridLayout", "grid_svg", "neighbours", "state_label"]
-
 DIRECTIONS = ("left", "right", "up", "down")
 MOVES = ((0, -1), (0, 1), (-1, 0), (1, 0))
 """The rows down and the columns to the right that each direction goes."""

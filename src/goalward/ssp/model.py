@@ -47,8 +47,6 @@ from goalward.ssp.layout import GridLayout, grid_svg
 from goalward.ssp.transitions import GOAL, Transition, dense_rows, reachable_transitions, read_transitions
 from goalward.table import ShownAsFacts
 
-__all__ = ["FIELDS", "GIVE_UP", "SSP", "GridLayout", "Name", "check_model", "restrict_actions"]
-
 Name = str | int
 """Of a state or a label in a file."""
 GIVE_UP = "give up"

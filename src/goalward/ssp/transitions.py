@@ -23,11 +23,6 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import ProbabilityError, ShapeError, StateError
 from goalward.ssp.checks import check_costs, check_probabilities, number_array
 
-__all__ = [
-    "GOAL", "Columns", "Transition", "by_appearance", "check_pairs", "dense_rows", "encode", "goal_mask", "mean_costs",
-    "reachable_transitions", "read_transitions", "rows_of",
-]  # fmt: skip
-
 Transition = tuple[Hashable, Hashable, Hashable, float, float]
 BATCH = 2048  # tuples that stay in a processor's cache while their columns are read one after the other
 LARGEST_PAIRS = 1 << 27
