@@ -11,7 +11,7 @@ from goalward import hardness, learn, theory, worlds
 from goalward.agents import PSRL
 from goalward.errors import TheoryError
 from goalward.theory.confidence import Coverage
-from goalward.theory.regret_limit import regret_limit
+from goalward.theory.limit import regret_limit
 from goalward.theory.run_report import statements_table
 
 

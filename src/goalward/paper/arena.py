@@ -28,7 +28,7 @@ from goalward.planning.solve import solve_all
 from goalward.studies.run_spec import make_world
 from goalward.studies.study import Study
 from goalward.table import Cell, Column, Columns, Table, save
-from goalward.theory.regret_limit import regret_limit
+from goalward.theory.limit import regret_limit
 
 __all__ = [
     "CHOOSING", "COMPANY", "LEFT_OUT", "REFERENCE", "REPORTING", "arena_study", "arena_tables", "long_study",

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from goalward.theory.epochs import check_invariants as check_invariants
     from goalward.theory.epochs import count_epochs as count_epochs
     from goalward.theory.epochs import epoch_bound as epoch_bound
+    from goalward.theory.limit import RegretLimit as RegretLimit
+    from goalward.theory.limit import regret_limit as regret_limit
     from goalward.theory.posterior_lemma import agreement as agreement
     from goalward.theory.posterior_lemma import draw_world as draw_world
     from goalward.theory.posterior_lemma import sample_pair as sample_pair

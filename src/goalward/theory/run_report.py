@@ -36,8 +36,8 @@ from goalward.theory.analysis_intervals import Intervals, cut_into_intervals
 from goalward.theory.confidence import Coverage, coverage
 from goalward.theory.decomposition import Decomposition, decompose
 from goalward.theory.epochs import EpochCount, Invariants, check_invariants, count_epochs, epoch_bound
+from goalward.theory.limit import regret_limit
 from goalward.theory.regret_bounds import theorem_1, theorem_2, third_term_bound
-from goalward.theory.regret_limit import regret_limit
 from goalward.theory.trace import Trace, trace_of
 
 __all__ = ["Report", "Statement", "report", "statements_table"]

@@ -10,7 +10,7 @@ from scipy import optimize, special
 
 from goalward import SSP, solve, worlds
 from goalward.errors import TheoryError
-from goalward.theory.regret_limit import RegretLimit, regret_limit
+from goalward.theory.limit import RegretLimit, regret_limit
 
 
 def kl(p: float, q: float) -> float:
@@ -208,7 +208,7 @@ def test_models_without_a_limit() -> None:
 def test_large_models_leave_out_what_is_off_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     world = small_world(13)
     whole = regret_limit(world)
-    monkeypatch.setattr("goalward.theory.regret_limit.MANY_STATES", 1)
+    monkeypatch.setattr("goalward.theory.limit.MANY_STATES", 1)
     part = regret_limit(world)
     assert (whole.path_only, part.path_only) == (False, True)
     on_path = whole.on_path[:, None] & (whole.gaps > 0.0) & np.isfinite(whole.information)
