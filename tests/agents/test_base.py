@@ -137,7 +137,7 @@ def test_missing_and_unknown_settings_of_a_constructor() -> None:
         agents.ULCVI()
     with pytest.raises(SettingError, match="ulcvi needs T_star"):
         agents.ULCVI(B_star=2.0)
-    with pytest.raises(SettingError, match=r"B_star is None; it must be a positive number: see gw\.hardness"):
+    with pytest.raises(SettingError, match=r"B_star is None; it must be a positive number"):
         agents.ULCVI(B_star=None, T_star=2.0)
     with pytest.raises(SettingError, match=r"optimal needs model"):
         Optimal()

@@ -112,7 +112,7 @@ class TestFacts:
 
     @pytest.mark.parametrize("value", [0.0, -1.0, float("inf"), float("nan"), "none", True, [2.0]])
     def test_impossible(self, name: str, fact: str, value: object) -> None:
-        with pytest.raises(SettingError, match=f"{fact} is .*; it must be a positive .*: see gw"):
+        with pytest.raises(SettingError, match=f"{fact} is .*; it must be a positive .*"):
             agents.find(name).from_world(GRID, episodes=3, **{fact: value})
 
     def test_recorded(self, name: str, fact: str) -> None:

@@ -69,7 +69,7 @@ def test_ties_are_drawn_evenly_at_every_step() -> None:
 
 
 def test_facts_that_are_none() -> None:
-    with pytest.raises(SettingError, match="T_star is None; it must be a positive number: see"):
+    with pytest.raises(SettingError, match="T_star is None; it must be a positive number"):
         ULCVI(B_star=1.0, T_star=None)  # type: ignore[arg-type]
 
 
