@@ -4,7 +4,6 @@ import io
 import sys
 import time
 import types
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,8 @@ import pytest
 import goalward as gw
 from goalward import agents, learn, worlds
 from goalward.progress import SECONDS_BETWEEN_LINES, Display, Phase, counted, current, hushed, phase
-from goalward.studies.runner import Progress, study_progress
+from goalward.studies.runner import Report, study_progress
+from goalward.studies.study import Study
 
 
 class Terminal(io.StringIO):
@@ -74,16 +74,16 @@ def test_bars_show_every_phase_and_disappear(monkeypatch) -> None:
     assert "\x1b[2K" in stream.getvalue()[len(shown) :]
 
 
-def test_lines_of_a_study_come_at_the_start_and_at_the_end(capsys) -> None:
+def test_a_study_shows_how_far_it_is(capsys) -> None:
     with study_progress() as watch:
-        progress = Progress(10, 4, wanted=Counter(a=6))
-        watch(progress)
+        report = Report(Study.load("growth").design, 10, 4)
+        watch(report)
         for done in range(1, 7):
-            progress.done["a"], progress.seconds, progress.seconds_left = done, done / 2, (6 - done) / 2
-            watch(progress)
+            report.done, report.seconds_left, report.workers = done, (6 - done) / 2, 2
+            watch(report)
             if done == 3:
-                assert current() == "making runs: 3 of 6 runs, about 1.5 s left"
-    assert capsys.readouterr().err == "6 runs to make, 4 are stored already\n6 of 6 runs, 3.0 s\n"
+                assert current() == "making runs: 3 of 6 runs, about 1.5 s left; 2 workers"
+    assert capsys.readouterr().err == "6 runs to make, 4 are stored already\n"
 
 
 def test_learn_shows_its_progress_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,8 @@
 """Safe reading and atomic writing of files; whatever the system refuses is a FileError.
 
-Reading opens regular files only: a device, a pipe or a folder is refused at once. With `inside` a file must be in that
-folder, and no symbolic link is followed. Writing puts the content under another name in the same folder and renames it,
-so a file that exists is whole. Content and name are synchronised to the disk, so they survive a power cut. Modes follow
-the umask.
+Reading opens regular files only: a device, a pipe or a folder is refused at once. Writing puts the content under
+another name in the same folder and renames it, so a file that exists is whole. Content and name are synchronised to the
+disk, so they survive a power cut. Modes follow the umask.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import json
 import os
 import stat
 import tomllib
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,8 +19,8 @@ from typing import Any
 from goalward.errors import FileError
 
 __all__ = [
-    "TEMPORARY", "check_inside", "check_not_folder", "check_regular", "is_inside", "parse_json", "parse_toml",
-    "read_bytes", "read_text", "reason", "write_bytes",
+    "TEMPORARY", "check_not_folder", "check_regular", "parse_json", "parse_toml", "read_bytes", "read_text", "reason",
+    "write_bytes",
 ]  # fmt: skip
 
 TEMPORARY = ".part"
@@ -36,21 +34,10 @@ def reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def is_inside(path: Path, folder: Path) -> bool:
-    """Return whether a path stays in a folder: no symbolic link on the way leads out."""
-    return path.parent.resolve().is_relative_to(folder.resolve())
-
-
-def check_inside(path: Path, folder: Path | None) -> None:
-    """Raise FileError if a symbolic link leads out of a folder."""
-    if folder is not None and not is_inside(path, folder):
-        raise FileError(f"{path}: a symbolic link leads out of {folder}; it is not followed")
-
-
-def check_regular(path: Path, status: os.stat_result | None = None) -> None:
+def check_regular(path: Path | str, status: os.stat_result | None = None) -> None:
     """Raise FileError if this is not a regular file. Opening a pipe would block, and a device may have no end."""
     try:
-        mode = (status or path.stat()).st_mode
+        mode = (status or os.stat(path)).st_mode
     except (OSError, ValueError) as error:  # a ValueError is a null character in the name
         raise FileError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     if not stat.S_ISREG(mode):
@@ -63,25 +50,25 @@ def check_not_folder(path: Path) -> None:
         raise FileError(f"{path}: is a folder; name a file in it")
 
 
-def read_bytes(path: Path, inside: Path | None = None) -> bytes:
-    """Return the content of a file."""
-    check_inside(path, inside)
-    if inside is not None and path.is_symlink():
-        raise FileError(f"{path}: is a symbolic link, which is not followed")
-    check_regular(path)
+def read_bytes(path: Path | str, *, follow: bool = True) -> bytes:
+    """Return the content of a file; without `follow`, it must not be a symbolic link."""
+    flags = getattr(os, "O_NONBLOCK", 0) | (0 if follow else getattr(os, "O_NOFOLLOW", 0))  # a pipe must not block
     try:
-        flags = getattr(os, "O_NONBLOCK", 0) | (0 if inside is None else getattr(os, "O_NOFOLLOW", 0))
-        with open(path, "rb", opener=lambda name, mode: os.open(name, mode | flags)) as file:
-            check_regular(path, os.fstat(file.fileno()))  # another process may have replaced it
+        with open(path, "rb", buffering=0, opener=lambda name, mode: os.open(name, mode | flags)) as file:
+            check_regular(path, os.fstat(file.fileno()))
             return file.read()
+    except ValueError as error:
+        raise FileError(f"{path}: {error}") from None
     except OSError as error:
-        raise FileError(f"{path}: {reason(error)}") from None
+        check_regular(path)
+        link = not follow and os.path.islink(path)
+        raise FileError(f"{path}: {'is a symbolic link, which is not followed' if link else reason(error)}") from None
 
 
-def read_text(path: Path, what: str, inside: Path | None = None) -> str:
+def read_text(path: Path, what: str, *, follow: bool = True) -> str:
     """Return a text in UTF-8; `what` says what such a file should be, for the error."""
     try:
-        return read_bytes(path, inside).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+        return read_bytes(path, follow=follow).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError:
         raise FileError(f"{path}: not a text file in UTF-8; {what}") from None
 
@@ -115,52 +102,35 @@ def parse(path: Path, text: Any, loads: Callable[[Any], Any], language: str) -> 
     return data
 
 
-def make_parents(path: Path, inside: Path | None) -> None:
-    """Create the folders above a file, but never `inside`: if that is missing, somebody has removed it."""
-    if inside is None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return
-    for folder in reversed(path.relative_to(inside).parents[:-1]):
-        try:
-            (inside / folder).mkdir()
-        except FileExistsError:
-            continue
-        sync_folder((inside / folder).parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Write the names in a folder to the disk, where the system can."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def write_bytes(path: Path, content: bytes, inside: Path | None = None) -> None:
+def write_bytes(path: Path, content: bytes, *, sync_name: bool = True) -> None:
     """Write a file whole, or leave what was there untouched; raise FileError with the reason.
 
-    Devices, such as ``/dev/stdout``, are written to and not replaced.
+    Without `sync_name`, a power cut may lose a new file, but not leave a part of it. Devices, such as ``/dev/stdout``,
+    are written to and not replaced.
     """
-    check_inside(path, inside)
     check_not_folder(path)
-    device = path.parts[:2] == ("/", "dev") and (path.is_symlink() or (path.exists() and not path.is_file()))
-    temporary = path.with_name(f".{uuid.uuid4().hex}{TEMPORARY}")
+    folder = os.path.dirname(path) or "."
+    temporary = f"{folder}/.{os.urandom(16).hex()}{TEMPORARY}"
     try:
-        if device and inside is None:
+        if path.parts[:2] == ("/", "dev") and (path.is_symlink() or (path.exists() and not path.is_file())):
             path.write_bytes(content)
             return
-        make_parents(path, inside)
+        os.makedirs(folder, exist_ok=True)
         try:
-            with temporary.open("xb") as file:
+            with open(temporary, "xb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())  # otherwise a power cut may leave the name with an empty file
             os.replace(temporary, path)
-        finally:
+        except BaseException:
             with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
-        sync_folder(path.parent)
+                os.unlink(temporary)
+            raise
     except OSError as error:
         raise FileError(f"{path}: cannot be written ({reason(error)})") from None
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY) if sync_name else -1
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -36,8 +36,14 @@ from scipy import special
 
 from goalward.arrays import Floats
 from goalward.errors import SettingError, UnknownNameError
-from goalward.formatting import Interval as Interval
+from goalward.formatting import Interval
 from goalward.settings import checked_number
+
+__all__ = [
+    "FEW_RUNS", "INTERVALS", "Comparison", "Interval", "checked_interval", "checked_level", "compare_pairs",
+    "growth_along", "growth_of_means", "is_skewed", "mean_interval", "median_interval", "permutation_test", "quantile",
+    "share",
+]  # fmt: skip
 
 FEW_RUNS = 5
 """With fewer runs than this an interval says little, and tables say so."""
@@ -185,11 +191,10 @@ def growth_of_means(sizes: Floats, numbers: Floats, level: float = 0.95) -> Inte
     """
     x, n = np.log(sizes), len(numbers)
     total = numbers.sum(axis=0)
-    whole = slope(x, total) if len(set(sizes.tolist())) > 1 else math.nan
+    whole = float(slope(x, total)) if len(set(sizes.tolist())) > 1 else math.nan
     if n < 2 or math.isnan(whole):
         return Interval(whole, math.nan, math.nan, n)
-    without = [slope(x, total - left_out) for left_out in numbers]
-    reach = mean_interval(n * whole - (n - 1) * np.array(without), level).half_width
+    reach = mean_interval(n * whole - (n - 1) * slope(x, total - numbers), level).half_width
     return Interval(whole, whole - reach, whole + reach, n)
 
 
@@ -199,13 +204,14 @@ def spread_points(indices: NDArray[np.intp], position: Floats) -> NDArray[np.int
     return np.asarray(indices[np.unique(np.searchsorted(position, wanted).clip(max=len(indices) - 1))])
 
 
-def slope(x: Floats, y: Floats) -> float:
-    """Return the slope of log y on x by least squares; NaN where some y is not positive."""
-    if not ((y > 0.0) & np.isfinite(y)).all():
-        return math.nan
-    fitted = float(np.polyfit(x, np.log(y), 1)[0])
+def slope(x: Floats, y: Floats) -> Floats:
+    """Return the slope of each row of log y on x by least squares; NaN where some y is not positive."""
+    centred = x - x.mean()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fitted = np.log(y) @ centred / (centred @ centred)
+    fitted = np.where(((y > 0.0) & np.isfinite(y)).all(axis=-1), fitted, np.nan)
     # A flat curve has a slope of a few 1e-16, which is rounding.
-    return fitted if abs(fitted) > FLAT else 0.0
+    return np.where(np.abs(fitted) <= FLAT, 0.0, fitted)
 
 
 def share(count: int, runs: int, level: float = 0.95) -> Interval:

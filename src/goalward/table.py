@@ -22,6 +22,8 @@ from goalward.errors import FileError, UnknownNameError
 from goalward.files import check_not_folder, write_bytes
 from goalward.formatting import Interval, finite, html_text, latex_text, markdown_text, number, visible, with_margin
 
+__all__ = ["FORMATS", "Cell", "Column", "Columns", "ShownAsFacts", "Table", "render", "save", "written"]
+
 ENDINGS = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json", ".html": "html", ".tex": "latex"}
 FORMATS = tuple(ENDINGS.values())
 HTML_CELL = "padding:2px 12px 2px 0;border:none;text-align:"

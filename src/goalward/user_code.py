@@ -15,6 +15,7 @@ import linecache
 import re
 import sys
 import sysconfig
+import threading
 import traceback
 import uuid
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ ATTACHED = re.compile(r"[0-9a-f]{64}\.(py|npz)")
 INSTALLED = tuple({str(Path(__file__).parent), *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))})
 
 _files: dict[str, UserFile] = {}
+_loading = threading.RLock()
 
 
 class UserFile(NamedTuple):
@@ -112,8 +114,14 @@ def load_module(reference: str) -> tuple[ModuleType, str]:
     """Execute the file of a reference, once in a process; return its module and the name in it."""
     file, member = read_user_file(reference)
     name = module_name(file)
-    if name in sys.modules:
+    with _loading:  # the threads of a worker may need it at the same time
+        if name not in sys.modules:
+            execute(file, name)
         return sys.modules[name], member
+
+
+def execute(file: UserFile, name: str) -> None:
+    """Execute a file as a module."""
     module = ModuleType(name)
     module.__file__ = file.path
     # Tracebacks show the text that was executed, even if the file has changed since.
@@ -130,7 +138,6 @@ def load_module(reference: str) -> tuple[ModuleType, str]:
         if not isinstance(error, Exception | SystemExit):
             raise
         raise FileError(f"{file.path}: cannot be loaded ({type(error).__name__}: {error})") from error
-    return module, member
 
 
 def load_member(reference: str) -> Any:

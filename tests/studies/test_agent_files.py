@@ -1,9 +1,12 @@
 """Agents in users' files."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from goalward import agents
 from goalward.errors import FileError, GoalwardError
+from goalward.user_code import load_member
 
 
 def test_a_class_becomes_an_agent(folder):
@@ -73,3 +76,10 @@ def test_mistakes_of_a_class_are_named_with_the_line_of_the_study(folder, write_
     (folder / "own.py").write_text(f"{head}@dataclass(eq=False)\nclass Own(PSRL):\n    {lines}\n")
     with pytest.raises(FileError, match=f"own.toml, line [0-9]+: {message}"):
         write_study("own.py:Own").check()
+
+
+def test_threads_that_need_a_file_at_once_wait_for_it(tmp_path):
+    (tmp_path / "slow.py").write_text("import time\ntime.sleep(0.3)\ndef make():\n    pass\n")
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(load_member, [str(tmp_path / "slow.py:make")] * 4))
+    assert len({id(function) for function in found}) == 1

@@ -61,9 +61,9 @@ results = load_results(store, store.design())
 summary_table(results)
 print(len(open({str(log)!r}).read()), end=" ")
 for cell in results.design.cells:
-    for key in results.design.keys(cell):
-        stored = store.read(key)
-        world, run = rerun(stored.spec, store.attachments)
+    for spec in results.design.specs(cell):
+        stored = store.read(spec.key)
+        world, run = rerun(spec, store.attachments)
         assert np.array_equal(run.regret, stored.column("regret"))
         print(cell.world.label, cell.agent.label, end=" ")
 """

@@ -14,7 +14,7 @@ from goalward.studies import runner
 from goalward.studies.executors import ThisProcess
 from goalward.studies.presence import Presence, active
 from goalward.studies.runner import Options, chosen_cells, jobs_of, run_study
-from goalward.studies.status import UnusedFiles, check_studies
+from goalward.studies.status import check_studies, unused_files
 from goalward.studies.store import Store
 from goalward.studies.study import Study
 from processes import start_goalward, wait_until
@@ -52,14 +52,14 @@ def test_runs_that_somebody_stores_meanwhile_are_left_out(folder, run_here):
     mine = Store.open(folder / "results", create=True)
 
     def copy(progress):
-        if progress.done.total() == 4:
+        if progress.done == 4:
             for job in jobs_of(study.design):
                 if not mine.has(job.key):
                     mine.add(job.key, other.path(job.key).read_bytes())
 
     report = run_study(study, mine, ThisProcess, watch=copy)
     assert (report.done, report.stored, report.complete) == (4, 8, True)
-    assert report.notes == ("8 made by others",)
+    assert report.notes == ["8 made by others"]
 
 
 def test_only_the_living_hold_runs_back(folder, run_here, monkeypatch):
@@ -75,8 +75,8 @@ def test_only_the_living_hold_runs_back(folder, run_here, monkeypatch):
     seen = []
 
     def watch(progress):
-        seen.append((progress.done.total(), progress.others))
-        if progress.done.total() == 7:
+        seen.append((progress.done, progress.others))
+        if progress.done == 7:
             then = time.time() - 100  # the other process has died
             os.utime(other.path, (then, then))
 
@@ -95,7 +95,7 @@ def test_designs_of_one_name_live_side_by_side(write_study, run_here):
     run_here(write_study("uniform"))
     _, store = run_here(write_study("psrl"))
     assert len(store.designs("own")) == 2
-    assert UnusedFiles.of(store).paths == []
+    assert not any(unused_files(store).values())
 
 
 def test_choices_of_cells(folder):

@@ -41,7 +41,7 @@ worlds = ["GridWorld"]
 
 
 def study(text=STUDY, path="folder/study.toml"):
-    return Study.from_spec(*parse_spec(text, Path(path)))
+    return Study(*parse_spec(text, Path(path)))
 
 
 def labels(design):

@@ -12,6 +12,8 @@ from goalward.cli.app import DaskAddress, Folder, Format, StudyName, Workers, ap
 from goalward.errors import UnknownNameError
 from goalward.table import Table
 
+__all__ = ["arena", "claims", "reproduce", "theory"]
+
 
 @app.command()
 def reproduce(

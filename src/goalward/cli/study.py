@@ -6,7 +6,7 @@ import json
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -162,7 +162,7 @@ def status(
     Names and sizes of files decide; with --check every file is read.
     """
     from goalward.studies.presence import active
-    from goalward.studies.status import UnusedFiles, check_studies
+    from goalward.studies.status import check_studies, unused_files
     from goalward.studies.store import Store
 
     store = Store.open(folder)
@@ -174,7 +174,7 @@ def status(
     notes = [working_note(working)] if working else []
     if study is None:
         try:
-            unused = len(UnusedFiles.of(store).runs)
+            unused = len(unused_files(store)["runs"])
         except FileError as error:
             notes.append(f"runs that belong to no study are not counted: {error}")
         else:
@@ -198,29 +198,30 @@ def working_note(processes: Sequence[dict[str, Any]]) -> str:
 
 def prune_folder(store: Store, yes: bool, format: str) -> None:
     """Delete what belongs to no study, after a question unless `yes`."""
-    from goalward.studies.status import UnusedFiles
+    from goalward.studies.status import unused_files
 
-    unused = UnusedFiles.of(store)
-    size = unused.size
-    counts = f"{len(unused.runs):,} runs, {len(unused.failures):,} failures, {len(unused.attachments):,} attachments"
-    what = f"{counts}, {size / 1e6:,.1f} MB"
-    if unused.paths and not yes and not sys.stdin.isatty():
+    unused = unused_files(store)
+    paths = [path for found in unused.values() for path in found]
+    size = sum(path.lstat().st_size for path in paths)
+    what = ", ".join([*(f"{len(found):,} {kind}" for kind, found in unused.items()), f"{size / 1e6:,.1f} MB"])
+    if paths and not yes and not sys.stdin.isatty():
         raise SettingError(f"{what} would be deleted; add --yes to delete them")
-    removed = bool(unused.paths) and (yes or typer.confirm(f"{store.folder}: delete {what}?", err=True))
-    if removed:
-        unused.remove()
-    paths = [str(path) for path in unused.paths]
-    facts = {"removed": Cell(removed, what if removed else "nothing"), "bytes": size, "files": paths}
+    removed = bool(paths) and (yes or typer.confirm(f"{store.folder}: delete {what}?", err=True))
+    for path in paths if removed else ():
+        path.unlink(missing_ok=True)
+    files = [str(path) for path in paths]
+    facts = {"removed": Cell(removed, what if removed else "nothing"), "bytes": size, "files": files}
     show(Table.facts(facts, "pruned", columns=["removed"]), format=format)
 
 
-def read_results(folder: Path, study: str | None) -> Results:
-    """Read the results of a study, and mention which of its designs is read."""
+def read_results(folder: Path, study: str | None, curves: Collection[str] | None = None) -> Results:
+    """Read the results of a study, with some curves or all, and mention which of its designs is read."""
+    from goalward.results.measures import CURVES
     from goalward.results.results import load_results
     from goalward.studies.store import Store
 
     store = Store.open(folder)
-    results = load_results(store, store.design(study))
+    results = load_results(store, store.design(study), CURVES if curves is None else curves)
     say_choice(store, study)
     return results
 
@@ -255,7 +256,7 @@ def summary(
 
     checked_level(level)
     checked_measure(measure)
-    results = read_results(folder, study)
+    results = read_results(folder, study, ["gap_regret"])
     if compare:
         tables = [comparison_table(results, *compare, measure, level)]
     else:
@@ -291,10 +292,12 @@ def plot(
     """Draw the results of a study."""
     from goalward.figures import registry
     from goalward.figures.drawing import FORMATS, figure_files, save_figure
+    from goalward.results.measures import CURVES, REGRETS, checked_measure
 
     draw = registry.find(kind)
     files = [] if out is None else figure_files(out)
-    results = read_results(folder, study)
+    curves = {*REGRETS, checked_measure(measure or "regret", CURVES)} if kind == "regret" else CURVES
+    results = read_results(folder, study, curves)
     if out is None:
         name = f"{results.design.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"
         files = [folder / f"{name}.{ending}" for ending in FORMATS]
@@ -308,28 +311,32 @@ def export(
     folder: Folder,
     study: StudyName = None,
     absent: Annotated[bool, typer.Option("--all", help="Also list runs that are missing, failed or damaged.")] = False,
+    visits: Annotated[
+        bool,
+        typer.Option("--visits", help="The visits of each state-action pair instead; every run is carried out again."),
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write to a file instead: .csv, .parquet, .json, .md, ...")
     ] = None,
     format: Format = "csv",
 ) -> None:
     """Print or write the stored runs, one row for each run."""
-    from goalward.results.export import export_table
+    from goalward.results.export import export_table, visits_table
     from goalward.studies.store import Store
 
     store = Store.open(folder)
-    table = export_table(store, study, absent)
+    table = visits_table(store, study) if visits else export_table(store, study, absent)
     say_choice(store, study)
     if out is None:
         show(table, format=format)
     else:
         table.save(out)
-        say(f"{len(table):,} run{'s' * (len(table) != 1)} written: {out}")
+        say(f"{len(table):,} {'row' if visits else 'run'}{'s' * (len(table) != 1)} written: {out}")
 
 
 def status_tables(studies: Sequence[Status], notes: Sequence[str] = ()) -> list[Table]:
     """Return which runs of some studies are stored, which failed and which files are damaged."""
-    cells = [row for status in studies for row in status.rows()]
+    cells = [row for status in studies for row in status.rows]
     totals = [
         {
             "study": status.design.name,
@@ -355,7 +362,7 @@ def status_tables(studies: Sequence[Status], notes: Sequence[str] = ()) -> list[
 
 
 def next_step(status: Status) -> str:
-    failed = sum(len(cell.failed) for cell in status.cells)
+    failed = sum(row["failed"] for row in status.rows)
     absent = status.planned - status.stored - failed
     steps = [f"makes the other {absent:,}"] * bool(absent) + [
         f"with --retry-failed tries the {failed:,} that failed again"

@@ -1,6 +1,7 @@
-"""The runs of a results folder as one table, one row for each run.
+"""The runs of a results folder as one table, one row for each run, and the visits of their state-action pairs.
 
-`COLUMNS` declares each column with its type. The numbers of a run that was cut off are what it had paid by then.
+`COLUMNS` declares each column with its type. A swept setting is a column too, such as ``world.rows`` or
+``agent.prior.concentration``. The numbers of a run that was cut off are what it had paid by then.
 """
 
 from __future__ import annotations
@@ -8,17 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from goalward.errors import FileError
 from goalward.formatting import number
-from goalward.results.measures import MEASURES, measured
+from goalward.progress import counted
+from goalward.results.measures import MEASURES, values_of
+from goalward.ssp.model import SSP
 from goalward.studies.design import Cell, Design
+from goalward.studies.rerun import rerun
 from goalward.studies.run_file import StoredRun
 from goalward.studies.run_spec import RunSpec
 from goalward.studies.spec import Stored, canonical
-from goalward.studies.store import NoRun, Store
+from goalward.studies.store import Store
 from goalward.table import Column, Columns, Table
 
-__all__ = ["TYPES", "export_table"]
+__all__ = ["TYPES", "export_table", "visits_table"]
 
 
 class ListedRun(NamedTuple):
@@ -36,20 +42,18 @@ class ListedRun(NamedTuple):
     document: dict[str, Any]
     values: dict[str, Any]
 
-    @property
-    def outcome(self) -> dict[str, Any]:
-        """How the run ended; empty if it is not stored."""
-        outcome: dict[str, Any] = self.document.get("outcome", {})
-        return outcome
-
-    def fact(self, section: str, name: str) -> str | None:
-        """Return a text of the document, if it has it."""
-        value = self.document.get(section)
-        return str(value[name]) if isinstance(value, dict) and name in value else None
+    def fact(self, section: str, name: str) -> Any:
+        """Return a value of the document, if it has it."""
+        part = self.document.get(section)
+        return part.get(name) if isinstance(part, dict) else None
 
 
 def value_of(measure: str) -> Callable[[ListedRun], Any]:
     return lambda run: run.values.get(measure)
+
+
+def fact(section: str, name: str) -> Callable[[ListedRun], Any]:
+    return lambda run: run.fact(section, name)
 
 
 COLUMNS: dict[str, tuple[str, Callable[[ListedRun], Any]]] = {
@@ -66,16 +70,23 @@ COLUMNS: dict[str, tuple[str, Callable[[ListedRun], Any]]] = {
     "give_up_cost": ("double", lambda run: run.spec.world.get("give_up_cost")),
     "max_steps": ("int64", lambda run: run.spec.max_steps),
     "seed": ("int64", lambda run: run.spec.seed),
-    "episodes_done": ("int64", lambda run: run.outcome.get("episodes_done")),
-    "truncated": ("bool", lambda run: run.outcome.get("truncated")),
-    "ended": ("string", lambda run: run.outcome.get("ended")),
-    "total_epochs": ("int64", lambda run: run.outcome.get("total_epochs")),
-    "optimal_value": ("double", lambda run: run.outcome.get("optimal_value")),  # V* of the start
+    "episodes_done": ("int64", fact("outcome", "episodes_done")),
+    "truncated": ("bool", fact("outcome", "truncated")),
+    "ended": ("string", fact("outcome", "ended")),
+    "total_epochs": ("int64", fact("outcome", "total_epochs")),
+    "optimal_value": ("double", fact("outcome", "optimal_value")),  # V* of the start
+    "world_digest": ("string", fact("world", "digest")),
+    "states": ("int64", fact("world", "states")),
+    "actions": ("int64", fact("world", "actions")),
+    "B_star": ("double", fact("world", "B_star")),
+    "T_star": ("double", fact("world", "T_star")),
+    "D": ("double", fact("world", "D")),
+    "c_min": ("double", fact("world", "c_min")),
     **{measure.name: (measure.kind, value_of(measure.name)) for measure in MEASURES},
-    "started": ("string", lambda run: run.fact("timing", "started")),
-    "ended_at": ("string", lambda run: run.fact("timing", "ended")),
-    "host": ("string", lambda run: run.fact("host", "name")),
-    "goalward": ("string", lambda run: run.fact("versions", "goalward")),
+    "started": ("string", fact("timing", "started")),
+    "ended_at": ("string", fact("timing", "ended")),
+    "host": ("string", fact("host", "name")),
+    "goalward": ("string", fact("versions", "goalward")),
     "commit": ("string", lambda run: run.stored.commit if run.stored else None),  # of the study's folder, last run
     "tags": ("string", lambda run: ",".join(run.stored.tags) if run.stored else None),
     "key": ("string", lambda run: run.spec.key),
@@ -90,37 +101,66 @@ def export_table(store: Store, study: str | None = None, absent: bool = False) -
 
     With `absent`, runs that are missing, failed or damaged have a row too.
     """
-    rows = [
-        {name: value(run) for name, (_, value) in COLUMNS.items()}
-        for run in list_runs(store, study)
-        if absent or run.outcome
-    ]
+    swept: dict[str, str] = {}
+    for design in store.chosen(study):
+        for cell in design.cells:
+            for name, value in swept_settings(cell).items():
+                kind = "double" if type(value) in (int, float) else "string"
+                swept[name] = kind if swept.get(name, kind) == kind else "string"
+    rows = []
+    for run in list_runs(store, study):
+        if absent or run.document:
+            settings = swept_settings(run.cell)
+            rows.append({name: value(run) for name, (_, value) in COLUMNS.items()})
+            for name, kind in swept.items():
+                value = settings.get(name)
+                rows[-1][name] = value if value is None or kind == "double" or type(value) is str else canonical(value)
     shown: Columns = [
         Column("key", write=lambda key: str(key[:12])),  # enough to tell the runs of any folder apart
         "study", "world", "agent", "episodes", "run", "state",
         Column("regret", write=lambda value: number(value, 6)),
     ]  # fmt: skip
-    return Table(rows, shown, "runs", types=TYPES)
+    return Table(rows, shown, "runs", types=TYPES | swept)
+
+
+def visits_table(store: Store, study: str | None = None) -> Table:
+    """Return how often each state-action pair was visited in each stored run; pairs without a visit are left out.
+
+    Files do not hold visits, so the runs are carried out again, which executes the user's files that they need. Worlds
+    without a model are left out.
+    """
+    rows: list[dict[str, Any]] = []
+    runs = [run for run in list_runs(store, study) if run.document]
+    for listed_run in counted("carrying out runs again", "runs", runs, len(runs)):
+        world, run = rerun(listed_run.spec, store.attachments)
+        if isinstance(world, SSP):
+            pairs = run.trajectory.states * world.actions + run.trajectory.actions
+            same = {name: COLUMNS[name][1](listed_run) for name in ("study", "world", "agent", "run", "key")}
+            for pair, visits in zip(*(part.tolist() for part in np.unique(pairs, return_counts=True)), strict=True):
+                state, action = divmod(pair, world.actions)
+                names = {"state_name": world.state_name(state), "action_name": world.action_name(action)}
+                rows.append(same | {"state": state, "action": action, **names, "visits": visits})
+    return Table(rows, name="visits")
+
+
+def swept_settings(cell: Cell) -> dict[str, Any]:
+    """Return the settings of a sweep that led to a cell, by the names of their columns."""
+    world = {f"world.{name}": value for name, value in cell.world.swept.items()}
+    return world | {f"agent.{name}": value for name, value in cell.agent.swept.items()}
 
 
 def list_runs(store: Store, study: str | None = None) -> Iterator[ListedRun]:
     """Return every run of a study, or of all studies of a folder, each file checked."""
-    names: list[str | None] = [study] if study is not None else [*store.studies()] or [None]
-    for name in names:
-        design = store.design(name)
+    for design in store.chosen(study):
         stored = store.stored(design.reference)
         for cell in design.cells:
             for index, spec in enumerate(design.specs(cell)):
-                yield listed(design, cell, index, spec, stored, store.find(spec.key))
-
-
-def listed(
-    design: Design, cell: Cell, index: int, spec: RunSpec, stored: Stored | None, run: StoredRun | NoRun
-) -> ListedRun:
-    place = design, cell, index, spec, stored
-    if isinstance(run, NoRun):
-        return ListedRun(*place, run.state, {}, {})
-    try:
-        return ListedRun(*place, run.state, run.document, measured(run)[1])
-    except FileError:
-        return ListedRun(*place, "damaged", {}, {})
+                place = design, cell, index, spec, stored
+                run = store.find(spec.key)
+                values: dict[str, Any] = {}
+                state, document = run.state, run.document if isinstance(run, StoredRun) else {}
+                try:
+                    values = values_of(run) if isinstance(run, StoredRun) else {}
+                except FileError:
+                    state, document = "damaged", {}
+                yield ListedRun(*place, state, document, values)

@@ -7,7 +7,7 @@ results: in `Results.runs`, exports, summaries and the pages that show summaries
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,17 +21,9 @@ from goalward.studies.run_file import StoredRun
 from goalward.table import Column, written
 
 __all__ = [
-    "COMPARED", "CURVES", "LABELS", "MEASURES", "REGRETS", "Measure", "Sample", "Statistic", "StoredValues",
-    "checked_measure", "measured",
+    "COMPARED", "CURVES", "LABELS", "MEASURES", "REGRETS", "Measure", "Sample", "Statistic",
+    "checked_measure", "values_of",
 ]  # fmt: skip
-
-
-class StoredValues(NamedTuple):
-    """What a stored run has: facts about the whole run, its CPU time, and columns with an entry for each episode."""
-
-    outcome: Mapping[str, Any]
-    cpu_seconds: float
-    episodes: Mapping[str, Floats]
 
 
 class Sample(NamedTuple):
@@ -70,7 +62,7 @@ class Measure:
     """
 
     name: str
-    of: Callable[[StoredValues], float]
+    of: Callable[[StoredRun], float]
     statistics: tuple[Statistic, ...] = ()
     curve: str = ""
     label: str = ""
@@ -79,11 +71,14 @@ class Measure:
     """The type in Parquet files."""
 
 
-def last(column: str) -> Callable[[StoredValues], float]:
+def final(column: str) -> Callable[[StoredRun], float]:
     """Return the measure that is the last value of a column; of a run that was cut off, the value by then."""
 
-    def of(run: StoredValues) -> float:
-        values = run.episodes[column]
+    def of(run: StoredRun) -> float:
+        value = run.outcome.get(f"final_{column}")
+        if isinstance(value, float):
+            return value
+        values = run.column(column)  # it is not finite, which the document does not tell
         return float(values[-1]) if len(values) else math.nan
 
     return of
@@ -112,14 +107,14 @@ def rounded(value: float) -> str:
 MEASURES = (
     Measure(
         "regret",
-        last("regret"),
+        final("regret"),
         (Statistic("regret", interval), Statistic("median", median, rounded)),
         curve="regret",
         label="regret",
     ),
     Measure(
         "gap_regret",
-        last("gap_regret"),
+        final("gap_regret"),
         (Statistic("gap_regret", interval), Statistic("exponent", exponent)),
         curve="gap_regret",
         label="sum of optimality gaps",
@@ -146,7 +141,7 @@ MEASURES = (
     ),
     Measure(
         "seconds",
-        lambda run: run.cpu_seconds,
+        lambda run: run.document["timing"]["cpu_seconds"],
         (Statistic("seconds", mean, lambda value: number(value, 2, zeros=True)),),
     ),
 )
@@ -158,11 +153,9 @@ COMPARED = (*REGRETS, "cost")
 """What agents are compared by: without a true model, by their cost."""
 
 
-def measured(stored: StoredRun) -> tuple[dict[str, Floats], dict[str, float]]:
-    """Return the curves and the measures of a run; raises FileError if its file cannot be read."""
-    columns = dict(zip(CURVES, stored.columns(*CURVES), strict=True))
-    run = StoredValues(stored.outcome, float(stored.document["timing"]["cpu_seconds"]), columns)
-    return columns, {measure.name: measure.of(run) for measure in MEASURES}
+def values_of(run: StoredRun) -> dict[str, float]:
+    """Return the measures of a run; raises FileError if its file cannot be read."""
+    return {measure.name: measure.of(run) for measure in MEASURES}
 
 
 def checked_measure(measure: str, known: tuple[str, ...] = COMPARED) -> str:

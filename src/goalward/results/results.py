@@ -14,14 +14,14 @@ from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.progress import counted, in_notebook, shown
-from goalward.results.measures import COMPARED, CURVES, MEASURES, measured
+from goalward.results.measures import COMPARED, CURVES, MEASURES, values_of
 from goalward.studies import run_file
 from goalward.studies.children import Limits
 from goalward.studies.design import Cell, Design, world_name
@@ -52,8 +52,8 @@ class CellResults:
     points
         The episodes at which the curves are given.
     curves
-        The curves ``[run, point]``, for each of `CURVES`: the regrets, and the steps of single episodes. Where V* is
-        not known, the regrets are NaN.
+        The curves ``[run, point]``, for each of `CURVES` that was read: the regrets, and the steps of single episodes.
+        Where V* is not known, the regrets are NaN.
     ended_by
         How many epochs ended by each cause, over all runs.
     missing, failed, damaged
@@ -127,7 +127,8 @@ class Results:
     def summary(self, level: float = 0.95, interval: str = "t") -> Table:
         """Return a table with one row for each agent in each world: means over runs, with their intervals.
 
-        If there is one world, the notes compare the agents with the first one, run by run.
+        The intervals are Student's ("t"), or the table has medians with their intervals ("median"). If there is one
+        world, the notes compare the agents with the first one, run by run.
         """
         from goalward.results.summary import summary_table
 
@@ -140,7 +141,7 @@ class Results:
         """
         if self.folder is None:
             raise SettingError("these results were never stored; run the study with a folder")
-        return Table(check_study(Store.open(self.folder), self.design, read=check).rows(), name="cells")
+        return Table(check_study(Store.open(self.folder), self.design, read=check).rows, name="cells")
 
     def count(self) -> tuple[int, int]:
         """Return how many runs are stored, and how many the study has; a run that several cells share counts once."""
@@ -252,61 +253,52 @@ def open_results(folder: str | Path, study: str | None = None) -> Results:
     return load_results(store, store.design(study))
 
 
-def load_results(store: Store, design: Design) -> Results:
-    """Read the stored runs of a study."""
-    # Not in threads: they cost 1.6 times the processor time, because most of the work holds the interpreter.
+def load_results(store: Store, design: Design, curves: Collection[str] = CURVES) -> Results:
+    """Read the stored runs of a study, and some of their curves: fewer are read faster."""
     wanted = counted("reading results", "cells", design.cells, len(design.cells))
-    cells = [load_cell(store, design, cell) for cell in wanted]
-    return Results(design, cells, store.folder)
+    return Results(design, [load_cell(store, design, cell, curves) for cell in wanted], store.folder)
 
 
-def load_cell(store: Store, design: Design, cell: Cell) -> CellResults:
+def load_cell(store: Store, design: Design, cell: Cell, wanted: Collection[str]) -> CellResults:
     points = curve_points(cell.episodes)
-    runs = [(number, read_run(store, key, points)) for number, key in enumerate(design.keys(cell))]
-    stored = [(number, run) for number, run in runs if isinstance(run, OneRun)]
+    # Short runs have every episode recorded, so the column of episode numbers need not be read.
+    names = wanted if cell.episodes <= run_file.MOST_EPISODES else (*wanted, "episode")
+    runs: list[int] = []
+    outcomes: list[dict[str, Any]] = []
+    values: dict[str, list[float]] = {measure.name: [] for measure in MEASURES}
+    curves: dict[str, list[Floats]] = {name: [] for name in wanted}
     absent: dict[str, list[int]] = {"missing": [], "failed": [], "damaged": []}
-    for number, run in runs:
+    caveat = ""
+    for number, key in enumerate(design.keys(cell)):
+        run = store.find(key)
         if isinstance(run, NoRun):
             absent[run.state].append(number)
-    shape = len(stored), len(points)
+            continue
+        try:
+            measured, columns = values_of(run), dict(zip(names, run.columns(*names), strict=True))
+        except FileError:
+            absent["damaged"].append(number)
+            continue
+        runs.append(number)
+        outcomes.append(run.outcome)
+        for name, lines in curves.items():
+            lines.append(at_points(points, columns.get("episode"), columns[name], run.outcome["episodes_done"]))
+        for name, value in measured.items():
+            values[name].append(value)
+        caveat = caveat or run.caveat
+    shape = len(runs), len(points)
     return CellResults(
         cell=cell,
-        runs=np.array([number for number, _ in stored], dtype=np.int64),
-        truncated=np.array([run.outcome["truncated"] for _, run in stored], dtype=np.bool_),
-        episodes_done=np.array([run.outcome["episodes_done"] for _, run in stored], dtype=np.int64),
-        values={measure.name: np.array([run.values[measure.name] for _, run in stored]) for measure in MEASURES},
+        runs=np.array(runs, dtype=np.int64),
+        truncated=np.array([outcome["truncated"] for outcome in outcomes], dtype=np.bool_),
+        episodes_done=np.array([outcome["episodes_done"] for outcome in outcomes], dtype=np.int64),
+        values={name: np.array(numbers) for name, numbers in values.items()},
         points=points,
-        curves={name: np.array([run.curves[name] for _, run in stored]).reshape(shape) for name in CURVES},
-        ended_by=sum((Counter(run.outcome["ended_by"]) for _, run in stored), Counter()),
-        caveat=next((run.caveat for _, run in stored), ""),
+        curves={name: np.array(lines).reshape(shape) for name, lines in curves.items()},
+        ended_by=sum((Counter(outcome["ended_by"]) for outcome in outcomes), Counter()),
+        caveat=caveat,
         **absent,
     )
-
-
-class OneRun(NamedTuple):
-    """What results keep of one run."""
-
-    outcome: dict[str, Any]
-    values: dict[str, float]
-    curves: dict[str, Floats]
-    caveat: str
-
-
-def read_run(store: Store, key: str, points: Int64s) -> OneRun | NoRun:
-    """Return what results keep of a run, or why there is none."""
-    stored = store.find(key)
-    if isinstance(stored, NoRun):
-        return stored
-    try:
-        columns, values = measured(stored)
-        # Short runs have every episode recorded, so the column of episode numbers need not be read.
-        short = points[-1] <= run_file.MOST_EPISODES
-        episodes = np.arange(1, len(columns[CURVES[0]]) + 1) if short else stored.column("episode")
-    except FileError as error:
-        return NoRun("damaged", str(error))
-    finished = int(np.searchsorted(episodes, stored.outcome["episodes_done"], side="right"))
-    curves = {name: at_points(points, episodes[:finished], column[:finished]) for name, column in columns.items()}
-    return OneRun(stored.outcome, values, curves, stored.caveat)
 
 
 def curve_points(episodes: int) -> Int64s:
@@ -317,11 +309,13 @@ def curve_points(episodes: int) -> Int64s:
     return np.asarray(kept[np.unique(np.concatenate([np.rint(linear), logarithmic]).astype(np.int64))])
 
 
-def at_points(points: Int64s, episodes: Int64s, regret: Floats) -> Floats:
-    """Return a curve at the points; NaN after the last of the episodes."""
-    if not len(episodes):
+def at_points(points: Int64s, episodes: Int64s | None, column: Floats, done: int) -> Floats:
+    """Return a curve at the points; NaN after the last finished episode. Without `episodes`, all are recorded."""
+    if episodes is None and done == len(column) == points[-1]:
+        return column[points - 1]
+    known = np.arange(1, len(column) + 1) if episodes is None else episodes
+    finished = int(np.searchsorted(known, done, side="right"))
+    if not finished:
         return np.full(len(points), np.nan)
-    if len(episodes) == episodes[-1] == points[-1]:
-        return regret[points - 1]  # every episode was recorded
     with np.errstate(invalid="ignore"):  # infinite regret, after a dead end
-        return np.interp(points, episodes, regret, left=np.nan, right=np.nan)
+        return np.interp(points, known[:finished], column[:finished], left=np.nan, right=np.nan)

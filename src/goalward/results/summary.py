@@ -23,7 +23,7 @@ from goalward.statistics import (
     growth_of_means,
     is_skewed,
 )
-from goalward.studies.design import labelled
+from goalward.studies.sweeps import labelled
 from goalward.table import Cell, Column, Columns, Table, written
 
 __all__ = ["SweepRow", "compare", "comparison_table", "summary_table", "summary_tables", "sweep_rows"]
@@ -107,7 +107,7 @@ def summary_row(results: Results, cell: CellResults, level: float, interval: str
         "missing": missing,
     }
     for measure in MEASURES:
-        curves = cell.curves[measure.curve][complete] if measure.curve else np.empty((0, 0))
+        curves = cell.curves[measure.curve][complete] if measure.curve in cell.curves else np.empty((0, 0))
         values = cell.values[measure.name][complete]
         sample = Sample(values, cell.points.astype(np.float64), curves, level, INTERVALS[interval])
         row |= {statistic.name: statistic.of(sample) for statistic in measure.statistics}

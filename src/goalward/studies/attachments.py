@@ -53,7 +53,7 @@ class Attachments:
         """Return a Python file; raises FileError if it is missing or is another one than its name says."""
         if digest not in self.files:
             path = self.path(digest, "Python file", ".py")
-            file = UserFile(str(path), read_text(path, "it should be a Python file", self.folder))
+            file = UserFile(str(path), read_text(path, "it should be a Python file", follow=False))
             if file.digest != digest:
                 raise changed(path)
             self.files[digest] = file

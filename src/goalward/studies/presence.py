@@ -41,8 +41,7 @@ class Presence:
     def announce(self, keys: Sequence[str], **facts: Any) -> None:
         """Say which runs are being made. A folder that cannot be written is found when a run is stored."""
         temporary = self.path.with_name(f".{self.path.stem}{files.TEMPORARY}")
-        with suppress(OSError, FileError):
-            files.check_inside(self.path, self.folder.parent)
+        with suppress(OSError):
             self.folder.mkdir(exist_ok=True)
             facts |= {"host": platform.node(), "pid": os.getpid(), "keys": keys}
             temporary.write_text(json.dumps(facts))
@@ -83,7 +82,7 @@ def present(folder: Path, now: float, name: str = "") -> Iterator[dict[str, Any]
     for path in folder.glob(f"{name}*.json"):
         with suppress(OSError, FileError, ValueError):
             if now - path.stat().st_mtime < GONE_SECONDS:
-                facts = json.loads(files.read_bytes(path, inside=folder.parent))
+                facts = json.loads(files.read_bytes(path, follow=False))
                 if isinstance(facts, dict) and isinstance(facts.get("keys"), list) and not has_died(facts):
                     yield facts
 

@@ -16,6 +16,7 @@ logarithmic one. The footer's key-value metadata has a JSON document under ``goa
                         truncated (was the run cut off), ended (by what), total_cost, total_steps, total_epochs,
                         ended_by (epochs by what ended them), optimal_value (V* of the start), final_regret,
                         final_gap_regret
+    world               digest, states, actions, B_star, T_star, D and c_min of a world with a model
     agent_settings, given, notes    all settings, those read off the true world, and what the agent recorded
     timing, versions, host          when, how long, with what and where
     data_sha256         of the bytes before the footer, which are the same wherever a run is made
@@ -32,6 +33,7 @@ import json
 import math
 import os
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
@@ -47,7 +49,7 @@ from goalward.arrays import Int64s
 from goalward.errors import FileError
 from goalward.formatting import finite
 from goalward.learning.run import Run
-from goalward.studies.run_spec import RunSpec, key_of
+from goalward.studies.run_spec import RunSpec
 
 __all__ = [
     "FORMAT_VERSION", "GRID_POINTS", "MOST_EPISODES", "RunLabels", "StoredRun", "decode", "encode", "host", "recorded",
@@ -57,34 +59,22 @@ __all__ = [
 FORMAT_VERSION = 3
 MOST_EPISODES = 20_000
 GRID_POINTS = 2_000
-COLUMNS = {
-    "episode": "INT64",
-    "cost": "DOUBLE",
-    "steps": "INT64",
-    "regret": "DOUBLE",
-    "gap_regret": "DOUBLE",
-    "epochs": "INT64",
-}
 SCHEMA = pa.schema(
-    [pa.field(name, pa.int64() if kind == "INT64" else pa.float64(), nullable=False) for name, kind in COLUMNS.items()]
+    [
+        pa.field(name, pa.int64() if name in ("episode", "steps", "epochs") else pa.float64(), nullable=False)
+        for name in ("episode", "cost", "steps", "regret", "gap_regret", "epochs")
+    ]
 )
-# What every document has; decoding checks it.
-FIELDS = {
-    "key": str,
-    "content": dict,
-    "data_sha256": str,
-    "timing.cpu_seconds": float,
-    "outcome.episodes": int,
-    "outcome.episodes_done": int,
-    "outcome.goals": int,
-    "outcome.total_cost": float,
-    "outcome.truncated": bool,
-    "outcome.ended": str,
-    "outcome.total_steps": int,
-    "outcome.total_epochs": int,
-    "outcome.ended_by": dict,
-}
-_schemas: list[Any] = []
+COMPRESSED = 1_000  # of fewer episodes, decompression takes longer than reading what it saves
+# What every document has, by its sections; decoding checks it.
+FIELDS: dict[str, dict[str, type]] = {
+    "": {"key": str, "content": dict, "data_sha256": str},
+    "timing": {"cpu_seconds": float},
+    "outcome": {
+        "episodes": int, "episodes_done": int, "goals": int, "total_cost": float, "truncated": bool, "ended": str,
+        "total_steps": int, "total_epochs": int, "ended_by": dict,
+    },
+}  # fmt: skip
 MARK = b"sha256:"
 BLANK = MARK + b"0" * 64
 
@@ -110,8 +100,14 @@ class RunLabels(NamedTuple):
     run: int
 
 
-def encode(run: Run, spec: RunSpec, timing: dict[str, Any], labels: RunLabels | None = None) -> bytes:
-    """Return a run as a Parquet file."""
+def encode(
+    run: Run,
+    spec: RunSpec,
+    timing: dict[str, Any],
+    labels: RunLabels | None = None,
+    world: Mapping[str, Any] | None = None,
+) -> bytes:
+    """Return a run as a Parquet file; `world` has facts about its world."""
     kept = recorded(len(run.costs))
     unknown = np.full(len(kept), math.nan) if math.isnan(run.optimal_value) else None
     columns = (
@@ -124,8 +120,9 @@ def encode(run: Run, spec: RunSpec, timing: dict[str, Any], labels: RunLabels | 
     )
     sink = io.BytesIO()
     # Statistics and a stored Arrow schema would only make small files larger.
+    compression = "zstd" if len(kept) >= COMPRESSED else "none"
     writer = pq.ParquetWriter(
-        sink, SCHEMA, compression="zstd", use_dictionary=False, write_statistics=False, store_schema=False
+        sink, SCHEMA, compression=compression, use_dictionary=False, write_statistics=False, store_schema=False
     )
     writer.write_table(pa.Table.from_arrays([pa.array(values) for values in columns], schema=SCHEMA))
     facts = {
@@ -133,18 +130,17 @@ def encode(run: Run, spec: RunSpec, timing: dict[str, Any], labels: RunLabels | 
         "key": spec.key,
         "content": spec.document(),
         "labels": None if labels is None else labels._asdict(),
-        "outcome": outcome_of(run),
-        "agent_settings": run.agent.settings(),
+        "outcome": finite(outcome_of(run)),
+        "world": None if world is None else finite(dict(world)),
+        "agent_settings": finite(run.agent.settings()),
         "given": sorted(run.agent.given),
-        "notes": run.notes,
+        "notes": finite(run.notes),
         "timing": timing,
         "versions": versions(),
         "host": host(),
         "data_sha256": hashlib.sha256(sink.getbuffer()).hexdigest(),
     }
-    writer.add_key_value_metadata(
-        {"goalward": json.dumps(finite(facts), allow_nan=False), "goalward.checksum": BLANK.decode()}
-    )
+    writer.add_key_value_metadata({"goalward": json.dumps(facts, allow_nan=False), "goalward.checksum": BLANK.decode()})
     writer.close()
     content = sink.getvalue()
     return content.replace(BLANK, MARK + hashlib.sha256(content).hexdigest().encode(), 1)
@@ -152,7 +148,9 @@ def encode(run: Run, spec: RunSpec, timing: dict[str, Any], labels: RunLabels | 
 
 def outcome_of(run: Run) -> dict[str, Any]:
     known = len(run.costs) > 0 and not math.isnan(run.optimal_value)
-    causes = {flag.name: int(np.count_nonzero(run.epochs.ended_by(flag))) for flag in Ended}
+    flags, counts = np.unique(run.epochs.ended, return_counts=True)
+    together = list(zip(flags.tolist(), counts.tolist(), strict=True))  # several conditions may end an epoch at once
+    causes = {flag.name: sum(count for flags, count in together if flags & flag) for flag in Ended}
     # An environment may truncate episodes; only a run that ends before its last episode is cut off.
     cut = not run.ended & Ended.EPISODES
     return {
@@ -184,11 +182,6 @@ class StoredRun:
         return str(self.document["key"])
 
     @property
-    def spec(self) -> RunSpec:
-        """What decided the run."""
-        return RunSpec.from_document(self.document["content"])
-
-    @property
     def outcome(self) -> dict[str, Any]:
         """How the run ended; numbers that are not finite are None."""
         outcome: dict[str, Any] = self.document["outcome"]
@@ -209,9 +202,9 @@ class StoredRun:
         """Return some columns; raises FileError with the reason if they cannot be read."""
         try:
             table = self.file.read(columns=list(names), use_threads=False)
-        except (pa.ArrowException, OSError) as error:
+            return [table.column(name).to_numpy() for name in names]
+        except (pa.ArrowException, OSError, KeyError) as error:
             raise FileError(f"its columns cannot be read ({error})") from None
-        return [table.column(name).to_numpy() for name in names]
 
     def column(self, name: str) -> NDArray[Any]:
         """Return a column."""
@@ -235,44 +228,23 @@ def decode(content: bytes) -> StoredRun:
     """Return the run in a Parquet file; raises FileError with the reason if it cannot be used."""
     verify(content)
     try:
-        file = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)  # saves 45 us a run: all is in memory
-        document = json.loads(file.metadata.metadata[b"goalward"])
+        file = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
+        schema = file.schema_arrow  # `file.schema` would be part of a cycle, and stay in memory for a while
+        document = json.loads(schema.metadata[b"goalward"])
         version = document["format"]
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise FileError(f"it is not a run ({error})") from None
     if version != FORMAT_VERSION:
         raise FileError(f"it has format {version!r}; this goalward reads format {FORMAT_VERSION}")
-    check_document(document)
-    if types_of(file.schema) != COLUMNS or file.metadata.num_rows > max(document["outcome"]["episodes"], 1):
-        raise FileError(f"its columns do not fit a run of {document['outcome']['episodes']} episodes")
+    for section, fields in FIELDS.items():
+        part = document.get(section) if section else document
+        for name, kind in fields.items():
+            if type(part) is not dict or type(part.get(name)) is not kind:
+                raise FileError(f"its document has no {f'{section}.' * bool(section)}{name}, or not as {kind.__name__}")
+    episodes = document["outcome"]["episodes"]
+    if not schema.equals(SCHEMA) or file.metadata.num_rows > max(episodes, 1):
+        raise FileError(f"its columns do not fit a run of {episodes} episodes")
     return StoredRun(document, file)
-
-
-def types_of(schema: Any) -> dict[str, str]:
-    """Return the types of the columns that have a value in every row."""
-    if _schemas and schema.equals(_schemas[0]):  # as that of every file that is not damaged; this saves 30 us a run
-        return COLUMNS
-    columns = [schema.column(index) for index in range(len(schema))]
-    types = {column.name: column.physical_type for column in columns if column.max_definition_level == 0}
-    if types == COLUMNS and len(columns) == len(COLUMNS):
-        _schemas[:] = [schema]
-    return types
-
-
-def check_document(document: dict[str, Any]) -> None:
-    """Raise FileError if a document lacks a field, or if its key is not that of its content."""
-    for path, kind in FIELDS.items():
-        value: Any = document
-        for name in path.split("."):
-            value = value.get(name) if isinstance(value, dict) else None
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise FileError(f"its document has no {path}, or not as {kind.__name__}")
-    try:
-        key = key_of(document["content"])
-    except (ValueError, RecursionError):
-        key = None
-    if document["key"] != key:
-        raise FileError("its key is not that of its content: it was changed after it was written")
 
 
 @functools.cache

@@ -17,21 +17,24 @@ from functools import cached_property
 from typing import Any
 
 from goalward import agents, worlds
+from goalward.acting.contract import Task
 from goalward.agents.base import Learner
 from goalward.agents.base import registry as known_agents
+from goalward.beliefs.base import registry as known_priors
 from goalward.environments.by_name import closing
 from goalward.errors import FileError, SettingError
+from goalward.seeds import generator
 from goalward.settings import check_names, settings_of
 from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
-from goalward.studies.spec import PLAIN, canonical
+from goalward.studies.spec import PLAIN, PRIOR, canonical
 from goalward.user_code import described, digests_in
 from goalward.worlds.base import RULES, AnyWorld, build, build_bare, with_rules
 from goalward.worlds.base import registry as known_worlds
 
 __all__ = [
-    "KEY_DIGITS", "RESULTS_VERSION", "RunSpec", "agent_code", "check_draw", "complete_agent", "complete_world",
-    "contains_none", "key_of", "make_agent", "make_world", "world_code",
+    "KEY_DIGITS", "RESULTS_VERSION", "RunSpec", "agent_code", "check_draw", "complete_agent", "complete_prior",
+    "complete_world", "contains_none", "key_of", "make_agent", "make_world", "world_code",
 ]  # fmt: skip
 
 RESULTS_VERSION = 4
@@ -52,8 +55,8 @@ class RunSpec:
     ----------
     world
         ``{"id", "settings"}`` for a world with a name, ``{"digest"}`` for a model from a file; with ``"give_up_cost"``
-        if agents may give up, with the rules ``"goal"`` and ``"cost"`` of an environment, and with ``"code"`` if the
-        world does not come with goalward.
+        if agents may give up, with the rules ``"goal"`` and ``"cost"`` of an environment, with ``"code"`` if the world
+        does not come with goalward, and with ``"drawn": {"prior", "seed"}`` if its transitions are drawn from a prior.
     agent
         ``{"name", "settings"}``, and ``"code"`` if the agent or one of its priors does not come with goalward.
     episodes, max_steps, seed
@@ -88,15 +91,6 @@ class RunSpec:
         """Return what decides the run as plain data without None: the key is made of it, and files keep it."""
         return {name: value for name, value in vars(self).items() if value is not None and name != "key"}
 
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> RunSpec:
-        """Return the run of a document; raise FileError if something is missing."""
-        names = ("world", "agent", "episodes", "seed", "results")
-        try:
-            return cls(max_steps=document.get("max_steps"), **{name: document[name] for name in names})
-        except KeyError as error:
-            raise FileError(f"the run does not say its {error.args[0]}; run the study again") from None
-
     def build(self, attachments: Attachments) -> tuple[Any, Learner]:
         """Return the world and the agent; raise FileError if this goalward would compute another result."""
         if self.results != RESULTS_VERSION:
@@ -106,9 +100,6 @@ class RunSpec:
             )
         world = make_world(self.world, attachments)
         return world, make_agent(self.agent, world, self.episodes, attachments)
-
-    def __hash__(self) -> int:
-        return hash(self.key)
 
 
 # Settings
@@ -149,9 +140,18 @@ def contains_none(value: object) -> bool:
     return value is None or any(map(contains_none, entries))
 
 
+def complete_prior(prior: Any) -> dict[str, Any]:
+    """Return a prior with all its settings as plain data, and with the digest of its code if it is foreign."""
+    name, settings = known_priors.split(prior)
+    settings.pop("code", None)
+    complete: dict[str, Any] = without_none({"prior": known_priors.complete({"kind": name} | settings)})["prior"]
+    code = known_priors.code(name)
+    return complete if code is None else complete | {"code": code}
+
+
 def check_draw(name: str, draw: str | None, settings: Mapping[str, Any]) -> None:
     """Raise SettingError if the setting that is drawn for each run is not a free integer setting of the world."""
-    if draw is None:
+    if draw in (None, PRIOR):
         return
     world = worlds.find(name)
     declared = settings_of(world.build)
@@ -196,11 +196,29 @@ def make_world(identity: Mapping[str, Any], attachments: Attachments) -> Any:
     """Return the world of a run, given as in `RunSpec.world`: an `SSP`, or another world."""
     rules = {name: identity[name] for name in RULES if name in identity}
     if "id" not in identity:
-        return with_rules("the world", attachments.model(identity["digest"]), **rules)
-    attachments.remember(identity["id"])
-    if (known_worlds.code(identity["id"]) or "") != identity.get("code", "").partition(" ")[0]:
-        raise changed(identity["id"])
-    return build(identity["id"], identity["settings"], **rules)
+        bare: Any = attachments.model(identity["digest"])
+    else:
+        attachments.remember(identity["id"])
+        if (known_worlds.code(identity["id"]) or "") != identity.get("code", "").partition(" ")[0]:
+            raise changed(identity["id"])
+        if "drawn" not in identity:
+            return build(identity["id"], identity["settings"], **rules)
+        bare = build_bare(identity["id"], identity["settings"])
+    if "drawn" in identity:
+        bare = draw_model(bare, identity["drawn"], attachments)
+    return with_rules("the world", bare, **rules)
+
+
+def draw_model(model: Any, drawn: Mapping[str, Any], attachments: Attachments) -> SSP:
+    """Draw the transitions of a model from a prior about them; states, actions, costs and start are the model's."""
+    if not isinstance(model, SSP):
+        raise SettingError(f"{model!r:.60} has no model whose transitions could be drawn from a prior")
+    attachments.remember(drawn["prior"])
+    settings = {name: value for name, value in drawn["prior"].items() if name != "code"}
+    if drawn["prior"].get("code", known_priors.code(settings["kind"])) != known_priors.code(settings["kind"]):
+        raise changed(settings["kind"])
+    belief = known_priors.build(settings, model).belief(Task.of(model, 1))
+    return belief.sample(generator(drawn["seed"]))
 
 
 def make_agent(identity: Mapping[str, Any], world: AnyWorld, episodes: int, attachments: Attachments) -> Learner:

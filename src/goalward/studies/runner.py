@@ -32,15 +32,14 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from goalward.errors import FileError, GoalwardError, SettingError, UnknownNameError, WorkerError
-from goalward.formatting import duration
 from goalward.learning.warm_up import warm_up
-from goalward.progress import Phase, in_notebook, phase
+from goalward.progress import in_notebook, phase
 from goalward.settings import checked_integer
 from goalward.signals import check_interrupt, keeping
 from goalward.studies.children import UNLIMITED, Batch, Killed, Limits
@@ -54,7 +53,7 @@ from goalward.studies.study import Study
 from goalward.studies.worker import Outcome, Task, carry_out, failure_of, identity
 
 __all__ = [
-    "Job", "Options", "Progress", "Report", "Watch", "jobs_of", "read_shard", "run_in_folder", "run_study",
+    "Job", "Options", "Report", "Watch", "jobs_of", "read_shard", "run_in_folder", "run_study",
     "study_progress",
 ]  # fmt: skip
 
@@ -73,17 +72,19 @@ class Job(NamedTuple):
 
 
 @dataclass
-class Progress:
-    """The progress of a study."""
+class Report:
+    """What has become of the runs of a study so far, and in the end."""
 
+    design: Design
     total: int
+    """Runs of the study, or of the shard."""
     stored: int
-    """Runs that were stored before."""
-    done: Counter[str] = field(default_factory=Counter)
-    """Runs that have ended since, by the label of their agent."""
-    wanted: Counter[str] = field(default_factory=Counter)
-    """Runs that were missing at the start, by the label of their agent."""
-    failed: int = 0
+    """Runs that were stored before; in the end, also those that somebody else has stored since."""
+    damaged: list[tuple[Path, str]] = field(default_factory=list)
+    """Files that were set aside, with reasons; their runs are made again."""
+    done: int = 0
+    """Runs that were made and stored."""
+    failures: list[Failure] = field(default_factory=list)
     lost: int = 0
     """Runs that were handed out again, because a worker or the connection was lost."""
     repeated: int = 0
@@ -97,12 +98,24 @@ class Progress:
     seconds_left: float | None = None
     waiting: str = ""
     """What the study is waiting for, if anything."""
+    stopped: str | None = None
+    """Why the rest was not run, if it was not."""
+
+    @property
+    def ended(self) -> int:
+        """How many runs are no longer missing, of those that were not stored before."""
+        return self.done + self.elsewhere + len(self.failures)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run of the study, or of the shard, is stored."""
+        return self.stored + self.done == self.total
 
     @property
     def notes(self) -> list[str]:
-        """What is worth knowing besides the counts."""
+        """What is worth knowing besides."""
         counts = {
-            f"{self.failed:,} failed": self.failed,
+            f"{len(self.failures):,} failed": len(self.failures),
             f"{self.lost:,} handed out again": self.lost,
             f"{self.elsewhere:,} made by others": self.elsewhere,
             f"{self.repeated:,} made twice": self.repeated,
@@ -110,31 +123,6 @@ class Progress:
             self.waiting: len(self.waiting),
         }
         return [text for text, number in counts.items() if number]
-
-
-Watch = Callable[[Progress], None]
-
-
-@dataclass(frozen=True)
-class Report:
-    """What running a study has done: of `total` runs `stored` were there before and `done` are new."""
-
-    design: Design
-    total: int
-    stored: int
-    done: int
-    seconds: float
-    failures: list[Failure]
-    damaged: list[tuple[Path, str]]
-    stopped: str | None = None
-    """Why the rest was not run, if it was not."""
-    notes: tuple[str, ...] = ()
-    """What is worth knowing besides: runs that were handed out again, made by others, or made twice."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether every run of the study, or of the shard, is stored."""
-        return self.stored + self.done == self.total
 
     @property
     def problem(self) -> str:
@@ -144,6 +132,9 @@ class Report:
         missing = self.total - self.stored - self.done
         errors = [f"{failure.agent} in {failure.world}: {failure.error}" for failure in self.failures]
         return f"{missing} of {self.total} runs are missing: {(errors or [str(self.stopped)])[0]}"
+
+
+Watch = Callable[[Report], None]
 
 
 def read_shard(text: str | None) -> tuple[int, int]:
@@ -193,12 +184,12 @@ def jobs_of(design: Design, shard: tuple[int, int] = (1, 1), only: Collection[st
     different: dict[str, int] = {}
     for index in chosen_cells(design, only):
         cell = design.cells[index]
-        same = canonical([cell.world.identity, cell.world.draw, cell.agent.identity, cell.episodes])
+        same = canonical([cell.world.identity, cell.world.draw, cell.world.prior, cell.agent.identity, cell.episodes])
         different.setdefault(same, index)
     jobs: dict[str, Job] = {}
     for place, index in enumerate(different.values()):
         runs = range((number - 1 - place * design.runs) % shards, design.runs, shards)
-        for run, key in zip(runs, design.keys(design.cells[index], runs), strict=True):
+        for run, key in zip(runs, design.find_keys(design.cells[index], runs), strict=True):
             jobs.setdefault(key, Job(key, index, run))
     return list(jobs.values())
 
@@ -270,7 +261,8 @@ def run_study(
         study.check()
     reference = study.design.reference
     store.save_study(reference, study.stored_text(store.stored(reference), options.tags), study.attachments)
-    session = Session(study, store, missing, len(jobs), options, watch)
+    report = Report(study.design, len(jobs), len(jobs) - len(absent), damaged)
+    session = Session(study, store, missing, options, report, watch)
     for job in absent:
         if job.key in failed:
             session.fail(job, failed[job.key])
@@ -283,23 +275,23 @@ def run_study(
             if opened is not workers:
                 opened.close()
     # Somebody may have removed files meanwhile: only those that are there count.
-    there, done = sum(store.has(job.key) for job in jobs), sum(map(store.has, session.added))
-    removed = len(jobs) - len(absent) + len(session.added) + session.progress.elsewhere - there
-    stopped = session.stopped
-    if removed > 0 and stopped is None:
-        stopped = f"{removed} stored runs were removed from {store.folder} meanwhile; the same command makes them again"
-    notes = tuple(session.progress.notes)
-    return Report(
-        study.design, len(jobs), there - done, done, session.seconds, session.failures, damaged, stopped, notes
-    )
+    there = sum(store.has(job.key) for job in jobs)
+    removed = report.stored + report.done + report.elsewhere - there
+    if removed > 0 and report.stopped is None:
+        report.stopped = f"{removed} runs were removed from {store.folder} meanwhile; the same command makes them again"
+    report.done = min(report.done, there)
+    report.stored, report.others = there - report.done, 0
+    return report
 
 
 class Session:
-    """One study, carried out once: `jobs` are the missing ones of `total` runs."""
+    """One study, carried out once: `jobs` are the runs that are missing."""
 
-    def __init__(self, study: Study, store: Store, jobs: list[Job], total: int, options: Options, watch: Watch | None):
-        self.design, self.attachments, self.store, self.watch = study.design, study.attachments, store, watch
-        self.options = options
+    def __init__(
+        self, study: Study, store: Store, jobs: list[Job], options: Options, report: Report, watch: Watch | None
+    ):
+        self.design, self.attachments, self.store = study.design, study.attachments, store
+        self.options, self.report, self.watch = options, report, watch
         shard = "of".join(map(str, options.shard))
         self.presence = Presence(store.folder, f"{study.design.reference.rpartition('/')[2]}-{shard}")
         self.pending: dict[int, deque[Job]] = {}
@@ -317,24 +309,10 @@ class Session:
         self.ended: Counter[int] = Counter()
         self.spent: dict[int, float] = defaultdict(float)
         """How many runs of each cell have ended, and how many seconds they took."""
-        self.added: set[str] = set()
         self.settled: set[str] = set()
-        """The keys of the runs that were stored, and of all that have ended."""
-        self.failures: list[Failure] = []
-        self.stopped: str | None = None
+        """The keys of the runs that have ended."""
         self.start = time.perf_counter()
         self.checked = time.monotonic()
-        self.progress = Progress(total, total - len(jobs))
-        self.progress.wanted.update(self.agent_of(job) for job in jobs)
-
-    def agent_of(self, job: Job) -> str:
-        """Return the label of the agent of a run."""
-        return self.design.cells[job.cell].agent.label
-
-    @property
-    def seconds(self) -> float:
-        """How long it has taken so far."""
-        return time.perf_counter() - self.start
 
     @property
     def waiting(self) -> int:
@@ -356,10 +334,10 @@ class Session:
         workers.well = time.monotonic()
         try:
             self.submit(workers, [], Batch(warm_up, [list(names)]))
-            while self.in_flight or (self.waiting and self.stopped is None):
+            while self.in_flight or (self.waiting and self.report.stopped is None):
                 if [] not in self.in_flight.values():
                     self.hand_out(workers)
-                if not self.in_flight and self.waiting and self.stopped is None:
+                if not self.in_flight and self.waiting and self.report.stopped is None:
                     time.sleep(CHECK_SECONDS)  # for the workers, or for runs of another process
                 ended, _ = wait(self.in_flight, CHECK_SECONDS, FIRST_COMPLETED)
                 check_interrupt()
@@ -380,7 +358,7 @@ class Session:
         if workers.remote:
             self.repeat_overdue()
         going = sum(math.isfinite(self.since[future]) for future in self.in_flight)
-        while (self.pending or self.alone) and going < workers.limit and self.stopped is None:
+        while (self.pending or self.alone) and going < workers.limit and self.report.stopped is None:
             batch = self.still_missing(self.next_batch(workers.size))
             if batch and not self.submit(workers, batch, self.batch_of(batch)):
                 return
@@ -392,13 +370,12 @@ class Session:
     def still_missing(self, jobs: list[Job]) -> list[Job]:
         """Return the runs of a batch that nobody has stored meanwhile and no other process is making."""
         taken, missing = self.presence.taken(), []
-        self.progress.others = self.presence.others
+        self.report.others = self.presence.others
         for job in jobs:
             if job.key in self.settled:  # it was handed out again because it was overdue
                 continue
             if self.store.has(job.key):
-                self.progress.elsewhere += 1
-                self.progress.wanted[self.agent_of(job)] -= 1
+                self.report.elsewhere += 1
             elif job.key in taken:
                 self.held.append(job)
             else:
@@ -439,7 +416,7 @@ class Session:
             usual = sum(self.pace(job.cell) if job.cell in self.ended else math.inf for job in jobs)
             if now - self.since[future] > max(OVERDUE_SECONDS, OVERDUE_TIMES * usual):
                 self.since[future] = math.inf
-                self.progress.lost += len(jobs)
+                self.report.lost += len(jobs)
                 self.put_back(jobs)
 
     def next_batch(self, workers: int) -> list[Job]:
@@ -474,10 +451,10 @@ class Session:
         try:
             self.settle(jobs, future.result())
         except (ConnectionError, CancelledError):
-            self.progress.lost += len(jobs)
+            self.report.lost += len(jobs)
             self.put_back(jobs)
         except TryAlone:
-            self.progress.lost += len(jobs)
+            self.report.lost += len(jobs)
             self.alone.extend(jobs)
         except BrokenExecutor:
             self.stop(WorkerError(BROKEN))
@@ -494,11 +471,11 @@ class Session:
             died = isinstance(answer, Killed) and answer.died
             if outcome.failure is not None and self.tries[job.key] < max(self.options.retries, died):
                 self.tries[job.key] += 1
-                self.progress.lost += died
+                self.report.lost += died
                 self.put_back([job])
             elif job.key not in self.settled:  # otherwise it was handed out twice
                 ended.append((job, outcome))
-        self.progress.repeated += sum(self.store.has(job.key) for job, _ in ended)
+        self.report.repeated += sum(self.store.has(job.key) for job, _ in ended)
         # The disk synchronises several files in the time of one.
         with ThreadPoolExecutor(WRITERS) as threads:
             errors = list((threads.map if len(ended) > 1 else map)(self.write, ended))
@@ -510,11 +487,9 @@ class Session:
                 self.stop(FileError(f"results cannot be stored ({error})"))
                 continue
             self.settled.add(job.key)
-            self.progress.done[self.agent_of(job)] += 1
             if outcome.failure is None:
-                self.added.add(job.key)
+                self.report.done += 1
             else:
-                self.progress.failed += 1
                 self.fail(job, outcome.failure["error"])
 
     def failed(self, job: Job, killed: Killed) -> Outcome:
@@ -526,7 +501,7 @@ class Session:
         """Remember that a run has failed."""
         cell = self.design.cells[job.cell]
         path = self.store.failure_path(job.key)
-        self.failures.append(Failure(cell.world.label, cell.agent.label, job.run, error, path))
+        self.report.failures.append(Failure(cell.world.label, cell.agent.label, job.run, error, path))
 
     def write(self, ended: tuple[Job, Outcome]) -> FileError | None:
         """Store a run or its failure; return why that was impossible, if it was."""
@@ -547,7 +522,7 @@ class Session:
             return
         self.checked = now
         try:
-            self.progress.waiting = workers.waiting_for()
+            self.report.waiting = workers.waiting_for()
         except WorkerError as error:
             self.stop(error)
             self.in_flight.clear()  # it does not come back
@@ -557,14 +532,14 @@ class Session:
         reason = str(error) if isinstance(error, GoalwardError) else f"{type(error).__name__}: {error}"
         if isinstance(error, ImportError):
             reason += "; install the same goalward on every worker"
-        self.stopped = self.stopped or f"{reason}; what is stored is not run again"
+        self.report.stopped = self.report.stopped or f"{reason}; what is stored is not run again"
 
     def notice(self, workers: Workers) -> None:
         """Report the progress."""
-        self.progress.seconds, self.progress.workers = self.seconds, workers.size
-        self.progress.seconds_left = self.time_left(workers.size)
+        self.report.seconds, self.report.workers = time.perf_counter() - self.start, workers.size
+        self.report.seconds_left = self.time_left(workers.size)
         if self.watch is not None:
-            self.watch(self.progress)
+            self.watch(self.report)
 
     def time_left(self, workers: int) -> float | None:
         """Estimate how long the rest takes; None before the first run has ended."""
@@ -580,33 +555,19 @@ class Session:
 
 @contextmanager
 def study_progress() -> Iterator[Watch]:
-    """Show the progress of a study: bars for all runs and for each agent; off a terminal, lines at start and end."""
-    bars = sys.stderr.isatty() or in_notebook()
-    with ExitStack() as phases, phase("loading the kernels, which are compiled the first time") as making:
-        agents: dict[str, Phase] = {}
+    """Show the progress of a study as a bar; off a terminal, say how much there is to do."""
+    with phase("loading the kernels, which are compiled the first time") as entry:
 
-        def watch(progress: Progress) -> None:
-            done, wanted = progress.done.total(), progress.wanted.total()
-            first, making.total, making.unit = not making.total, wanted, "runs"
-            if first:
-                stored = f", {progress.stored:,} are stored already" if progress.stored else ""
-                if bars:
-                    for label, runs in progress.wanted.items():
-                        agents[label] = phases.enter_context(phase(label, runs, "runs"))
-                else:
-                    print(f"{wanted:,} run{'s' * (wanted != 1)} to make{stored}", file=sys.stderr)
-                return
-            if done or progress.waiting:
-                making.text = "making runs"
-            making.advance(done)
-            making.seconds_left = progress.seconds_left  # an estimate that knows that long runs come first
-            at_work = [f"{progress.workers:,} workers"] * (progress.workers > 1)
-            making.parts = lambda: [*at_work, *progress.notes]
-            for label, entry in agents.items():
-                entry.total = progress.wanted[label]
-                entry.advance(progress.done[label])
-            if done == wanted and not bars:
-                counts = [f"{done:,} of {wanted:,} runs", duration(progress.seconds), *progress.notes]
-                print(", ".join(counts), file=sys.stderr)
+        def watch(report: Report) -> None:
+            wanted = report.total - report.stored
+            if not entry.total and not sys.stderr.isatty() and not in_notebook():
+                stored = f", {report.stored:,} are stored already" if report.stored else ""
+                print(f"{wanted:,} run{'s' * (wanted != 1)} to make{stored}", file=sys.stderr)
+            entry.total, entry.unit = wanted, "runs"
+            if report.ended or report.waiting:
+                entry.text = "making runs"
+            entry.advance(report.ended)
+            entry.seconds_left = report.seconds_left  # an estimate that knows that long runs come first
+            entry.parts = lambda: [*[f"{report.workers:,} workers"] * (report.workers > 1), *report.notes]
 
         yield watch

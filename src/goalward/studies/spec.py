@@ -25,30 +25,33 @@ Paths are relative to the study's file. An error names the file and the line, th
 from __future__ import annotations
 
 import bisect
+import contextlib
 import difflib
 import json
 import math
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from goalward.errors import FileError, GoalwardError, SettingError
 from goalward.files import parse_toml, read_text
-from goalward.seeds import run_seed
 from goalward.user_code import without_digests
 from goalward.worlds.base import RULES
 
 __all__ = [
-    "PLAIN", "AgentSpec", "Place", "Source", "Stored", "StudySpec", "WorldSpec", "canonical", "line_of", "load_spec",
-    "parse_spec", "validated",
+    "PLAIN", "PRIOR", "AgentSpec", "Place", "Source", "Stored", "StudySpec", "WorldSpec", "canonical", "line_of",
+    "load_spec", "parse_spec", "validated",
 ]  # fmt: skip
 
+PRIOR = "prior"
+"""What `draw` is if the world of each run is drawn from a prior."""
 PLAIN = "be a finite number, a text, true or false, a list or a table"
 Place = Sequence[str | int]
 """Where something stands in a document: keys, and indices from 0 for entries of lists."""
@@ -63,7 +66,7 @@ def check_lengths(episodes: object) -> object:
     lengths = episodes if isinstance(episodes, list) else [episodes]
     positive = all(type(length) is int and length >= 1 for length in lengths)
     if not lengths or not positive or len({*lengths}) < len(lengths):
-        raise PydanticCustomError("lengths", "not a number of episodes")
+        raise PydanticCustomError("lengths", "Input should be an integer of at least 1, or a list of such, each once")
     return episodes
 
 
@@ -74,7 +77,7 @@ def check_plain(value: object) -> object:
         check_plain(entry)
     finite = isinstance(value, str | bool | int | dict | list) or (isinstance(value, float) and math.isfinite(value))
     if not finite:
-        raise PydanticCustomError("plain", "not plain data")
+        raise PydanticCustomError("plain", f"Input should {PLAIN}")
     return value
 
 
@@ -91,8 +94,15 @@ def flat(sweep: object) -> object:
     return names
 
 
-# A name is part of paths.
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+def check_name(name: str) -> str:
+    """Refuse names that cannot be part of a path."""
+    if not re.fullmatch("[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
+        made_of = "letters, digits, '.', '_' and '-', for it names a folder"
+        raise PydanticCustomError("name", f"Input should be made of {made_of}")
+    return name
+
+
+Name = Annotated[str, AfterValidator(check_name)]
 Label = Annotated[str, Field(min_length=1)]
 Positive = Annotated[int, Field(ge=1)]
 Plain = Annotated[Any, PlainValidator(check_plain)]
@@ -118,7 +128,10 @@ class WorldSpec(Section):
     sweep: Sweep = {}
     """Settings with several values: one world for each combination."""
     draw: str | None = None
-    """A seed setting that is drawn for every run, so that each run has a world of its own."""
+    """A seed setting that is drawn for every run, so that each run has a world of its own; or "prior": then the
+    transitions of each run's world are drawn from a prior, and only its states, actions, costs and start are given."""
+    prior: Plain = None
+    """With ``draw = "prior"``: the prior, as in the settings of an agent; by default that of each agent."""
     group: str = ""
     """The group of worlds it belongs to, in tables over several worlds."""
     give_up_cost: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None = None
@@ -145,13 +158,6 @@ class WorldSpec(Section):
         """What the seeds of its runs are made of; an edited file keeps them."""
         return without_digests(canonical(self.identity))
 
-    def drawn(self, seed: int, run: int) -> dict[str, Any]:
-        """Return the world of one run, for a study with this seed."""
-        world = self.identity | ({"code": self.code} if self.code else {})
-        if self.draw is None:
-            return world
-        return world | {"settings": self.settings | {self.draw: run_seed(seed, "world", self.seed_name, run)}}
-
 
 class AgentSpec(Section):
     """An algorithm, or several that differ in a setting."""
@@ -166,6 +172,8 @@ class AgentSpec(Section):
     """Settings with several values, also inside others, ``"prior.concentration"``: one agent for each combination."""
     worlds: Annotated[list[str], Field(min_length=1)] | None = None
     """The labels of the worlds in which it learns; by default all."""
+    swept: dict[str, Plain] = {}
+    """In stored studies: the settings of a sweep that led to this agent."""
     code: str = ""
     """In stored studies: the digest of an agent and priors that are registered outside goalward."""
 
@@ -240,6 +248,14 @@ class Source:
         keys = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
         return SettingError(": ".join(part for part in (self.name, keys.removeprefix("."), message) if part))
 
+    @contextlib.contextmanager
+    def located(self, place: Place) -> Iterator[None]:
+        """Give errors inside the block the place in the study that caused them."""
+        try:
+            yield
+        except GoalwardError as error:
+            raise self.error(place, str(error)) from error.__cause__
+
 
 def line_of(text: str, place: Place) -> int:
     r"""Return the line, counted from 1, of the longest beginning of a place that a TOML text has; 1 if it has none.
@@ -293,30 +309,12 @@ def validated(document: Mapping[str, Any], source: Source) -> StudySpec:
         raise source.error(first["loc"], explained(first)) from None
 
 
-# What a value must be or have, by the type of Pydantic's error.
-REQUIREMENTS = {
-    "int_type": "be a valid integer",
-    "string_type": "be a valid string",
-    "list_type": "be a valid list",
-    "dict_type": "be a valid table",
-    "model_type": "be a valid table",
-    "float_type": "be a valid number",
-    "finite_number": "be a finite number",
-    "greater_than": "be greater than {gt:g}",
-    "greater_than_equal": "be greater than or equal to {ge}",
-    "too_short": "have at least {min_length} item",
-    "string_too_short": "have at least {min_length} character",
-    "string_pattern_mismatch": "be made of letters, digits, '.', '_' and '-', for it names a folder",
-    "plain": PLAIN,
-    "lengths": "be an integer of at least 1, or a list of such, each once",
-}
-
-
 def explained(mistake: ErrorDetails) -> str:
     place, kind = mistake["loc"], mistake["type"]
     name = next((part for part in reversed(place) if isinstance(part, str)), "the study")
     if kind == "extra_forbidden":
-        section = section_of(place)
+        sections: dict[str | int, type[Section]] = {"worlds": WorldSpec, "agents": AgentSpec}
+        section = sections.get(place[0], StudySpec) if len(place) > 1 else StudySpec
         allowed = [field for field in section.model_fields if field not in ("swept", "code", "stored")]
         near = difflib.get_close_matches(name, allowed, n=1, cutoff=0.6)
         hint = f"did you mean {near[0]!r}?" if near else f"allowed are: {', '.join(allowed)}"
@@ -326,11 +324,5 @@ def explained(mistake: ErrorDetails) -> str:
     if kind == "missing":
         example = {"worlds": "[[worlds]]", "agents": "[[agents]]"}.get(name, f'{name} = "..."')
         return f"{name} is missing; add {example}"
-    if kind not in REQUIREMENTS:
-        return f"{name} is {mistake['input']!r}: {mistake['msg']}"
-    return f"{name} is {mistake['input']!r}; it must {REQUIREMENTS[kind].format(**mistake.get('ctx', {}))}"
-
-
-def section_of(place: Place) -> type[Section]:
-    sections: dict[str | int, type[Section]] = {"worlds": WorldSpec, "agents": AgentSpec}
-    return sections.get(place[0], StudySpec) if len(place) > 1 else StudySpec
+    must = re.sub(r"^\w+ should", "it must", mistake["msg"]).replace("dictionary", "table").partition(" or instance")[0]
+    return f"{name} is {mistake['input']!r}; {must}"

@@ -12,11 +12,13 @@
       active/                       which runs are being made, one file for each process that makes some
 
 Every file is written under another name and renamed into place, so a file that is there is whole, even after a kill.
-Two processes that write the same run write the same data; the last file stays. Reading executes nothing.
+Two processes that write the same run write the same data; the last file stays. Reading executes nothing and follows no
+symbolic link.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -34,16 +36,13 @@ from goalward.studies.design import Design, design_of
 from goalward.studies.run_file import StoredRun, decode
 from goalward.studies.spec import Stored, parse_spec
 
-__all__ = [
-    "LAYOUT_VERSION", "Failure", "NoRun", "Store",
-]  # fmt: skip
+__all__ = ["LAYOUT_VERSION", "Failure", "NoRun", "Store"]
 
 LAYOUT_VERSION = 3
 MARKER = "goalward-results.json"
 SUBFOLDERS = ("studies", "runs", "attachments", "failed", "damaged", "active")
 LAST_RUN = re.compile(r'^last_run = "(.*)"$', re.MULTILINE)
 MOST_NAMED = 5
-NO_LINKS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)  # nor wait for pipes
 STALE_SECONDS = 3600.0  # no process still writes a temporary file as old as this
 
 
@@ -70,18 +69,16 @@ class Store:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self.inside: set[str] = set()
-        """Folders of runs that are known to be in this one."""
+        self.known_designs: dict[str, Design] = {}
+        """The designs that were read, by their text: their keys are computed once."""
 
     @classmethod
     def open(cls, folder: str | Path, *, create: bool = False) -> Store:
         """Open a results folder; with `create`, make an empty or new folder one."""
-        path = Path(folder)
-        store = cls(path)
-        marker = path / MARKER
+        store = cls(Path(folder))
+        marker = store.folder / MARKER
         if not os.path.lexists(marker):
             store.begin(create)
-            return store
         try:
             version = store.read_json(marker)["version"]
         except (FileError, KeyError, TypeError) as error:
@@ -91,9 +88,13 @@ class Store:
             ) from None
         if version != LAYOUT_VERSION:
             raise FileError(
-                f"{path}: results of layout version {version}; this goalward reads version {LAYOUT_VERSION}."
+                f"{folder}: results of layout version {version}; this goalward reads version {LAYOUT_VERSION}."
                 " Use the goalward that wrote them, or choose another folder"
             )
+        folders = [store.folder / name for name in SUBFOLDERS]
+        for path in (*folders, *(Path(entry.path) for above in folders[:2] for entry in listed(above))):
+            if path.is_symlink():
+                raise FileError(f"{path}: is a symbolic link, which might lead anywhere; put a folder in its place")
         return store
 
     def begin(self, create: bool) -> None:
@@ -112,17 +113,17 @@ class Store:
         if strangers and MARKER not in strangers:
             raise FileError(f"{self.folder}: holds other files ({strangers[0]}); choose an empty folder for results")
         marker = json.dumps({"format": "goalward-results", "version": LAYOUT_VERSION}).encode()
-        files.write_bytes(self.folder / MARKER, marker, inside=self.folder)
+        files.write_bytes(self.folder / MARKER, marker)
 
     def write(self, path: Path, content: bytes) -> None:
-        """Write a file whole, or leave what was there untouched."""
-        if not os.path.lexists(self.folder / MARKER):
+        """Write a file whole, or leave what was there untouched; after a power cut, the last ones may be missing."""
+        if not os.path.lexists(f"{self.folder}/{MARKER}"):
             raise FileError(f"{self.folder}: the results folder was removed or moved while it was in use")
-        files.write_bytes(path, content, inside=self.folder)
+        files.write_bytes(path, content, sync_name=False)
 
     def read_json(self, path: Path) -> Any:
         """Return the plain data in a file of this folder; raises FileError with the reason."""
-        return files.parse_json(path, files.read_bytes(path, inside=self.folder))
+        return files.parse_json(path, files.read_bytes(path, follow=False))
 
     def sweep(self) -> None:
         """Remove the temporary files of processes that were killed."""
@@ -137,27 +138,31 @@ class Store:
 
     def path(self, key: str) -> Path:
         """Return where a run is stored."""
-        return Path(f"{self.folder}/runs/{key[:2]}/{key}.parquet")
+        return Path(self.file(key))
+
+    def file(self, key: str) -> str:
+        """Return `path` as a text, which is made faster."""
+        return f"{self.folder}/runs/{key[:2]}/{key}.parquet"
 
     def has(self, key: str) -> bool:
         """Return whether a run is stored."""
-        return os.path.lexists(self.path(key))
+        return os.path.lexists(self.file(key))
 
     def sizes(self) -> dict[str, int]:
         """Return the keys of all stored runs and the sizes of their files, without opening one."""
         sizes: dict[str, int] = {}
         for part in listed(self.folder / "runs"):
-            if part.is_dir(follow_symlinks=False):
-                for entry in listed(Path(part.path)):
-                    key, ending = entry.name[:-8], entry.name[-8:]
-                    if ending == ".parquet" and key[:2] == part.name and entry.is_file(follow_symlinks=False):
-                        sizes[key] = entry.stat(follow_symlinks=False).st_size
+            for entry in listed(Path(part.path)):
+                key, ending = entry.name[:-8], entry.name[-8:]
+                if ending == ".parquet" and key[:2] == part.name and entry.is_file(follow_symlinks=False):
+                    sizes[key] = entry.stat(follow_symlinks=False).st_size
         return sizes
 
     def add(self, key: str, content: bytes) -> None:
         """Store a run, and forget that it failed before."""
         self.write(self.path(key), content)
-        self.failure_path(key).unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.failure_path(key))
 
     def find(self, key: str) -> StoredRun | NoRun:
         """Return a stored run, or why there is none. All readers ask here, so every verb gives the same answer.
@@ -165,29 +170,15 @@ class Store:
         A file counts only if its checksum, its format, its content and its name agree.
         """
         try:
-            stored = decode(self.content(key))
+            stored = decode(files.read_bytes(self.file(key), follow=False))
             if stored.key != key:
                 raise FileError(f"it holds the run {stored.key} under another name")
-        except FileNotFoundError:
+        except FileError as error:
+            if self.has(key):
+                return NoRun("damaged", str(error))
             failure = self.failure(key)
             return NoRun("missing") if failure is None else NoRun("failed", str(failure.get("error")))
-        except (FileError, OSError) as error:
-            return NoRun("damaged", str(error))
         return stored
-
-    def content(self, key: str) -> bytes:
-        """Return the file of a run; raises FileNotFoundError, or another OSError or FileError with the reason.
-
-        `files.read_bytes` looks for symbolic links on the whole path each time; with thousands of runs this took 10 %
-        of the time of a summary.
-        """
-        path = self.path(key)
-        if (folder := str(path.parent)) not in self.inside:
-            files.check_inside(path, self.folder)
-            self.inside.add(folder)
-        with open(path, "rb", opener=lambda name, mode: os.open(name, mode | NO_LINKS)) as file:
-            files.check_regular(path, os.fstat(file.fileno()))
-            return file.read()
 
     def read(self, key: str) -> StoredRun:
         """Return a stored run; raises FileError with the reason if there is none, or if its file is damaged."""
@@ -218,12 +209,10 @@ class Store:
                 aside = self.folder / "damaged" / f"{key}-{time.time_ns()}.parquet"
                 try:
                     aside.parent.mkdir(exist_ok=True)
-                    for path in (self.path(key), aside):
-                        files.check_inside(path, self.folder)
-                    os.replace(self.path(key), aside)
-                except (OSError, FileError) as error:
-                    why = error if isinstance(error, FileError) else files.reason(error)
-                    raise FileError(f"{self.path(key)}: {reason}; it cannot be moved to {aside} ({why})") from None
+                    os.replace(self.file(key), aside)
+                except OSError as error:
+                    why = f"{reason}; it cannot be moved to {aside} ({files.reason(error)})"
+                    raise FileError(f"{self.file(key)}: {why}") from None
                 damaged.append((aside, reason))
         return damaged
 
@@ -248,11 +237,10 @@ class Store:
             return {"error": f"its record cannot be read ({error})"}
         return failure if isinstance(failure, dict) else {"error": "its record is damaged"}
 
-    def failures(self, keys: Iterable[str] | None = None) -> dict[str, str]:
-        """Return what went wrong in the runs that failed, by their keys; `keys`: only in these."""
-        recorded = {entry.name[:-5] for entry in listed(self.folder / "failed") if entry.name.endswith(".json")}
-        wanted = recorded if keys is None else recorded.intersection(keys)
-        return {key: str((self.failure(key) or {}).get("error")) for key in wanted}
+    def failures(self, keys: Iterable[str]) -> dict[str, str]:
+        """Return what went wrong in those of some runs that failed, by their keys."""
+        recorded = {entry.name.removesuffix(".json") for entry in listed(self.folder / "failed")}
+        return {key: str((self.failure(key) or {}).get("error")) for key in recorded.intersection(keys)}
 
     # Studies
 
@@ -273,33 +261,31 @@ class Store:
 
     def study_text(self, reference: str) -> str:
         """Return a stored study; raises FileError if it cannot be read."""
-        return files.read_text(self.study_path(reference), "a study is written in TOML", inside=self.folder)
+        return files.read_text(self.study_path(reference), "a study is written in TOML", follow=False)
 
     def stored(self, reference: str) -> Stored | None:
         """Return what the folder knows about when and how a study was run; None if it was not run here."""
-        path = self.study_path(reference)
-        if not os.path.lexists(path):
-            return None
         try:
-            return parse_spec(self.study_text(reference), path)[0].stored
+            return parse_spec(self.study_text(reference), self.study_path(reference))[0].stored
         except GoalwardError:
             return None
 
-    def studies(self) -> Iterator[str]:
+    def studies(self) -> list[str]:
         """Return the names of the studies that were run here."""
-        yield from sorted({path.parent.name for path in self.folder.glob("studies/*/*.toml")})
+        return sorted({path.parent.name for path in self.folder.glob("studies/*/*.toml")})
 
     def designs(self, name: str) -> list[str]:
         """Return the designs of a study as ``NAME/DIGEST``, the one that was run last at the end."""
-        references = []
-        for path in (self.folder / "studies" / name).glob("*.toml"):
-            reference = f"{name}/{path.stem}"
+
+        def last_run(reference: str) -> str:
             try:
-                last_run = LAST_RUN.search(self.study_text(reference))
+                found = LAST_RUN.search(self.study_text(reference))
             except FileError:
-                last_run = None
-            references.append((last_run[1] if last_run else "", reference))
-        return [reference for _, reference in sorted(references)]
+                return ""
+            return found[1] if found else ""
+
+        references = [f"{name}/{path.stem}" for path in (self.folder / "studies" / name).glob("*.toml")]
+        return sorted(references, key=lambda reference: (last_run(reference), reference))
 
     def all_designs(self) -> list[Design]:
         """Return every design of the folder; raises FileError if one cannot be read."""
@@ -310,7 +296,7 @@ class Store:
 
         Without a name, the study is the only one of the folder.
         """
-        known = list(self.studies())
+        known = self.studies()
         if study is None:
             if len(known) != 1:
                 there = f"holds the studies {', '.join(known)}; choose one with --study" if known else "holds no study"
@@ -325,20 +311,27 @@ class Store:
             raise UnknownNameError(f"design in {self.folder}", study, stored)
         return self.read_design(matching[-1])
 
+    def chosen(self, study: str | None = None) -> list[Design]:
+        """Return the design of a study, or of every study of the folder; raises FileError if there is none."""
+        return (
+            [self.design(name) for name in self.studies()] if study is None and self.studies() else [self.design(study)]
+        )
+
     def read_design(self, reference: str) -> Design:
         """Return the design that is stored as ``NAME/DIGEST``; raises FileError if it cannot be used."""
-        path = self.study_path(reference)
+        path, text = self.study_path(reference), self.study_text(reference)
         try:
-            design = design_of(parse_spec(self.study_text(reference), path)[0])
+            design = self.known_designs.get(text) or design_of(parse_spec(text, path)[0])
         except GoalwardError as error:
             raise FileError(f"the stored study is damaged ({error}); run the study again") from None
         if design.reference != reference:
             raise FileError(f"{path}: holds {design.reference} under another name; run the study again")
+        self.known_designs[text] = design
         return design
 
     def choice(self, study: str | None = None) -> str:
         """Return a sentence about which design `design` has chosen; empty if there was no choice."""
-        name = next(self.studies(), "") if study is None else study
+        name = study or "".join(self.studies()[:1])
         *others, last = [""] if "/" in name else self.designs(name) or [""]
         if not others:
             return ""

@@ -8,7 +8,6 @@ import platform
 import subprocess
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,19 +15,31 @@ from typing import Any
 import numpy as np
 import tomli_w
 
-from goalward import __version__
+from goalward import __version__, agents, worlds
 from goalward.agents.base import Learner
 from goalward.environments.by_name import closing
 from goalward.errors import FileError, GoalwardError, SettingError, UnknownNameError
 from goalward.learning.learn import as_world
 from goalward.learning.termination import check_end
+from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
-from goalward.studies.design import Completion, Design, design_of, located
-from goalward.studies.run_spec import RESULTS_VERSION, RunSpec, make_agent, make_world
-from goalward.studies.spec import Place, Source, Stored, StudySpec, load_spec, validated
+from goalward.studies.design import Cell, design_of
+from goalward.studies.run_spec import (
+    RESULTS_VERSION,
+    agent_code,
+    check_draw,
+    complete_agent,
+    complete_prior,
+    complete_world,
+    make_agent,
+    make_world,
+    world_code,
+)
+from goalward.studies.spec import PRIOR, AgentSpec, Place, Source, Stored, StudySpec, WorldSpec, load_spec, validated
+from goalward.studies.sweeps import combinations, labelled
 from goalward.table import Table
-from goalward.user_code import blaming
-from goalward.worlds.base import AnyWorld
+from goalward.user_code import attached_path, blaming, digests_in, is_reference, read_user_file, remember
+from goalward.worlds.base import is_foreign, read_map
 
 __all__ = ["Study", "find_study", "shipped_folder", "shipped_studies"]
 
@@ -36,11 +47,11 @@ GIT_SECONDS = 5.0  # how long git may take
 UNSEEN = "# Python files are not executed here; of what they define, only settings that the study gives are shown.\n"
 
 
-@dataclass(frozen=True, repr=False)
 class Study:
     """Which agents learn in which worlds, how often and for how long.
 
-    `Study.load` reads one from a TOML file, `Study.from_dict` from plain data; `goalward.run` carries it out.
+    `Study.load` reads one from a TOML file, `Study.from_dict` from plain data; `goalward.run` carries it out. Every
+    name is looked up and every default filled in; mistakes are named with their place.
 
     Attributes
     ----------
@@ -49,32 +60,39 @@ class Study:
     source
         Where it was read from.
     complete
-        The study with every default filled in and one entry for each combination of a sweep.
+        The study with every default and one entry for each combination of a sweep, as a results folder stores it.
     design
         The runs it means.
     attachments, names
         The models and Python files that its runs need, and what the author calls them.
     places
         Where the worlds stand in the study, by their label, and the agents, by the world's and their own.
+    execute
+        Whether users' files are executed. Without it, what they define has the settings that the study gives; such a
+        study can be looked at, not run.
     """
 
-    spec: StudySpec
-    source: Source
-    complete: StudySpec
-    design: Design
-    attachments: Attachments
-    names: dict[str, str]
-    places: dict[tuple[str, ...], Place]
-    executable: bool = True
-    """Whether users' files were executed to look up the settings in them."""
+    def __init__(self, spec: StudySpec, source: Source, *, execute: bool = True):
+        self.spec, self.source, self.execute = spec, source, execute
+        self.attachments = Attachments()
+        self.names: dict[str, str] = {}
+        self.places: dict[tuple[str, ...], Place] = {}
+        self.families: dict[str, list[WorldSpec]] = {}
+        """The worlds by label, and by the label that several of a sweep have in common."""
+        all_worlds = [world for number, entry in enumerate(spec.worlds) for world in self.find_worlds(number, entry)]
+        all_agents = [
+            agent for number, entry in enumerate(spec.agents) for agent in self.find_agents(number, entry, all_worlds)
+        ]
+        learnt_in = {labels[0] for labels in self.places if len(labels) == 2}
+        used = [world for world in all_worlds if world.label in learnt_in]
+        self.complete = spec.model_copy(update={"worlds": used, "agents": all_agents, "stored": None})
+        with source.located(("runs",)):
+            self.design = design_of(self.complete)
 
     @classmethod
     def load(cls, path: str | Path, *, execute: bool = True) -> Study:
-        """Read a study from a TOML file, or one that comes with goalward by its name.
-
-        Without `execute` no user's file is executed; such a study can be looked at, not run.
-        """
-        return cls.from_spec(*load_spec(find_study(str(path))), execute=execute)
+        """Read a study from a TOML file, or one that comes with goalward by its name."""
+        return cls(*load_spec(find_study(str(path))), execute=execute)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], folder: str | Path = ".") -> Study:
@@ -82,22 +100,151 @@ class Study:
         if not isinstance(document, Mapping):
             raise SettingError(f"a study is a dict such as a TOML file gives; this is {document!r}")
         spec = validated(copy.deepcopy(dict(document)), Source("", Path(folder)))
-        return cls.from_spec(spec, Source(f"study {spec.name}", Path(folder)))
-
-    @classmethod
-    def from_spec(cls, spec: StudySpec, source: Source, *, execute: bool = True) -> Study:
-        """Return the study of a specification; see `load` for `execute`."""
-        completion = Completion(spec, source, execute)
-        with located(source, ("runs",)):
-            design = design_of(completion.spec)
-        names, places = completion.names, completion.places
-        return cls(spec, source, completion.spec, design, completion.attachments, names, places, execute)
+        return cls(spec, Source(f"study {spec.name}", Path(folder)))
 
     def replace(self, **changes: Any) -> Study:
         """Return the study with other values at its top: ``study.replace(runs=3, episodes=100)``."""
         spec = validated(self.spec.model_dump(exclude_unset=True) | changes, Source("", self.source.folder))
         # Without the text, because its lines no longer say what the study is.
-        return Study.from_spec(spec, Source(self.source.name, self.source.folder))
+        return Study(spec, Source(self.source.name, self.source.folder))
+
+    # Completion
+
+    def find_worlds(self, number: int, entry: WorldSpec) -> Iterator[WorldSpec]:
+        """Return the worlds of an entry."""
+        source, place = self.source, ("worlds", number)
+        with source.located((*place, "world")):
+            reference = self.attached(entry.world)
+            unseen = not self.execute and is_reference(reference)
+            if unseen or is_file(reference):
+                usual = Path(entry.world.rpartition(":")[2]).stem
+            else:
+                usual = worlds.find(reference).family
+        family = entry.label or usual
+        for settings, swept in combinations(source, place, entry):
+            with source.located((*place, "label")):
+                label = labelled(family, swept)
+            if (label,) in self.places:
+                raise source.error(place, f"two worlds are called {label!r}; give one another label")
+            self.places[label,] = (*place, "settings")
+            with source.located((*place, "settings")):
+                name, complete = (reference, settings) if unseen else self.look_up_world(reference, entry, settings)
+                known = not unseen and not name.endswith(".npz")
+                code = world_code(name, complete) if known else ""
+            with source.located((*place, "draw")):
+                if known or entry.draw == PRIOR:
+                    check_draw(name, entry.draw, settings)
+                prior = None if entry.prior is None else complete_prior(self.attached(entry.prior))
+            changes = {"world": name, "label": label, "settings": complete, "swept": entry.swept | swept, "code": code}
+            world = entry.model_copy(update=changes | {"sweep": {}, "prior": prior})
+            for known_as in {family, label}:
+                self.families.setdefault(known_as, []).append(world)
+            yield world
+
+    def attached(self, value: Any) -> Any:
+        """Return a name, or the settings of an agent, in which user files are named by their attachments."""
+        if isinstance(value, dict):
+            return {name: self.attached(entry) for name, entry in value.items()}
+        if not is_reference(value):
+            return value
+        file, member = read_user_file(value, self.source.folder)
+        self.attachments.files[remember(file)] = file
+        name = f"{file.digest}.py:{member}"
+        self.names[name] = value
+        return name
+
+    def look_up_world(self, name: str, entry: WorldSpec, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Return the id of a world with all its settings, or the attachment of a model from a file."""
+        folder = self.source.folder
+        if is_file(name) and not name.endswith(".txt"):
+            if settings or entry.draw not in (None, PRIOR):
+                raise SettingError(f"{name} is a model in a file and has no settings to change")
+            model = SSP.load(attached_path(folder, name))
+            self.attachments.models[model.digest] = model
+            attached = f"{model.digest}.npz"
+            self.names[attached] = name
+            return attached, {}
+        if is_file(name):
+            if "text" in settings:
+                raise SettingError(f"{name} is the map; text cannot be set as well")
+            name, settings = "grid-map", {"text": read_map(folder / name)} | settings
+        world, complete = complete_world(name, settings)
+        return world, {setting: value for setting, value in complete.items() if setting != entry.draw}
+
+    def find_agents(self, number: int, entry: AgentSpec, all_worlds: list[WorldSpec]) -> Iterator[AgentSpec]:
+        """Return the agents of an entry."""
+        source, place = self.source, ("agents", number)
+        with source.located((*place, "agent")):
+            name = self.attached(entry.agent)
+            kind = agents.find(name) if self.execute or not is_reference(name) else None
+        chosen = all_worlds
+        if entry.worlds is not None:
+            with source.located((*place, "worlds")):
+                for label in entry.worlds:
+                    if label not in self.families:
+                        raise UnknownNameError("world of this study", label, self.families)
+            chosen = list({world.label: world for label in entry.worlds for world in self.families[label]}.values())
+        usual = name.rpartition(":")[2] if kind is None else kind.name
+        for given, swept in combinations(source, place, entry):
+            with source.located((*place, "settings")), blaming("the agent"):
+                settings = self.attached(given)
+                seen = kind if self.execute or not digests_in(str(settings)) else None
+                complete = settings if seen is None else complete_agent(seen, settings)
+                code = "" if seen is None else agent_code(seen, name, complete)
+            with source.located((*place, "label")):
+                label = labelled(entry.label or usual, swept)
+            for world in chosen:
+                if (world.label, label) in self.places:
+                    message = f"two agents are called {label!r} in {world.label}; give one another label"
+                    raise source.error(place, message)
+                if world.draw == PRIOR and world.prior is None and "prior" not in complete:
+                    message = f"{world.label} is drawn from a prior, and {label} has none; add one to the world or here"
+                    raise source.error((*place, "settings"), f"{message}: prior = 'dirichlet'")
+                self.places[world.label, label] = place
+            changes = {"agent": name, "label": label, "settings": complete, "swept": entry.swept | swept, "code": code}
+            labels = [world.label for world in chosen] if entry.worlds else None
+            yield entry.model_copy(update=changes | {"sweep": {}, "worlds": labels})
+
+    # Checking
+
+    def check(self) -> None:
+        """Build every world, and every agent up to its first plan, so that wrong values are found before any run."""
+        for cell in self.design.cells:
+            if self.execute or not self.design.spec(cell, 0).sources:
+                self.check_cell(cell, self.source)
+
+    def refusals(self) -> dict[tuple[str, str], str]:
+        """Return why agents refuse worlds, by the labels of the world and the agent."""
+        refused: dict[tuple[str, str], str] = {}
+        for cell in self.design.cells:
+            try:
+                self.check_cell(cell)
+            except GoalwardError as error:
+                refused[cell.world.label, cell.agent.label] = str(error)
+        return refused
+
+    def check_cell(self, cell: Cell, source: Source | None = None) -> None:
+        """Build the world and the agent of a cell; errors are given their place, if there is a source."""
+
+        def located(*labels: str) -> contextlib.AbstractContextManager[None]:
+            return source.located(self.places[labels]) if source else contextlib.nullcontext()
+
+        run = self.design.spec(cell, 0)
+        with located(cell.world.label):
+            world = make_world(run.world, self.attachments)
+        # What an agent prints must not get between the lines of a document on standard output.
+        file = self.attachments.files.get(run.agent["name"].partition(".")[0])
+        blamed = blaming("the agent", file.path if file else "")
+        labels = cell.world.label, cell.agent.label
+        with closing(world), located(*labels), blamed, contextlib.redirect_stdout(sys.stderr):
+            agent: Learner = make_agent(run.agent, world, run.episodes, self.attachments)
+            agent.begin(as_world(world).task(run.episodes), np.random.default_rng(0))
+        graph = as_world(world).graph
+        with located(cell.world.label):
+            if graph is not None:
+                check_end(graph, agent, limited=run.max_steps is not None)
+
+    # Texts
 
     @property
     def text(self) -> str:
@@ -124,42 +271,8 @@ class Study:
         design = self.design
         head = f"# {len(design.cells):,} cells of {design.runs:,} runs\n"
         limit = "# no max_steps\n" if self.spec.max_steps is None else ""
-        unseen = "" if self.executable or not self.attachments.files else UNSEEN
+        unseen = "" if self.execute or not self.attachments.files else UNSEEN
         return f"{head}{limit}{unseen}{written(self.complete, self.names)}".rstrip()
-
-    def check(self) -> None:
-        """Build every world, and every agent up to its first plan, so that wrong values are found before any run."""
-        for cell in self.design.cells:
-            run = self.design.spec(cell, 0)
-            if not self.executable and run.sources:
-                continue
-            with located(self.source, self.places[cell.world.label,]):
-                world = make_world(run.world, self.attachments)
-            with closing(world), located(self.source, self.places[cell.world.label, cell.agent.label]):
-                agent = self.begun(run, world)
-            with located(self.source, self.places[cell.world.label,]):
-                check_ends(run, world, agent)
-
-    def refusals(self) -> dict[tuple[str, str], str]:
-        """Return why agents refuse worlds, by the labels of the world and the agent."""
-        refused: dict[tuple[str, str], str] = {}
-        for cell in self.design.cells:
-            run = self.design.spec(cell, 0)
-            world = make_world(run.world, self.attachments)
-            try:
-                check_ends(run, world, self.begun(run, world))
-            except GoalwardError as error:
-                refused[cell.world.label, cell.agent.label] = str(error)
-        return refused
-
-    def begun(self, run: RunSpec, world: AnyWorld) -> Learner:
-        """Return the agent of a run, ready for its first plan."""
-        # What an agent prints must not get between the lines of a document on standard output.
-        file = self.attachments.files.get(run.agent["name"].partition(".")[0])
-        with blaming("the agent", file.path if file else ""), contextlib.redirect_stdout(sys.stderr):
-            agent = make_agent(run.agent, world, run.episodes, self.attachments)
-            agent.begin(as_world(world).task(run.episodes), np.random.default_rng(0))
-        return agent
 
     def _repr_html_(self) -> str:
         """Return the study as a notebook shows it: one row for each cell."""
@@ -171,8 +284,12 @@ class Study:
         return f"<div>{Table.facts(facts, title=f'Study {design.name}').html()}{Table(rows).html()}</div>"
 
     def __repr__(self) -> str:
-        design = self.design
-        return f"Study({design.name!r}: {len(design.cells):,} cells of {design.runs:,} runs)"
+        return f"Study({self.design.name!r}: {len(self.design.cells):,} cells of {self.design.runs:,} runs)"
+
+
+def is_file(name: str) -> bool:
+    """Return whether the name of a world means a model or a map in a file."""
+    return not is_foreign(name) and (bool(Path(name).suffix) or Path(name).name != name)
 
 
 def git_commit(folder: Path) -> str:
@@ -184,12 +301,6 @@ def git_commit(folder: Path) -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return answer.stdout.strip() if answer.returncode == 0 else ""
-
-
-def check_ends(run: RunSpec, world: AnyWorld, agent: Learner) -> None:
-    graph = as_world(world).graph
-    if graph is not None:
-        check_end(graph, agent, limited=run.max_steps is not None)
 
 
 def written(spec: StudySpec, names: Mapping[str, str] | None = None, **more: Any) -> str:

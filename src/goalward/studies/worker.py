@@ -7,6 +7,7 @@ else is raised is not the fault of a run.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import platform
 import sys
@@ -21,9 +22,10 @@ from goalward import __version__
 from goalward import jit as _jit
 from goalward.agents.base import Learner
 from goalward.environments.by_name import closing
-from goalward.errors import WorkerError
+from goalward.errors import GoalwardError, WorkerError
 from goalward.learning.learn import run_agent
 from goalward.learning.warm_up import warm_up
+from goalward.planning.hardness import hardness
 from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
 from goalward.studies.children import Tee, clock_starts
@@ -40,9 +42,12 @@ Identity = tuple[str, int, str]
 # longer than learning in it, and learning changes neither. But an environment may carry something from run to run, so
 # every run has its own.
 _built: dict[str, tuple[Any, Learner]] = {}
+_facts: dict[str, dict[str, Any]] = {}  # about the worlds, by their digests
 _warm: set[str] = set()
 _lock = threading.Lock()  # a worker of a cluster may carry out several runs at once, in threads
 MOST_BUILT = 4
+MOST_FACTS = 1_000
+MOST_STATES = 10_000  # of larger worlds, computing B*, T* and D takes longer than many runs
 
 
 class Task(NamedTuple):
@@ -105,7 +110,7 @@ def file_of(task: Task, attachments: Attachments) -> bytes:
         "seconds": time.perf_counter() - clock,
         "cpu_seconds": time.thread_time() - processor,
     }
-    return encode(run, spec, timing, task.labels)
+    return encode(run, spec, timing, task.labels, facts_of(world) if isinstance(world, SSP) else None)
 
 
 def build(spec: RunSpec, attachments: Attachments) -> tuple[Any, Learner]:
@@ -121,6 +126,20 @@ def build(spec: RunSpec, attachments: Attachments) -> tuple[Any, Learner]:
                 _built.pop(next(iter(_built)))
             _built[name] = built
     return built
+
+
+def facts_of(world: SSP) -> dict[str, Any]:
+    """Return what exports show of a world: its digest, its size, and how hard it is to learn."""
+    if world.digest not in _facts:
+        facts = {"digest": world.digest, "states": world.states, "actions": world.actions}
+        if world.states <= MOST_STATES:
+            with contextlib.suppress(GoalwardError):  # a value cannot be proved; the run is stored all the same
+                hard = hardness(world)
+                facts |= {name: getattr(hard, name) for name in ("B_star", "T_star", "D", "c_min")}
+        if len(_facts) >= MOST_FACTS:
+            _facts.clear()
+        _facts[world.digest] = facts
+    return _facts[world.digest]
 
 
 def failure_of(

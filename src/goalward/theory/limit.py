@@ -44,6 +44,8 @@ from goalward.planning.solve import Solution, proved, solve_all
 from goalward.ssp.graph import reached_from, state_graph
 from goalward.ssp.model import SSP, check_model, restrict_actions
 
+__all__ = ["RegretLimit", "regret_limit"]
+
 WANTED, NEEDED = 1e-11, 1e-8  # relative precision of the values: aimed at, and proved
 AGAIN = 1e-9  # how close, relatively, the value of the start must come to the optimum
 BISECTIONS = 100

@@ -29,6 +29,8 @@ from goalward.theory.posterior_lemma import agreement, draw_world, quantities, s
 from goalward.theory.regret_bounds import third_term_bound
 from goalward.theory.trace import trace_of
 
+__all__ = ["lemmas", "posterior"]
+
 COSTS = np.linspace(0.2, 1.0, 10).reshape(5, 2)
 PRIOR = Dirichlet(1.0)
 DELTA = 0.1

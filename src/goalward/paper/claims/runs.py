@@ -20,9 +20,11 @@ from goalward.studies.attachments import Attachments
 from goalward.studies.children import Batch, Killed
 from goalward.studies.executors import Workers
 from goalward.studies.run_spec import make_world
-from goalward.studies.runner import Progress, run_study
+from goalward.studies.runner import Report, run_study
 from goalward.studies.store import Store
 from goalward.studies.study import Study
+
+__all__ = ["OURS", "PAPER_WORLDS", "RunSource", "cell_of", "drawn_worlds"]
 
 Result = TypeVar("Result")
 OURS = "PSRL-SSP"
@@ -46,9 +48,9 @@ class RunSource:
         study = written.replace(name=f"claims-{written.spec.name}-{episodes}", runs=runs, episodes=episodes)
         with phase(f"making the runs of {study.spec.name}", unit="runs") as making:
 
-            def note(progress: Progress) -> None:
-                making.total = progress.wanted.total()
-                making.advance(progress.done.total())
+            def note(report: Report) -> None:
+                making.total = report.total - report.stored
+                making.advance(report.ended)
 
             report = run_study(study, self.store, self.workers, watch=note)
         if report.problem:
