@@ -146,7 +146,7 @@ def test_a_state_function_of_the_user_is_passed_again(tmp_path: Path) -> None:
 
 def test_a_policy_on_cells_is_deployed(tmp_path: Path) -> None:
     task = gw.continuous.make("navigation", gusts=0.0)
-    run = gw.learn(gw.agents.AggregatedPSRL(cells=8), task, 30, seed=1, max_steps=20_000)
+    run = gw.learn(gw.agents.AggregatedPSRL(cells=8), task, 30, seed=1, max_steps=3_000)
     run.policy.save(tmp_path / "policy")
     loaded = gw.load_policy(tmp_path / "policy")
     path = gw.learn(run.agent, task, 1, seed=1, resume=True, keep_steps=True, max_steps=300).trajectory.states
