@@ -13,7 +13,6 @@ from gymnasium import spaces
 from goalward.arrays import Floats
 from goalward.environments.rules import name_of
 from goalward.errors import SettingError, StateError
-from goalward.settings import checked_integer
 
 MOST_CELLS = 1_000_000
 
@@ -62,12 +61,7 @@ class Discretize(gymnasium.ObservationWrapper[Any, Any, Any]):
             raise SettingError(
                 f"bins has {len(bins_of)} entries, low {len(lows)} and high {len(highs)}; the observations have {m}"
             )
-        self.cuts = [
-            equal_cuts(entry, float(lows[i]), float(highs[i]), i)
-            if isinstance(entry, int | np.integer)
-            else increasing_cuts(entry, i)
-            for i, entry in enumerate(bins_of)
-        ]
+        self.cuts = [cut_points(bins_of[i], float(lows[i]), float(highs[i]), i) for i in range(m)]
         self.sizes = [len(cuts) + 1 for cuts in self.cuts]
         if math.prod(self.sizes) > MOST_CELLS:
             raise SettingError(f"bins make {math.prod(self.sizes):,} cells; at most {MOST_CELLS:,} can be learnt")
@@ -82,25 +76,17 @@ class Discretize(gymnasium.ObservationWrapper[Any, Any, Any]):
         return cell
 
 
-def equal_cuts(count: object, low: float, high: float, dimension: int) -> Floats:
-    number = checked_integer(f"bins[{dimension}]", count, 1)
-    if number == 1:
-        return np.empty(0)
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise SettingError(
-            f"dimension {dimension} goes from {low:g} to {high:g} and cannot be cut into equal cells; pass low= and"
-            " high=, or the points at which to cut it"
-        )
-    return np.asarray(low + (high - low) / number * np.arange(1, number), dtype=np.float64)
-
-
-def increasing_cuts(points: Any, dimension: int) -> Floats:
+def cut_points(bins: Any, low: float, high: float, dimension: int) -> Floats:
+    """Return the increasing points that cut a dimension: those of so many cells of equal size, or the ones given."""
+    equal = isinstance(bins, int | np.integer)
     try:
-        cuts = np.asarray(points, dtype=np.float64)
-    except (TypeError, ValueError):
+        with np.errstate(invalid="ignore"):
+            cuts = low + (high - low) / bins * np.arange(1, bins) if equal else np.asarray(bins, dtype=np.float64)
+    except (TypeError, ValueError, ZeroDivisionError):
         cuts = np.array(np.nan)
-    if cuts.ndim != 1 or not np.isfinite(cuts).all() or not (np.diff(cuts) > 0.0).all():
+    if cuts.ndim != 1 or not np.isfinite(cuts).all() or not (np.diff(cuts) > 0.0).all() or (equal and bins < 1):
         raise SettingError(
-            f"bins[{dimension}] is {points!r}; it must be a number, or increasing points at which to cut"
+            f"bins[{dimension}] is {bins!r} and dimension {dimension} goes from {low:g} to {high:g}; pass a number of"
+            " equal cells, with low= and high= where a bound is infinite, or increasing points at which to cut"
         )
-    return cuts
+    return np.asarray(cuts, dtype=np.float64)
