@@ -123,6 +123,15 @@ def test_a_saved_agent_goes_on(tmp_path: Path) -> None:
         learn(loaded, continuous.make("navigation"), 2, resume=True)
 
 
+def test_a_saved_task_never_executes_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text("raise SystemExit('executed')\ndef task(): ...")
+    state = ContinuousPSRL.task_to_state(continuous.make("navigation").task(1))
+    for name in ("own.py:task", "MountainCar-v0"):
+        with pytest.raises(ValueError, match="only files that you name yourself are executed"):
+            ContinuousPSRL.task_from_state(state | {"world": {"id": name, "settings": {}}})
+
+
 @pytest.mark.parametrize("agent", [ContinuousPSRL(**SMALL), AggregatedPSRL(cells=10)])
 def test_an_agent_of_a_task_made_of_functions_goes_on(agent: Any, tmp_path: Path) -> None:
     """A run resumed from the file is the run resumed in the process, bit for bit."""
