@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from goalward.errors import FileError
 from goalward.files import read_bytes, write_bytes
 
-__all__ = ["check_header", "damaged", "digest", "read", "write"]
-
 Arrays = dict[str, NDArray[Any]]
 
 ARRAY = "$array"

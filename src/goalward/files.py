@@ -18,11 +18,6 @@ from typing import Any
 
 from goalward.errors import FileError
 
-__all__ = [
-    "TEMPORARY", "check_not_folder", "check_regular", "parse_json", "parse_toml", "read_bytes", "read_text", "reason",
-    "write_bytes",
-]  # fmt: skip
-
 TEMPORARY = ".part"
 """The ending of files that are being written."""
 MOST_LEVELS = 32

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
-__all__ = ["Display", "Phase", "counted", "current", "displayed", "hushed", "in_notebook", "phase", "shown"]
 
 Item = TypeVar("Item")
 SECONDS_BETWEEN_LINES = 10.0

@@ -15,11 +15,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = [
-    "Interrupted", "catch_signals", "check_interrupt", "ignore_signals", "interruptible", "interrupts", "keeping",
-    "received", "stop_requests", "undivided",
-]  # fmt: skip
-
 MOST_SIGNALS = 3
 _received: list[int] = []
 _undivided: list[bool] = []  # one entry for each open block

@@ -19,9 +19,9 @@ from goalward.agents import PSRL
 
 class Loops(PSRL):
     def plan(self, state):
-        print("round and round")
         while True:
-            time.sleep(0.01)
+            print("round and round")
+            time.sleep(0.001)
 
 class Hoards(PSRL):
     def plan(self, state):

@@ -15,7 +15,7 @@ from goalward.studies import runner
 from goalward.studies import worker as work
 from goalward.studies.children import Killed
 from goalward.studies.executors import Processes, ThisProcess, TryAlone, open_workers
-from goalward.studies.run_file import RunLabels, decode
+from goalward.studies.run_file import decode
 from goalward.studies.runner import Options, jobs_of, run_study
 from goalward.studies.status import check_studies
 from goalward.studies.store import MARKER, Store
@@ -439,8 +439,7 @@ def test_a_run_in_a_thread_counts_its_own_time_and_leaves_standard_output_alone(
     by_agent = {}
     for job in jobs_of(study.design):
         cell = study.design.cells[job.cell]
-        labels = RunLabels(cell.world.label, cell.agent.label, job.run)
-        by_agent[labels.agent] = work.Task(study.design.spec(cell, job.run), job.key, labels)
+        by_agent[cell.agent.label] = work.Task(study.design.spec(cell, job.run), job.key, job.run)
     rest = work.identity(), study.attachments
     work.carry_out(by_agent["psrl"], *rest)  # the kernels are loaded before the time counts
     before = sys.stdout

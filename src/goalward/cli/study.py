@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from goalward.studies.store import Failure, Store
     from goalward.studies.study import Study
 
-__all__ = [
-    "export", "plot", "read_results", "report_tables", "run", "run_and_report", "status", "status_tables", "summary",
-]  # fmt: skip
 
 LONGEST_ERROR = 120
 MOST_LINES = 20
@@ -90,7 +87,8 @@ def run(
 ) -> None:
     """Run a study; runs that are stored are not run again."""
     from goalward.studies.children import Limits
-    from goalward.studies.runner import Options, read_shard, run_in_folder, study_progress
+    from goalward.studies.runner import Options, read_shard, run_study, study_progress
+    from goalward.studies.store import Store
     from goalward.studies.study import Study
 
     if again is not None:
@@ -104,9 +102,9 @@ def run(
         return
     folder = out or Path("results") / loaded.design.name
     limits = Limits(time_limit, memory_limit)
-    options = Options(read_shard(shard), only or (), limits, retries, retry_failed, tag or ())
+    options = Options(read_shard(shard), only or (), limits, retries, retry_failed, tag or (), dask)
     with study_progress() as watch:
-        report = run_in_folder(loaded, folder, workers=workers, dask=dask, options=options, watch=watch)
+        report = run_study(loaded, Store.open(folder, create=True), workers, options, watch=watch)
     show(*report_tables(report, folder), format=format)
     if report.complete:
         say(f"see: goalward summary {folder}, goalward plot {folder}", format=format)
@@ -118,10 +116,11 @@ def run_and_report(
     study: Study, folder: Path, workers: int | None, dask: str | None, format: str
 ) -> tuple[Report, list[Table]]:
     """Run a study whose results are then published; show the report and exit if there are none."""
-    from goalward.studies.runner import run_in_folder, study_progress
+    from goalward.studies.runner import Options, run_study, study_progress
+    from goalward.studies.store import Store
 
     with study_progress() as watch:
-        report = run_in_folder(study, folder, workers=workers, dask=dask, watch=watch)
+        report = run_study(study, Store.open(folder, create=True), workers, Options(dask=dask), watch=watch)
     tables = report_tables(report, folder)
     if not report.done and not report.stored:
         show(*tables, format=format)

@@ -17,9 +17,10 @@ from goalward.figures.symbols import CAUSES
 from goalward.pages.page import Block, Page
 from goalward.results.curves import band, band_text, regime_of
 from goalward.results.measures import CURVES
-from goalward.results.results import CellResults, Results, load_results, world_name
+from goalward.results.results import CellResults, Results, load_results
 from goalward.results.summary import summary_tables
 from goalward.statistics import checked_level
+from goalward.studies.design import world_name
 from goalward.studies.store import NoRun, Store
 from goalward.table import Cell, Table
 

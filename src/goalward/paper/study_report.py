@@ -18,9 +18,10 @@ from goalward.figures.theory import theory_figure
 from goalward.learning.learn import run_agent
 from goalward.paper.claims.theorems import exponent
 from goalward.progress import counted
-from goalward.results.results import Results, world_name
+from goalward.results.results import Results
 from goalward.results.summary import sweep_rows
 from goalward.ssp.model import SSP
+from goalward.studies.design import world_name
 from goalward.studies.rerun import rerun, same_episodes
 from goalward.studies.run_file import StoredRun
 from goalward.studies.run_spec import RunSpec

@@ -28,8 +28,6 @@ from goalward.studies.study import Study
 from goalward.user_code import hold, load_member
 from goalward.worlds.base import registry as known_worlds
 
-__all__ = ["compare"]
-
 
 def compare(
     agents: Mapping[str, Learner | str],

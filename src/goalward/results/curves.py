@@ -16,8 +16,6 @@ from goalward.results.measures import REGRETS
 from goalward.results.results import CellResults, Results
 from goalward.statistics import quantile
 
-__all__ = ["Band", "band", "band_of", "band_text", "regime_of"]
-
 Band = Literal["mean", "median"]
 MOST_BLOCKS = 40
 

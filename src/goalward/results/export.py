@@ -24,8 +24,6 @@ from goalward.studies.spec import Stored, canonical
 from goalward.studies.store import Store
 from goalward.table import Column, Columns, Table
 
-__all__ = ["TYPES", "export_table", "visits_table"]
-
 
 class ListedRun(NamedTuple):
     """One run of a study, and what the folder has of it.

@@ -20,11 +20,6 @@ from goalward.statistics import growth_along
 from goalward.studies.run_file import StoredRun
 from goalward.table import Column, written
 
-__all__ = [
-    "COMPARED", "CURVES", "LABELS", "MEASURES", "REGRETS", "Measure", "Sample", "Statistic",
-    "checked_measure", "values_of",
-]  # fmt: skip
-
 
 class Sample(NamedTuple):
     """A measure in the complete runs of a cell: one value for each run, and its curves at some episodes.

@@ -26,13 +26,11 @@ from goalward.studies import run_file
 from goalward.studies.children import Limits
 from goalward.studies.design import Cell, Design, world_name
 from goalward.studies.run_file import recorded
-from goalward.studies.runner import Options, Watch, run_in_folder, study_progress
+from goalward.studies.runner import Options, Watch, run_study, study_progress
 from goalward.studies.status import check_study
 from goalward.studies.store import NoRun, Store
 from goalward.studies.study import Study
 from goalward.table import Table
-
-__all__ = ["CellResults", "Results", "load_results", "named", "open_results", "run", "world_name"]
 
 CURVE_POINTS = 400
 
@@ -235,9 +233,9 @@ def run(
     if not isinstance(study, Study):
         study = Study.from_dict(study) if isinstance(study, Mapping) else Study.load(study)
     path = Path("results") / study.design.name if folder is None else Path(folder)
-    options = Options(shard, only, Limits(time_limit, memory_limit), retries, retry_failed, tags)
+    options = Options(shard, only, Limits(time_limit, memory_limit), retries, retry_failed, tags, dask)
     with shown(), study_progress() if watch is None and in_notebook() else nullcontext(watch) as seen:
-        report = run_in_folder(study, path, workers=workers, dask=dask, options=options, watch=seen)
+        report = run_study(study, Store.open(path, create=True), workers, options, watch=seen)
     if report.problem:
         warnings.warn(f"{report.problem}; see {path}", stacklevel=2)
     return open_results(path, study.design.reference)

@@ -12,7 +12,7 @@ from goalward.arrays import Floats
 from goalward.errors import SettingError
 from goalward.formatting import Interval, number
 from goalward.results.measures import MEASURES, REGRETS, Sample, checked_measure
-from goalward.results.results import CellResults, Results, named, world_name
+from goalward.results.results import CellResults, Results, named
 from goalward.statistics import (
     FEW_RUNS,
     INTERVALS,
@@ -23,10 +23,9 @@ from goalward.statistics import (
     growth_of_means,
     is_skewed,
 )
+from goalward.studies.design import world_name
 from goalward.studies.sweeps import labelled
 from goalward.table import Cell, Column, Columns, Table, written
-
-__all__ = ["SweepRow", "compare", "comparison_table", "summary_table", "summary_tables", "sweep_rows"]
 
 MOST_NOTES = 8
 

@@ -19,8 +19,6 @@ from goalward.files import read_text
 from goalward.ssp.model import SSP
 from goalward.user_code import UserFile, digests_in, remember
 
-__all__ = ["Attachments"]
-
 
 @dataclass(frozen=True)
 class Attachments:

@@ -26,10 +26,6 @@ from goalward.errors import SettingError, WorkerError
 from goalward.formatting import duration
 from goalward.settings import checked_integer, checked_number
 
-__all__ = [
-    "UNLIMITED", "Batch", "Children", "Killed", "Limits", "Tee", "clock_starts", "one_thread", "use_one_thread",
-]  # fmt: skip
-
 LOOK_SECONDS = 0.02  # how often to look at the time and the memory of a call that has limits
 LEAVE_SECONDS = 2.0  # how long a process may take to leave
 MOST_STARTS = 3  # how often to start a process that ends before it takes a call
@@ -99,20 +95,15 @@ class Batch(NamedTuple):
 
 
 class Tee:
-    """Standard output and error of a worker: passes all on, and keeps the end of what each thread prints in a run."""
+    """Standard output and error of a worker: passes all on, and keeps the end of what a run prints."""
 
     def __init__(self, stream: Any):
-        self.stream, self.local = stream, threading.local()
+        self.stream, self.end = stream, ""
 
     def write(self, text: str) -> int:
         """Print a text."""
-        self.local.end = (getattr(self.local, "end", "") + text)[-LONGEST_OUTPUT:]
+        self.end = (self.end + text)[-LONGEST_OUTPUT:]
         return int(self.stream.write(text) or 0)
-
-    def take(self) -> str:
-        """Return what this thread has printed, and forget it."""
-        text, self.local.end = getattr(self.local, "end", ""), ""
-        return text
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
@@ -205,7 +196,6 @@ class Child:
             with contextlib.suppress(EOFError, OSError):
                 if self.connection in ready:
                     kind, value = self.connection.recv()
-            seconds = time.monotonic() - start
             if kind == "answer":
                 return value
             if kind == "error":
@@ -213,17 +203,18 @@ class Child:
             if kind == "output":
                 sys.stderr.write(value)
                 self.output = (self.output + value)[-LONGEST_OUTPUT:]
-            elif kind == "clock":
+            if kind == "clock":
                 start, limited = time.monotonic(), True
-            elif kind == "died":
+            reason, seconds = "", time.monotonic() - start
+            if kind == "died":
                 self.process.join(LEAVE_SECONDS)
                 reason = f"the process of this run died (exit code {self.process.exitcode}); out of memory?"
-                return Killed(reason, seconds, self.output, died=True)
             elif limited and limits.seconds is not None and seconds > limits.seconds:
-                return Killed(f"it took longer than the limit of {duration(limits.seconds)}", seconds, self.output)
+                reason = f"it took longer than the limit of {duration(limits.seconds)}"
             elif limits.memory is not None and (used := self.megabytes()) > limits.memory:
                 reason = f"it used {used:,.0f} MB of memory, more than the limit of {limits.memory:,} MB"
-                return Killed(reason, seconds, self.output)
+            if reason:
+                return Killed(reason, seconds, self.output, died=kind == "died")
 
     def megabytes(self) -> float:
         """Return the memory that the process uses now."""
@@ -255,6 +246,7 @@ def clock_starts() -> None:
 def serve(connection: Any) -> None:
     """Make the calls that come through a connection, in a process of their own."""
     import multiprocessing
+    from multiprocessing.connection import wait
 
     lock = threading.Lock()
 
@@ -262,9 +254,16 @@ def serve(connection: Any) -> None:
         with lock:  # an agent may print in a thread of its own
             connection.send(message)
 
-    own: Any = multiprocessing.current_process()
+    def follow_parent() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    parent, own = multiprocessing.parent_process(), multiprocessing.current_process()  # type: Any, Any
+    threading.Thread(target=follow_parent, daemon=True).start()
     own._config["daemon"] = False  # an environment may start processes
-    prepare_child()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # see `context`
     sys.stdout = sys.stderr = Tee(SimpleNamespace(write=lambda text: send(("output", text)), flush=lambda: None))
     _send.append(send)
     send(("answer", READY))
@@ -279,43 +278,18 @@ def serve(connection: Any) -> None:
                 send(("error", WorkerError(f"{type(error).__name__}: {error}")))
 
 
-def prepare_child() -> None:
-    """Ignore SIGINT, which the parent handles, and exit when the parent dies."""
-    import multiprocessing
-    from multiprocessing.connection import wait
-
-    def follow(sentinel: int) -> None:
-        wait([sentinel])
-        os._exit(1)
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # see `start_server`
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=follow, args=(parent.sentinel,), daemon=True).start()
-
-
 def context() -> Any:
     """Return how to start processes: by a fork server, which imports goalward once for all, where there is one.
 
-    Not by fork: a forked copy of a process with threads can hang.
+    Not by fork: a forked copy of a process with threads can hang. The server ignores Ctrl-C by itself, but only once it
+    has imported what workers need; before, it would print a traceback. So it is started with SIGINT blocked. What it
+    forks inherits the mask, so a worker is safe as well until it is prepared.
     """
     import multiprocessing  # here, because the command line imports this module before it knows its verb
 
     use_one_thread()
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
-    start_server()
-    return multiprocessing.get_context("forkserver")
-
-
-def start_server() -> None:
-    """Start the fork server, if it does not run, with SIGINT blocked.
-
-    It ignores Ctrl-C by itself, but only once it has imported what workers need; before, it would print a traceback.
-    What it forks inherits the mask, so a worker is safe as well until it is prepared.
-    """
     from multiprocessing import forkserver, resource_tracker
 
     forkserver.set_forkserver_preload(["goalward.studies.worker"])
@@ -325,6 +299,7 @@ def start_server() -> None:
         forkserver.ensure_running()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return multiprocessing.get_context("forkserver")
 
 
 def use_one_thread() -> None:

@@ -20,8 +20,6 @@ from goalward.seeds import run_seed
 from goalward.studies.run_spec import KEY_DIGITS, RESULTS_VERSION, RunSpec
 from goalward.studies.spec import PRIOR, AgentSpec, StudySpec, WorldSpec, canonical
 
-__all__ = ["Cell", "Design", "design_of", "world_name"]
-
 MOST_RUNS = 10_000_000
 cached_seed = lru_cache(1 << 16)(run_seed)  # the agents of a world share the seeds of their runs
 

@@ -18,18 +18,6 @@ from goalward.errors import SettingError, WorkerError
 from goalward.settings import checked_integer
 from goalward.studies.children import UNLIMITED, Batch, Children, Killed, Tee, one_thread
 
-__all__ = [
-    "BROKEN",
-    "CHECK_SECONDS",
-    "Dask",
-    "Processes",
-    "ThisProcess",
-    "TryAlone",
-    "Workers",
-    "cores",
-    "open_workers",
-]
-
 BROKEN = "a worker died, and this executor cannot be started again; open another one"
 LOST = "the connection to the scheduler was lost"
 CHECK_SECONDS = 1.0  # how often to ask for the health of the workers

@@ -20,8 +20,6 @@ from typing import Any
 from goalward import files
 from goalward.errors import FileError
 
-__all__ = ["Presence", "active"]
-
 TOUCH_SECONDS = 10.0  # how often a process that makes runs touches its file
 GONE_SECONDS = 60.0  # after this time without a touch it is gone
 

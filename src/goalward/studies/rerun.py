@@ -24,8 +24,6 @@ from goalward.studies.run_file import StoredRun, recorded
 from goalward.studies.run_spec import RunSpec
 from goalward.studies.store import Store
 
-__all__ = ["Repeated", "kept_run", "repeat", "replay_of", "rerun", "same_episodes"]
-
 CHANGED = "the run came out differently when it was carried out again; record it with learn(..., keep_replay=True)"
 
 

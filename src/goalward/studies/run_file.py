@@ -11,7 +11,6 @@ Of more than 20,000 episodes about 2,000 are kept, half of them evenly spread on
 logarithmic one. The footer's key-value metadata has a JSON document under ``goalward``::
 
     key, content        the key of the run, and what decides it; see `studies.run_spec`
-    labels              what the study that made the file calls the world and the agent, and which run it was
     outcome             episodes, episodes_done (how many ended before the run did), goals (how many reached the goal),
                         truncated (was the run cut off), ended (by what), total_cost, total_steps, total_epochs,
                         ended_by (epochs by what ended them), optimal_value (V* of the start), final_regret,
@@ -36,7 +35,7 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -50,11 +49,6 @@ from goalward.errors import FileError
 from goalward.formatting import finite
 from goalward.learning.run import Run
 from goalward.studies.run_spec import RunSpec
-
-__all__ = [
-    "FORMAT_VERSION", "GRID_POINTS", "MOST_EPISODES", "RunLabels", "StoredRun", "decode", "encode", "host", "recorded",
-    "verify",
-]  # fmt: skip
 
 FORMAT_VERSION = 3
 MOST_EPISODES = 20_000
@@ -92,21 +86,7 @@ def recorded(count: int) -> Int64s:
     return np.unique(np.rint(np.concatenate([linear, logarithmic])).astype(np.int64))
 
 
-class RunLabels(NamedTuple):
-    """What a study calls the world and the agent of a run, and the number of the run in its cell."""
-
-    world: str
-    agent: str
-    run: int
-
-
-def encode(
-    run: Run,
-    spec: RunSpec,
-    timing: dict[str, Any],
-    labels: RunLabels | None = None,
-    world: Mapping[str, Any] | None = None,
-) -> bytes:
+def encode(run: Run, spec: RunSpec, timing: dict[str, Any], world: Mapping[str, Any] | None = None) -> bytes:
     """Return a run as a Parquet file; `world` has facts about its world."""
     kept = recorded(len(run.costs))
     unknown = np.full(len(kept), math.nan) if math.isnan(run.optimal_value) else None
@@ -129,7 +109,6 @@ def encode(
         "format": FORMAT_VERSION,
         "key": spec.key,
         "content": spec.document(),
-        "labels": None if labels is None else labels._asdict(),
         "outcome": finite(outcome_of(run)),
         "world": None if world is None else finite(dict(world)),
         "agent_settings": finite(run.agent.settings()),

@@ -32,11 +32,6 @@ from goalward.user_code import described, digests_in
 from goalward.worlds.base import RULES, AnyWorld, build, build_bare, with_rules
 from goalward.worlds.base import registry as known_worlds
 
-__all__ = [
-    "KEY_DIGITS", "RESULTS_VERSION", "RunSpec", "agent_code", "check_draw", "complete_agent", "complete_prior",
-    "complete_world", "contains_none", "key_of", "make_agent", "make_world", "world_code",
-]  # fmt: skip
-
 RESULTS_VERSION = 4
 """Raise it whenever any result may change, with a line under "Results" in CHANGELOG.md."""
 KEY_DIGITS = 32

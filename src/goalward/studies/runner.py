@@ -46,16 +46,10 @@ from goalward.studies.children import UNLIMITED, Batch, Killed, Limits
 from goalward.studies.design import Cell, Design
 from goalward.studies.executors import BROKEN, CHECK_SECONDS, TryAlone, Workers, open_workers
 from goalward.studies.presence import Presence
-from goalward.studies.run_file import RunLabels
 from goalward.studies.spec import canonical
 from goalward.studies.store import Failure, Store
 from goalward.studies.study import Study
 from goalward.studies.worker import Outcome, Task, carry_out, failure_of, identity
-
-__all__ = [
-    "Job", "Options", "Report", "Watch", "jobs_of", "read_shard", "run_in_folder", "run_study",
-    "study_progress",
-]  # fmt: skip
 
 BATCH_SECONDS = 0.5
 OVERDUE_SECONDS = 60.0  # after this time a batch on another machine is handed out again, if workers are idle
@@ -204,51 +198,27 @@ class Options:
     retries: int = 0
     retry_failed: bool = False
     tags: Collection[str] = ()
+    dask: str | None = None
 
 
 DEFAULT = Options()
 
 
-def run_in_folder(
-    study: Study,
-    folder: Path,
-    *,
-    workers: int | Executor | None = None,
-    dask: str | None = None,
-    options: Options = DEFAULT,
-    watch: Watch | None = None,
-) -> Report:
-    """Carry out the runs of a study that a results folder does not have.
-
-    Raises `Interrupted` on Ctrl-C and SIGTERM; what is done by then stays stored. `goalward.run` has the parameters.
-    """
-    if isinstance(workers, int):
-        checked_integer("workers", workers, 1)
-    store = Store.open(folder, create=True)
-    with keeping(f"what is done is stored in {folder}, and the same command continues there"):
-        return run_study(study, store, lambda: open_workers(workers, dask), options, watch=watch)
-
-
 def run_study(
     study: Study,
     store: Store,
-    workers: Workers | Callable[[], Workers],
+    workers: int | Executor | Workers | Callable[[], Workers] | None = None,
     options: Options = DEFAULT,
     *,
     watch: Watch | None = None,
 ) -> Report:
-    """Carry out the runs of a study that are not stored yet.
+    """Carry out the runs of a study that are not stored yet; `goalward.run` explains the parameters.
 
-    Parameters
-    ----------
-    workers
-        The workers, which are left open; or a function that opens them if a run is missing, and they are closed at the
-        end.
-    options
-        Which runs, and within which limits.
-    watch
-        Called with the progress whenever runs have ended.
+    Workers are opened only if a run is missing; given as `Workers`, they are left open. Raises `Interrupted` on Ctrl-C
+    and SIGTERM; what is done by then stays stored.
     """
+    if isinstance(workers, int):
+        checked_integer("workers", workers, 1)
     options.limits.checked()
     checked_integer("retries", options.retries, 0)
     jobs = jobs_of(study.design, options.shard, options.only)
@@ -267,13 +237,16 @@ def run_study(
         if job.key in failed:
             session.fail(job, failed[job.key])
     if missing:
-        opened = workers if isinstance(workers, Workers) else workers()
+        kept = f"what is done is stored in {store.folder}, and the same command continues there"
+        opened = workers() if callable(workers) else workers
+        running = opened if isinstance(opened, Workers) else open_workers(opened, options.dask)
         try:
-            session.carry_out(opened)
+            with keeping(kept):
+                session.carry_out(running)
         finally:
             session.presence.leave()
-            if opened is not workers:
-                opened.close()
+            if running is not workers:
+                running.close()
     # Somebody may have removed files meanwhile: only those that are there count.
     there = sum(store.has(job.key) for job in jobs)
     removed = report.stored + report.done + report.elsewhere - there
@@ -392,8 +365,7 @@ class Session:
 
     def task_of(self, job: Job) -> Task:
         """Return a run with its specification."""
-        cell = self.design.cells[job.cell]
-        return Task(self.design.spec(cell, job.run), job.key, RunLabels(cell.world.label, cell.agent.label, job.run))
+        return Task(self.design.spec(self.design.cells[job.cell], job.run), job.key, job.run)
 
     def submit(self, workers: Workers, jobs: list[Job], batch: Batch) -> bool:
         """Hand out a batch; return whether that was possible. If not, its runs wait again."""

@@ -45,11 +45,6 @@ from goalward.files import parse_toml, read_text
 from goalward.user_code import without_digests
 from goalward.worlds.base import RULES
 
-__all__ = [
-    "PLAIN", "PRIOR", "AgentSpec", "Place", "Source", "Stored", "StudySpec", "WorldSpec", "canonical", "line_of",
-    "load_spec", "parse_spec", "validated",
-]  # fmt: skip
-
 PRIOR = "prior"
 """What `draw` is if the world of each run is drawn from a prior."""
 PLAIN = "be a finite number, a text, true or false, a list or a table"

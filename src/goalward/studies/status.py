@@ -13,8 +13,6 @@ from goalward.studies.design import Design, world_name
 from goalward.studies.store import Failure, Store, listed
 from goalward.table import Cell as TableCell
 
-__all__ = ["Status", "check_studies", "check_study", "unused_files"]
-
 
 @dataclass(frozen=True, eq=False)
 class Status:

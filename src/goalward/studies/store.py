@@ -36,8 +36,6 @@ from goalward.studies.design import Design, design_of
 from goalward.studies.run_file import StoredRun, decode
 from goalward.studies.spec import Stored, parse_spec
 
-__all__ = ["LAYOUT_VERSION", "Failure", "NoRun", "Store"]
-
 LAYOUT_VERSION = 3
 MARKER = "goalward-results.json"
 SUBFOLDERS = ("studies", "runs", "attachments", "failed", "damaged", "active")

@@ -41,8 +41,6 @@ from goalward.table import Table
 from goalward.user_code import attached_path, blaming, digests_in, is_reference, read_user_file, remember
 from goalward.worlds.base import is_foreign, read_map
 
-__all__ = ["Study", "find_study", "shipped_folder", "shipped_studies"]
-
 GIT_SECONDS = 5.0  # how long git may take
 UNSEEN = "# Python files are not executed here; of what they define, only settings that the study gives are shown.\n"
 

@@ -11,8 +11,6 @@ from typing import Any
 from goalward.errors import SettingError, UnknownNameError
 from goalward.studies.spec import AgentSpec, Place, Source, WorldSpec
 
-__all__ = ["combinations", "labelled"]
-
 MOST_COMBINATIONS = 10_000
 FIELD = re.compile(r"\{([\w.]+)\}")  # a swept setting in a label
 

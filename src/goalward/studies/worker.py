@@ -29,12 +29,10 @@ from goalward.planning.hardness import hardness
 from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
 from goalward.studies.children import Tee, clock_starts
-from goalward.studies.run_file import RunLabels, encode
+from goalward.studies.run_file import encode
 from goalward.studies.run_spec import RESULTS_VERSION, RunSpec
 from goalward.studies.spec import canonical
 from goalward.worlds.base import is_foreign
-
-__all__ = ["Identity", "Outcome", "Task", "carry_out", "failure_of", "identity"]
 
 Identity = tuple[str, int, str]
 
@@ -55,7 +53,7 @@ class Task(NamedTuple):
 
     spec: RunSpec
     key: str
-    labels: RunLabels
+    run: int
 
 
 @dataclass(frozen=True)
@@ -84,11 +82,11 @@ def carry_out(task: Task, expected: Identity, attachments: Attachments, timed: b
     clock_starts()
     start, output = time.perf_counter(), sys.stderr
     if isinstance(output, Tee):
-        output.take()
+        output.end = ""
     try:
         file = file_of(task, attachments)
     except (Exception, SystemExit) as error:
-        printed = output.take() if isinstance(output, Tee) else ""
+        printed = output.end if isinstance(output, Tee) else ""
         seconds = time.perf_counter() - start
         reason, trace = f"{type(error).__name__}: {error}", traceback.format_exc()
         return Outcome(seconds, failure=failure_of(task, reason, seconds, trace, printed))
@@ -110,7 +108,7 @@ def file_of(task: Task, attachments: Attachments) -> bytes:
         "seconds": time.perf_counter() - clock,
         "cpu_seconds": time.thread_time() - processor,
     }
-    return encode(run, spec, timing, task.labels, facts_of(world) if isinstance(world, SSP) else None)
+    return encode(run, spec, timing, facts_of(world) if isinstance(world, SSP) else None)
 
 
 def build(spec: RunSpec, attachments: Attachments) -> tuple[Any, Learner]:
@@ -148,7 +146,7 @@ def failure_of(
     """Return the record of a run that failed; `output` is the end of what it printed."""
     return {
         "key": task.key,
-        "run": task.labels.run,
+        "run": task.run,
         "error": reason,
         "traceback": trace,
         "output": output,
