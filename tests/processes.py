@@ -1,11 +1,14 @@
-"""Starting goalward in processes of its own, and looking after them."""
+"""Starting goalward in processes of its own, looking after them, and cutting their connections."""
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -53,3 +56,38 @@ def alive(pids: Iterable[int]) -> list[int]:
     """Return those of some processes that have not ended."""
     states = {int(pid): state for pid, state in listed_processes("pid=,stat=")}
     return [pid for pid in pids if not states.get(pid, "Z").startswith("Z")]
+
+
+class Proxy(threading.Thread):
+    """Passes connections on to a port, and can cut all of them."""
+
+    def __init__(self, port: int):
+        super().__init__(daemon=True)
+        self.port = port
+        self.pairs: list[tuple[socket.socket, socket.socket]] = []
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.address = f"tcp://127.0.0.1:{self.server.getsockname()[1]}"
+
+    def run(self) -> None:
+        with suppress(OSError):
+            while True:
+                pair = self.server.accept()[0], socket.create_connection(("127.0.0.1", self.port))
+                self.pairs.append(pair)
+                for ends in (pair, pair[::-1]):
+                    threading.Thread(target=self.pass_on, args=ends, daemon=True).start()
+
+    def pass_on(self, source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def cut(self) -> None:
+        for pair in self.pairs:
+            for end in pair:
+                with suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+                end.close()
+        self.pairs.clear()

@@ -5,10 +5,10 @@ import sys
 import time
 import types
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-import goalward as gw
 from goalward import agents, learn, worlds
 from goalward.progress import SECONDS_BETWEEN_LINES, Display, Phase, counted, current, hushed, phase
 from goalward.studies.runner import Report, study_progress
@@ -126,27 +126,37 @@ from goalward.agents import PSRL
 
 class Slow(PSRL):
     def plan(self, state):
-        time.sleep(0.2)
+        time.sleep(0.05)
         return super().plan(state)
 """
 
 
-def test_a_study_in_a_notebook_shows_bars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+NOTEBOOK = """
+import goalward as gw
+from slow import Slow
+world = {"world": "grid-world", "settings": {"rows": 2, "columns": 2}}
+study = {"name": "slow", "runs": 2, "episodes": 4, "worlds": [world], "agents": [{"agent": "slow.py:Slow"}]}
+gw.run(study, "results", workers=2)
+gw.learn(Slow(), gw.worlds.grid_world(2, 2), 6)
+"""
+
+
+def test_a_notebook_shows_bars(tmp_path: Path) -> None:
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     shown: list[str] = []
-    place = types.SimpleNamespace(update=shown.append)
-    kernel = types.SimpleNamespace(kernel=True)
-    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: kernel))
-    display = types.SimpleNamespace(HTML=str, display=lambda html, display_id: place)
-    monkeypatch.setitem(sys.modules, "IPython.display", display)
+
+    class Client(nbclient.NotebookClient):  # type: ignore[misc, name-defined]
+        def process_message(self, message: dict[str, Any], cell: Any, index: int) -> Any:
+            shown.append(message["content"].get("data", {}).get("text/html", message["msg_type"]))
+            return super().process_message(message, cell, index)
+
     (tmp_path / "slow.py").write_text(SLOW)
-    document = {
-        "name": "slow",
-        "runs": 2,
-        "episodes": 2,
-        "worlds": [{"world": "grid-world"}],
-        "agents": [{"agent": "slow.py:Slow"}],
-    }
-    results = gw.run(gw.Study.from_dict(document, tmp_path), tmp_path / "results", workers=1)
-    assert results.count() == (2, 2)
-    assert any("1 of 2 runs" in html and "Slow" in html for html in shown)
-    assert shown[-1] == "", "the bars disappear"
+    cell = nbformat.v4.new_code_cell(NOTEBOOK)
+    notebook = nbformat.v4.new_notebook(cells=[cell])
+    Client(notebook, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}, timeout=120).execute()
+    assert any("making runs" in html and "of 2 runs" in html for html in shown)
+    assert any("Slow learns" in html and "of 6 episodes" in html for html in shown)
+    # The bars have disappeared, and the last value is shown.
+    assert [output["output_type"] for output in cell.outputs if output.get("data", {}).get("text/html") != ""] == [
+        "execute_result"
+    ]

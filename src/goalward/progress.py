@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from goalward.formatting import duration, visible
 
@@ -175,9 +176,8 @@ class NotebookBars:
 
     def start(self) -> None:
         """Open the place where they are shown."""
-        from IPython.display import HTML, display  # type: ignore[import-not-found]
-
-        self.html, self.place = HTML, display(HTML(""), display_id=True)
+        ipython: Any = import_module("IPython.display")
+        self.html, self.place = ipython.HTML, ipython.display(ipython.HTML(""), display_id=True)
 
     def update(self, table: Table, *, refresh: bool) -> None:
         """Show a table."""

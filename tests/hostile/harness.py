@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ATTACKS = ("dask_signals", "model_files", "planner", "run_files", "saved_agents", "signals", "study_files")
+ATTACKS = ("dask_cuts", "dask_signals", "model_files", "planner", "run_files", "saved_agents", "signals", "study_files")
 """The modules of this folder that hold an attack."""
 CPU_SECONDS, SECONDS = 60.0, 900.0
 """A case hangs if it has used the first, or if it has not answered within the second, however busy the machine is."""

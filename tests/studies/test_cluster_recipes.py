@@ -12,6 +12,7 @@ from goalward.cli import main
 from goalward.studies.status import check_studies
 from goalward.studies.store import Store
 from goalward.studies.study import Study
+from processes import start_python
 
 PAGE = Path(__file__).parents[2] / "docs" / "scaling.md"
 # Stand-ins that write down what they are asked to do, once for each task of an array.
@@ -85,3 +86,30 @@ def test_a_loop_over_machines_with_ssh(folder, submit, monkeypatch):
     run_all([*command, "--workers", "1"] for command in commands)
     (status,) = check_studies(Store.open(folder / "results" / "my-study"), read=False)
     assert status.stored == status.planned == 12
+
+
+# Starts workers here, where the real one asks Slurm for jobs.
+JOBQUEUE = """
+from distributed import LocalCluster
+
+class SLURMCluster(LocalCluster):
+    def __init__(self, cores, processes, memory, walltime):
+        assert cores == processes, "one thread for each worker process"
+        super().__init__(n_workers=0, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address=None)
+
+    def scale(self, jobs):
+        super().scale(2)
+"""
+
+
+def test_dask_jobqueue(folder, digests, run_here):
+    pytest.importorskip("distributed")
+    code = re.search(r"```python\n(.*?)```", PAGE.read_text().partition("## Dask-jobqueue\n")[2], re.DOTALL)[1]
+    (folder / "dask_jobqueue.py").write_text(JOBQUEUE)
+    (folder / "recipe.py").write_text(code)
+    (folder / "study.toml").write_text((folder / "small.toml").read_text())
+    done = start_python(folder, "recipe.py")
+    _, err = done.communicate(timeout=120)
+    assert (done.returncode, "Traceback" in err) == (0, False), err
+    _, whole = run_here(Study.load(folder / "small.toml"), "whole")
+    assert digests(Store.open(folder / "results" / "my-study")) == digests(whole)

@@ -3,12 +3,9 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
-import threading
 from concurrent.futures import Future
-from contextlib import suppress
 
 import pytest
 
@@ -19,7 +16,7 @@ from goalward.studies.executors import Dask, ThisProcess
 from goalward.studies.runner import run_study
 from goalward.studies.store import Store
 from goalward.studies.study import Study
-from processes import start_goalward, start_python, wait_until
+from processes import Proxy, start_goalward, start_python, wait_until
 
 pytest.importorskip("distributed")
 
@@ -163,40 +160,6 @@ def test_the_runs_of_a_frozen_worker_are_made_elsewhere(held, cluster, run_here,
     assert "Traceback" not in err
     _, alone = run_here(Study.load(held.folder / "held.toml"), "alone")
     assert digests(Store.open(held.folder / "results")) == digests(alone)
-
-
-class Proxy(threading.Thread):
-    """Passes connections on to a port, and can cut all of them."""
-
-    def __init__(self, port):
-        super().__init__(daemon=True)
-        self.port, self.pairs = port, []
-        self.server = socket.create_server(("127.0.0.1", 0))
-        self.address = f"tcp://127.0.0.1:{self.server.getsockname()[1]}"
-
-    def run(self):
-        with suppress(OSError):
-            while True:
-                pair = self.server.accept()[0], socket.create_connection(("127.0.0.1", self.port))
-                self.pairs.append(pair)
-                for ends in (pair, pair[::-1]):
-                    threading.Thread(target=self.pass_on, args=ends, daemon=True).start()
-
-    def pass_on(self, source, target):
-        with suppress(OSError):
-            while data := source.recv(65536):
-                target.sendall(data)
-        for end in (source, target):
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-
-    def cut(self):
-        for pair in self.pairs:
-            for end in pair:
-                with suppress(OSError):
-                    end.shutdown(socket.SHUT_RDWR)
-                end.close()
-        self.pairs.clear()
 
 
 def test_a_connection_that_is_cut_twice_loses_no_run(held, cluster, run_here, digests):

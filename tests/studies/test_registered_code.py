@@ -119,6 +119,17 @@ def test_an_edited_prior_is_run_again(write):
     assert first != second
 
 
+def test_an_edited_prior_that_worlds_are_drawn_from_is_run_again(write):
+    given = study(draw="prior", prior={"kind": "own-prior"})
+    write("own_prior", PRIOR.replace("FACTOR", "1.0"))
+    first = costs(given)
+    write("own_prior", PRIOR.replace("FACTOR", "100.0"))
+    second = costs(given)
+    assert first == costs(study(draw="prior", prior="dirichlet"))
+    assert second == costs(study(draw="prior", prior={"kind": "dirichlet", "concentration": 10.0}))
+    assert first != second
+
+
 def test_an_edited_agent_is_run_again(write):
     write("own_agent", AGENT.replace("FACTOR", "1.0"))
     first = costs(study(agent="own-agent"))
