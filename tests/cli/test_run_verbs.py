@@ -51,7 +51,6 @@ def test_each_file_says_which_run_it_is(store) -> None:
     key = design.keys(design.cells[-1])[2]
     table = pq.read_table(store.path(key))
     facts = json.loads(table.schema.metadata[b"goalward"])
-    assert facts["labels"] == {"world": "drawn", "agent": "psrl", "run": 2}
     assert facts["content"]["world"]["settings"]["states"] == 3
     assert facts["content"]["agent"]["settings"]["sharpness"] == 1.0
     assert facts["outcome"]["final_regret"] == table.column("regret")[-1].as_py()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from goalward import Study
-from goalward.studies.runner import Options, Session, jobs_of
+from goalward.studies.runner import Options, Report, Session, jobs_of
 from goalward.studies.store import Store
 
 STUDY = {
@@ -24,7 +24,8 @@ def test_estimates_fall_although_cells_differ_in_cost(tmp_path: Path) -> None:
     """One worker makes the runs in the order of the runner; time goes by as long as each run takes."""
     study = Study.from_dict(STUDY)
     jobs = jobs_of(study.design)
-    session = Session(study, Store.open(tmp_path, create=True), jobs, len(jobs), Options(), None)
+    report = Report(study.design, len(jobs), 0)
+    session = Session(study, Store.open(tmp_path, create=True), jobs, Options(), report, None)
     truth, estimates, known = 6 * sum(SECONDS), [], []
     while session.pending:
         for job in session.next_batch(1):
