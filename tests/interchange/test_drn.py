@@ -121,7 +121,7 @@ def test_names_are_made_fit_for_lines(path: Path) -> None:
         ("@model", "@modle", "line 15: '@modle' is not a line of a DRN header"),
         ("@nr_states\n4", "@nr_states\n5", "@nr_states says 5, but the file has 4; it is not complete"),
         ("@nr_choices\n5", "@nr_choices\n9", "@nr_choices says 9, but the file has 5"),
-        ("state 1\n", "state 2\n", "line 23: state '2' is out of order"),
+        ("state 1\n", "state 2\n", "line 23: 'state 2' is out of order"),
         ("state 1\n", "state 1 !0.5\n", "line 23: the state has a rate"),
         ("state 1\n", "state 1 {3}\n", "line 23: the state has an observation"),
         ("state 0", "action 0\nstate 0", "line 16: an action before the first state"),
@@ -182,5 +182,5 @@ def test_a_small_file_of_many_empty_lines_takes_little_memory(path: Path) -> Non
 
 def test_empty_lines_count_as_lines(path: Path) -> None:
     path.write_text("\n \n\n" + TEXT.replace("state 1", "\n\nstate 7"))
-    with pytest.raises(FileError, match="line 28: state '7' is out of order"):
+    with pytest.raises(FileError, match="line 28: 'state 7' is out of order"):
         SSP.load(path)

@@ -50,7 +50,7 @@ def solve(
         int | None, typer.Option(min=0, help="Print at most this many states.  [default: 20; csv and json: all]")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write values and policy: .csv or .umb.")
+        Path | None, typer.Option(metavar="FILE", help="Also write values and policy to a .csv file.")
     ] = None,
     format: Format = "text",
 ) -> None:

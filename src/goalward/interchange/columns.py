@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
-from goalward.arrays import Bools, Floats, Int64s
+from goalward.arrays import Bools, Floats, Int32s
 from goalward.errors import FileError, ModelError, ShapeError, StateError, UnknownNameError
 from goalward.files import check_regular
 from goalward.ssp.model import Name
@@ -26,6 +26,7 @@ from goalward.ssp.transitions import Columns, goal_mask
 NAMES = ("state", "action", "next_state", "episode")
 NUMBERS = ("probability", "count", "cost", "step")
 MOST_ROWS = 1 << 29
+BLOCK = 1 << 24
 
 
 class Source:
@@ -77,26 +78,28 @@ class Source:
 
     def has(self, column: str) -> bool:
         """Return whether there is such a column."""
-        return column in self.table.column_names
+        return column in self.header
 
-    def names(self, column: str, empty: str | None = None) -> tuple[Int64s, list[str]]:
+    def names(self, column: str, empty: str | None = None) -> tuple[Int32s, list[str]]:
         """Return a column of names as numbers, and the name of each number; `empty` stands for missing names."""
         values = self.column(column) if empty is None else self.table.column(column)
+        self.table = self.table.drop_columns([column])  # a large table is not held twice
         encoded = pa.types.is_dictionary(values.type)
         kind = values.type.value_type if encoded else values.type
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
             raise ShapeError(f"the column {column!r} has type {kind}; names are texts or integers")
         values = (values if encoded else values.dictionary_encode()).unify_dictionaries().combine_chunks()
         names = [str(value) for value in values.dictionary.to_pylist()]
-        codes = np.asarray(values.indices.fill_null(len(names))).astype(np.int64)
+        codes = np.asarray(values.indices.fill_null(len(names))).astype(np.int32, copy=False)
         return codes, names if empty is None else [*names, empty]
 
     def floats(self, column: str) -> Floats:
         """Return a column of numbers."""
         values = self.column(column)
+        self.table = self.table.drop_columns([column])
         if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
             raise ShapeError(f"the column {column!r} has type {values.type}; it must hold numbers")
-        return np.asarray(values.cast(pa.float64(), safe=False)).astype(np.float64)
+        return np.asarray(values.cast(pa.float64(), safe=False))
 
     def column(self, column: str) -> Any:
         """Return a column without gaps."""
@@ -112,7 +115,7 @@ class Source:
         states, names = self.names("state")
         next_states, others = self.names("next_state")
         number = {name: index for index, name in enumerate(names)}
-        renumber = np.array([number.setdefault(name, len(number)) for name in others], dtype=np.int64)
+        renumber = np.array([number.setdefault(name, len(number)) for name in others], dtype=np.int32)
         actions, action_names = self.names("action")
         weights = np.ones(self.rows) if weight is None else self.floats(weight)
         costs = self.floats("cost")
@@ -165,7 +168,8 @@ def from_csv(path: Path, numbers: Sequence[str]) -> tuple[Any, list[str]]:
         quoted_strings_can_be_null=False,
     )
     parse = arrow_csv.ParseOptions(newlines_in_values=True)
-    one_thread = arrow_csv.ReadOptions(use_threads=False)  # with several, errors do not name the row
+    # With several threads, errors do not name the row; each block has a table of its names.
+    one_thread = arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK)
     try:
         return arrow_csv.read_csv(path, read_options=one_thread, parse_options=parse, convert_options=convert), header
     except (pa.ArrowException, KeyError) as error:

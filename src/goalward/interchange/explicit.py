@@ -21,18 +21,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import CostError, ProbabilityError, ShapeError, StateError, UnknownNameError
 from goalward.jit import kernel, lightly
-from goalward.ssp.checks import LEAST_PROBABILITY, ROW_SUM_TOLERANCE, ModelArrays, check_costs
+from goalward.ssp.checks import ModelArrays
 from goalward.ssp.model import SSP, Name
 from goalward.ssp.transitions import check_pairs
 
 FEW_LABELS = 16
-MOST_MOVES = 4096
+SHORT = 64  # entries of rows that are sorted as they are written
 NO_NUMBERS, NO_CODES = np.empty(0), np.empty(0, dtype=np.int64)
 
 
@@ -123,7 +121,7 @@ class Explicit:
         cost: str | float | None = None,
         normalize: bool = False,
     ) -> dict[str, Any]:
-        """Return what `SSP.from_rows` takes; with ``canonical``, the fields of a model that need no further check.
+        """Return what `SSP.from_rows` takes.
 
         Parameters
         ----------
@@ -137,51 +135,44 @@ class Explicit:
             Rescale the probabilities of choices that do not sum to one.
         """
         is_goal = self._goal_mask(goal)
-        S = int(np.count_nonzero(~is_goal))
+        kept = np.flatnonzero(~is_goal)
+        S = len(kept)
         if not S:
             raise ShapeError("every state is a goal; choose another goal")
         initial_state = self._start_state(start, is_goal)
         number = np.where(is_goal, S, np.cumsum(~is_goal) - 1).astype(np.int32)
-        lengths = np.diff(self.state_choices)
-        codes, A, action_names = self._action_numbers(lengths, is_goal)
+        codes, A, action_names = self._action_numbers(is_goal)
         check_pairs(S, A)
-        names = None
-        if self.state_names is not None:
-            names = tuple(self.state_names[state] for state in np.flatnonzero(~is_goal).tolist())
-        labels = {"initial_state": int(number[initial_state]), "state_names": names, "action_names": action_names}
-        arrays = None if normalize else self._canonical_rows(number, S, A, codes, cost)
-        if arrays is not None:
-            return {**arrays._asdict(), **labels, "canonical": True}
-        owner = np.repeat(np.arange(self.states), lengths)
-        choices = np.flatnonzero(~is_goal[owner])
-        owner = owner[choices]
-        position = choices - self.state_choices[owner]
-        rows = number[owner].astype(np.int64) * A + (position if codes is None else codes[choices])
-        if (rows[1:] < rows[:-1]).any():
-            order = np.argsort(rows)
-            rows, choices, owner = rows[order], choices[order], owner[order]
+        price = float(cost) if isinstance(cost, int | float) else 0.0
+        reward = Reward() if isinstance(cost, int | float) else self._reward(cost)
 
-        def choice_name(index: int) -> str:
-            return f"choice {choices[index] - self.state_choices[owner[index]]} of state {owner[index]}"
+        def row_name(row: int) -> str:
+            state, action = int(kept[row // A]), row % A
+            own = slice(*self.state_choices[state : state + 2])
+            position = action if codes is None else int(np.argmax(codes[own] == action))
+            return f"choice {position} of state {state}"
 
-        shape = (len(self.choice_branches) - 1, S + 1)
-        kernel = sparse.csr_array((self.probabilities, number[self.targets], self.choice_branches), shape=shape)
-        kernel = kernel[choices]
-        branches = np.diff(kernel.indptr)
-        if not branches.all():
-            raise ProbabilityError(f"{choice_name(int(np.argmin(branches)))} has no branches; give it a target")
-        indptr = np.zeros(S * A + 1, dtype=np.int64)
-        indptr[rows + 1] = branches
-        costs = np.zeros(S * A)
-        costs[rows] = self._choice_costs(cost, owner, choices, normalize, choice_name)
+        rows = ModelArrays(
+            np.zeros(S * A + 1, dtype=np.int64),
+            np.empty(len(self.targets), dtype=np.int32),
+            np.empty(len(self.targets)),
+            np.full((S, A), price),
+        )
+        inputs: list[Any] = [self.state_choices, self.choice_branches, self.targets, self.probabilities, number]
+        inputs += [NO_CODES if codes is None else codes, *(NO_NUMBERS if part is None else part for part in reward)]
+        for array in inputs:
+            array.flags.writeable = False  # one type for the kernel
+        fill: Any = lightly(fill_rows, len(self.targets))
+        empty, end = fill(*inputs, normalize, rows)
+        if empty >= 0:
+            raise ProbabilityError(f"{row_name(empty)} has no branches; give it a target")
         return {
-            "indptr": np.cumsum(indptr),
-            "successors": kernel.indices,
-            "probabilities": kernel.data,
-            "costs": costs.reshape(S, A),
+            **rows._replace(successors=rows.successors[:end], probabilities=rows.probabilities[:end])._asdict(),
+            "initial_state": int(number[initial_state]),
             "normalize": normalize,
-            **labels,
-            "row_name": lambda row: choice_name(int(np.searchsorted(rows, row))),
+            "state_names": self.state_names and [self.state_names[state] for state in kept.tolist()],
+            "action_names": action_names,
+            "row_name": row_name,
         }
 
     def _goal_mask(self, goal: Name | Sequence[Name] | None) -> Bools:
@@ -211,45 +202,6 @@ class Explicit:
             raise StateError(f"the start, state {state}, is a goal; choose another with start=...")
         return state
 
-    def _choice_costs(
-        self,
-        cost: str | float | None,
-        owner: Int64s,
-        choices: Int64s,
-        normalize: bool,
-        choice_name: Callable[[int], str],
-    ) -> Floats:
-        """Return the costs of some choices, whose states are `owner`."""
-        if isinstance(cost, int | float):
-            terms = [np.full(len(owner), float(cost))]
-        else:
-            states, every_choice, branches = self._reward(cost)
-            terms = [] if states is None else [states[owner]]
-            terms += [] if every_choice is None else [every_choice[choices]]
-            terms += [] if branches is None else [self._mean_reward(branches, normalize)[choices]]
-        total = np.zeros(len(owner))
-        for term in terms:
-            with np.errstate(over="ignore", invalid="ignore"):
-                total += term
-            for values in (term, total):
-                check_costs(values, lambda index: f"with the chosen rewards (cost=...), {choice_name(index)}")
-        return total
-
-    def _mean_reward(self, branches: Floats, normalize: bool) -> Floats:
-        """Return the mean reward of the branches of each choice; a reward that is not a cost comes out as it is."""
-        choice = np.repeat(np.arange(len(self.choice_branches) - 1), np.diff(self.choice_branches))
-        bad = ~((branches >= 0.0) & (branches < np.inf))
-        possible = (self.probabilities >= 0.0) & (self.probabilities < np.inf)  # others are refused with the rows
-        weighted = np.where(possible, self.probabilities, 0.0) * np.where(bad, 0.0, branches)
-        means: Floats = np.bincount(choice, weights=weighted, minlength=len(self.choice_branches) - 1).astype(
-            np.float64
-        )
-        if normalize:
-            with np.errstate(invalid="ignore", divide="ignore"):  # a sum of 0 is refused, too
-                means /= np.bincount(choice, weights=self.probabilities, minlength=len(means))
-        means[choice[bad]] = branches[bad]
-        return means
-
     def _reward(self, cost: str | None) -> Reward:
         if cost is None:
             if len(self.rewards) != 1:
@@ -261,11 +213,12 @@ class Explicit:
             raise UnknownNameError("reward structure", cost, self.rewards)
         return self.rewards[cost]()
 
-    def _action_numbers(self, lengths: Int64s, is_goal: Bools) -> tuple[Int64s | None, int, tuple[str, ...] | None]:
+    def _action_numbers(self, is_goal: Bools) -> tuple[Int64s | None, int, tuple[str, ...] | None]:
         """Return the action of each choice by its label, the number of actions, and their names.
 
         Without a number for each choice, the i-th choice of a state is action i.
         """
+        lengths = np.diff(self.state_choices)
         most = max(int(lengths[~is_goal].max()), 1)
         if self.actions is None:
             return None, most, None
@@ -284,29 +237,6 @@ class Explicit:
         names = tuple(self.action_names[label] for label in used.tolist())
         return codes, len(used), None if names == tuple(map(str, range(len(used)))) else names
 
-    def _canonical_rows(
-        self, number: Int32s, S: int, A: int, codes: Int64s | None, cost: str | float | None
-    ) -> ModelArrays | None:
-        """Return the arrays of a model in canonical form, in one pass; None if anything about them is unusual."""
-        price = float(cost) if isinstance(cost, int | float) else 0.0
-        reward = Reward() if isinstance(cost, int | float) else self._reward(cost)
-        inputs = (self.state_choices, self.choice_branches, self.targets, self.probabilities, number)
-        parts = (NO_NUMBERS if part is None else part for part in reward)
-        rows = ModelArrays(
-            np.empty(S * A + 1, dtype=np.int64),
-            np.empty(len(self.targets), dtype=np.int32),
-            np.empty(len(self.targets)),
-            np.empty((S, A)),
-        )
-        arguments: list[NDArray[Any]] = [*inputs, NO_CODES if codes is None else codes, *parts]
-        for array in arguments:
-            array.flags.writeable = False  # one type for the kernel
-        fill: Any = lightly(fill_rows, len(self.targets))
-        end = fill(*arguments, price, *rows)
-        if end < 0:
-            return None
-        return rows._replace(successors=rows.successors[:end], probabilities=rows.probabilities[:end])
-
 
 @kernel
 def fill_rows(
@@ -319,22 +249,19 @@ def fill_rows(
     state_rewards: Floats,
     choice_rewards: Floats,
     branch_rewards: Floats,
-    price: float,
-    indptr: Int64s,
-    successors: Int32s,
-    weights: Floats,
-    costs: Floats,
-) -> int:
-    """Write the rows of a model in canonical form; return the number of entries, or -1 if any number is refused.
+    normalize: bool,
+    rows: ModelArrays,
+) -> tuple[int, int]:
+    """Write the rows of a model; return the first row of a choice without branches, or -1, and the number of entries.
 
-    `number` is the new number of each state, that of goals being the number of states left. Rows are sorted by
-    insertion; if that takes long, -1 is returned too.
+    `number` is the new number of each state, that of goals being the number of states left. Branches to one state are
+    added up, and short rows sorted. Nothing is refused here: a number that is wrong stays as it is, to be refused with
+    the row's name. Costs hold the price of every step, to which rewards are added.
     """
+    indptr, successors, weights, costs = rows
     states, actions = costs.shape
     choice_of = np.full(actions, -1, dtype=np.int64)
     end = 0
-    moves = 0
-    indptr[0] = 0
     for old in range(number.size):
         state = number[old]
         if state == states:
@@ -342,61 +269,51 @@ def fill_rows(
         for choice in range(state_choices[old], state_choices[old + 1]):
             choice_of[choice - state_choices[old] if codes.size == 0 else codes[choice]] = choice
         for action in range(actions):
-            choice = choice_of[action]
             row = state * actions + action
-            indptr[row + 1] = end
-            costs[state, action] = np.inf
-            if choice < 0:
-                continue
-            choice_of[action] = -1
-            begin = end
-            total = 0.0
-            cost = price
-            if state_rewards.size:
-                cost += state_rewards[old]
-            if choice_rewards.size:
-                cost += choice_rewards[choice]
-            for branch in range(choice_branches[choice], choice_branches[choice + 1]):
-                probability = probabilities[branch]
-                if not 0.0 <= probability <= 1.0 + ROW_SUM_TOLERANCE:
-                    return -1
-                if branch_rewards.size:
-                    if not 0.0 <= branch_rewards[branch] < np.inf:
-                        return -1
-                    cost += probability * branch_rewards[branch]
-                if probability == 0.0:
-                    continue
-                target = number[targets[branch]]
-                place = end
-                while place > begin and successors[place - 1] > target:
-                    place -= 1
-                if place > begin and successors[place - 1] == target:
-                    weights[place - 1] += probability
-                else:
+            choice = choice_of[action]
+            if choice >= 0:
+                choice_of[action] = -1
+                begin = end
+                total = 0.0
+                mean = 0.0
+                for branch in range(choice_branches[choice], choice_branches[choice + 1]):
+                    probability = probabilities[branch]
+                    target = number[targets[branch]]
+                    total += probability
+                    if branch_rewards.size:
+                        paid = branch_rewards[branch]
+                        mean = add_cost(mean, probability * paid if 0.0 <= paid < np.inf else paid)
+                    place = end
+                    while place > begin and successors[place - 1] > target and end - begin < SHORT:
+                        place -= 1
+                    same = place > begin and successors[place - 1] == target
+                    if same and 0.0 <= probability <= 1.0 and weights[place - 1] >= 0.0:
+                        weights[place - 1] += probability
+                        continue
                     for later in range(end, place, -1):
                         successors[later] = successors[later - 1]
                         weights[later] = weights[later - 1]
                     successors[place] = target
                     weights[place] = probability
                     end += 1
-                moves += end - place
-                if moves > 16 * (end + MOST_MOVES):
-                    return -1
-                total += probability
-            if end == begin or abs(total - 1.0) > ROW_SUM_TOLERANCE:
-                return -1
-            for entry in range(begin, end):
-                if weights[entry] < LEAST_PROBABILITY:
-                    return -1
-            if not 0.0 <= cost < np.inf:
-                return -1
-            if state_rewards.size and not state_rewards[old] >= 0.0:
-                return -1
-            if choice_rewards.size and not choice_rewards[choice] >= 0.0:
-                return -1
-            costs[state, action] = cost + 0.0  # a cost of -0.0 becomes 0.0
+                if end == begin:
+                    return row, end
+                cost = costs[state, action]
+                if state_rewards.size:
+                    cost = add_cost(cost, state_rewards[old])
+                if choice_rewards.size:
+                    cost = add_cost(cost, choice_rewards[choice])
+                costs[state, action] = add_cost(cost, mean / total if normalize else mean)
             indptr[row + 1] = end
-    return end
+    return -1, end
+
+
+@kernel
+def add_cost(total: float, term: float) -> float:
+    """Return the sum of two costs; one that is no cost stays as it is."""
+    if not 0.0 <= total < np.inf:
+        return total
+    return total + term if 0.0 <= term < np.inf else term
 
 
 def find_state(

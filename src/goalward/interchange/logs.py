@@ -274,9 +274,9 @@ def numbered(columns: Columns, is_goal: Bools, start: Name | None, left_out: int
     names = tuple(str(columns.state_names[number]) for number in old_states)
     if start is not None and str(start) not in names:
         raise UnknownNameError("state with a logged action", str(start), names)
-    steps = Steps.in_table(
-        states[columns.states], actions[columns.actions], columns.costs, states[columns.next_states], S
-    )
+    path = (states[columns.states], actions[columns.actions], states[columns.next_states])
+    played, chosen, reached = (codes.astype(np.int64) for codes in path)
+    steps = Steps.in_table(played, chosen, columns.costs, reached, S)
     pairs = steps.states * A + steps.actions
     means = mean_costs(pairs, columns.probabilities, steps.costs, S * A)
     costs = np.where(np.bincount(pairs, minlength=S * A) > 0, means, np.inf).reshape(S, A)

@@ -1,15 +1,8 @@
-"""Values and policies in files: CSV for spreadsheets, UMB with the model for model checkers.
+"""Values and policies in CSV files: a row ``state,action,value,lower,upper`` for each state.
 
-========  =========================================================================================================
-``.csv``  one row for each state: ``state,action,value,lower,upper``; no action where the goal cannot be reached
-``.umb``  the model, with annotations of the group goalward: ``value``, ``lower``, ``upper`` of states, ``policy`` of
-          choices
-========  =========================================================================================================
-
-Where the solution puts the goal first, ``goal_probability`` is one more column or annotation; it is not read back.
-
-Bounds that are read were proved when they were written, not now. `solve` with the solution as its start proves them
-again.
+There is no action where the goal cannot be reached. Where the solution puts the goal first, ``goal_probability`` is one
+more column, which is not read back. Bounds that are read were proved when they were written, not now; `solve` with the
+solution as its start proves them again.
 """
 
 from __future__ import annotations
@@ -24,10 +17,9 @@ import numpy as np
 
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError, GoalwardError, UnknownNameError
-from goalward.files import check_regular
-from goalward.interchange import umb
+from goalward.files import check_regular, write_bytes
 from goalward.interchange.columns import Source
-from goalward.interchange.explicit import choices_of, unique_names
+from goalward.interchange.explicit import unique_names
 from goalward.ssp.model import SSP
 
 if TYPE_CHECKING:
@@ -35,46 +27,29 @@ if TYPE_CHECKING:
 
 NUMBERS = ("value", "lower", "upper")
 GOAL_PROBABILITY = "goal_probability"
-
-
 Numbers = tuple[Floats, Int64s, Floats, Floats]
 """The values of a solution, its policy, the lower and the upper bounds."""
 
 
 def check_ending(path: Path) -> None:
     """Raise FileError if solutions are not stored in files with this ending."""
-    if path.suffix not in (".csv", ".umb"):
-        raise FileError(f"{path}: a solution is stored as .csv or .umb; the ending is {path.suffix!r}")
+    if path.suffix != ".csv":
+        raise FileError(f"{path}: a solution is stored as .csv; the ending is {path.suffix!r}")
 
 
 def write_solution(path: Path, ssp: SSP, solution: Solution) -> None:
-    """Write a solution in the format that the ending of the path names."""
+    """Write a solution."""
     check_ending(path)
-    numbers = dict(zip(NUMBERS, (solution.values, solution.lower, solution.upper), strict=True))
+    columns = dict(zip(NUMBERS, (solution.values, solution.lower, solution.upper), strict=True))
     if (chances := getattr(solution, GOAL_PROBABILITY, None)) is not None:
-        numbers[GOAL_PROBABILITY] = chances
-    if path.suffix == ".umb":
-        write_umb(path, ssp, solution.policy, numbers)
-        return
+        columns[GOAL_PROBABILITY] = chances
     states, actions = names_of(ssp)
     played = ["" if action < 0 else actions[action] for action in solution.policy.tolist()]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["state", "action", *numbers])
-    writer.writerows(zip(states, played, *(column.tolist() for column in numbers.values()), strict=True))
-    umb.write_packed(path, text.getvalue().encode("utf-8", "replace"))
-
-
-def read_numbers(path: Path, ssp: SSP) -> Numbers:
-    """Read a solution of a model; raise FileError if it does not fit the model."""
-    check_ending(path)
-    check_regular(path)
-    try:
-        numbers = read_umb(path, ssp) if path.suffix == ".umb" else read_csv(path, ssp)
-        check(ssp, numbers)
-    except GoalwardError as error:
-        raise FileError(f"{path}: {error}") from None
-    return numbers
+    writer.writerow(["state", "action", *columns])
+    writer.writerows(zip(states, played, *(column.tolist() for column in columns.values()), strict=True))
+    write_bytes(path, text.getvalue().encode("utf-8", "replace"))
 
 
 def names_of(ssp: SSP) -> tuple[list[str], list[str]]:
@@ -83,21 +58,29 @@ def names_of(ssp: SSP) -> tuple[list[str], list[str]]:
     return states, unique_names([ssp.action_name(action) for action in range(ssp.actions)])
 
 
-def read_csv(path: Path, ssp: SSP) -> Numbers:
-    source = Source(path, NUMBERS)
-    source.require("state", "action", *NUMBERS)
-    values, lower, upper = (source.floats(name) for name in NUMBERS)
-    state_names, action_names = names_of(ssp)
-    states = known_numbers(source, "state", state_names)
-    rows = np.bincount(states, minlength=ssp.states)
-    if (rows != 1).any():
-        state = int(np.argmax(rows != 1))
-        raise FileError(f"state {state_names[state]!r} has {rows[state]} rows; each state needs one")
-    # The name of an action may be the empty text, which stands for no action where the value is infinite.
-    played = np.full(source.rows, -1)
-    played[values < np.inf] = known_numbers(source, "action", action_names, values < np.inf)
-    order = np.argsort(states)
-    return values[order], played[order], lower[order], upper[order]
+def read_numbers(path: Path, ssp: SSP) -> Numbers:
+    """Read a solution of a model; raise FileError if it does not fit the model."""
+    check_ending(path)
+    check_regular(path)
+    try:
+        source = Source(path, NUMBERS)
+        source.require("state", "action", *NUMBERS)
+        values, lower, upper = (source.floats(name) for name in NUMBERS)
+        state_names, action_names = names_of(ssp)
+        states = known_numbers(source, "state", state_names)
+        rows = np.bincount(states, minlength=ssp.states)
+        if (rows != 1).any():
+            state = int(np.argmax(rows != 1))
+            raise FileError(f"state {state_names[state]!r} has {rows[state]} rows; each state needs one")
+        # The name of an action may be the empty text, which stands for no action where the value is infinite.
+        played = np.full(source.rows, -1)
+        played[values < np.inf] = known_numbers(source, "action", action_names, values < np.inf)
+        order = np.argsort(states)
+        numbers = values[order], played[order], lower[order], upper[order]
+        check(ssp, numbers)
+    except GoalwardError as error:
+        raise FileError(f"{path}: {error}") from None
+    return numbers
 
 
 def known_numbers(source: Source, column: str, known: Sequence[str], rows: Bools | None = None) -> Int64s:
@@ -112,50 +95,14 @@ def known_numbers(source: Source, column: str, known: Sequence[str], rows: Bools
     return numbers if rows is None else numbers[rows]
 
 
-def write_umb(path: Path, ssp: SSP, policy: Int64s, numbers: dict[str, Floats]) -> None:
-    """Write the model with the numbers of states and the choices of the policy as annotations."""
-    model = choices_of(ssp)
-    owner = np.repeat(np.arange(ssp.states + 1), np.diff(model.state_choices))
-    at_goal = {GOAL_PROBABILITY: 1.0}
-    annotations: dict[str, umb.Annotation] = {
-        name: ("states", np.append(values, at_goal.get(name, 0.0))) for name, values in numbers.items()
-    }
-    played = (np.append(policy, 0)[owner] == model.actions) & (owner < ssp.states)
-    umb.write(path, ssp, annotations | {"policy": ("choices", played)})
-
-
-def read_umb(path: Path, ssp: SSP) -> Numbers:
-    """Read the annotations of a UMB file that holds the same model."""
-    archive = umb.Archive(path)
-    annotations = archive.annotations("goalward")
-    missing = next((name for name in (*NUMBERS, "policy") if name not in annotations), None)
-    if missing is not None:
-        raise FileError(f"has no annotation {missing!r} of the group goalward; it holds a model without a solution")
-    mine, theirs = choices_of(ssp), umb.explicit(archive)
-    for array in ("state_choices", "choice_branches", "targets", "probabilities"):
-        if not np.array_equal(getattr(mine, array), getattr(theirs, array)):
-            raise FileError("holds another model; load the model that the solution belongs to")
-    values, lower, upper = (
-        archive.numbers(f"{folder}/states/values.bin", about["type"], archive.states)[:-1]
-        for folder, about in (annotations[name] for name in NUMBERS)
-    )
-    played: Bools = archive.bits(f"{annotations['policy'][0]}/choices/values.bin", archive.choices)
-    policy = np.full(archive.states, -1)
-    owner = np.repeat(np.arange(archive.states), np.diff(mine.state_choices))
-    policy[owner[played]] = mine.actions[played]
-    return values, policy[:-1], lower, upper
-
-
 def check(ssp: SSP, numbers: Numbers) -> None:
     """Refuse numbers that are no solution of the model."""
     values, policy, lower, upper = numbers
     plays = policy >= 0
     unavailable = plays & ~ssp.available[np.arange(ssp.states), np.where(plays, policy, 0)]
+    bounded = (values >= 0.0) & (lower >= 0.0) & (lower <= upper)
     for wrong, fault in (
-        (
-            ~((values >= 0.0) & (lower >= 0.0) & (lower <= upper)),
-            "must have bounds of which the lower is not above the upper, and no negative numbers",
-        ),
+        (~bounded, "must have bounds of which the lower is not above the upper, and no negative numbers"),
         (unavailable, "has an action that is not available there"),
         (plays != (values < np.inf), "must have an action if and only if its value is finite"),
     ):

@@ -7,9 +7,8 @@ any of it is used. `explicit.py` says what a model means.
 
 Markov chains and Markov decision processes are read; games, intervals, observations and continuous time are refused.
 A written model has the label ``goal``, the reward ``cost`` of choices, and the names of actions. Storm knows no other
-texts, so the names of states are in goalward's own member ``goalward/state-names.json``. In files of other tools
-a state is named by the values of its variables: a record of bits, the variables one after the other, the first in the
-lowest bits, padded to bytes.
+texts, so the names of states are in goalward's own member ``goalward/state-names.json``. In files of other tools a
+state is named by the values of its variables.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import json
 import lzma
 import tarfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,13 +46,11 @@ GZIP, XZ = b"\x1f\x8b\x08", b"\xfd7zXZ\0"
 JSON_TYPES = {int: "an integer", str: "a text", dict: "an object", list: "a list"}
 SIZES = {"double": 64, "bool": 1, "rational": 128}
 STATE_NAMES = "goalward/state-names.json"
-NAMED_STATES = 1 << 20  # more states than this get no names
-WIDEST = 1 << 12  # bits of a record of variables
+LARGEST_RECORDS = 1 << 24  # bytes of the variables of all states; states with more get no names
 
 
-def read_packed(path: Path, limit: int = LARGEST_FILE) -> bytearray:
-    """Return the content of a file, decompressed if it is packed with gzip or xz."""
-    content = bytearray()
+def pieces(path: Path, limit: int = LARGEST_FILE) -> Iterator[bytes]:
+    """Yield the content of a file piece by piece, decompressed if it is packed with gzip or xz."""
     try:
         with path.open("rb") as file:
             magic = file.read(6)
@@ -63,14 +60,23 @@ def read_packed(path: Path, limit: int = LARGEST_FILE) -> bytearray:
                 stream = gzip.GzipFile(fileobj=file)
             elif magic == XZ:
                 stream = lzma.LZMAFile(file)  # noqa: SIM115 - the file it reads from is closed here
+            left = limit
             while piece := stream.read(PIECE):
-                content += piece
-                if len(content) > limit:
+                left -= len(piece)
+                if left < 0:
                     raise FileError(f"holds more than {limit:,} bytes; no larger model is read")
+                yield piece
     except OSError as error:  # gzip raises it too when its content is damaged
         raise FileError(f"{error.strerror or f'damaged ({error})'}") from None
     except (EOFError, zlib.error, lzma.LZMAError) as error:
         raise FileError(f"damaged, or not complete ({error}); write it again") from None
+
+
+def read_packed(path: Path) -> bytearray:
+    """Return the content of a file, decompressed if it is packed."""
+    content = bytearray()
+    for piece in pieces(path):
+        content += piece
     return content
 
 
@@ -329,64 +335,47 @@ def choice_actions(archive: Archive) -> tuple[Int64s | None, list[str]]:
 
 
 def state_names(archive: Archive) -> list[str] | None:
-    """Return the names that goalward wrote, or else the values of the state's variables, such as ``x=1,y=0``."""
-    if STATE_NAMES in archive.members:
-        names = archive.json(STATE_NAMES)
-        if not isinstance(names, list) or len(names) != archive.states or not all(isinstance(n, str) for n in names):
-            raise FileError(f"{STATE_NAMES} must be a list of {archive.states} texts; write the file again")
-        return names
-    classes = archive.index.get("valuations", {})
-    for step in ("states", "classes"):
-        classes = classes.get(step) if isinstance(classes, dict) else None
-    if not isinstance(classes, list) or len(classes) != 1 or archive.states > NAMED_STATES:
-        return None
-    return valuations(archive, classes[0])
-
-
-def valuations(archive: Archive, about: Any) -> list[str] | None:
-    """Return the values of variables as texts; None where they are of types that are not read."""
-    name = "valuations/states/valuations.bin"
-    columns: list[list[str]] = []
-    layout: list[tuple[str, dict[str, Any], int, int]] = []
-    width = 0
-    for variable in archive.entry("variables", list, about):
-        if "padding" in variable:
-            width += archive.entry("padding", int, variable)
-            continue
-        kind = archive.entry("type", dict, variable)
-        bits = kind.get("size", {"bool": 1, "int": 64, "uint": 64}.get(kind.get("type"), 0))
-        if kind.get("type") not in ("bool", "int", "uint") or variable.get("is-optional") or bits not in range(1, 65):
+    """Return the names that goalward wrote, or else the values of the states' variables, such as ``x=1,y=0``."""
+    if STATE_NAMES not in archive.members:
+        try:
+            return valuations(archive)
+        except (LookupError, TypeError, ValueError):  # described in a way that is not known; names are not needed
             return None
-        layout.append((archive.entry("name", str, variable), variable, width, bits))
-        width += bits
-    if not layout or width % 8 or not 0 < width <= WIDEST or name not in archive.members:
+    names = archive.json(STATE_NAMES)
+    if not isinstance(names, list) or len(names) != archive.states or not all(isinstance(n, str) for n in names):
+        raise FileError(f"{STATE_NAMES} must be a list of {archive.states} texts; write the file again")
+    return names
+
+
+def valuations(archive: Archive) -> list[str] | None:
+    """Return the values of variables, which are records of bits: the first variable in the lowest, padded to bytes."""
+    (about,) = archive.index["valuations"]["states"]["classes"]
+    body = archive.members["valuations/states/valuations.bin"]
+    if len(body) > LARGEST_RECORDS:
         return None
-    packed = archive.array(name, "u1", archive.states * (width // 8)).reshape(archive.states, -1)
-    for title, variable, low, bits in layout:
-        first, last = low // 8, -(-(low + bits) // 8)
-        digits = np.unpackbits(packed[:, first:last], axis=1, bitorder="little")[:, low - 8 * first :][:, :bits]
-        columns.append([f"{title}={value}" for value in decoded(digits, variable)])
-    return [",".join(values) for values in zip(*columns, strict=True)]
+    bits = np.unpackbits(np.frombuffer(body, np.uint8).reshape(archive.states, -1), axis=1, bitorder="little")
+    columns, low = [], 0
+    for variable in about["variables"]:
+        if "padding" in variable:
+            low += variable["padding"]
+            continue
+        kind = variable["type"]["type"]
+        width = variable["type"].get("size", {"bool": 1, "int": 64, "uint": 64}[kind])
+        digits = bits[:, low : low + width]
+        if variable.get("is-optional") or digits.shape[1] != width or not 0 < width <= 64:
+            return None
+        powers = np.uint64(1) << np.arange(width, dtype=np.uint64)
+        values = (digits * powers).sum(axis=1, dtype=np.uint64).tolist()
+        if kind == "int":
+            values = [value - (value >> (width - 1) << width) for value in values]
+        shown = ("false", "true").__getitem__ if kind == "bool" else variable.get("offset", 0).__add__
+        columns.append([f"{variable['name']}={shown(value)}" for value in values])
+        low += width
+    return [",".join(values) for values in zip(*columns, strict=True)] or None
 
 
-def decoded(digits: NDArray[np.uint8], variable: dict[str, Any]) -> list[Any]:
-    """Return the values of a variable from its binary digits, the lowest first."""
-    bits = digits.shape[1]
-    kind, offset = variable["type"]["type"], variable.get("offset", 0)
-    values = (digits.astype(np.uint64) << np.arange(bits, dtype=np.uint64)).sum(axis=1, dtype=np.uint64).tolist()
-    if kind == "bool":
-        return ["true" if value else "false" for value in values]
-    if kind == "int":
-        values = [value - (1 << bits) if value >> (bits - 1) else value for value in values]
-    return [value + offset for value in values] if isinstance(offset, int) and offset else values
-
-
-Annotation = tuple[str, NDArray[Any]]
-"""Numbers or truth values of the states or the choices of a written model, which the text says."""
-
-
-def write(path: Path, ssp: SSP, annotations: Mapping[str, Annotation] | None = None) -> None:
-    """Write a model, with annotations in the group goalward."""
+def write(path: Path, ssp: SSP) -> None:
+    """Write a model."""
     model = choices_of(ssp)
     names = [ssp.action_name(action) for action in range(ssp.actions)]
     members = {
@@ -402,12 +391,6 @@ def write(path: Path, ssp: SSP, annotations: Mapping[str, Annotation] | None = N
     }
     if ssp.state_names is not None:
         members[STATE_NAMES] = json.dumps([*ssp.state_names, "goal"]).encode()
-    own: dict[str, Any] = {}
-    for name, (entity, values) in (annotations or {}).items():
-        kind = "bool" if values.dtype == np.bool_ else "double"
-        body = bitset(values) if kind == "bool" else values.astype("<f8").tobytes()
-        members[f"annotations/goalward/{name}/{entity}/values.bin"] = body
-        own[name] = described(entity, kind)
     index = {
         "format-version": VERSION,
         "format-revision": 0,
@@ -427,8 +410,7 @@ def write(path: Path, ssp: SSP, annotations: Mapping[str, Annotation] | None = N
         "annotations": {
             "aps": {"goal": described("states", "bool") | {"alias": "goal"}},
             "rewards": {"cost": described("choices", "double") | {"alias": "cost"}},
-        }
-        | ({"goalward": own} if own else {}),
+        },
     }
     write_packed(path, tar_bytes({"index.json": json.dumps(index, indent=1).encode(), **members}), ".gz")
 

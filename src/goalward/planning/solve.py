@@ -90,24 +90,23 @@ class Solution:
         return markov_chain(self.ssp, self.policy)
 
     def save(self, path: str | Path) -> None:
-        """Write values, bounds and policy to ``.csv``, or with the model to ``.umb``."""
+        """Write values, bounds and policy to a ``.csv`` file; `chain` can be saved as any model."""
         from goalward.interchange.solutions import write_solution
 
         write_solution(Path(path), self.ssp, self)
 
     @classmethod
-    def load(cls, path: str | Path, ssp: SSP | None = None) -> Solution:
-        """Read the solution of a model from a file; a ``.umb`` file brings its model with it.
+    def load(cls, path: str | Path, ssp: SSP) -> Solution:
+        """Read the solution of a model from a file that `save` wrote.
 
         The bounds are those of the file. Pass the solution to `solve` as its start to have them proved.
         """
         from goalward.interchange.solutions import read_numbers
 
-        model = SSP.load(path) if ssp is None else ssp
-        values, policy, lower, upper = read_numbers(Path(path), model)
+        values, policy, lower, upper = read_numbers(Path(path), ssp)
         inside = (upper > 0.0) & (upper < np.inf)
         width = float((1.0 - lower[inside] / upper[inside]).max(initial=0.0))
-        return cls(values, policy, lower, upper, f"read from {Path(path).name}", 0, width, model)
+        return cls(values, policy, lower, upper, f"read from {Path(path).name}", 0, width, ssp)
 
     def _repr_html_(self) -> str:
         """Return the solution as a notebook shows it: the first states."""

@@ -146,13 +146,16 @@ def canonical_rows(
                 " rows)"
             )
         pointers, targets, weights = matrix.indptr, matrix.indices, matrix.data
-    pointers = np.array(pointers, dtype=np.int64)
-    weights = checked_sums(pointers, np.array(weights, dtype=np.float64), name, normalize)
+    if row_name is None:  # the arrays may be the caller's, who could change them
+        pointers, targets, weights = pointers.copy(), targets.copy(), weights.copy()
+    pointers = pointers.astype(np.int64, copy=False)
+    weights = checked_sums(pointers, weights, name, normalize)
     check_least(pointers, weights, name, " once rescaled" if normalize else "")
     available = (np.diff(pointers) > 0).reshape(S, A)
     if not available.any():
         raise ModelError("no action is available in any state; give at least one row its successors")
-    return ModelArrays(pointers, np.array(targets, dtype=np.int32), weights, checked_costs(cost_table, available, name))
+    targets = targets.astype(np.int32, copy=False)
+    return ModelArrays(pointers, targets, weights, checked_costs(cost_table, available, name))
 
 
 def check_pointers(indptr: NDArray[Any], successors: NDArray[Any], probabilities: Floats, rows: int) -> None:

@@ -125,7 +125,8 @@ class SSP(StatesAndActions, ShownAsFacts):
 
         Equal successors of one row are added up and zeros dropped. `costs[S, A]` says how many states and actions
         there are. `normalize` rescales rows that do not sum to one. `give_up` is the last action if agents know that it
-        leads back to the start; `with_give_up` adds such an action. `row_name` names a row in error messages.
+        leads back to the start; `with_give_up` adds such an action. `row_name` names a row in error messages; with it,
+        the arrays are kept, not copied.
         """
         rows = checks.canonical_rows(indptr, successors, probabilities, costs, normalize=normalize, row_name=row_name)
         S, A = rows.costs.shape
@@ -245,7 +246,7 @@ class SSP(StatesAndActions, ShownAsFacts):
         options = {"goal": goal, "start": start, "cost": cost, "normalize": normalize}
         fields = interchange.read(Path(path), **options, prior=prior)
         try:
-            return cls._trusted(**fields) if fields.pop("canonical", False) else cls.from_rows(**fields)
+            return cls.from_rows(**fields)
         except (ModelError, TypeError) as error:
             raise FileError(f"{path}: not a model: {error}") from None
 

@@ -19,21 +19,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from goalward.arrays import Bools, Floats, Int64s
+from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import ProbabilityError, ShapeError, StateError
 from goalward.ssp.checks import check_costs, check_probabilities, number_array
 
 Transition = tuple[Hashable, Hashable, Hashable, float, float]
+Codes = Int32s | Int64s
 BATCH = 2048  # tuples that stay in a processor's cache while their columns are read one after the other
+BLOCK = 1 << 20
 LARGEST_PAIRS = 1 << 27
 
 
 class Columns(NamedTuple):
     """A table of transitions as columns; `state_names[states[i]]` is where transition i starts."""
 
-    states: Int64s
-    actions: Int64s
-    next_states: Int64s
+    states: Codes
+    actions: Codes
+    next_states: Codes
     probabilities: Floats
     costs: Floats
     state_names: Sequence[Hashable]
@@ -119,8 +121,9 @@ def rows_of(
     `is_goal` is a mask over `state_names`. `start` is the name of the initial state, by default the first non-goal
     state. `location` says where a row of the table is, for messages. Repeated transitions are added up.
     """
-    table_rows = np.flatnonzero(~is_goal[columns.states])
-    if len(table_rows) < len(columns.states):
+    table_rows = None
+    if is_goal[columns.states].any():
+        table_rows = np.flatnonzero(~is_goal[columns.states])
         columns = columns.select(table_rows)
     states, old_states = by_appearance(columns.states, len(columns.state_names))
     actions, old_actions = by_appearance(columns.actions, len(columns.action_names))
@@ -132,7 +135,7 @@ def rows_of(
     next_states = states[columns.next_states]
 
     def where(row: int) -> str:
-        return location(int(table_rows[row]))
+        return location(row if table_rows is None else int(table_rows[row]))
 
     if next_states.min() < 0:
         row = int(np.argmin(next_states))
@@ -145,6 +148,7 @@ def rows_of(
     # Each number is checked on its own, before sums and means can hide a fault.
     check_probabilities(columns.probabilities, lambda row: f"transition {columns.entry(row)!r}{where(row)}")
     check_costs(columns.costs, lambda row: f"transition {columns.entry(row)!r}{where(row)}")
+    costs = mean_costs(rows, columns.probabilities, columns.costs, S * A).reshape(S, A)
     from scipy import sparse
 
     matrix = sparse.coo_array((columns.probabilities, (rows, next_states)), shape=(S * A, S + 1)).tocsr()
@@ -161,7 +165,7 @@ def rows_of(
         "indptr": matrix.indptr,
         "successors": matrix.indices,
         "probabilities": matrix.data,
-        "costs": mean_costs(rows, columns.probabilities, columns.costs, S * A).reshape(S, A),
+        "costs": costs,
         "initial_state": 0 if start is None else state_names.index(start),
         "normalize": normalize,
         "state_names": list(map(str, state_names)),
@@ -179,17 +183,19 @@ def check_pairs(states: int, actions: int) -> None:
         )
 
 
-def by_appearance(codes: Int64s, size: int) -> tuple[Int64s, Int64s]:
+def by_appearance(codes: Codes, size: int) -> tuple[Int32s, Int64s]:
     """Give codes numbers in order of appearance: the number of each code (-1 if it is absent) and the reverse."""
     first = np.full(size, len(codes), dtype=np.int64)
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    for begin in range((len(codes) - 1) // BLOCK * BLOCK, -1, -BLOCK):
+        block = codes[begin : begin + BLOCK]
+        first[block[::-1]] = np.arange(begin + len(block) - 1, begin - 1, -1)
     old = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(codes))]
-    new = np.full(size, -1, dtype=np.int64)
+    new = np.full(size, -1, dtype=np.int32)
     new[old] = np.arange(len(old))
     return new, old
 
 
-def mean_costs(rows: Int64s, weights: Floats, paid: Floats, size: int) -> Floats:
+def mean_costs(rows: Codes, weights: Floats, paid: Floats, size: int) -> Floats:
     """Return the mean cost of each of `size` rows; where all its transitions name one price, exactly that."""
     price = np.zeros(size)
     price[rows] = paid
