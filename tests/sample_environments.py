@@ -43,15 +43,12 @@ class ModelEnvironment:
 def random_plan(rng: np.random.Generator, available: np.ndarray) -> Plan:
     """A plan of any kind with any of the conditions."""
     S, A = available.shape
-    kind = rng.integers(3)
-    if kind == 2:
+    if rng.random() < 0.3:
         policy = np.where(available, rng.random((S, A)) * rng.integers(0, 2, (S, A)) + 1e-3, 0.0)
         policy[~available.any(axis=1)] = 1.0
         policy /= policy.sum(axis=1, keepdims=True)
     else:
-        wishes = rng.random((rng.integers(1, 5), S, A)) * available
-        policy = wishes.argmax(axis=2)
-        policy = policy[0] if kind == 0 else policy
+        policy = (rng.random((S, A)) * available).argmax(axis=1)
     return Plan(
         policy,
         stop_after_visits=rng.integers(1, 9, (S, A)) if rng.random() < 0.5 else None,

@@ -81,13 +81,6 @@ class TestConditions:
         ended = stage.follow(plan, 1, MANY).ended
         assert ended == Ended.AFTER_VISITS | Ended.GOALS | Ended.STEPS | Ended.EPISODES
 
-    def test_step_indexed_policy_keeps_its_last_row(self, which: int) -> None:
-        stage = stages(chain(3))[which]
-        plan = Plan(np.array([[1, 1, 1], [0, 0, 0]]), stop_after_steps=5)
-        steps = stage.follow(plan, MANY, MANY).steps
-        assert steps.actions.tolist() == [1, 0, 0, 0, 0]
-        assert steps.costs.tolist() == [0.5, 1.0, 1.0, 1.0, 1.0]
-
     def test_a_plan_goes_on_over_pieces(self, which: int) -> None:
         stage = stages(chain(3))[which]
         plan = Plan(WALK, stop_after_goals=2)
@@ -110,7 +103,7 @@ class TestConditions:
             np.full((3, 2), 0.4),
             np.array([[2.0, -1.0]] * 3),
             np.zeros((0, 3), dtype=np.int64),
-            np.zeros((1, 1, 3), dtype=np.int64),
+            np.zeros((1, 3), dtype=np.int64),
         ],
     )
     def test_policy_that_does_not_fit(self, which: int, policy: np.ndarray) -> None:

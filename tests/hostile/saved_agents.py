@@ -30,7 +30,7 @@ NUMBERS = (0, 1, -1, 7, 2**31, 2**62, -(2**63), 1e308, -1e308, float("nan"), flo
 EPISODES = 12
 
 
-PRIORS = ("dirichlet", "support", "goal", "finite", "neighbourhoods", "slip")
+PRIORS = ("dirichlet", "support", "finite", "neighbourhoods", "slip")
 SMALL = {"continuous-psrl": {"nodes": 9, "features": 8}, "aggregated-psrl": {"cells": 5}}
 """Settings with which agents in continuous worlds are quick."""
 
@@ -39,8 +39,6 @@ def prior_of(kind: str, world: SSP) -> Prior:
     """Return a prior for a world; not every world has all of them."""
     if kind == "support":
         return Dirichlet(0.5, support=world)
-    if kind == "goal":
-        return Dirichlet(0.01, goal=1.0)
     if kind == "finite":
         other = world.probabilities + 0.01
         sums = np.repeat(np.add.reduceat(other, world.indptr[:-1]), np.diff(world.indptr))

@@ -199,8 +199,7 @@ class Plan(NamedTuple):
     Attributes
     ----------
     policy
-        Integers are actions ``[S]``, or ``[H, S]`` with row h for the h-th step and the last row from then on; floats
-        are probabilities ``[S, A]``. Or an online policy.
+        Integers are actions ``[S]``, floats are probabilities ``[S, A]``. Or an online policy.
     stop_after_visits, stop_before_visits
         ``[S, A]``: ends right after a pair has been played this often, or before it would be played again.
     stop_after_goals, stop_after_steps

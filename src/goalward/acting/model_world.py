@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goalward.acting.contract import NEVER, Chunk, Plan, Policy, Stage, Step, Steps, Task, World, checked_range
-from goalward.acting.stop import STEPS_TAKEN, Ended, TableStop, stop_after, stop_before
+from goalward.acting.stop import Ended, TableStop, stop_after, stop_before
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import CostError, PolicyError, SettingError
 from goalward.jit import kernel
@@ -44,8 +44,8 @@ BLOCK = 8192
 EPISODES = int(Ended.EPISODES)
 UNAVAILABLE = -1
 CONDITIONS = Plan._fields[1:6]  # what ends a plan
-# A table has actions [H, S] or cumulative probabilities [S, A]; the other array is empty.
-NO_ACTIONS, NO_CHANCES = np.empty((0, 0), dtype=np.int64), np.empty((0, 0))
+# A table has actions [S] or cumulative probabilities [S, A]; the other array is empty.
+NO_ACTIONS, NO_CHANCES = np.empty(0, dtype=np.int64), np.empty((0, 0))
 NO_NOISE = np.empty(0)
 # Indices into the cursor of a walk.
 STATE, EPISODES_LEFT, DONE, ROOM, USED, CHOSEN, EPOCHS, ENDED = range(8)
@@ -264,40 +264,29 @@ def unavailable(state: int, action: int) -> PolicyError:
 
 
 class TablePolicy(TabularPolicy):
-    """Actions ``[S]`` or ``[H, S]``, or probabilities ``[S, A]``, checked."""
+    """Actions ``[S]`` or probabilities ``[S, A]``, checked."""
 
     def __init__(self, table: NDArray[Any], S: int, A: int):
         table = np.asarray(table)
-        self.steps = 0
         self.actions, self.chances = NO_ACTIONS, NO_CHANCES
         if table.dtype.kind == "f" and table.shape == (S, A):
             if not table.min() >= 0.0 or not np.abs(table.sum(axis=1) - 1.0).max() <= 1e-9:
                 raise PolicyError("the probabilities of a policy must not be negative and must sum to 1 in every state")
             self.chances = np.cumsum(table, axis=1)
-        elif table.dtype.kind in "iu" and table.shape[-1:] == (S,) and table.ndim <= 2 and len(table):
-            # A copy, because the kernel takes no read-only policies.
-            self.actions = np.array(table, dtype=np.int64, ndmin=2, order="C")
+        elif table.dtype.kind in "iu" and table.shape == (S,):
+            self.actions = np.array(table, dtype=np.int64)  # a copy: the kernel takes no read-only policies
         else:
             raise PolicyError(
-                f"the policy has shape {table.shape} and dtype {table.dtype}; it must hold integers of shape ({S},) or"
-                f" (H, {S}), or floats of shape ({S}, {A})"
+                f"the policy has shape {table.shape} and dtype {table.dtype}; it must hold integers of shape ({S},)"
+                f" or floats of shape ({S}, {A})"
             )
 
-    @cached_property
-    def rows(self) -> list[list[int]]:
-        """The actions as lists, whose entries are faster to read one by one."""
-        return self.actions.tolist()
-
     def act(self, state: int, draw: Callable[[], float]) -> int:
-        """Return the action of the next step."""
-        if self.rows:
-            row = self.rows[self.steps] if self.steps < len(self.rows) else self.rows[-1]
-            self.steps += 1
-            return row[state]
+        if len(self.actions):
+            return self.actions.item(state)
         return int(draw_action(self.chances, state, draw()))
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
-        """Follow the table until a condition holds."""
         start = int(walk.cursor[USED])
         follow(
             *model, self.actions, self.chances, stop.after_visits, stop.before_visits, stop.visits, stop.counters,
@@ -329,14 +318,13 @@ def follow(
     """
     S, A = costs.shape
     state, episodes, i, used, chosen = cursor[STATE], cursor[EPISODES_LEFT], cursor[DONE], cursor[USED], cursor[CHOSEN]
-    step = counters[STEPS_TAKEN]
     ended = 0
     while ended == 0 and i < cursor[ROOM]:
         if len(chances) > 0:
             action = draw_action(chances, state, choices[chosen])
             chosen += 1
         else:
-            action = policy[min(step, len(policy) - 1), state]
+            action = policy[state]
         states[i] = state
         actions[i] = action
         row = state * A + action
@@ -352,7 +340,6 @@ def follow(
         reached[i] = successor == S
         used += 1
         i += 1
-        step += 1
         ended = stop_after(after_visits, visits, counters, state, action, successor == S)
         if successor == S:
             episodes -= 1
@@ -385,15 +372,12 @@ class ModelStage(Stage[Plan]):
 
     @property
     def state(self) -> int:
-        """Where the agent is."""
         return int(self.cursor[STATE])
 
     def restart(self) -> None:
-        """Start an episode."""
         self.cursor[STATE] = self.dynamics.initial_state
 
     def follow(self, plan: Plan, episodes: int, steps: int = NEVER) -> Chunk:
-        """Follow a plan, begun or new, for at most this many episodes and steps, until it ends or a chunk is full."""
         self.cursor[DONE:] = 0
         if plan is None or plan is not self.plan:
             self.begin(plan)
@@ -412,7 +396,6 @@ class ModelStage(Stage[Plan]):
         return self.unfinished()
 
     def unfinished(self) -> Chunk:
-        """Return the steps up to the cursor."""
         _, _, done, _, self.luck.used, self.choices.used, epochs, ended = self.cursor.tolist()
         if ended:
             self.plan = None  # the same plan may be made again
@@ -518,9 +501,7 @@ class ModelWorld(World[Task, Plan]):
                 self.noise_form = np.array([*ends, -1 if ssp.give_up is None else ssp.give_up], dtype=np.float64)
 
     def task(self, episodes: int) -> Task:
-        """Return what an agent may know of the model."""
         return replace(self.known, episodes=episodes)
 
     def stage(self, seed: int, *, limited: bool = False) -> ModelStage:
-        """Return a stage at the start of an episode."""
         return ModelStage(self.ssp, seed, self.noise_form)

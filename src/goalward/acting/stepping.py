@@ -66,11 +66,9 @@ class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
 
     @property
     def state(self) -> X:
-        """Where the agent is."""
         return self.simulator.state
 
     def follow(self, plan: PlanT, episodes: int, steps: int = NEVER) -> Chunk:
-        """Follow a plan, begun or new, for at most this many episodes and steps, until it ends or a chunk is full."""
         states, actions, costs, next_states, reached = self.columns = [], [], [], [], []
         epoch_ends, epoch_flags = self.epochs = [], []
         if plan is None or plan is not self.plan:
@@ -111,7 +109,6 @@ class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
         return self.unfinished(ended)
 
     def unfinished(self, ended: int = 0) -> Chunk:
-        """Return the steps so far."""
         # An interrupt may come between the entries of one step.
         states, actions, costs, next_states, reached = (column[: len(self.columns[-1])] for column in self.columns)
         one = np.asarray(self.simulator.state)

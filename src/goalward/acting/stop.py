@@ -85,11 +85,9 @@ class TableStop(Stop[int]):
         self.tests_before = plan.stop_before_visits is not None
 
     def before(self, state: int, action: int) -> int:
-        """Return flags if the plan ends before this step."""
         return stop_before(self.before_visits, self.visits, self.counters, state, action) if self.tests_before else 0
 
     def after(self, step: Step[int]) -> int:
-        """Count a step; return flags if the plan ends with it."""
         ended = stop_after(self.after_visits, self.visits, self.counters, step.state, step.action, step.reached)
         return ended | CUT if step.truncated and self.when_cut else ended
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, Self, dataclass_transform, runtime_checkable
 
@@ -92,11 +92,7 @@ class Learner(Declared, ShownAsFacts, contract.Agent[TaskT, PlanT]):
 
     def __init_subclass__(cls, kw_only: bool = False, **arguments: Any) -> None:
         """Make the class a dataclass and name the algorithm after it."""
-        fields = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
         dataclass(init="__init__" not in vars(cls), eq=False, kw_only=kw_only)(cls)
-        for name in fields.keys() - vars(cls).keys():
-            # Defaults made by a function: so the class also works below @dataclass, although that is not needed.
-            setattr(cls, name, fields[name])
         super().__init_subclass__(**arguments)
         if "name" not in vars(cls):
             cls.name = cls.__name__
@@ -106,7 +102,6 @@ class Learner(Declared, ShownAsFacts, contract.Agent[TaskT, PlanT]):
 
     @classmethod
     def owner(cls) -> str:
-        """Return what messages call the algorithm."""
         return cls.name
 
     @property
@@ -240,7 +235,6 @@ class Agent(Learner[Task, Plan]):
     """Whether what is proved about the algorithm, if anything, also holds where it has to learn the costs."""
 
     def notes(self) -> dict[str, int | float | str]:
-        """Return the caveats as one note."""
         caveats = self.caveats()
         return {CAVEAT: "; ".join(caveats)} if caveats else {}
 
@@ -268,7 +262,7 @@ class Agent(Learner[Task, Plan]):
                 f"{self.name} learns at every step and plans no table to deploy; define best_policy(self) in its class,"
                 " which returns actions [S] or probabilities [S, A]"
             )
-        return policy[0] if policy.ndim == 2 and policy.dtype.kind in "iu" else policy
+        return policy
 
     def pair_visits(self) -> Int64s | None:
         """Return how often each pair was played, ``[S, A]``: ``self.visits`` or those of ``self.counts``, if any."""
@@ -276,19 +270,16 @@ class Agent(Learner[Task, Plan]):
         return visits
 
     def largest_cost(self) -> float:
-        """Return the largest cost of the task."""
         known = self.task.costs[np.isfinite(self.task.costs)]
         return float(known.max(initial=1.0 if self.task.cost_range is None else self.task.cost_range[1]))
 
     @staticmethod
     def task_to_state(task: Task) -> dict[str, Any]:
-        """Return a task as plain data and arrays."""
         fields = {name: getattr(task, name) for name in ("costs", "initial_state", "episodes", "give_up", "cost_range")}
         return fields | {"encoding": None if task.encoding is None else task.encoding.to_state()}
 
     @staticmethod
     def task_from_state(state: dict[str, Any]) -> Task:
-        """Return the task of `task_to_state`, checked."""
         episodes = checked_integer("episodes", state["episodes"], 1, LARGEST_NUMBER)
         encoding = None if state["encoding"] is None else Encoding.from_state(state["encoding"])
         fields = {"costs": np.array(state["costs"]), "episodes": episodes, "encoding": encoding}

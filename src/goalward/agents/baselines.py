@@ -32,7 +32,6 @@ class Optimal(Agent):
         return True
 
     def plan(self, state: int) -> Plan:
-        """Return the optimal policy, for good."""
         if self.model.costs.shape != self.task.costs.shape:
             raise SettingError(
                 f"model has {self.model.states} states and {self.model.actions} actions, the task {self.task.states}"
@@ -42,7 +41,6 @@ class Optimal(Agent):
         return Plan(planned.policy, model=self.model, values=planned.values)
 
     def mean_model(self) -> SSP:
-        """Return the model that it was given."""
         return self.model
 
     def observe(self, steps: Steps) -> None:
@@ -50,7 +48,6 @@ class Optimal(Agent):
 
     @classmethod
     def look_up(cls, world: SSP, episodes: int, names: list[str]) -> dict[str, Any]:
-        """Return the model itself."""
         return dict.fromkeys(names, world)
 
 
@@ -66,7 +63,6 @@ class Uniform(Agent):
         return True
 
     def plan(self, state: int) -> Plan:
-        """Return the uniformly random policy, for good."""
         available = self.task.available.copy()
         available[~available.any(axis=1)] = True
         return Plan(available / available.sum(axis=1, keepdims=True))

@@ -83,7 +83,6 @@ class Prior(Declared, ABC):
 
     @classmethod
     def owner(cls) -> str:
-        """Return what messages call the prior."""
         return f"the {cls.kind} prior"
 
     @abstractmethod
@@ -250,11 +249,9 @@ class CountedBelief(Belief):
     counts: Int64s
 
     def rows_to_state(self) -> dict[str, Any]:
-        """Return what was learnt as names with plain data and arrays."""
         return {"counts": self.counts}
 
     def restore_rows(self, state: dict[str, Any]) -> None:
-        """Restore what `rows_to_state` returned."""
         self.counts = restored_array("counts", state["counts"], self.counts)
 
 

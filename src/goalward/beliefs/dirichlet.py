@@ -2,8 +2,7 @@
 
 Prior
     For every available pair (s, a) the row theta(. | s, a) is Dirichlet with the same concentration for each possible
-    successor: all states and the goal, or those of a known support. The goal may have a concentration of its own. Rows
-    are independent.
+    successor: all states and the goal, or those of a known support. Rows are independent.
 
 Posterior
     Dirichlet with parameters alpha(s, a, s') = concentration + n(s, a, s').
@@ -56,9 +55,6 @@ class Dirichlet(Prior):
     support
         Which successors are possible: those of a model, whose probabilities do not count. All of them, if not given.
         With a support, memory and time go with its size.
-    goal
-        The parameter of the goal where it may follow, if it has one of its own. ``Dirichlet(0.001, goal=1.0)`` is
-        optimistic: next to nothing is known, but that every pair has reached the goal once.
 
     Examples
     --------
@@ -68,11 +64,10 @@ class Dirichlet(Prior):
     (Dirichlet(0.1), Dirichlet(1.0, support of 164 transitions))
     """
 
-    def __init__(self, concentration: Positive = 0.1, support: SSP | None = None, goal: Positive | None = None):
-        self.concentration, self.support, self.goal = concentration, support, goal
+    def __init__(self, concentration: Positive = 0.1, support: SSP | None = None):
+        self.concentration, self.support = concentration, support
 
     def belief(self, task: Task) -> DirichletBelief:
-        """Start a belief about the kernel of a task."""
         if self.support is None:
             rows = all_rows(task)
         else:
@@ -80,7 +75,7 @@ class Dirichlet(Prior):
             uniform = Rows(self.support.indptr, self.support.successors, 1.0 / np.repeat(lengths, lengths))
             rows = fit_rows(task, uniform, self.support.costs.shape, "the support")
             check_reachable(task.model(*rows), "the support")
-        return DirichletBelief(task, rows.indptr, rows.successors, self.concentration, self.goal)
+        return DirichletBelief(task, rows.indptr, rows.successors, self.concentration)
 
     @classmethod
     def complete(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,7 +88,6 @@ class Dirichlet(Prior):
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any], world: SSP | None = None) -> Prior:
-        """Build the prior of plain settings."""
         if settings.get("support") != "world":
             return cls(**settings)
         if world is None:
@@ -102,16 +96,15 @@ class Dirichlet(Prior):
 
     def __repr__(self) -> str:
         known = "" if self.support is None else f", support of {len(self.support.successors)} transitions"
-        goal = "" if self.goal is None else f", goal={self.goal!r}"
-        return f"Dirichlet({self.concentration!r}{known}{goal})"
+        return f"Dirichlet({self.concentration!r}{known})"
 
 
 class DirichletBelief(CountedBelief):
     """Independent Dirichlet rows and what was counted."""
 
-    def __init__(self, task: Task, indptr: Int64s, successors: Int32s, concentration: float, goal: float | None = None):
+    def __init__(self, task: Task, indptr: Int64s, successors: Int32s, concentration: float):
         self.task, self.indptr, self.successors = task, indptr, successors
-        self.concentration, self.goal = concentration, goal
+        self.concentration = concentration
         self.counts = np.zeros(len(successors), dtype=np.int64)
         for array in (indptr, successors):
             array.flags.writeable = False
@@ -123,13 +116,9 @@ class DirichletBelief(CountedBelief):
 
     def sharpened(self, sharpness: float) -> Floats:
         """Return the parameters if everything observed had been observed `sharpness` times."""
-        prior: float | Floats = self.concentration
-        if self.goal is not None:
-            prior = np.where(self.successors == self.task.goal, self.goal, self.concentration)
-        return np.asarray(sharpness * self.counts + prior)
+        return np.asarray(sharpness * self.counts + self.concentration)
 
     def learn(self, steps: Steps) -> None:
-        """Count the steps."""
         entries = self.locate(steps)
         if len(entries) < len(steps.states):
             remedy = "add this transition to it, or give none"
@@ -137,12 +126,10 @@ class DirichletBelief(CountedBelief):
         np.add.at(self.counts, entries, 1)
 
     def sample_rows(self, rng: np.random.Generator, sharpness: float) -> Rows:
-        """Draw rows with the parameters concentration + sharpness times the counts."""
         alpha = self.sharpened(sharpness)
         return Rows(self.indptr, self.successors, dirichlet_rows(rng, self.indptr, alpha))
 
     def mean_rows(self) -> Rows:
-        """Return the expected rows."""
         alpha = self.alpha
         filled = np.flatnonzero(np.diff(self.indptr))
         sums = np.add.reduceat(alpha, self.indptr[filled])
@@ -150,7 +137,6 @@ class DirichletBelief(CountedBelief):
         return Rows(self.indptr, self.successors, rows)
 
     def seen_rows(self) -> Rows:
-        """Return the transitions that were seen, with their parameters."""
         seen = self.counts > 0
         ends = np.append(0, np.cumsum(seen))
         return Rows(ends[self.indptr], self.successors[seen], self.alpha[seen])

@@ -62,7 +62,6 @@ class FinitePrior(Prior):
         self.weights = checked_weights(weights, len(self.models))
 
     def belief(self, task: Task) -> FiniteBelief:
-        """Start a belief about which model is the true one."""
         candidates = []
         for i, model in enumerate(self.models):
             rows = Rows(model.indptr, model.successors, model.probabilities)
@@ -109,7 +108,6 @@ class FiniteBelief(Belief):
         return np.asarray(weights / weights.sum())
 
     def learn(self, steps: Steps) -> None:
-        """Weigh the models by how probable they make the steps."""
         entries = self.locate(steps)
         observed, counts = np.unique(entries, return_counts=True)
         log_weights = self.log_weights + self.log_probabilities[:, observed] @ counts
@@ -135,7 +133,6 @@ class FiniteBelief(Belief):
         return np.asarray(np.exp(logarithms - logarithms.max()))
 
     def mean_rows(self) -> Rows:
-        """Return the mixture of the models."""
         mixture = self.weights @ self.probabilities
         mixture[mixture < LEAST_PROBABILITY] = 0.0  # only models that are all but ruled out have these
         shape = np.where(self.task.available, 1.0, np.inf)
@@ -143,11 +140,9 @@ class FiniteBelief(Belief):
         return Rows(indptr, successors, rows)
 
     def rows_to_state(self) -> dict[str, Any]:
-        """Return what was learnt as names with plain data and arrays."""
         return {"log_weights": self.log_weights}
 
     def restore_rows(self, state: dict[str, Any]) -> None:
-        """Restore what `rows_to_state` returned."""
         log_weights = np.array(state["log_weights"], dtype=np.float64)
         if log_weights.shape != self.log_weights.shape or np.isnan(log_weights).any():
             raise ValueError(f"log_weights must be {len(self.models)} numbers")

@@ -85,7 +85,6 @@ class Neighbourhoods(Prior):
     """
 
     def belief(self, task: Task) -> NeighbourhoodsBelief:
-        """Start a belief about the kernel of a task."""
         idle = ~task.available.any(axis=1)
         if idle.any():
             raise UnreachableGoalError(
@@ -119,7 +118,6 @@ class NeighbourhoodsBelief(Belief):
         )
 
     def learn(self, steps: Steps) -> None:
-        """Count the steps."""
         self.counts.add(steps)
         self.evidence.changed[steps.states] = True
 
@@ -151,7 +149,6 @@ class NeighbourhoodsBelief(Belief):
         return Rows(total.indptr.astype(np.int64), total.indices.astype(np.int32), total.data / MEAN_DRAWS)
 
     def seen_rows(self) -> Rows:
-        """Return the transitions that were seen, with one more than their counts."""
         return self.counts.seen_rows(1.0)
 
     def draw_support(self, rng: np.random.Generator) -> Rows:
@@ -180,11 +177,9 @@ class NeighbourhoodsBelief(Belief):
         )
 
     def rows_to_state(self) -> dict[str, Any]:
-        """Return what was learnt as names with plain data and arrays."""
         return self.counts.to_state()
 
     def restore_rows(self, state: dict[str, Any]) -> None:
-        """Restore what `rows_to_state` returned; raises ValueError where it does not fit."""
         self.counts.restore(state)
         wrong = (self.counts.visits > 0) & ~self.unknown
         if wrong.any():

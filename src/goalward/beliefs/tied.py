@@ -112,7 +112,6 @@ class TiedDirichlet(Prior):
         return cls(outcomes, concentration, sweeps)
 
     def belief(self, task: Task) -> TiedBelief:
-        """Start a belief about the shared distributions."""
         belief = TiedBelief(task, self)
         weights = np.full(belief.masks.shape[1], 1.0 / belief.masks.shape[1])
         check_reachable(
@@ -154,7 +153,6 @@ class TiedBelief(CountedBelief):
         self.counts = np.zeros(len(self.masks), dtype=np.int64)
 
     def learn(self, steps: Steps) -> None:
-        """Count the steps by cells."""
         entries = self.locate(steps)
         if len(entries) < len(steps.states):
             remedy = "give the pair an outcome that leads there"
@@ -170,7 +168,6 @@ class TiedBelief(CountedBelief):
         return Rows(self.indptr, self.successors, np.maximum(of_cell, FLOOR)[self.cells])
 
     def mean_rows(self) -> Rows:
-        """Return the expected rows."""
         alpha = self.chains(generator(0), CHAINS)
         means = alpha @ self.masks.T / alpha.sum(axis=1, keepdims=True)
         return Rows(self.indptr, self.successors, np.clip(means.mean(axis=0), FLOOR, 1.0)[self.cells])

@@ -278,10 +278,7 @@ class Recorder:
 
 
 def look_at_plan(agent: Learner, plan: Plan) -> Look:
-    """Return what a plan plays, what looks equally good, unequal probabilities, its values and its model.
-
-    Of a plan by steps, this is its first step.
-    """
+    """Return what a plan plays, what looks equally good, unequal probabilities, its values and its model."""
     assert not isinstance(plan.policy, Policy)
     policy = np.asarray(plan.policy)
     shares = None
@@ -290,8 +287,7 @@ def look_at_plan(agent: Learner, plan: Plan) -> Look:
         equal = np.ptp(np.where(played, policy, policy.max(axis=1, keepdims=True)), axis=1).max(initial=0.0) <= 1e-9
         shares = None if equal else policy
     else:
-        first = policy[0] if policy.ndim == 2 else policy
-        played = np.asarray(first[:, np.newaxis] == np.arange(agent.task.actions))
+        played = np.asarray(policy[:, np.newaxis] == np.arange(agent.task.actions))
         tied = played | ties_of(agent, plan, played)
     # Of larger models not even a dozen would fit. Models with sampled costs are not kept: the costs have no place.
     small = plan.model is not None and 12 * len(plan.model.successors) <= MOST_MODEL_NUMBERS

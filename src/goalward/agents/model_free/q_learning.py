@@ -74,7 +74,6 @@ class QLearning(QTable, kw_only=True):
         return 0
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
-        """Act and learn in one kernel."""
         roll_out(model, walk, self.Q, self.visits, self._order, self.epsilon, self.rate)
 
 

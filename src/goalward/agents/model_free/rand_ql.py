@@ -74,7 +74,6 @@ class RandQL(QTable, kw_only=True):
         self.clock[LENGTH] = 0.0
 
     def notes(self) -> dict[str, int | float | str]:
-        """Return H as it is at the end."""
         return super().notes() | {"horizon": float(horizon(self.clock))}
 
     def act(self, state: int, draw: Callable[[], float]) -> int:
@@ -87,7 +86,6 @@ class RandQL(QTable, kw_only=True):
         return 0
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
-        """Act and learn in one kernel."""
         roll_out(self.rng, model, walk, self._order, *self.memory())
 
     def memory(self) -> tuple[Any, ...]:

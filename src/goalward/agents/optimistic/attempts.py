@@ -26,7 +26,6 @@ class Attempts(StepOptimist):
     """An optimist that plans for one attempt to reach the goal, which ends after `HORIZON` steps at the latest."""
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Start from scratch on a task."""
         super().begin(task, rng)
         self._attempt: Int64s = np.zeros(5, dtype=np.int64)
 
@@ -39,7 +38,6 @@ class Attempts(StepOptimist):
         return ended + CUT if step.truncated else ended
 
     def restart(self) -> None:
-        """Start an episode, with an attempt of its own."""
         self._attempt[IN_PROGRESS] = self._attempt[MISSED] = 0
 
 

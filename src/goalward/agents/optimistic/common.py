@@ -65,7 +65,6 @@ class Optimist(Agent, kw_only=True):
         return True
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Check the task and start counting."""
         super().begin(task, rng)
         self._unit, largest = cost_unit(self.name, task, self.rescale)
         self._order = checked_order(self.action_order, task.actions)
@@ -78,12 +77,10 @@ class Optimist(Agent, kw_only=True):
         self.Q = np.where(task.available, 0.0, np.inf)
 
     def observe(self, steps: Steps) -> None:
-        """Count what happened."""
         self.counts.add(steps)
         self.paid.update(steps)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `to_state` returned."""
         super().restore(state)
         if self.task.costs_unknown:
             self.estimate_costs()
@@ -104,7 +101,6 @@ class Optimist(Agent, kw_only=True):
         self._costs[pairs] = np.where(paid.unknown[pairs], np.maximum(lower, self._least), self._costs[pairs])
 
     def mean_model(self) -> SSP | None:
-        """Return the empirical model, whose optimal policy is deployed."""
         return seen_model(self.task, self.counts.seen_rows(), self.paid.mean())
 
     def greedy(self, Q: Floats) -> Int64s:

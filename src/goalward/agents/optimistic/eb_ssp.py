@@ -136,7 +136,6 @@ class EBSSP(Optimist, kw_only=True):
             np.add.at(self.theta, (steps.states, steps.actions), paid)
 
     def notes(self) -> dict[str, int | float | str]:
-        """Return B as it is at the end and the cost floor, beside the scale and the rule for ties."""
         return super().notes() | {"B": self._unit * self.B, "cost_floor": self._unit * self.eta}
 
 

@@ -155,17 +155,14 @@ class UCSSP(Attempts):
         )  # fmt: skip
 
     def values(self) -> Floats:
-        """Return the optimistic values of the last plan."""
         return self._unit * self._values
 
     def current_plan(self) -> Plan:
-        """Return the last plan, to look at."""
         H = int(self._attempt[HORIZON])
         policy, values = self._policy.copy(), self.values()
         return Plan(policy, stop_after_goals=1, stop_after_steps=H, stop_when_cut=True, values=values)
 
     def notes(self) -> dict[str, int | float | str]:
-        """Return what was cut off, beside the scale and the rule for ties."""
         _, G, largest, capped = self.progress.tolist()
         return super().notes() | {"phase_2_attempts": G, "largest_horizon": largest, "capped_horizons": capped}
 

@@ -133,7 +133,6 @@ class ULCVI(Attempts, kw_only=True):
         return int(pick(self._Q[h], state, self._order, draw() * self.chance_factor))
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
-        """Act and learn, compiled; Python only makes room where a row of the counts is full."""
         while not roll_out(model, walk, self._order, self.chance_factor, self.memory()):
             self.counts.widen()
 
@@ -146,7 +145,6 @@ class ULCVI(Attempts, kw_only=True):
         return Plan(policy, stop_after_goals=1, stop_after_steps=len(self._Q), stop_when_cut=True, values=values)
 
     def notes(self) -> dict[str, int | float | str]:
-        """Return the horizon, beside the scale and the rule for ties."""
         return super().notes() | {"horizon": len(self._Q)}
 
     def memory(self) -> Memory:

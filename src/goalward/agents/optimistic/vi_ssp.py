@@ -69,7 +69,6 @@ class VISSP(StepOptimist):
         return self._unit * self.V[:-1]
 
     def notes(self) -> dict[str, int | float | str]:
-        """Return B as it is at the end, beside the scale and the rule for ties."""
         return super().notes() | {"B": self._unit * float(self.B[0])}
 
     def learn(self, step: Step[int]) -> int:
@@ -80,7 +79,6 @@ class VISSP(StepOptimist):
         return 0
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
-        """Act and learn, compiled; Python only makes room where a row of the counts is full."""
         while not roll_out(model, walk, self.chance_factor, self._order, *self.memory()):
             self.counts.widen()
 

@@ -34,18 +34,15 @@ class TSDE(PSRL):
     """Posterior sampling with epochs that may grow by one step."""
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Start from scratch on a task."""
         super().begin(task, rng)
         self.t, self.t_start = 1, 0
 
     def plan(self, state: int) -> Plan:
-        """Draw, and stop on length or doubling."""
         T_previous = self.t - self.t_start
         self.t_start = self.t
         return self.draw()._replace(stop_after_visits=self.visits + 1, stop_after_steps=T_previous + 1)
 
     def observe(self, steps: Steps) -> None:
-        """Learn, and keep the time."""
         super().observe(steps)
         self.t += len(steps.states)
 
@@ -55,7 +52,6 @@ class DoublingPSRL(PSRL):
     """Posterior sampling with epochs that may reach the goal twice as often as the one before."""
 
     def plan(self, state: int) -> Plan:
-        """Draw, and stop on goals or doubling."""
         K_previous = self.k - self.k_start
         plan = super().plan(state)
         return plan._replace(stop_after_goals=max(1, 2 * K_previous))
@@ -66,7 +62,6 @@ class EpisodePSRL(PSRL):
     """Posterior sampling at the start of every episode."""
 
     def plan(self, state: int) -> Plan:
-        """Draw, and stop at the goal."""
         return self.draw()._replace(stop_after_goals=1, stop_when_cut=True)
 
 
@@ -75,7 +70,6 @@ class StepPSRL(PSRL):
     """Posterior sampling at every step."""
 
     def plan(self, state: int) -> Plan:
-        """Draw, and stop after one step."""
         return self.draw()._replace(stop_after_steps=1)
 
 
@@ -86,7 +80,6 @@ class PosteriorMean(PSRL):
     samples_posterior = False
 
     def draw(self) -> Plan:
-        """Return the policy of the expected model."""
         mean = self.belief.mean()
         planned = self.solve(mean)
         return Plan(planned.policy, model=mean, values=planned.values)
