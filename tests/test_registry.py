@@ -130,7 +130,7 @@ def test_the_same_settings_make_the_same_key() -> None:
 
 
 def test_a_prior_is_a_name_or_a_table() -> None:
-    full = {"kind": "dirichlet", "concentration": 0.1, "support": None, "goal": None}
+    full = {"kind": "dirichlet", "concentration": 0.1, "support": None}
     complete = agents.find("psrl").complete
     assert complete({"prior": "dirichlet"})["prior"] == full
     assert complete({})["prior"] is complete({"prior": None})["prior"] is None

@@ -170,8 +170,6 @@ class TestUserAgents:
         best = gw.solve(GRID).policy
         run = gw.learn(Fixed(best.tolist()), GRID, 3)
         assert run.policy.table.tolist() == best.tolist()
-        horizon = gw.learn(Fixed([best.tolist(), best.tolist()]), GRID, 3)
-        assert horizon.policy.table.tolist() == best.tolist()
 
     def test_an_online_agent_has_to_define_its_policy(self) -> None:
         run = gw.learn(StepByStep(), GRID, 3, max_steps=10)

@@ -8,8 +8,9 @@ import pytest
 import goalward as gw
 from epoch_rows import epoch_rows
 from goalward import agents
+from goalward.acting.contract import Plan
 from goalward.acting.stop import Ended
-from goalward.agents.base import Agent, Plan
+from goalward.agents.base import Agent
 from goalward.errors import SettingError
 from goalward.learning import replay as module
 from goalward.learning.replay import Recorder

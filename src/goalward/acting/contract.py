@@ -33,16 +33,10 @@ from numpy.typing import NDArray
 from typing_extensions import TypeVar
 
 from goalward.acting.encoding import Encoding
-from goalward.acting.stop import NEVER
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import CostError, ShapeError
 from goalward.ssp.checks import StatesAndActions, checked_costs, checked_state
 from goalward.ssp.model import SSP
-
-__all__ = [
-    "NEVER", "Agent", "Chunk", "Plan", "PlanT", "Policy", "Stage", "Step", "Steps", "Task", "TaskT", "World",
-    "checked_range",
-]  # fmt: skip
 
 TaskT = TypeVar("TaskT", default=Any)
 PlanT = TypeVar("PlanT", default=Any)

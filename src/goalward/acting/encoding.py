@@ -25,8 +25,6 @@ import numpy as np
 
 from goalward.errors import StateError
 
-__all__ = ["MAX_STATES", "Encoding", "Space", "size"]
-
 MAX_STATES = 1000
 """How many open-ended observations are numbered by default."""
 LONGEST_NAME = 40

@@ -24,19 +24,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from goalward.acting.contract import NEVER, Chunk, Plan, Policy, Stage, Step, Steps, Task, World, checked_range
-from goalward.acting.stop import Ended, TableStop, stop_after, stop_before
+from goalward.acting.contract import Chunk, Plan, Policy, Stage, Step, Steps, Task, World, checked_range
+from goalward.acting.stop import NEVER, Ended, TableStop, stop_after, stop_before
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import CostError, PolicyError, SettingError
 from goalward.jit import kernel
 from goalward.seeds import generator, run_seed, streams
 from goalward.ssp.model import SSP
-
-__all__ = [
-    "BLOCK", "CHOSEN", "DONE", "STATE", "Dynamics", "ModelStage", "ModelWorld", "TablePolicy", "TabularPolicy",
-    "Uniforms", "Walk", "draw_action", "draw_cost", "draw_successor", "dynamics", "end_epoch", "has_room", "policy_of",
-    "take_step", "unavailable",
-]  # fmt: skip
 
 BLOCK = 8192
 """The number of uniform numbers drawn at once, and the largest number of steps passed to an agent at once."""

@@ -13,13 +13,11 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from goalward.acting.contract import NEVER, Chunk, PlanT, Policy, Stage, Step, Steps
+from goalward.acting.contract import Chunk, PlanT, Policy, Stage, Step, Steps
 from goalward.acting.model_world import BLOCK, Uniforms
-from goalward.acting.stop import Ended, Stop
+from goalward.acting.stop import NEVER, Ended, Stop
 from goalward.seeds import streams
 from goalward.signals import received
-
-__all__ = ["Simulator", "SteppingStage"]
 
 # Plain integers: arithmetic on flags is slow.
 EPISODES, DEAD_END = int(Ended.EPISODES), int(Ended.DEAD_END)

@@ -19,10 +19,6 @@ from goalward.jit import kernel
 if TYPE_CHECKING:
     from goalward.acting.contract import Plan, Step
 
-__all__ = [
-    "CUT", "GOALS", "NEVER", "RUN_OVER", "STEPS", "STEPS_TAKEN", "Ended", "Stop", "TableStop", "stop_after",
-    "stop_before",
-]  # fmt: skip
 
 NEVER = int(np.iinfo(np.int64).max)
 """A limit that is never reached."""

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from goalward.lazy import lazy
 
 if TYPE_CHECKING:  # type checkers import these names, `lazy` reads the same lines at run time
-    from goalward.agents.base import NEVER as NEVER
+    from goalward.acting.contract import Plan as Plan
+    from goalward.acting.contract import Step as Step
+    from goalward.acting.contract import Steps as Steps
+    from goalward.acting.contract import Task as Task
+    from goalward.acting.stop import NEVER as NEVER
     from goalward.agents.base import Agent as Agent
     from goalward.agents.base import Learner as Learner
     from goalward.agents.base import OnlineAgent as OnlineAgent
-    from goalward.agents.base import Plan as Plan
-    from goalward.agents.base import Step as Step
-    from goalward.agents.base import Steps as Steps
-    from goalward.agents.base import Task as Task
     from goalward.agents.base import find as find
     from goalward.agents.base import known as known
     from goalward.agents.base import make as make

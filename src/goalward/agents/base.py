@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Protocol, Self, dataclass_transform, runtime_c
 import numpy as np
 
 from goalward.acting import contract
-from goalward.acting.contract import NEVER, Plan, PlanT, Step, Steps, Task, TaskT
+from goalward.acting.contract import Plan, PlanT, Steps, Task, TaskT
 from goalward.acting.encoding import Encoding
 from goalward.acting.model_world import TabularPolicy
 from goalward.arrays import Floats, Int64s
@@ -40,11 +40,6 @@ from goalward.settings import Declared, check_names, checked_integer, missing, s
 from goalward.ssp.model import SSP
 from goalward.table import ShownAsFacts
 from goalward.user_code import described
-
-__all__ = [
-    "CAVEAT", "NEVER", "Agent", "Learner", "Memory", "OnlineAgent", "Plan", "Step", "Steps", "Task", "check_actions",
-    "find", "known", "make", "register", "registry",
-]  # fmt: skip
 
 CAVEAT = "caveat"
 """The note of a run that its tables and figures must show."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from goalward.agents.base import Agent, Plan, Steps, register
+from goalward.acting.contract import Plan, Steps
+from goalward.agents.base import Agent, register
 from goalward.errors import SettingError
 from goalward.planning.replan import Replanner
 from goalward.ssp.model import SSP
-
-__all__ = ["Optimal", "Uniform"]
 
 
 @register("optimal")

@@ -29,8 +29,6 @@ from goalward.planning.solve import solve
 from goalward.ssp.graph import can_reach_goal
 from goalward.ssp.model import SSP
 
-__all__ = ["careful_policy"]
-
 
 def careful_policy(task: Task, model: SSP, visits: Int64s) -> Int64s:
     """Return the policy to deploy, ``[S]``, from an estimated model and how often each pair was played."""

@@ -24,8 +24,6 @@ from goalward.settings import settings_of
 from goalward.ssp.model import SSP
 from goalward.user_code import is_reference
 
-__all__ = ["check_place", "load", "progress", "read", "restore_progress", "save"]
-
 FORMAT, VERSION = "goalward-agent", 1
 MODEL = ("indptr", "successors", "probabilities", "costs", "initial_state", "give_up")
 

@@ -16,8 +16,6 @@ from goalward.arrays import Floats, Int64s
 from goalward.errors import SettingError
 from goalward.jit import kernel
 
-__all__ = ["TIE", "best_tried", "checked_order", "pick", "pick_all", "shares"]
-
 TIE = 1e-9
 """Actions whose values differ by no more than this, relative to the smallest, are tied: rounding decides nothing."""
 

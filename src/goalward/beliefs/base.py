@@ -37,12 +37,6 @@ from goalward.settings import Declared, complete
 from goalward.ssp.graph import structure
 from goalward.ssp.model import SSP
 
-__all__ = [
-    "FLOOR", "LARGEST_NUMBER", "Belief", "CountedBelief", "Prior", "Priors", "Rows", "Sharpness",
-    "all_rows", "check_reachable", "excluded", "fit_rows", "register", "registry",
-    "restored_array", "restored_number", "seen_model", "unknown_pairs", "with_known_rows",
-]  # fmt: skip
-
 LARGEST_NUMBER = 2**53
 """The largest count or value that is read from a file: beyond it, adding one changes no double."""
 

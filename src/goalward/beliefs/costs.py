@@ -30,8 +30,6 @@ from goalward.acting.contract import Steps, Task
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.jit import kernel
 
-__all__ = ["CostBelief", "add_costs"]
-
 SPREAD = 0.1
 """The prior's guess of the standard deviation of costs, as a share of the range."""
 

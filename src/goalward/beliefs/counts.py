@@ -16,8 +16,6 @@ from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.base import Rows, restored_array
 from goalward.jit import kernel
 
-__all__ = ["Counts", "RowCounts", "enter", "estimate", "tally"]
-
 FIRST_WIDTH = 4
 
 

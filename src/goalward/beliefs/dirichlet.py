@@ -41,8 +41,6 @@ from goalward.jit import kernel
 from goalward.settings import Positive
 from goalward.ssp.model import SSP
 
-__all__ = ["Dirichlet", "DirichletBelief", "dirichlet_rows", "log_gammas"]
-
 
 @register("dirichlet")
 class Dirichlet(Prior):

@@ -32,8 +32,6 @@ from goalward.errors import SettingError
 from goalward.ssp.checks import LEAST_PROBABILITY, canonical_rows, number_array
 from goalward.ssp.model import SSP
 
-__all__ = ["FiniteBelief", "FinitePrior"]
-
 
 @register("finite")
 class FinitePrior(Prior):

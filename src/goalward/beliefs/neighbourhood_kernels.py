@@ -38,8 +38,6 @@ from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.counts import RowCounts
 from goalward.jit import kernel
 
-__all__ = ["Evidence", "Laws", "draw_sets", "draw_sizes", "refresh", "sort_rows", "unreached"]
-
 PRECISION = 2.0**-56
 BIG = 1e200
 LOG_BIG = math.log(BIG)

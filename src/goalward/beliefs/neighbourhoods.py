@@ -58,8 +58,6 @@ from goalward.beliefs.neighbourhood_kernels import (
 from goalward.errors import UnreachableGoalError
 from goalward.seeds import generator
 
-__all__ = ["Neighbourhoods", "NeighbourhoodsBelief"]
-
 DRAWS = 10_000
 """How many draws in a row may leave a state without a way to the goal."""
 

@@ -51,8 +51,6 @@ from goalward.ssp.checks import number_array
 from goalward.ssp.layout import DIRECTIONS, GridLayout, neighbours
 from goalward.ssp.model import SSP
 
-__all__ = ["TiedBelief", "TiedDirichlet", "slip_prior"]
-
 CHAINS = 2000
 MOST_SWEEPS = 10_000
 

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from goalward.acting.contract import NEVER, Chunk, Plan, Policy, Task
-from goalward.acting.stop import Ended
+from goalward.acting.contract import Chunk, Plan, Policy, Task
+from goalward.acting.stop import NEVER, Ended
 from goalward.agents.base import Learner, OnlineAgent
 from goalward.agents.optimistic.common import Optimist
 from goalward.agents.ties import shares as tied_shares

@@ -32,8 +32,6 @@ from goalward.arrays import Floats, Int64s
 from goalward.jit import kernel
 from goalward.settings import Share
 
-__all__ = ["QLearning", "QTable"]
-
 
 class QTable(OnlineAgent):
     """An online agent with estimates ``Q[s, a]``, from zero on, and visits; it learns from the costs that it pays."""

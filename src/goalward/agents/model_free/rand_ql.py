@@ -50,8 +50,6 @@ from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int64s
 from goalward.jit import kernel
 
-__all__ = ["RandQL", "horizon", "note_step"]
-
 # Positions in the clock: the length of the current episode, the mean length of the last ones, their number.
 LENGTH, MEAN, EPISODES = range(3)
 

@@ -15,8 +15,6 @@ from goalward.arrays import Int32s, Int64s
 from goalward.beliefs.counts import enter
 from goalward.jit import kernel
 
-__all__ = ["DISTINCT", "HORIZON", "IN_PROGRESS", "MISSED", "TAKEN", "Attempts", "count_step"]
-
 # Positions in an attempt: its steps so far, its horizon, whether it is in progress, whether the last one failed, and
 # for agents with a policy for each step the number of last steps whose policies differ.
 TAKEN, HORIZON, IN_PROGRESS, MISSED, DISTINCT = range(5)

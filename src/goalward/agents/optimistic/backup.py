@@ -20,8 +20,6 @@ from goalward.agents.ties import TIE
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.jit import kernel
 
-__all__ = ["Bonus", "Estimates", "back_up", "back_up_horizon", "fixed_point"]
-
 
 class Estimates(NamedTuple):
     """The rows p^, as `Counts.estimates` returns them; `rest` is the probability that is left for the goal."""

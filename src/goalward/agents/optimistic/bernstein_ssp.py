@@ -31,7 +31,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from goalward.agents.base import Plan, Task, register
+from goalward.acting.contract import Plan, Task
+from goalward.agents.base import register
 from goalward.agents.optimistic.common import Optimist, at_least_one
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import PrecisionError
@@ -39,8 +40,6 @@ from goalward.jit import kernel
 from goalward.planning.evaluate import action_values
 from goalward.planning.solve import Solution, solve
 from goalward.ssp.model import SSP
-
-__all__ = ["BernsteinSSP", "cost_floor", "log_ratio", "lower_rows", "width"]
 
 TOLERANCE = 1e-10
 """What is asked of the planner: finer than the margin in which actions tie."""

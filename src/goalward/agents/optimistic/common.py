@@ -33,8 +33,6 @@ from goalward.errors import ConvergenceError, CostError
 from goalward.settings import Confidence
 from goalward.ssp.model import SSP
 
-__all__ = ["MAX_SWEEPS", "ROW_FULL", "Fact", "Optimist", "StepOptimist", "at_least_one"]
-
 MAX_SWEEPS = 1_000_000  # an optimistic plan that has not settled after so many is an error
 ROW_FULL = -1  # what a kernel returns if it cannot count a step
 Fact = Annotated[float, Gt(0.0)]

@@ -39,13 +39,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from goalward.agents.base import Plan, Steps, Task, register
+from goalward.acting.contract import Plan, Steps, Task
+from goalward.agents.base import register
 from goalward.agents.optimistic.backup import Bonus, Estimates, fixed_point
 from goalward.agents.optimistic.common import MAX_SWEEPS, Fact, Optimist, at_least_one
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.counts import Counts
-
-__all__ = ["C1", "C2", "C3", "C4", "EBSSP", "bonus", "cost_floor", "iota", "least_bound"]
 
 C1, C2, C3 = 6.0, 36.0, 2.0 * np.sqrt(2.0)
 """The constants of line 15, recalled; c_2 = c_1² is what makes line 16 monotone in V."""

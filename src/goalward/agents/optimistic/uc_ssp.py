@@ -56,8 +56,6 @@ from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import RowCounts
 from goalward.jit import kernel
 
-__all__ = ["UCSSP", "Balls", "extended_value_iteration", "minimise", "pivot_horizon", "radius", "write_balls"]
-
 MAX_HORIZON = 10_000_000
 """Where the search for the pivot horizon of line 15 ends; how often it did is in the notes of the run."""
 

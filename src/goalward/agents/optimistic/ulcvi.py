@@ -53,8 +53,6 @@ from goalward.beliefs.counts import RowCounts, estimate
 from goalward.errors import SettingError
 from goalward.jit import kernel
 
-__all__ = ["ULCVI", "horizon", "log_term"]
-
 LARGEST_PLAN = 1 << 28
 
 

@@ -37,8 +37,6 @@ from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.counts import enter
 from goalward.jit import kernel
 
-__all__ = ["C1", "C2", "VISSP", "iota", "moments"]
-
 C1, C2 = 6.0, 72.0
 """The constants of line 6, chosen: the paper only asks for 2 c_1² <= c_2 and both large enough."""
 

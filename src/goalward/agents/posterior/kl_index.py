@@ -44,7 +44,8 @@ from typing import Annotated, ClassVar, NamedTuple
 import numpy as np
 from annotated_types import Ge, Le
 
-from goalward.agents.base import Agent, Plan, Steps, Task, register
+from goalward.acting.contract import Plan, Steps, Task
+from goalward.agents.base import Agent, register
 from goalward.agents.posterior.psrl import count_visits
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.base import Prior, unknown_pairs
@@ -52,8 +53,6 @@ from goalward.beliefs.neighbourhoods import Neighbourhoods
 from goalward.jit import kernel
 from goalward.planning.replan import Planned, Replanner
 from goalward.ssp.model import SSP
-
-__all__ = ["KLIndex", "MeanRows", "lowest_rows", "mean_of_rows"]
 
 TOLERANCE = 1e-6
 SHARPNESS = 8.0  # so the mean of eight draws has next to no noise left

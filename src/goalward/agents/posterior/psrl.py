@@ -50,7 +50,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from goalward.agents.base import Agent, Plan, Steps, Task, register
+from goalward.acting.contract import Plan, Steps, Task
+from goalward.agents.base import Agent, register
 from goalward.arrays import Int64s
 from goalward.beliefs.base import Prior, Sharpness
 from goalward.beliefs.dirichlet import Dirichlet
@@ -59,8 +60,6 @@ from goalward.planning.replan import TOLERANCE, Planned, Replanner
 from goalward.planning.solve import DENSE_STATES
 from goalward.settings import Count, NotNegative, Positive
 from goalward.ssp.model import SSP
-
-__all__ = ["PSRL", "cost_floor", "count_visits"]
 
 LOOSE = 0.01  # the tolerance of planning in the first episode of a large world
 DIRICHLET_STATES = 50  # up to this many states, the default prior is the paper's

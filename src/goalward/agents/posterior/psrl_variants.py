@@ -23,10 +23,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from goalward.agents.base import Plan, Steps, Task, register
+from goalward.acting.contract import Plan, Steps, Task
+from goalward.agents.base import register
 from goalward.agents.posterior.psrl import PSRL
-
-__all__ = ["TSDE", "DoublingPSRL", "EpisodePSRL", "PosteriorMean", "StepPSRL"]
 
 
 @register("tsde")
