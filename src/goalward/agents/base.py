@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import Field, dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, Self, dataclass_transform, runtime_checkable
 
@@ -87,7 +87,11 @@ class Learner(Declared, ShownAsFacts, contract.Agent[TaskT, PlanT]):
 
     def __init_subclass__(cls, kw_only: bool = False, **arguments: Any) -> None:
         """Make the class a dataclass and name the algorithm after it."""
+        fields = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
         dataclass(init="__init__" not in vars(cls), eq=False, kw_only=kw_only)(cls)
+        for name in fields.keys() - vars(cls).keys():
+            # Defaults made by a function: so the class also works below @dataclass, although that is not needed.
+            setattr(cls, name, fields[name])
         super().__init_subclass__(**arguments)
         if "name" not in vars(cls):
             cls.name = cls.__name__
