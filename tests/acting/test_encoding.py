@@ -63,9 +63,8 @@ def test_names() -> None:
 
 Place = namedtuple("Place", "row column")
 KEYS = [
-    None, True, 7, -(10**30), 0.1, 1e-320, float("inf"), "7", "é", b"\x00\xff", np.int8(3), np.float32(0.3),
-    np.str_("a"), np.bytes_(b"b"), (), (1, (2.5, "x")), (np.int64(4), np.bool_(False)), frozenset(),
-    frozenset({"a", (1, 2), b"c"}),
+    None, True, 7, -(10**30), 0.1, 1e-320, "7", "é", b"\x00\xff", np.int8(3), np.float32(0.3),
+    np.str_("a"), np.bytes_(b"b"), (), (1, (2.5, "x")), (np.int64(4), np.bool_(False)),
     Place(8, 9),
 ]  # fmt: skip
 
@@ -112,7 +111,7 @@ def test_max_states() -> None:
         (PAIR, (1,)), (PAIR, 1), (PAIR, (1, np.array([0, 5]), 0)), (NESTED, {"cell": (0, 5)}), (NESTED, None),
         (NESTED, {"cell": (0, 5), "bag": {"full": 2}}), (NESTED, {"cell": (0, 5), "bag": {"full": 1}, "more": 0}),
         (None, np.zeros(2)), (None, {"a": 1}), (None, [1]), (None, (1, np.zeros(2))), (None, float("nan")),
-        (None, int), (None, (1, 2j)),
+        (None, int), (None, frozenset()), (None, float("inf")),
     ],
     ids=str,
 )  # fmt: skip

@@ -11,7 +11,7 @@ from epoch_rows import epoch_rows
 from goalward import SSP, Environment, learn, worlds
 from goalward.acting.contract import Stage
 from goalward.acting.model_world import BLOCK, ModelStage
-from goalward.acting.stop import Ended
+from goalward.acting.stop_conditions import Ended
 from goalward.agents import Plan
 from goalward.errors import PolicyError, UnreachableGoalError
 from sample_environments import Counter, Fickle, ModelEnvironment, chain

@@ -9,7 +9,7 @@ import pytest
 
 import goalward as gw
 from goalward import learn, worlds
-from goalward.acting.stop import Ended
+from goalward.acting.stop_conditions import Ended
 from goalward.agents import BernsteinSSP, Task
 from goalward.agents.optimistic import bernstein_ssp as module
 from goalward.agents.optimistic.bernstein_ssp import cost_floor, log_ratio, width

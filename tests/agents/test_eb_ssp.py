@@ -7,7 +7,7 @@ import pytest
 from pseudo_code import eb_ssp
 
 from goalward import Environment, ModelWorld, learn, solve, worlds
-from goalward.acting.stop import Ended
+from goalward.acting.stop_conditions import Ended
 from goalward.agents import EBSSP, Task
 from goalward.agents.optimistic.eb_ssp import bonus, cost_floor, iota, least_bound, next_power
 from sample_environments import ModelEnvironment

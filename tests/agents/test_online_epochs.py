@@ -7,7 +7,7 @@ import pytest
 
 from goalward import SSP, agents, learn, worlds
 from goalward.acting.model_world import BLOCK, Dynamics, TabularPolicy, Walk
-from goalward.acting.stop import Ended, TableStop
+from goalward.acting.stop_conditions import Ended, TableStop
 from goalward.agents import OnlineAgent
 from goalward.agents.optimistic.uc_ssp import UCSSP
 from goalward.agents.optimistic.ulcvi import ULCVI

@@ -11,7 +11,7 @@ import pytest
 import goalward as gw
 from goalward import SSP, Dirichlet, FinitePrior, learn, worlds
 from goalward.acting.contract import Steps, Task
-from goalward.acting.stop import Ended
+from goalward.acting.stop_conditions import Ended
 from goalward.agents import PSRL, TSDE, DoublingPSRL, EpisodePSRL, PosteriorMean, StepPSRL
 from goalward.agents.posterior.psrl import cost_floor
 from goalward.beliefs.base import Prior

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from goalward import agents, learn, worlds
-from goalward.acting.stop import Ended
+from goalward.acting.stop_conditions import Ended
 from goalward.agents import UCSSP, Plan, Step, Task
 from goalward.agents.optimistic import uc_ssp
 from goalward.agents.optimistic.attempts import HORIZON, IN_PROGRESS

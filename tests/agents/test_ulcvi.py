@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from goalward import learn, worlds
-from goalward.acting.stop import Ended
+from goalward.acting.stop_conditions import Ended
 from goalward.agents import ULCVI, Task
 from goalward.agents.optimistic.attempts import DISTINCT, TAKEN
 from goalward.agents.optimistic.ulcvi import horizon, log_term

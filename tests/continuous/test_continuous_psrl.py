@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from goalward import ContinuousTask, agents, continuous, learn, worlds
-from goalward.acting.stop import Ended
+from goalward.acting.stop_conditions import Ended
 from goalward.agents import AggregatedPSRL, ContinuousPSRL
 from goalward.errors import GoalwardError, SettingError, StateError
 

@@ -662,3 +662,26 @@ def test_mistaken_arguments() -> None:
         gw.learn(world, PSRL(), 3)  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="world is 'grid-world', a name; load it first"):
         gw.learn(PSRL(), "grid-world", 3)  # type: ignore[arg-type]
+
+
+def test_a_run_does_not_depend_on_an_earlier_one() -> None:
+    """Observations that are numbered as they appear: the second run starts with none of the first one's."""
+
+    class Jumps:
+        action_space = 2
+
+        def reset(self, *, seed: int | None = None) -> tuple[Any, dict[str, Any]]:
+            if seed is not None:
+                self.rng = np.random.default_rng(seed)
+            self.place = int(self.rng.integers(5))
+            return ("place", self.place), {}
+
+        def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+            self.place = int(self.rng.integers(6)) if self.rng.random() < 0.3 else self.place + 2 * action - 1
+            return ("place", self.place), -1.0, self.place >= 6, False, {}
+
+    shared = gw.Environment(Jumps(), max_states=50)
+    gw.learn(PSRL(), shared, 10, seed=1)
+    again, alone = (gw.learn(PSRL(), env, 10, seed=2) for env in (shared, gw.Environment(Jumps(), max_states=50)))
+    assert again.agent.task.encoding == alone.agent.task.encoding
+    assert again.costs.tolist() == alone.costs.tolist()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import goalward as gw
-from goalward.environments.rules import Outcome
+from goalward.environments.goal_and_cost_rules import Outcome
 from goalward.errors import CostError, ModelError, SettingError, ShapeError, UnknownNameError
 
 
@@ -90,15 +90,6 @@ def test_maps_of_any_size() -> None:
     assert gw.solve(lake).values[0] == 2.0
     # The goals 2 and 5 are merged, so the numbers of the environment become names.
     assert lake.state_names == ("0", "1", "3", "4")
-
-
-def test_steps_that_are_no_end_may_lead_to_a_dead_end() -> None:
-    """CliffWalking, where falling off leads back to the start, which stays a state."""
-    for rule in (-100, lambda outcome: outcome.reward < -1.0):
-        ssp = gw.from_gymnasium("CliffWalking-v1", dead_end=rule)
-        assert ssp.state_names is not None
-        assert gw.structure(ssp).never.tolist() == [ssp.state_names.index("dead end")]
-        assert gw.solve(ssp).values[36] == 13.0
 
 
 class Corridor(gymnasium.Env):

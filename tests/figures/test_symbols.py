@@ -2,7 +2,7 @@
 
 import pytest
 
-from goalward.acting.stop import Ended
+from goalward.acting.stop_conditions import Ended
 from goalward.figures.symbols import CAUSES, cause_name
 
 

@@ -15,7 +15,7 @@ import pytest
 from epoch_rows import epoch_rows
 from goalward import agents, learn, worlds
 from goalward.acting.contract import Steps
-from goalward.acting.stop import Ended
+from goalward.acting.stop_conditions import Ended
 from goalward.agents import PSRL
 from goalward.continuous.tasks import mountain_car
 from goalward.learning.learn import run_agent

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from goalward import SSP, Dirichlet, Environment, agents, learn, worlds
-from goalward.acting.stop import Ended
+from goalward.acting.stop_conditions import Ended
 from goalward.agents import PSRL, Agent, EpisodePSRL, Plan, Steps, Task
 from goalward.errors import BeliefError, CostError, PolicyError, SettingError, StateError, UnreachableGoalError
 from sample_environments import Counter, Fickle, ModelEnvironment, chain

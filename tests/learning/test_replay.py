@@ -9,7 +9,7 @@ import goalward as gw
 from epoch_rows import epoch_rows
 from goalward import agents
 from goalward.acting.contract import Plan
-from goalward.acting.stop import Ended
+from goalward.acting.stop_conditions import Ended
 from goalward.agents.base import Agent
 from goalward.errors import SettingError
 from goalward.learning import replay as module
@@ -174,7 +174,7 @@ def test_a_run_that_went_on_cannot():
 def test_a_replay_can_be_taken_while_the_run_goes_on():
     recorder = Recorder()
     seen = []
-    gw.learn(agents.PSRL(), GRID, 20, observer=recorder, watch=lambda *_: seen.append(len(recorder.replay().frames)))
+    gw.learn(agents.PSRL(), GRID, 20, keep_replay=recorder, watch=lambda *_: seen.append(len(recorder.replay().frames)))
     assert seen == sorted(seen)
     assert seen[-1] > seen[0]
 

@@ -44,7 +44,7 @@ def live():
     server = LiveServer({"<b>psrl": recorder}, GRID, "grid-world", 0, EPISODES)
     runs = []
     thread = threading.Thread(
-        target=lambda: runs.append(gw.learn(gw.agents.PSRL(), GRID, EPISODES, observer=recorder)), daemon=True
+        target=lambda: runs.append(gw.learn(gw.agents.PSRL(), GRID, EPISODES, keep_replay=recorder)), daemon=True
     )
     thread.start()
     assert recorder.waiting.wait(60)

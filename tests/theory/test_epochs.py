@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recorded import WORLDS, recorded
 
 from goalward import learn
-from goalward.acting.stop import Ended
+from goalward.acting.stop_conditions import Ended
 from goalward.agents import TSDE
 from goalward.errors import TheoryError
 from goalward.learning.run import Epochs

@@ -11,9 +11,9 @@ A run alternates between planning and acting::
             chunk = stage.follow(plan, ...)          what happened: Steps, and why the plan ended
             agent.observe(chunk.steps)
 
-The time of one plan is an epoch. `goalward.acting.stop` lists what can end a plan. There are two kinds of stages: a
-known model is rolled out in compiled code (`goalward.acting.model_world`); environments and tasks with continuous
-states are stepped in Python (`goalward.acting.stepping`).
+The time of one plan is an epoch; `goalward.acting.stop_conditions` lists what can end it. There are two kinds of
+stages: a known model is rolled out in compiled code (`goalward.acting.model_world`); environments and tasks with
+continuous states are stepped in Python (`goalward.acting.stepping`).
 
 An agent that learns at every step is its own policy. Its only plan is ``Plan(self)``, which lasts for the whole run,
 and it reports the ends of its epochs itself, by the flags that `learn` returns. The stage calls its `act` and `learn`
@@ -45,37 +45,26 @@ X = TypeVar("X")  # a state: an integer in a table, a point of a box in continuo
 
 @dataclass(frozen=True, eq=False)
 class Task(StatesAndActions):
-    """What an agent may know of a world with finitely many states: everything but transitions and unknown costs.
-
-    Attributes
-    ----------
-    costs
-        ``costs[s, a]``: NaN where the cost is unknown, infinity where the action is not available. Every cost that is
-        paid for a pair with a known cost is that cost; the others may be random.
-    initial_state, episodes
-        Where every episode starts, and K, the number of episodes of the run.
-    give_up
-        The index of the action that is known to lead to the start from everywhere, or None.
-    cost_range
-        The least and the largest cost that can be paid where costs are unknown; None if the agent has to rely on what
-        it has seen so far.
-    encoding
-        How observations of an environment become states and actions become what it takes, or None.
-    """
+    """What an agent may know of a world with finitely many states: everything but transitions and unknown costs."""
 
     costs: Floats
+    """``costs[s, a]``: NaN where the cost is unknown and may be random, infinity where the action is not available."""
     initial_state: int
+    """Where every episode starts."""
     episodes: int
+    """K, the number of episodes of the run."""
     give_up: int | None = None
+    """The action that is known to lead to the start from everywhere, or None."""
     cost_range: tuple[float, float] | None = None
+    """The least and the largest cost that can be paid where costs are unknown; None if nothing is known about them."""
     encoding: Encoding | None = None
+    """How observations of an environment become states and actions become what it takes, or None."""
 
     def __post_init__(self) -> None:
         # Models of the task share its costs, so they must not change. The caller's array stays as it is.
         if self.costs.flags.writeable:
-            costs = self.costs.copy()
-            costs.flags.writeable = False
-            object.__setattr__(self, "costs", costs)
+            object.__setattr__(self, "costs", self.costs.copy())
+            self.costs.flags.writeable = False
         if self.cost_range is not None:
             object.__setattr__(self, "cost_range", checked_range(self.cost_range))
 
@@ -173,7 +162,7 @@ class Steps(NamedTuple):
 
 
 class Policy(ABC, Generic[X]):
-    """Chooses actions. An online policy also learns from each step, and may plan inside `act`."""
+    """Chooses actions; an online policy also learns from each step, and may plan inside `act`."""
 
     @abstractmethod
     def act(self, state: X, draw: Callable[[], float]) -> int:
@@ -188,28 +177,15 @@ class Plan(NamedTuple):
     """A policy for a table and what ends it, counted from the start of the plan; by default the end of the run.
 
     Every plan makes at least one step, unless no action is available. An online policy has no conditions: it ends its
-    epochs itself.
-
-    Attributes
-    ----------
-    policy
-        Integers are actions ``[S]``, floats are probabilities ``[S, A]``. Or an online policy.
-    stop_after_visits, stop_before_visits
-        ``[S, A]``: ends right after a pair has been played this often, or before it would be played again.
-    stop_after_goals, stop_after_steps
-        Ends after this many arrivals at the goal, after this many steps.
-    stop_when_cut
-        Ends when the environment truncates an episode.
-    model, values
-        The model that the policy comes from and the optimal values of that model, to look at after the run.
+    epochs itself. `model` and `values`, which the policy comes from, are kept to look at after the run.
     """
 
-    policy: NDArray[Any] | Policy[int]
-    stop_after_visits: Int64s | None = None
-    stop_before_visits: Int64s | None = None
+    policy: NDArray[Any] | Policy[int]  # actions [S], probabilities [S, A], or an online policy
+    stop_after_visits: Int64s | None = None  # [S, A]: right after a pair has been played this often,
+    stop_before_visits: Int64s | None = None  # or before it would be played again
     stop_after_goals: int | None = None
     stop_after_steps: int | None = None
-    stop_when_cut: bool = False
+    stop_when_cut: bool = False  # when the environment truncates an episode
     model: SSP | None = None
     values: Floats | None = None
 
@@ -260,12 +236,9 @@ class World(ABC, Generic[TaskT, PlanT]):
     """A model with the true possible transitions, to find runs that may never end; None if it is not known."""
     continuous: bool = False  # whether its states are points of a box
 
-    def resume(self, task: TaskT) -> None:
-        """Continue with the numbering of observations in the task of an agent that resumes; called before `task`."""
-
     @abstractmethod
-    def task(self, episodes: int) -> TaskT:
-        """Return what an agent may know."""
+    def task(self, episodes: int, resumed: TaskT | None = None) -> TaskT:
+        """Return what an agent may know; observations keep the numbers they have in the task of a resumed agent."""
 
     @abstractmethod
     def stage(self, seed: int, *, limited: bool = False) -> Stage[PlanT]:

@@ -7,7 +7,7 @@ the environment nor Gymnasium. Observations are numbered in one of two ways.
   of these. The components are the digits of the number, the last one counting fastest, as in
   `numpy.ravel_multi_index`, so the number depends on the space alone.
 * **Open-ended.** Any other hashable observation, or the hashable ``key(observation)``, gets the next free number when
-  it appears first, up to `max_states`. Keys are numbers, texts, bytes, None, and tuples and frozensets of them.
+  it appears first, up to `max_states`. Keys are numbers, texts, bytes, None, and tuples of them.
 
 A finite space is described by a dict: ``{"kind": "discrete", "n": 4, "start": 0}``, ``{"kind": "array", "n": [5, 5],
 "start": [0, 0], "shape": [2]}``, ``{"kind": "tuple", "parts": [...]}``, ``{"kind": "dict", "parts": [["row", ...]]}``.
@@ -17,6 +17,7 @@ A finite space is described by a dict: ``{"kind": "discrete", "n": 4, "start": 0
 from __future__ import annotations
 
 import math
+from ast import literal_eval
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import index
 from typing import Any
@@ -84,7 +85,8 @@ class Encoding:
         self.prepare()
 
     def prepare(self) -> None:
-        """Build what is derived from the fields: lookups and functions."""
+        """Build what is derived from the fields: lookups and functions, and a list of keys of its own."""
+        self.keys = list(self.keys)
         self.numbers = {key: number for number, key in enumerate(self.keys)}
         self.state = self.open_state if self.observations is None else self.fixed_state(self.observations)
 
@@ -144,12 +146,12 @@ class Encoding:
                     " that tells fewer observations apart"
                 )
             try:
-                key = unpacked(packed(key))
-            except TypeError:
+                key = plain(key)
+            except (ValueError, SyntaxError):
                 raise StateError(
                     f"the environment returned {key!r:.80}; states are told apart by numbers, texts, bytes, None, and"
-                    " tuples and frozensets of them: pass a function that makes such a key, as in key=lambda"
-                    " observation: str(observation)"
+                    " tuples of them: pass a function that makes such a key, as in key=lambda observation:"
+                    " str(observation)"
                 ) from None
             self.keys.append(key)
             self.numbers[key] = number
@@ -176,7 +178,7 @@ class Encoding:
             "observations": self.observations,
             "actions": self.action_space,
             "max_states": self.states,
-            "keys": [packed(key) for key in self.keys],
+            "keys": repr(self.keys),
             "needs_key": self.needs_key,
             "give_up": self.give_up,
             "action_names": None if self.action_names is None else list(self.action_names),
@@ -185,7 +187,10 @@ class Encoding:
     @classmethod
     def from_state(cls, state: dict[str, Any], key: Callable[[Any], Hashable] | None = None) -> Encoding:
         """Return an encoding from plain data; `key` is the function that was passed when the states were numbered."""
-        return cls(**state | {"keys": [unpacked(value) for value in state["keys"]]}, key=key)
+        try:
+            return cls(**state | {"keys": literal_eval(state["keys"])}, key=key)
+        except (SyntaxError, RecursionError) as error:
+            raise ValueError(f"the keys of states cannot be read ({error})") from None
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("state", "numbers")}
@@ -241,16 +246,19 @@ def integer_reader(n: int, start: int) -> Reader:
         try:
             number = index(value) - start
         except TypeError:
-            if not isinstance(value, float | np.floating):
-                raise
-            number = int(value) - start
-            if number + start != value:
-                raise
+            number = index_of(value) - start
         if 0 <= number < n:
             return number
         raise ValueError
 
     return read
+
+
+def index_of(value: Any) -> int:
+    """Return a float that is a whole number as an integer; raises TypeError, ValueError or OverflowError for others."""
+    if not isinstance(value, float | np.floating) or int(value) != value:
+        raise TypeError
+    return int(value)
 
 
 def array_reader(space: Space) -> Reader:
@@ -261,14 +269,9 @@ def array_reader(space: Space) -> Reader:
         if array.shape != shape:
             raise ValueError
         if array.dtype.kind not in "iub":
-            with np.errstate(invalid="ignore"):
-                whole = array.astype(np.int64)
-            if not (whole == array).all():
-                raise ValueError
-            array = whole
-        entries = array.tolist() if array.ndim == 1 else array.ravel().tolist()
+            array = np.array([index_of(entry) for entry in array.ravel().tolist()])
         number = 0
-        for entry, (n, start) in zip(entries, digits):  # noqa: B905 - the shape is right, and `strict` takes time
+        for entry, (n, start) in zip(array.ravel().tolist(), digits):  # noqa: B905 - the shape is right
             digit = entry - start
             if not 0 <= digit < n:
                 raise ValueError
@@ -295,14 +298,12 @@ def value_of(space: Space, number: int) -> Any:
 def text_of(value: Any) -> str:
     """Return a value of a finite space as a text."""
     if isinstance(value, dict):
-        parts = [
-            (name, f"({text_of(part)})" if isinstance(part, dict) else text_of(part)) for name, part in value.items()
-        ]
-        return ", ".join(f"{name} {text}" for name, text in parts)
-    if isinstance(value, tuple | np.ndarray):
-        return "({})".format(
-            ", ".join(text_of(part) for part in (value if isinstance(value, tuple) else value.ravel()))
+        texts = {name: text_of(part) for name, part in value.items()}
+        return ", ".join(
+            f"{name} ({text})" if isinstance(value[name], dict) else f"{name} {text}" for name, text in texts.items()
         )
+    if isinstance(value, tuple | np.ndarray):
+        return f"({', '.join(map(text_of, value if isinstance(value, tuple) else value.ravel()))})"
     return str(value)
 
 
@@ -328,32 +329,10 @@ def hashable_form(value: Any, name: str = "observation") -> str:
     return name if isinstance(value, Hashable) else f"str({name})"
 
 
-def packed(key: Any) -> Any:
-    """Return a key as JSON can hold it; raises TypeError if that is not possible."""
-    if isinstance(key, np.generic):
-        key = key.item()
-    if key is None or isinstance(key, bool):
-        return key
-    if isinstance(key, int):
-        return int(key)
-    if isinstance(key, str):
-        return str.__str__(key)
-    if isinstance(key, float) and key == key:
-        return {"float": float.hex(key)}
-    if isinstance(key, bytes):
-        return {"bytes": key.hex()}
-    if isinstance(key, tuple):
-        return {"tuple": [packed(entry) for entry in key]}
-    if isinstance(key, frozenset):
-        return {"frozenset": sorted((packed(entry) for entry in key), key=repr)}
-    raise TypeError
-
-
-def unpacked(value: Any) -> Any:
-    """Return a key, made of Python's own types, from what JSON held."""
-    if not isinstance(value, dict):
-        return value
-    ((kind, content),) = value.items()
-    if kind in ("tuple", "frozenset"):
-        return (tuple if kind == "tuple" else frozenset)(unpacked(entry) for entry in content)
-    return {"bytes": bytes.fromhex, "float": float.fromhex}[kind](content)
+def plain(key: Hashable) -> Hashable:
+    """Return a key made of Python's own types; raises ValueError or SyntaxError if a file cannot hold it."""
+    value: Any = key.item() if isinstance(key, np.generic) else key
+    value = tuple(map(plain, value)) if isinstance(value, tuple) else value
+    if literal_eval(repr(value)) != value:
+        raise ValueError
+    return value  # type: ignore[no-any-return]

@@ -4,11 +4,11 @@ A row of the model is read as the distribution proportional to its entries. With
 successor is the first one whose cumulative entries exceed u times the sum of the row: a binary search, so the cost of a
 step does not grow with the number of states.
 
-One kernel, `follow`, follows a table until a condition holds (`goalward.acting.stop`) or a block of uniform numbers is
-used up. Then Python passes the steps to the agent and draws the next block. Every step takes the next number of the
-environment's stream, every random action the next one of the acting stream, so neither the size of a block nor the
-plans of an agent shift the random numbers of a run. Online policies bring a kernel of their own, built from `has_room`
-and `take_step`.
+One kernel, `follow`, follows a table until a condition holds (`goalward.acting.stop_conditions`) or a block of uniform
+numbers is used up. Then Python passes the steps to the agent and draws the next block. Every step takes the next number
+of the environment's stream, every random action the next one of the acting stream, so neither the size of a block nor
+the plans of an agent shift the random numbers of a run. Online policies bring a kernel of their own, built from
+`has_room` and `take_step`.
 
 A `ModelWorld` can hide the costs from the agent, and make what is paid random with the model's costs as its mean. Then
 every step takes the next number of one more stream.
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goalward.acting.contract import Chunk, Plan, Policy, Stage, Step, Steps, Task, World, checked_range
-from goalward.acting.stop import NEVER, Ended, TableStop, stop_after, stop_before
+from goalward.acting.stop_conditions import NEVER, Ended, TableStop, stop_after, stop_before
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import CostError, PolicyError, SettingError
 from goalward.jit import kernel
@@ -41,7 +41,8 @@ CONDITIONS = Plan._fields[1:6]  # what ends a plan
 # A table has actions [S] or cumulative probabilities [S, A]; the other array is empty.
 NO_ACTIONS, NO_CHANCES = np.empty(0, dtype=np.int64), np.empty((0, 0))
 NO_NOISE = np.empty(0)
-# Indices into the cursor of a walk.
+# Indices into the cursor of a walk: the state, the episodes left, the steps done and allowed, the numbers used of
+# `luck` and of `choices`, the epochs ended, and why the plan ended.
 STATE, EPISODES_LEFT, DONE, ROOM, USED, CHOSEN, EPOCHS, ENDED = range(8)
 
 
@@ -134,12 +135,10 @@ class Uniforms:
 
 
 class Walk(NamedTuple):
-    """What one call of a rollout works with.
+    """What one call of a rollout works with: random numbers, the columns that it writes, and the cursor.
 
-    The next number of `luck` is for a successor, the next one of `choices` for a random action. The columns of `Steps`
-    and the ends of an online policy's epochs are written here. The cursor holds the state, the episodes left, the steps
-    done and allowed, the numbers used of `luck` and of `choices`, the epochs ended, and why the plan ended. If costs
-    are random, `noise` has a number for each one of `luck`, and `noise_form` says what `draw_cost` makes of it.
+    The next number of `luck` is for a successor, the next one of `choices` for a random action. If costs are random,
+    `noise` has a number for each one of `luck`, and `noise_form` says what `draw_cost` makes of it.
     """
 
     luck: Floats
@@ -204,13 +203,6 @@ def draw_cost(cost: float, action: int, chance: float, form: Floats) -> float:
     if form[0] == form[1]:
         return 2.0 * chance * cost
     return float(form[1] if chance * (form[1] - form[0]) < cost - form[0] else form[0])
-
-
-@kernel
-def draw_costs(actions: Int64s, costs: Floats, chances: Floats, form: Floats) -> None:
-    """Replace costs by random ones with these means."""
-    for i in range(len(costs)):
-        costs[i] = draw_cost(costs[i], actions[i], chances[i], form)
 
 
 @kernel
@@ -281,14 +273,11 @@ class TablePolicy(TabularPolicy):
         return int(draw_action(self.chances, state, draw()))
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
-        start = int(walk.cursor[USED])
         follow(
             *model, self.actions, self.chances, stop.after_visits, stop.before_visits, stop.visits, stop.counters,
-            walk.luck, walk.choices, walk.states, walk.actions, walk.costs, walk.next_states, walk.reached, walk.cursor,
+            walk.luck, walk.noise, walk.noise_form, walk.choices, walk.states, walk.actions, walk.costs,
+            walk.next_states, walk.reached, walk.cursor,
         )  # fmt: skip
-        if len(walk.noise):
-            steps = slice(int(walk.cursor[DONE]))
-            draw_costs(walk.actions[steps], walk.costs[steps], walk.noise[start:], walk.noise_form)
 
 
 def policy_of(plan: Plan, S: int, A: int) -> Policy[int]:
@@ -303,7 +292,7 @@ def follow(
     indptr: Int64s, successors: Int32s, cumulative: Floats, costs: Floats, initial_state: int,
     policy: Int64s, chances: Floats,
     after_visits: Int64s, before_visits: Int64s, visits: Int64s, counters: Int64s,
-    luck: Floats, choices: Floats,
+    luck: Floats, noise: Floats, noise_form: Floats, choices: Floats,
     states: Int64s, actions: Int64s, paid: Floats, next_states: Int64s, reached: Bools, cursor: Int64s,
 ) -> None:  # fmt: skip
     """Follow a table until a condition holds, there is no room for steps or a block is used up.
@@ -329,6 +318,8 @@ def follow(
         if ended > 0:
             break
         paid[i] = costs[state, action]
+        if len(noise) > 0:
+            paid[i] = draw_cost(paid[i], action, noise[used], noise_form)
         successor = draw_successor(indptr, successors, cumulative, row, luck[used])
         next_states[i] = successor
         reached[i] = successor == S
@@ -410,7 +401,6 @@ class ModelStage(Stage[Plan]):
         raise unavailable(state, self.record.actions.item(self.cursor[DONE]))
 
     def position(self) -> dict[str, Any]:
-        """Return the state, the numbers used, and the plan in progress with its counts."""
         where: dict[str, Any] = {"state": self.state, "noise": self.walk.noise_form, "plan": None}
         where |= {"luck": self.luck.drawn, "choices": self.choices.drawn}
         if self.plan is None:
@@ -494,7 +484,7 @@ class ModelWorld(World[Task, Plan]):
                 ends = (low, high) if noise == "bernoulli" else (0.0, 0.0)
                 self.noise_form = np.array([*ends, -1 if ssp.give_up is None else ssp.give_up], dtype=np.float64)
 
-    def task(self, episodes: int) -> Task:
+    def task(self, episodes: int, resumed: Task | None = None) -> Task:
         return replace(self.known, episodes=episodes)
 
     def stage(self, seed: int, *, limited: bool = False) -> ModelStage:

@@ -11,11 +11,10 @@ from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goalward.acting.contract import Chunk, PlanT, Policy, Stage, Step, Steps
 from goalward.acting.model_world import BLOCK, Uniforms
-from goalward.acting.stop import NEVER, Ended, Stop
+from goalward.acting.stop_conditions import NEVER, Ended, Stop
 from goalward.seeds import streams
 from goalward.signals import received
 
@@ -40,14 +39,8 @@ class Simulator(Protocol[X]):
 class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
     """A simulator in which plans are followed.
 
-    Parameters
-    ----------
-    simulate
-        Starts the simulator, all of whose random draws come from an integer seed.
-    read
-        Returns the policy and the conditions of a plan.
-    seed
-        The seed of the run.
+    `simulate` starts it, with all its random draws from an integer seed. `read` returns the policy and the conditions
+    of a plan.
     """
 
     def __init__(
@@ -107,18 +100,9 @@ class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
         return self.unfinished(ended)
 
     def unfinished(self, ended: int = 0) -> Chunk:
-        # An interrupt may come between the entries of one step.
-        states, actions, costs, next_states, reached = (column[: len(self.columns[-1])] for column in self.columns)
+        complete = len(self.columns[-1])  # an interrupt may come between the entries of one step
         one = np.asarray(self.simulator.state)
-
-        def points(column: list[Any]) -> NDArray[Any]:
-            return np.array(column, dtype=one.dtype).reshape(-1, *one.shape)
-
-        steps = Steps(
-            points(states),
-            np.array(actions, dtype=np.int64),
-            np.array(costs, dtype=np.float64),
-            points(next_states),
-            np.array(reached, dtype=np.bool_),
-        )
-        return Chunk(steps, ended, *self.epochs)
+        types: tuple[Any, ...] = (one.dtype, np.int64, np.float64, one.dtype, np.bool_)
+        columns = [np.array(column[:complete], dtype=kind) for column, kind in zip(self.columns, types, strict=True)]
+        columns[0], columns[3] = (columns[i].reshape(-1, *one.shape) for i in (0, 3))
+        return Chunk(Steps._make(columns), ended, *self.epochs)

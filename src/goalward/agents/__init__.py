@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # type checkers import these names, `lazy` reads the same lin
     from goalward.acting.contract import Step as Step
     from goalward.acting.contract import Steps as Steps
     from goalward.acting.contract import Task as Task
-    from goalward.acting.stop import NEVER as NEVER
+    from goalward.acting.stop_conditions import NEVER as NEVER
     from goalward.agents.base import Agent as Agent
     from goalward.agents.base import Learner as Learner
     from goalward.agents.base import OnlineAgent as OnlineAgent

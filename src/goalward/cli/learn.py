@@ -168,8 +168,8 @@ def run_once(
     from goalward import agents, worlds
     from goalward.agents import saving
     from goalward.environments.by_name import closing
+    from goalward.learning.endless_runs import check_end
     from goalward.learning.learn import as_world, learn
-    from goalward.learning.termination import check_end
     from goalward.seeds import run_seed
     from goalward.settings import checked_integer, read_settings
     from goalward.user_code import blaming
@@ -218,7 +218,7 @@ def run_tables(run: Run, seconds: float, world: str, title: str = "") -> list[Ta
     """Return how a run went: costs and regret after powers of ten of episodes, and facts about the whole run."""
     import numpy as np
 
-    from goalward.acting.stop import Ended
+    from goalward.acting.stop_conditions import Ended
     from goalward.figures.symbols import cause_name
     from goalward.settings import plain
 

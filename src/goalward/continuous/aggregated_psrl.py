@@ -19,7 +19,7 @@ import numpy as np
 
 from goalward.acting.contract import Plan, Policy, Step, Steps, Task
 from goalward.acting.model_world import TablePolicy
-from goalward.acting.stop import Stop, TableStop
+from goalward.acting.stop_conditions import Stop, TableStop
 from goalward.agents.base import register
 from goalward.agents.posterior.psrl import PSRL
 from goalward.agents.posterior.psrl_variants import TSDE

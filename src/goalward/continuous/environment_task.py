@@ -67,7 +67,7 @@ PENDULUM = Facts((-PI, -8.0), (PI, 8.0), upright, ("angle", "speed"), (True, Fal
 
 def facts_of(environment: Any) -> Facts:
     """Return what is known of an environment: if a wrapper may change its steps, no more than its spaces tell."""
-    from goalward.environments.rules import changing_wrapper
+    from goalward.environments.goal_and_cost_rules import changing_wrapper
 
     bare, space = environment.unwrapped, environment.observation_space
     known = not changing_wrapper(environment) and type(bare).__module__.startswith("gymnasium.")
@@ -93,7 +93,7 @@ def environment_task(
     """Return the task of an environment; see `ContinuousTask.from_gymnasium`."""
     # Not at the top: the built-in tasks need no Gymnasium, and this package registers worlds with it.
     from goalward.environments.by_name import make_environment
-    from goalward.environments.rules import check_has_goal, name_of
+    from goalward.environments.goal_and_cost_rules import check_has_goal, name_of
     from goalward.environments.spaces import check_environment, checked_step, first_observation
 
     environment = make_environment(environment) if isinstance(environment, str) else environment

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from goalward.acting.contract import Policy, World
-from goalward.acting.stop import Stop
+from goalward.acting.stop_conditions import Stop
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.continuous.encoding import BoxEncoding, StateFunction
 from goalward.continuous.task import ContinuousPlan, ContinuousTask, TaskSpec, checked_box

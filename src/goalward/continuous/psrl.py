@@ -39,7 +39,7 @@ import numpy as np
 from annotated_types import Ge, Le
 
 from goalward.acting.contract import Policy, Step, Steps
-from goalward.acting.stop import Ended, Stop
+from goalward.acting.stop_conditions import Ended, Stop
 from goalward.agents.base import Learner, register
 from goalward.arrays import Floats
 from goalward.beliefs.base import LARGEST_NUMBER

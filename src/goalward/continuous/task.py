@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from goalward.acting.contract import Policy, Step, World
 from goalward.acting.stepping import SteppingStage
-from goalward.acting.stop import Stop
+from goalward.acting.stop_conditions import Stop
 from goalward.arrays import Bools, Floats
 from goalward.continuous.encoding import BoxEncoding, StateFunction, checked_point
 from goalward.errors import CostError, PolicyError, SettingError, ShapeError, StateError
@@ -350,7 +350,7 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
 
         return environment_task(environment, goal, cost, actions, low, high, periodic, state)
 
-    def task(self, episodes: int) -> TaskSpec:
+    def task(self, episodes: int, resumed: TaskSpec | None = None) -> TaskSpec:
         return replace(self.spec, episodes=episodes)
 
     def stage(self, seed: int, *, limited: bool = False) -> SteppingStage[Floats, ContinuousPlan]:

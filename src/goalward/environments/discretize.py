@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 from goalward.arrays import Floats
-from goalward.environments.rules import name_of
+from goalward.environments.goal_and_cost_rules import name_of
 from goalward.errors import SettingError, StateError
 
 MOST_CELLS = 1_000_000

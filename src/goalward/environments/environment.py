@@ -3,7 +3,7 @@
 An environment has ``reset(seed=...) -> (observation, info)`` and ``step(action) -> (observation, reward, terminated,
 truncated, info)``, as in Gymnasium. What the outermost wrapper returns is what is learnt. `goalward.acting.encoding`
 numbers observations and actions; rules say which steps reach the goal and what they cost
-(`goalward.environments.rules`).
+(`goalward.environments.goal_and_cost_rules`).
 
 Ends of episodes
     An episode that ends away from the goal is never learnt as one that reached it. With ``give_up_cost`` it leads to
@@ -36,9 +36,9 @@ from goalward.acting.contract import Plan, Step, Task, World
 from goalward.acting.encoding import MAX_STATES
 from goalward.acting.model_world import policy_of, unavailable
 from goalward.acting.stepping import SteppingStage
-from goalward.acting.stop import TableStop
+from goalward.acting.stop_conditions import TableStop
 from goalward.arrays import Floats
-from goalward.environments.rules import (
+from goalward.environments.goal_and_cost_rules import (
     ENDS,
     NO_GOAL,
     Outcome,
@@ -73,8 +73,8 @@ class Environment(World[Task, Plan]):
     environment
         A Gymnasium environment, or an object with `reset` and `step`, with finitely many actions.
     goal, cost
-        Which steps reach the goal, and what they cost: see `goalward.environments.rules`. By default a step costs minus
-        its reward where that is negative, and 1 otherwise.
+        Which steps reach the goal, and what they cost: see `goalward.environments.goal_and_cost_rules`. By default a
+        step costs minus its reward where that is negative, and 1 otherwise.
     give_up_cost
         Let the agent give up: one more action, the last one, resets the environment at this cost. An episode that ends
         away from the goal is then a restart at this cost. Regret is measured against the best policy that may give up.
@@ -121,8 +121,7 @@ class Environment(World[Task, Plan]):
         model = model_of(environment) if key is None and goal is None and cost is None else None
         known = None if task is None else replace(task.checked(), episodes=1)
         sized = model or known
-        sizes = None if sized is None else (sized.states, sized.actions)
-        self.encoding = encoding_of(environment, key, max_states, sizes)
+        self.numbered = encoding_of(environment, key, max_states, None if sized is None else sized.costs.shape)
         self.goal = ENDS if plain else goal_rule(goal, environment)
         pays_reward = model is not None or (known is not None and cost is None and preset is None)
         self.cost = cost_rule("reward" if pays_reward else cost)
@@ -135,14 +134,14 @@ class Environment(World[Task, Plan]):
             check_sizes(known, "model", *self.model.costs.shape)
         else:
             known = self.survey(known, give_up_cost, use_table)
-        self.encoding.give_up = give_up_cost is not None
-        self.give_up = self.encoding.actions if give_up_cost is not None else -1
+        self.give_up = -1 if give_up_cost is None else self.numbered.actions
+        self.numbered.give_up = give_up_cost is not None
         self.known = replace(known, cost_range=known.cost_range if cost_range is None else cost_range)
-        self.numbered, self.resumed = copy(self.encoding), False
+        self.encoding = copy(self.numbered)
 
     def survey(self, known: Task | None, give_up_cost: float | None, use_table: bool | None) -> Task:
         """Return what an agent may know of an environment without a model."""
-        environment, encoding = self.environment, self.encoding
+        environment, encoding = self.environment, self.numbered
         table = has_table(environment, encoding) if use_table is None else use_table
         if table and give_up_cost is None:
             self.graph = table_model(environment, self.goal, self.cost)
@@ -159,18 +158,10 @@ class Environment(World[Task, Plan]):
             self.start = encoding.states + 1
         return with_restarts(known, give_up_cost, self.start)
 
-    def task(self, episodes: int) -> Task:
-        """Return what an agent may know; the numbering of observations starts afresh unless `resume` was called."""
-        if not self.resumed:
-            self.encoding = copy(self.numbered)
-        self.resumed = False
+    def task(self, episodes: int, resumed: Task | None = None) -> Task:
+        self.encoding = copy(self.numbered if resumed is None or resumed.encoding is None else resumed.encoding)
+        self.encoding.key = self.key
         return replace(self.known, episodes=episodes, encoding=self.encoding)
-
-    def resume(self, task: Task) -> None:
-        """Take over the numbering of observations from a task in which an agent has learnt."""
-        if task.encoding is not None:
-            self.encoding, self.resumed = copy(task.encoding), True
-            self.encoding.key = self.key
 
     def stage(self, seed: int, *, limited: bool = False) -> SteppingStage[int, Plan]:
         shape = self.known.costs.shape
@@ -208,7 +199,6 @@ class EnvironmentSimulator:
             raise unavailable(self.state, action)
 
     def step(self, action: int) -> Step[int]:
-        """Play an action, and start the next episode if this one is over."""
         world, state = self.world, self.state
         stated = self.costs[state * self.actions + action]
         if self.patience is not None:

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from goalward.environments.rules import Outcome, cost_rule, goal_rule, name_of, wrappers
+from goalward.environments.goal_and_cost_rules import Outcome, cost_rule, goal_rule, name_of, wrappers
 from goalward.environments.spaces import check_environment, checked_step, encoding_of, first_observation
 from goalward.errors import ModelError, SettingError, StateError
 from goalward.progress import phase
@@ -58,7 +58,7 @@ def explore(
     env
         An environment with finitely many actions. Wrappers count: what `step` returns is what is modelled.
     goal, cost
-        Which steps reach the goal and what they cost: see `goalward.environments.rules`.
+        Which steps reach the goal and what they cost: see `goalward.environments.goal_and_cost_rules`.
     give_up_cost
         Let the model give up at this cost, also where an episode ended away from the goal.
     key

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from goalward.acting.encoding import MAX_STATES, Encoding, Space, size
-from goalward.environments.rules import name_of
+from goalward.environments.goal_and_cost_rules import name_of
 from goalward.errors import SettingError
 from goalward.settings import checked_integer
 

@@ -3,22 +3,21 @@
 FrozenLake, CliffWalking, Taxi and environments like them hold a table ``env.unwrapped.P[s][a]``, a list of
 ``(probability, next state, reward, terminated)``. `from_gymnasium` turns it into an `SSP`:
 
-* A step that reaches the goal, by the rule of `rules.py`, leads to the goal of the model. States that are entered in no
-  other way are merged into it; the others keep their order.
+* A step that reaches the goal, by the rule of `goal_and_cost_rules`, leads to the goal of the model. States that are
+  entered in no other way are merged into it; the others keep their order.
 * A step that ends the episode elsewhere leads to a dead end: a state without actions.
 * The cost of a pair is the mean cost of its outcomes.
 * Where episodes start in one of several states, the model has one more state, the last, in which it starts. Its only
   action costs nothing and draws the first state, so V* of the start is the mean over all starts.
 
 State i of the model is state i of the environment as long as the goals are its last states; if not, `state_names` hold
-the numbers of the environment.
-
-The table describes the bare environment. It is not used if a wrapper may change what the steps return (`rules.py`).
+the numbers of the environment. The table describes the bare environment, so it is not used if a wrapper may change what
+the steps return.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,15 +25,22 @@ import numpy as np
 from goalward.acting.encoding import Encoding
 from goalward.arrays import Floats
 from goalward.environments.by_name import make_environment
-from goalward.environments.rules import CostRule, GoalRule, Outcome, changing_wrapper, cost_rule, goal_rule, name_of
+from goalward.environments.goal_and_cost_rules import (
+    CostRule,
+    GoalRule,
+    Outcome,
+    changing_wrapper,
+    cost_rule,
+    goal_rule,
+    name_of,
+)
 from goalward.environments.spaces import ACTION_NAMES, encoding_of, first_observation, space_of
 from goalward.errors import ModelError, SettingError, ShapeError
-from goalward.settings import checked_number
 from goalward.ssp.layout import GridLayout
 from goalward.ssp.model import SSP
 
 
-def from_gymnasium(env: Any, *, goal: Any = None, cost: Any = None, dead_end: Any = None) -> SSP:
+def from_gymnasium(env: Any, *, goal: Any = None, cost: Any = None) -> SSP:
     """Make a model of an environment that shows its table of transitions.
 
     Parameters
@@ -42,11 +48,8 @@ def from_gymnasium(env: Any, *, goal: Any = None, cost: Any = None, dead_end: An
     env
         An environment, or its id, such as "FrozenLake-v1". Wrappers that may change its steps are refused.
     goal, cost
-        Which steps reach the goal and what they cost: see `goalward.environments.rules`. FrozenLake, CliffWalking and
-        Taxi need no goal. By default a step costs minus its reward where that is negative, and 1 otherwise.
-    dead_end
-        Which steps lead to a dead end besides those that end an episode elsewhere: the largest reward there, or a
-        function of an `Outcome`.
+        Which steps reach the goal and what they cost: see `goalward.environments.goal_and_cost_rules`. FrozenLake,
+        CliffWalking and Taxi need no goal.
 
     Examples
     --------
@@ -70,13 +73,13 @@ def from_gymnasium(env: Any, *, goal: Any = None, cost: Any = None, dead_end: An
     ssp = getattr(bare, "ssp", None)
     if isinstance(ssp, SSP):
         return ssp
-    return table_model(environment, goal_rule(goal, environment), cost_rule(cost), dead_end)
+    return table_model(environment, goal_rule(goal, environment), cost_rule(cost))
 
 
 def to_gymnasium(ssp: SSP, render_mode: str | None = None) -> Any:
     """Return a model as a Gymnasium environment; see `goalward.environments.world_env`.
 
-    Registered worlds have ids of their own: ``gymnasium.make("goalward.environments:goalward/GridWorld-v0", rows=5)``.
+    Registered worlds have ids: ``gymnasium.make("goalward.environments:goalward/GridWorld-v0", rows=5)``.
     """
     from goalward.environments.world_env import WorldEnv
 
@@ -135,21 +138,19 @@ def read_table(environment: Any) -> Table:
         raise SettingError(f"{name} has a table but no Discrete spaces; its states and actions must be numbers")
     S, first_state, A, first_action = states["n"], states["start"], actions["n"], actions["start"]
     entries: list[tuple[float, Outcome]] = []
-    for state in range(S):
-        for action in range(A):
-            try:
-                listed = rows[state + first_state][action + first_action]
-                outcomes = [(float(p), int(y) - first_state, float(r), bool(end)) for p, y, r, end in listed]
-            except (KeyError, IndexError, TypeError, ValueError):
-                outcomes = [(1.0, -1, 0.0, False)]
-            for probability, successor, reward, end in outcomes:
-                if not 0 <= successor < S:
-                    raise ShapeError(
-                        f"the table of {name} at state {state}, action {action} is no list of (probability, next state,"
-                        f" reward, terminated) with states 0..{S - 1}"
-                    )
+    for state, action in np.ndindex(S, A):
+        try:
+            for probability, successor, reward, end in rows[state + first_state][action + first_action]:
+                outcome = Outcome(state, action, int(successor) - first_state, float(reward), bool(end), {})
+                if not 0 <= outcome.next_state < S:
+                    raise ValueError
                 if probability != 0.0:
-                    entries.append((probability, Outcome(state, action, successor, reward, end, {})))
+                    entries.append((float(probability), outcome))
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise ShapeError(
+                f"the table of {name} at state {state}, action {action} is no list of (probability, next state,"
+                f" reward, terminated) with states 0..{S - 1}"
+            ) from None
     return Table(S, A, entries)
 
 
@@ -163,15 +164,13 @@ def costs_of(table: Table, cost: CostRule, ignored: Collection[int] = ()) -> Flo
     return np.divide(paid, mass, out=np.full_like(paid, np.inf), where=mass > 0.0)
 
 
-def table_model(environment: Any, goal: GoalRule, cost: CostRule, dead_end: Any = None) -> SSP:
-    """Return the model of a table of transitions, by rules for goals, costs and dead ends."""
+def table_model(environment: Any, goal: GoalRule, cost: CostRule) -> SSP:
+    """Return the model of a table of transitions."""
     table, bare = read_table(environment), environment.unwrapped
-    is_dead_end = dead_end_rule(dead_end)
     reached, ended, live = set[int](), set[int](), set[int]()  # the states that are entered so
     ways = []
     for _, outcome in table.entries:
-        over = outcome.terminated or is_dead_end(outcome)
-        ways.append(reached if goal.reached(outcome) else ended if over else live)
+        ways.append(reached if goal.reached(outcome) else ended if outcome.terminated else live)
         ways[-1].add(outcome.next_state)
     if not reached:
         raise ModelError(
@@ -218,15 +217,6 @@ def table_model(environment: Any, goal: GoalRule, cost: CostRule, dead_end: Any 
         action_names=ACTION_NAMES.get(type(bare).__name__),
         layout=layout_of(bare, states, sorted(goals), names[len(states) :]),
     )
-
-
-def dead_end_rule(rule: Any) -> Callable[[Outcome], object]:
-    if callable(rule):
-        return rule  # type: ignore[no-any-return]
-    if rule is None:
-        return lambda outcome: False
-    worst = checked_number("dead_end", rule, -np.inf, note=", the largest reward in a dead end; or a function")
-    return lambda outcome: outcome.reward <= worst
 
 
 def layout_of(bare: Any, states: list[int], goals: list[int], added: list[str]) -> GridLayout | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Mapping
 
-from goalward.acting.stop import RUN_OVER, Ended
+from goalward.acting.stop_conditions import RUN_OVER, Ended
 from goalward.ssp.model import GIVE_UP, SSP
 
 __all__ = ["CAUSES", "action_marks", "cause_name", "marked"]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from goalward import archive
+from goalward.acting.stop_conditions import Ended
 from goalward.agents import saving
 from goalward.agents.base import Learner
 from goalward.errors import FileError, GoalwardError, SettingError
@@ -80,8 +81,13 @@ class Checkpoint:
         try:
             loop.ledger.restore(saved["ledger"])
             loop.plan_ended = int(saved["plan_ended"])
-            if saved["position"] is None:
-                loop.start_episode()
+            if saved["position"] is None:  # continue with a new episode
+                if loop.ledger.has_open_episode:
+                    loop.ledger.truncate_episode()
+                if loop.ledger.episodes_over == len(loop.ledger.costs):
+                    loop.plan_ended |= int(Ended.EPISODES)
+                if not loop.plan_ended:
+                    loop.ledger.break_off(int(Ended.STOPPED))
             else:
                 if not loop.agent.task_from_state(saved["task"]).is_like(loop.agent.task):
                     raise ValueError("it learnt in another world, or knew other costs")

@@ -18,17 +18,17 @@ import numpy as np
 
 from goalward.acting.contract import Chunk, Plan, PlanT, Stage, Steps, Task, TaskT, World
 from goalward.acting.model_world import ModelWorld
-from goalward.acting.stop import NEVER, RUN_OVER, Ended
+from goalward.acting.stop_conditions import NEVER, RUN_OVER, Ended
 from goalward.agents import saving
 from goalward.agents.base import Learner
 from goalward.beliefs.base import LARGEST_NUMBER, Prior
 from goalward.errors import GoalwardError, SettingError
 from goalward.learning.checkpoint import Checkpoint, run_of
+from goalward.learning.endless_runs import check_end
 from goalward.learning.ledger import Ledger
 from goalward.learning.regret import known_optimum
 from goalward.learning.replay import Recorder
 from goalward.learning.run import Run
-from goalward.learning.termination import check_end
 from goalward.progress import phase, shown
 from goalward.seeds import checked_seed, generator, run_seed, streams
 from goalward.settings import checked_integer
@@ -39,6 +39,7 @@ Watch = Callable[[int, int], object]
 # Plain integers: arithmetic on flags is slow, and this is done for every plan.
 EPISODES, MAX_STEPS, STOPPED = int(Ended.EPISODES), int(Ended.MAX_STEPS), int(Ended.STOPPED)
 ENDS_RUN = int(RUN_OVER)
+KEEP = {"keep_plans", "keep_steps", "keep_replay"}
 PATIENCE = 0.1  # seconds after which Ctrl-C is looked for
 
 
@@ -56,9 +57,8 @@ class Options(TypedDict, total=False):
     resume: bool
     keep_plans: bool
     keep_steps: bool
-    keep_replay: bool
+    keep_replay: bool | Recorder
     watch: Watch | None
-    observer: Recorder | None
     checkpoint: str | Path | None
     every: float
 
@@ -81,9 +81,8 @@ def learn(
     resume: bool = False,
     keep_plans: bool = False,
     keep_steps: bool = False,
-    keep_replay: bool = False,
+    keep_replay: bool | Recorder = False,
     watch: Watch | None = None,
-    observer: Recorder | None = None,
     checkpoint: str | Path | None = None,
     every: float = 60.0,
 ) -> Run:
@@ -112,11 +111,10 @@ def learn(
     keep_plans, keep_steps
         Keep the plans with their models, and all steps, in the Run.
     keep_replay
-        Keep what `goalward.watch` shows in the Run; with continuous states these are the plans and the steps.
+        Keep what `goalward.watch` shows in the Run; with continuous states these are the plans and the steps. A
+        recorder of your own is called with every plan, its steps and its end.
     watch
         Called now and then with the number of episodes and steps done; the run ends if it returns False.
-    observer
-        Called with every plan, its steps and its end during the run; it does not change the run.
     checkpoint, every
         A file in which the run is saved every so many seconds, between two plans or thousands of steps, and whenever it
         ends or is interrupted. `learn` with the same arguments resumes it: see `goalward.learning.checkpoint`.
@@ -130,7 +128,7 @@ def learn(
     ------
     EndlessRunError
         If the run might never end: a dead end can be reached from the start, or a loop costs nothing.
-        `goalward.learning.termination` says what to do. Also if an environment ends an episode away from the goal
+        `goalward.learning.endless_runs` says what to do. Also if an environment ends an episode away from the goal
         and the agent may not give up, unless `max_steps` limits the run.
     UnreachableGoalError
         If no policy reaches the goal almost surely from the start.
@@ -185,49 +183,39 @@ class Loop:
         **options: Unpack[Options],
     ):
         checked_integer("episodes", episodes, 1, LARGEST_NUMBER)
-        max_steps, resume, observer = options.get("max_steps"), options.get("resume", False), options.get("observer")
-        keep_plans, keep_steps = options.get("keep_plans", False), options.get("keep_steps", False)
-        keep_replay, checkpoint = options.get("keep_replay", False), options.get("checkpoint")
-        self.max_steps = NEVER if max_steps is None else checked_integer("max_steps", max_steps, 1)
-        self.watch = options.get("watch")
         check_arguments(agent, world)
+        target, self.seed, self.watch = as_world(world), checked_seed(seed), options.get("watch")
+        limit, resume, path = options.get("max_steps"), options.get("resume", False), options.get("checkpoint")
+        self.max_steps = NEVER if limit is None else checked_integer("max_steps", limit, 1)
         if resume and getattr(agent, "task", None) is None:
             raise SettingError(f"{agent.name} has not learnt anything yet; resume with the agent of an earlier run")
-        target = as_world(world)
         agent.check_world(world, continuous=target.continuous)
         if target.graph is not None:
-            check_end(target.graph, agent, limited=max_steps is not None)
-        if checkpoint is not None and (keep_plans or keep_steps or keep_replay or observer is not None):
-            raise SettingError("a checkpoint keeps no plans, steps or replays; leave keep_... and observer out")
-        begin_seed = self.seed = checked_seed(seed)
-        self.checkpoint, resumes = None, resume
-        if checkpoint is not None:
+            check_end(target.graph, agent, limited=limit is not None)
+        if path is not None and KEEP & {name for name, value in options.items() if value}:
+            raise SettingError("a checkpoint keeps no plans, steps or replays; leave keep_... out")
+        stage_seed, self.checkpoint = self.seed, None
+        if path is not None:
             run = run_of(agent, target.model, episodes, self.seed, resume)
-            self.checkpoint = Checkpoint(checkpoint, options.get("every", 60.0), run)
+            self.checkpoint = Checkpoint(path, options.get("every", 60.0), run)
             if self.checkpoint.starts_episode:
-                agent, resumes = self.checkpoint.agent(agent), True
-                begin_seed = run_seed(
-                    self.seed, "checkpoint", self.checkpoint.steps
-                )  # not the draws of the start again
-        if resumes:
-            target.resume(agent.task)
+                agent, resume = self.checkpoint.agent(agent), True
+                stage_seed = run_seed(self.seed, "checkpoint", self.checkpoint.steps)  # not the draws of the start
         best = None if target.model is None else known_optimum(target.model)
         gaps, self.optimal_value = (None, np.nan) if best is None else (best.gaps, best.value)
-        task = target.task(episodes)
-        self.agent = prepare(agent, task, generator(streams(begin_seed).planning), resumes)
-        if keep_replay and target.continuous:
-            keep_plans = keep_steps = True
-        elif keep_replay and observer is None:
-            observer = Recorder()
-        if observer is not None:
-            observer.begin(self.agent, task, gaps, self.optimal_value)
-        self.observer = observer
-        self.stage: Stage[Any] = target.stage(begin_seed, limited=max_steps is not None)
+        task = target.task(episodes, agent.task if resume else None)
+        self.agent = prepare(agent, task, generator(streams(stage_seed).planning), resume)
+        self.stage: Stage[Any] = target.stage(stage_seed, limited=limit is not None)
         self.ledger = Ledger(episodes, gaps)
-        self.world = None if resumes else target.model
-        # Plans and steps are kept where there is a list for them.
-        self.plans: list[Any] | None = [] if keep_plans else None
-        self.pieces: list[Steps] | None = [] if keep_steps else None
+        self.world = None if resume else target.model
+        # Plans and steps are kept where there is a list for them; with continuous states they are the replay.
+        replay = options.get("keep_replay", False)
+        self.plans: list[Any] | None = [] if options.get("keep_plans") or (replay and target.continuous) else None
+        self.pieces: list[Steps] | None = [] if options.get("keep_steps") or (replay and target.continuous) else None
+        recorder = Recorder() if replay and not target.continuous else None
+        self.observer = replay if isinstance(replay, Recorder) else recorder
+        if self.observer is not None:
+            self.observer.begin(self.agent, task, gaps, self.optimal_value)
         self.plan: Any = None  # in progress
         self.plan_ended = 0  # why the plan has ended, if it has
         self.pace = 1  # how many steps an online agent makes in about PATIENCE seconds
@@ -243,7 +231,6 @@ class Loop:
         return self.result(Ended(ended & ENDS_RUN))
 
     def result(self, ended: Ended) -> Run:
-        plans, pieces, observer = self.plans, self.pieces, self.observer
         return Run(
             self.agent,
             self.seed,
@@ -252,10 +239,10 @@ class Loop:
             epochs=self.ledger.epochs(),
             optimal_value=self.optimal_value,
             ended=ended,
-            plans=None if plans is None else tuple(plans),
-            trajectory=join(pieces) if pieces else None,
+            plans=None if self.plans is None else tuple(self.plans),
+            trajectory=join(self.pieces) if self.pieces else None,
             world=self.world,
-            replay=observer.replay() if isinstance(observer, Recorder) else None,
+            replay=None if self.observer is None else self.observer.replay(),
         )
 
     def epoch(self) -> int:
@@ -340,15 +327,6 @@ class Loop:
         if self.plans is not None:
             del self.plans[len(self.ledger.epochs()) :]
         return self.result(Ended.STOPPED)
-
-    def start_episode(self) -> None:
-        """Continue a run that was saved somewhere in an episode with a new one."""
-        if self.ledger.has_open_episode:
-            self.ledger.truncate_episode()
-        if self.ledger.episodes_over == len(self.ledger.costs):
-            self.plan_ended |= EPISODES
-        if not self.plan_ended:
-            self.ledger.break_off(STOPPED)
 
 
 def join(pieces: list[Steps]) -> Steps:

@@ -225,10 +225,8 @@ class LearntPolicy(FrozenPolicy):
     values
         ``[S]``: what the agent estimates that the policy costs from each state, NaN where it never acted; None if it
         has no such estimate.
-    actions
-        A, the number of actions; one more than the environment's if the agent may give up.
-    give_up
-        The action that gives up, or None.
+    actions, give_up
+        A, the number of actions, and the one that gives up, or None.
     encoding
         How observations become states and actions what the environment takes; None if both are numbers already.
     seed
@@ -303,9 +301,7 @@ class LearntPolicy(FrozenPolicy):
                 f"the policy is for {len(self.visited)} states and {self.actions} actions, which {world} does not have;"
                 " evaluate it in the world it was learnt in, or in one with the same observations and actions"
             )
-        if self.encoding is not None:
-            world.resume(replace(task, encoding=copy.deepcopy(self.encoding)))
-            world.task(1)
+        world.task(1, replace(task, encoding=self.encoding))
         return Plan(self.table)
 
     def to_state(self) -> dict[str, Any]:
@@ -317,15 +313,14 @@ class LearntPolicy(FrozenPolicy):
     def from_state(cls, state: dict[str, Any], key: Callable[[Any], Any] | None) -> Self:
         table, visited, values, give_up = (state[name] for name in ("table", "visited", "values", "give_up"))
         A = checked_integer("actions", state["actions"], 1, MOST_ACTIONS)
-        checked_array("visited", visited, "b", [(len(visited),)], 0, 1)
-        S = len(visited)
-        checked_array("table", table, "if"[table.ndim - 1], [(S,), (S, A)], 0, (A - 1, 1)[table.ndim - 1])
-        if values is not None:
-            checked_array("values", np.nan_to_num(values), "f", [(S,)], 0, np.inf)
+        if visited.dtype != np.bool_ or visited.ndim != 1 or (table.ndim == 1 and not np.isin(table, range(A)).all()):
+            raise ValueError("visited must hold a truth value, and table an action, for each state")
+        if values is not None and (values.shape != visited.shape or not (np.isnan(values) | (values >= 0.0)).all()):
+            raise ValueError("values must hold a cost, or NaN, for each state")
         if give_up is not None and (type(give_up) is not int or give_up != A - 1):
             raise ValueError(f"give_up must be the last action, {A - 1}, or nothing")
         encoding = None if state["encoding"] is None else Encoding.from_state(state["encoding"], key)
-        if encoding is not None and (encoding.states > S or encoding.actions + encoding.give_up != A):
+        if encoding is not None and (encoding.states > len(visited) or encoding.actions + encoding.give_up != A):
             raise ValueError("the encoding is of other states and actions than the table")
         if encoding is not None and encoding.needs_key and key is None:
             raise SettingError("observations were numbered by a function; pass it: load_policy(path, key=function)")
@@ -344,14 +339,6 @@ def policy_values(agent: Agent, model: SSP | None, weights: Floats) -> Floats | 
         return agent.values() if isinstance(agent, OnlineAgent) else None
     known = (model.available | (weights == 0.0)).all(axis=1, keepdims=True)
     return solve_all(markov_chain(model, np.where(known, weights, 0.0)), 1e-6).values
-
-
-def checked_array(name: str, array: Any, kind: str, shapes: list[tuple[int, ...]], low: float, high: float) -> None:
-    """Raise ValueError unless an array from a file has a type, one of some shapes, and numbers in a range."""
-    if not isinstance(array, np.ndarray) or array.dtype != np.dtype({"b": "?", "i": "i8", "f": "f8"}[kind]):
-        raise ValueError(f"{name} has the wrong type")
-    if not array.size or array.shape not in shapes or not ((array >= low) & (array <= high)).all():
-        raise ValueError(f"{name} must have one of the shapes {shapes} and numbers from {low} to {high}")
 
 
 def load_policy(path: str | Path, key: Callable[[Any], Any] | None = None) -> FrozenPolicy:

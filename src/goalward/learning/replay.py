@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from goalward.acting.contract import Chunk, Plan, Policy, Task
-from goalward.acting.stop import NEVER, Ended
+from goalward.acting.stop_conditions import NEVER, Ended
 from goalward.agents.base import Learner, OnlineAgent
 from goalward.agents.optimistic.common import Optimist
 from goalward.agents.ties import shares as tied_shares

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from goalward.acting.encoding import Encoding
-from goalward.acting.stop import Ended
+from goalward.acting.stop_conditions import Ended
 from goalward.agents.base import Agent, Learner
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError

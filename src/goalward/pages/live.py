@@ -210,7 +210,7 @@ def watch_live(
 ) -> None:
     """Learn while a page shows it; serve the page until the user interrupts.
 
-    `runs` has, for each agent by its label, a function that learns. It is called in a thread, with ``observer``, a
+    `runs` has, for each agent by its label, a function that learns. It is called in a thread, with ``keep_replay``, a
     recorder, and ``watch``, which returns False to end the run. `delay` seconds pass at each epoch. `stopped` returns
     the number of a signal that has arrived, otherwise 0.
     """
@@ -219,7 +219,7 @@ def watch_live(
 
     def run_in_thread(label: str) -> None:
         try:
-            runs[label](observer=recorders[label], watch=lambda done, steps: not stopped() and not errors)
+            runs[label](keep_replay=recorders[label], watch=lambda done, steps: not stopped() and not errors)
         except BaseException as error:
             errors.append(error)
         finally:

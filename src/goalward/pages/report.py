@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from goalward import __version__
-from goalward.acting.stop import Ended
+from goalward.acting.stop_conditions import Ended
 from goalward.errors import FileError, SettingError
 from goalward.figures.styles import LineStyle, agent_styles
 from goalward.figures.symbols import CAUSES

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from goalward.acting.contract import Plan
 from goalward.acting.model_world import ModelStage
-from goalward.acting.stop import Ended
+from goalward.acting.stop_conditions import Ended
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import PolicyError
 from goalward.planning.evaluate import markov_chain, policy_weights

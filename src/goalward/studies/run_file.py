@@ -42,7 +42,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from goalward.acting.stop import Ended
+from goalward.acting.stop_conditions import Ended
 from goalward.agents.base import CAVEAT
 from goalward.arrays import Int64s
 from goalward.errors import FileError

@@ -19,8 +19,8 @@ from goalward import __version__, agents, worlds
 from goalward.agents.base import Learner
 from goalward.environments.by_name import closing
 from goalward.errors import FileError, GoalwardError, SettingError, UnknownNameError
+from goalward.learning.endless_runs import check_end
 from goalward.learning.learn import as_world
-from goalward.learning.termination import check_end
 from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import Cell, design_of

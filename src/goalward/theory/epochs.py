@@ -35,7 +35,7 @@ from math import log2, sqrt
 
 import numpy as np
 
-from goalward.acting.stop import Ended
+from goalward.acting.stop_conditions import Ended
 from goalward.arrays import Int64s
 from goalward.errors import TheoryError
 from goalward.learning.run import Epochs

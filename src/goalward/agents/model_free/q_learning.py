@@ -25,7 +25,7 @@ import numpy as np
 
 from goalward.acting.contract import Step, Task
 from goalward.acting.model_world import CHOSEN, DONE, STATE, Dynamics, Walk, has_room, take_step
-from goalward.acting.stop import TableStop
+from goalward.acting.stop_conditions import TableStop
 from goalward.agents.base import OnlineAgent, register
 from goalward.agents.ties import best_tried, checked_order, pick
 from goalward.arrays import Floats, Int64s

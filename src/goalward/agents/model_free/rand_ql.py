@@ -43,7 +43,7 @@ from annotated_types import Ge, Le
 
 from goalward.acting.contract import Step, Task
 from goalward.acting.model_world import CHOSEN, DONE, STATE, Dynamics, Walk, has_room, take_step
-from goalward.acting.stop import TableStop
+from goalward.acting.stop_conditions import TableStop
 from goalward.agents.base import register
 from goalward.agents.model_free.q_learning import QTable
 from goalward.agents.ties import pick

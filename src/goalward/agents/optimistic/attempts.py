@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from goalward.acting.contract import Step, Task
-from goalward.acting.stop import CUT, GOALS, STEPS
+from goalward.acting.stop_conditions import CUT, GOALS, STEPS
 from goalward.agents.optimistic.common import ROW_FULL, StepOptimist
 from goalward.arrays import Int32s, Int64s
 from goalward.beliefs.counts import enter

@@ -47,7 +47,7 @@ import numpy as np
 
 from goalward.acting.contract import Plan, Task
 from goalward.acting.model_world import STATE, Dynamics, Walk, end_epoch, has_room, take_step
-from goalward.acting.stop import TableStop
+from goalward.acting.stop_conditions import TableStop
 from goalward.agents.base import register
 from goalward.agents.optimistic.attempts import HORIZON, IN_PROGRESS, MISSED, TAKEN, Attempts, count_step
 from goalward.agents.optimistic.common import MAX_SWEEPS, ROW_FULL

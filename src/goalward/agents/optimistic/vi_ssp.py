@@ -29,7 +29,7 @@ import numpy as np
 
 from goalward.acting.contract import Step, Task
 from goalward.acting.model_world import CHOSEN, STATE, Dynamics, Walk, has_room, take_step
-from goalward.acting.stop import TableStop
+from goalward.acting.stop_conditions import TableStop
 from goalward.agents.base import register
 from goalward.agents.optimistic.common import StepOptimist
 from goalward.agents.ties import pick

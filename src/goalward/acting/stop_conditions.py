@@ -19,7 +19,6 @@ from goalward.jit import kernel
 if TYPE_CHECKING:
     from goalward.acting.contract import Plan, Step
 
-
 NEVER = int(np.iinfo(np.int64).max)
 """A limit that is never reached."""
 
@@ -47,7 +46,6 @@ class Ended(IntFlag):
 
 RUN_OVER = Ended.EPISODES | Ended.MAX_STEPS | Ended.STOPPED | Ended.DEAD_END
 """The flags that also end the run; all others are conditions of a plan."""
-
 
 # Plain integers: arithmetic on flags is slow, and kernels need constants.
 AFTER_VISITS, BEFORE_VISITS = int(Ended.AFTER_VISITS), int(Ended.BEFORE_VISITS)

@@ -26,22 +26,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from goalward.errors import CostError, SettingError, UnknownNameError
 from goalward.settings import checked_number
 
-TERMINATED = "terminated"
-PENALTY, REWARD = "penalty", "reward"
+T = TypeVar("T")
 PASSIVE = {
     "Wrapper", "OrderEnforcing", "PassiveEnvChecker", "TimeLimit", "RecordEpisodeStatistics", "RecordVideo",
     "RenderCollection", "HumanRendering", "AddWhiteNoise", "ObstructView",
 }  # fmt: skip
 """Classes of Gymnasium whose `step` and `reset` pass on what they get; a time limit truncates, which is not an end."""
-
-
 NO_GOAL = (
     "Its task seems to be to go on for long; goalward learns to reach a goal at the least cost and cannot help with it"
 )
@@ -96,11 +93,10 @@ class CostRule(NamedTuple):
         if not 0.0 <= paid < np.inf:
             raise CostError(
                 f"action {outcome.action} in state {outcome.state} gave the reward {outcome.reward}, a cost of"
-                f" {paid:g}; costs must be finite and not negative: pass cost=1.0 to count steps, cost={PENALTY!r} to"
+                f" {paid:g}; costs must be finite and not negative: pass cost=1.0 to count steps, cost='penalty' to"
                 " count steps where rewards are not negative, or a function of the outcome"
             )
-        # Minus a reward of zero is minus zero.
-        return abs(paid)
+        return abs(paid)  # minus a reward of zero is minus zero
 
 
 ENDS = GoalRule(lambda outcome: outcome.terminated, "every end of an episode")
@@ -108,22 +104,19 @@ ENDS = GoalRule(lambda outcome: outcome.terminated, "every end of an episode")
 
 def goal_rule(rule: object, environment: Any) -> GoalRule:
     """Return the rule that names the goal; without one, that of an environment whose goal is known."""
+    if rule is None and (preset := known_goal(environment)) is not None:
+        return preset
     if rule is None:
-        preset = known_goal(environment)
-        if preset is not None:
-            return preset
         raise SettingError(
-            f"which endings of {name_of(environment)} are the goal? Pass goal={TERMINATED!r} if all are, goal=1.0 for"
+            f"which endings of {name_of(environment)} are the goal? Pass goal='terminated' if all are, goal=1.0 for"
             " steps with a reward of at least 1, or a function of the outcome such as"
             ' goal=lambda outcome: outcome.info["is_success"]'
         )
     if callable(rule):
         return GoalRule(rule, "the steps that the function given as goal chooses")
     if isinstance(rule, str):
-        if rule != TERMINATED:
-            raise UnknownNameError("rule for goals", rule, [TERMINATED])
-        return ENDS
-    least = checked_number("goal", rule, -np.inf, note=f", the least reward at the goal; or {TERMINATED!r}")
+        return named("rule for goals", rule, {"terminated": ENDS})
+    least = checked_number("goal", rule, -np.inf, note=", the least reward at the goal; or 'terminated'")
     return GoalRule(lambda outcome: outcome.gain >= least, f"a reward of at least {least:g}")
 
 
@@ -132,11 +125,15 @@ def cost_rule(rule: object) -> CostRule:
     if callable(rule):
         return CostRule(rule)
     if isinstance(rule, str | None):
-        if rule not in (None, PENALTY, REWARD):
-            raise UnknownNameError("rule for costs", rule, [PENALTY, REWARD])
-        return CostRule(minus_reward if rule == REWARD else penalty)
-    fixed = checked_number("cost", rule, note=f", what every step costs; or {PENALTY!r}, {REWARD!r}")
+        return CostRule(named("rule for costs", rule or "penalty", {"penalty": penalty, "reward": minus_reward}))
+    fixed = checked_number("cost", rule, note=", what every step costs; or 'penalty', 'reward'")
     return CostRule(lambda outcome: fixed, fixed)
+
+
+def named(kind: str, name: str, rules: dict[str, T]) -> T:
+    if name not in rules:
+        raise UnknownNameError(kind, name, rules)
+    return rules[name]
 
 
 def minus_reward(outcome: Outcome) -> float:
@@ -152,10 +149,10 @@ def known_goal(environment: Any) -> GoalRule | None:
     bare = getattr(environment, "unwrapped", environment)
     name = type(bare).__name__
     if name == "FrozenLakeEnv":
-        goals = {cell for cell, letter in enumerate(np.asarray(bare.desc).ravel().tolist()) if letter == b"G"}
-        if changing_wrapper(environment):  # observations may not be cells: look where the agent really is
-            return GoalRule(lambda outcome: int(bare.s) in goals, "the cells G of the map")
-        return GoalRule(lambda outcome: outcome.next_state in goals, "the cells G of the map")
+        goals = set(np.flatnonzero(np.asarray(bare.desc).ravel() == b"G").tolist())
+        # Observations below a wrapper may not be cells: then look where the agent really is.
+        where = (lambda outcome: int(bare.s)) if changing_wrapper(environment) else lambda outcome: outcome.next_state
+        return GoalRule(lambda outcome: where(outcome) in goals, "the cells G of the map")
     if name in ("CliffWalkingEnv", "TaxiEnv", "MountainCarEnv", "AcrobotEnv") and keeps_endings(environment):
         return ENDS
     if hasattr(bare, "ssp"):
