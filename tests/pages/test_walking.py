@@ -105,11 +105,20 @@ def test_play_walks_and_the_trail_fades(visit, path):
     passed = [re.findall(r"[\d.]+", place) for place in page.evaluate("[...window.passed]")]
     assert any(float(number) % 60 != 30 for place in passed for number in place)
     shown = page.eval_on_selector_all(
-        f"{FIRST} .walker > path:not([visibility=hidden])",
+        f"{FIRST} .trail > path:not([visibility=hidden])",
         "all => all.map((line) => Number(line.getAttribute('opacity')))",
     )
     assert shown == sorted(shown, reverse=True)
     assert len(shown) > 1
+
+
+def test_numbers_and_arrows_lie_above_the_trail_and_rows_are_numbered(visit, path):
+    page = visit(path, "epoch=10")
+    order = page.eval_on_selector_all(f"{FIRST} .map > g", "all => all.map((one) => one.getAttribute('class'))")
+    assert order.index("trail") < order.index("ink") < order.index("walker")
+    assert page.locator(f"{FIRST} .ink .number").count() == GRID.states
+    numbers = page.locator(f"{FIRST} .ruler").all_text_contents()
+    assert numbers == [str(place) for place in (*range(GRID.layout.columns), *range(GRID.layout.rows))]
 
 
 def test_without_motion_the_dot_jumps(visit, path, runs):
@@ -172,7 +181,7 @@ def shown(value):
     return f"{value:.3g}"
 
 
-def test_why_it_planned_anew_is_what_the_counts_say(visit, path, runs):
+def test_why_it_planned_again_is_what_the_counts_say(visit, path, runs):
     """The visits that ended an epoch, counted again from the steps of the run, before it and in it."""
     run = runs[0]
     page = visit(path)
@@ -182,7 +191,7 @@ def test_why_it_planned_anew_is_what_the_counts_say(visit, path, runs):
     why = ""
     for plan, record in zip(run.plans, epoch_rows(run.epochs), strict=True):
         text = caption(page)
-        assert f"It planned anew because {why}." in text if why else "It planned anew" not in text
+        assert f"It planned again because {why}." in text if why else "It planned again" not in text
         end = record.start_step + record.steps
         pair = pairs[end - 1]
         name = f"“{GRID.action_name(pair % 4)}” in row {pair // 16}, column {pair // 4 % 4}"
@@ -371,14 +380,14 @@ def test_the_edge_of_a_graph_lights_up(visit, tmp_path):
     for step in range(12):
         page.keyboard.press(".")
         shown = page.eval_on_selector(
-            ".walker > path", "line => [line.getAttribute('visibility'), line.getAttribute('d')]"
+            ".trail > path", "line => [line.getAttribute('visibility'), line.getAttribute('d')]"
         )
         ways = page.evaluate(f"window.goalward.maps[0].way({walked.states[step]}, {walked.next_states[step]})")
         numbers = [number for point in ways for number in point]
         assert shown[0] == "visible"
         assert [float(text) for text in re.findall(r"-?[\d.]+(?:e-\d+)?", shown[1])] == pytest.approx(numbers)
     assert page.get_attribute(".cell[data-state='0']", "aria-label").startswith("0: ")
-    assert page.text_content(".cell[data-state='0'] .action") in ("swim", "drift", "swim/drift", "drift/swim")
+    assert page.text_content(".ink .action") in ("swim", "drift", "any")
 
 
 @pytest.mark.parametrize(("name", "shape"), [("FrozenLake-v1", (4, 4)), ("CliffWalking-v1", (4, 12))])
@@ -431,8 +440,8 @@ def test_taxi_is_a_map_with_a_floor_for_each_errand(visit, tmp_path):
         assert all(f", {errand}: " in label for label in visible)
         if step == 1:
             walls = page.evaluate(
-                "[...window.goalward.maps[0].shownFloor.querySelectorAll('.bar-between')]"
-                ".map((one) => one.getAttribute('d'))"
+                "(({ floors, inks, shownFloor }) => [...inks[floors.indexOf(shownFloor)]"
+                ".querySelectorAll('.bar-between')].map((one) => one.getAttribute('d')))(window.goalward.maps[0])"
             )
             assert sorted(walls) == sorted(
                 f"M{60 * (x + 1) // 2},{60 * y}v60" for y, x in np.argwhere(drawn == "|").tolist()

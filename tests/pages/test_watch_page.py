@@ -151,7 +151,7 @@ def planned(page, agent=0):
     )
 
 
-def test_planning_anew_gives_the_values_of_the_planner(visit, path, runs):
+def test_replanning_gives_the_values_of_the_planner(visit, path, runs):
     page = visit(path, "epoch=41&cell=1,2&model=truth")
     page.click("button.strong")
     assert planned(page) == pytest.approx(gw.solve(GRID, 1e-10).values, rel=1e-9)
@@ -179,7 +179,7 @@ def test_planning_anew_gives_the_values_of_the_planner(visit, path, runs):
     wait_until(page, "location.hash.includes('walls=6')")
 
 
-def test_planning_anew_without_the_model_of_the_epoch(visit, tmp_path):
+def test_replanning_without_the_model_of_the_epoch(visit, tmp_path):
     """A large world has models of few epochs: the mean of the posterior takes their place, or nothing is drawn."""
     rooms = gw.worlds.make("four-rooms")
     settings = {"psrl": {"prior": "dirichlet"}, "vi-ssp": {}}
@@ -195,7 +195,7 @@ def test_planning_anew_without_the_model_of_the_epoch(visit, tmp_path):
     assert planned(page) == pytest.approx(expected.values, rel=1e-9)
     assert actions_on(page) == page.evaluate("Array.from(window.goalward.whatIf.plans[0].policy, String)")
     assert "expected model" in page.inner_text("section.agent:nth-of-type(1) .why")
-    # The rival keeps no posterior: what it plays is not what planning anew would give.
+    # The rival keeps no posterior: what it plays is not what replanning would give.
     assert {*actions_on(page, 2), *texts_on(page, 2)} == {""}
     assert "no model" in page.inner_text("section.agent:nth-of-type(2) .why")
     page.click("button[data-value=value]")
@@ -214,6 +214,11 @@ def test_large_worlds_have_no_layer_of_new_plans(visit, tmp_path):
 
 def test_the_page_explains_its_words(visit, path):
     page = visit(path)
+    guide = page.inner_text("#cell .hint")
+    for word in ("The dot", "An arrow", "Colour and number", "An epoch", "Regret", "Click a state"):
+        assert word in guide
+    assert "snapshot" not in guide
+    assert page.locator("#cell .hint").bounding_box()["y"] < 400
     words = page.locator(".words dl")
     assert not words.is_visible()
     page.click(".words summary")
@@ -440,6 +445,6 @@ def test_the_wind_is_drawn_in_its_cells(visit, tmp_path):
     world = gw.worlds.windy_grid()
     run = gw.learn(agents.PSRL(gw.TiedDirichlet.slip(world)), world, 5, 0, keep_replay=True)
     page = visit(gw.watch(run, world="windy-grid").save(tmp_path / "watch.html"))
-    shown = page.eval_on_selector_all(".cell .wind", "signs => signs.map((sign) => sign.textContent)")
+    shown = page.eval_on_selector_all(".ink .wind", "signs => signs.map((sign) => sign.textContent)")
     # Seven rows, four columns of force 1 and two of force 2; the goal lies in one of the latter.
     assert sorted(shown) == ["↑1"] * 28 + ["↑2"] * 13

@@ -1,4 +1,4 @@
-// What an agent imagines, why it planned anew and what it learnt, in words. Every sentence states recorded facts.
+// What an agent imagines, why it planned again and what it learnt, in words. Every sentence states recorded facts.
 import { number, whole } from "../shared/numbers.js";
 
 const DIRECTIONS = { "0,1": "right", "0,-1": "left", "1,0": "down", "-1,0": "up" };
@@ -29,8 +29,22 @@ export function introduction(world, replays) {
   const [least, most] = [costs[0], costs.at(-1)];
   const price = !costs.length ? "something" : least === most ? number(most) : `${number(least)} to ${number(most)}`;
   const chance = world.truth?.probabilities.some((each) => each < 1) ? ", and where it leads is partly random" : "";
-  const plans = replays.some((replay) => replay.hasPlans) ? "The arrows are its plan: it keeps a plan for a while, an epoch, and then plans anew with everything it has seen." : "The arrows are what it would do now.";
-  return `The agent starts at ○ and has to reach the goal ★ at the lowest cost, again and again: each trip is an episode. A step costs ${price}${chance}. It does not know where its actions lead and learns it by trying. ${plans}`;
+  const two = replays.length > 1 ? ` ${replays[0].label} and ${replays[1].label} are two ways of learning: compare them.` : "";
+  return `The agent starts at ○ and has to reach the goal ★ at the lowest cost, again and again: each trip is an episode. A step costs ${price}${chance}. It does not know where its actions lead: it learns this by trying.${two}`;
+}
+
+// What is to be seen, for the first screen: [word, meaning] pairs. `kind` is that of the map.
+export function readingGuide(replays, kind) {
+  const [plans, looks] = [true, false].map((has) => replays.filter((replay) => replay.hasPlans === has).map(({ label }) => label).join(" and "));
+  const sign = { grid: "An arrow", graph: "The word in a circle" }[kind] ?? "“Plays”";
+  return [
+    [kind === "list" ? "● before a state" : "The dot", kind === "list" ? "says that the agent is there." : "is the agent; the line behind it is the way it came."],
+    [sign, `is the action that it ${plans ? "plans to take" : "would take"} there.`],
+    ["Colour and number", "show the layer chosen above: “value” is what it expects to pay from there to the goal. At first that is a guess."],
+    ...(plans ? [["An epoch", `is the time in which ${plans} keeps one plan. Then it plans again, with everything it has seen.`]] : []),
+    ...(looks ? [["A snapshot", `is a look at ${looks}, which makes no plans: it changes its mind at every step.`]] : []),
+    ["Regret", "is what an agent has lost so far against the best policy, which knows the world: the price of learning."],
+  ];
 }
 
 // The caption of one agent at the current moment: [heading, sentence] pairs.
@@ -51,7 +65,7 @@ function follows(replay) {
 function began(replay) {
   if (replay.frame === 0) return replay.belief ? [["It starts", "without experience: it draws a world that could be true, and follows the best plan of that world."]] : [];
   const reason = follows(replay) && replay.whyEnded(replay.frame - 1);
-  return reason ? [["It planned anew", `because ${reason}.`]] : [];
+  return reason ? [["It planned again", `because ${reason}.`]] : [];
 }
 
 // What the last epoch taught about the pair that ended it, or about the pair that it played most.

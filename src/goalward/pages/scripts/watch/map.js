@@ -50,28 +50,33 @@ class DrawnMap {
     this.places = places;
     this.id = `map-${(maps += 1)}`;
     this.pits = pitsOf(world);
+    this.closed = closedOf(world);
     this.directions = world.actionNames.map((name) => TURNS[name.toLowerCase()]);
     this.arrows = this.directions.some((turn) => turn !== undefined) && places.kind === "grid";
     const longest = Math.max(places.columns, places.rows);
     this.hasText = places.kind === "graph" || longest <= MOST_WITH_TEXT;
     this.hasActions = places.kind === "graph" || longest <= MOST_WITH_ARROWS;
     this.shown = new Array(world.states).fill("");
+    this.large = this.hasText ? 1 : 2.2;
+    const margin = places.kind === "grid" ? 20 * this.large : 2;
     this.host = svg("svg", {
-      class: `map ${places.kind}`, viewBox: `-2 -2 ${places.columns * UNIT + 4} ${places.rows * UNIT + 4}`,
+      class: `map ${places.kind}`, viewBox: [-margin, -margin, places.columns * UNIT + margin + 4, places.rows * UNIT + margin + 4].join(" "),
       role: "listbox", "aria-label": label, tabindex: "0",
     });
     // Small worlds are not blown up to the width of the screen, and large ones fit on it.
     this.host.style.maxHeight = `${Math.min(places.rows * (places.kind === "grid" ? 104 : 118), 470)}px`;
     // Only the floor on which the agent is, or which the reader has chosen, is visible.
+    // Numbers and arrows lie above the agent's trail, so that both can be read.
     this.floors = (places.floors ?? [""]).map(() => svg("g"));
+    this.inks = this.floors.map(() => svg("g", { class: "ink" }));
     this.host.append(...places.walls.map((spot) => this.shape(spot, "wall")));
     this.edges = svg("g", { class: "edges" });
-    this.host.append(this.possibleMoves(), this.edges);
+    this.host.append(...this.ruler(), this.possibleMoves(), this.edges);
     this.cells = places.states.map((spot, state) => this.cell(spot, state, pick, hover));
-    this.cells.forEach((cell, state) => this.floorOf(state).append(cell.group));
     this.addSigns();
     this.imagined = svg("g", { class: "imagined" });
-    this.host.append(...this.floors, this.imagined, this.walker(colour));
+    this.trail = Array.from({ length: TRAIL }, () => svg("path", { visibility: "hidden" }));
+    this.host.append(...this.floors, svg("g", { class: "trail", stroke: places.kind === "graph" ? colour : "#ffffff", "stroke-width": 3 * this.large }, this.trail), ...this.inks, this.imagined, this.walker(colour));
     this.host.addEventListener("pointerleave", () => hover(null));
     this.host.addEventListener("keydown", (event) => this.move(event, pick));
   }
@@ -88,13 +93,23 @@ class DrawnMap {
   }
 
   showFloor(shown) {
-    this.floors.forEach((floor) => { floor.style.display = floor === shown ? "" : "none"; });
+    this.floors.forEach((floor, place) => { floor.style.display = this.inks[place].style.display = floor === shown ? "" : "none"; });
     this.shownFloor = shown;
+  }
+
+  // The numbers of rows and columns, as the captions use them.
+  ruler() {
+    if (this.places.kind !== "grid") return [];
+    const every = this.hasText ? 1 : 5;
+    const numbers = (count) => Array.from({ length: Math.ceil(count / every) }, (_, place) => place * every);
+    const mark = (text, x, y) => svg("text", { class: "ruler", transform: `translate(${x} ${y}) scale(${this.large})` }, text);
+    return [...numbers(this.places.columns).map((column) => mark(column, (column + 0.5) * UNIT, -6 * this.large)),
+      ...numbers(this.places.rows).map((row) => mark(row, -10 * this.large, (row + 0.5) * UNIT + 4 * this.large))];
   }
 
   addSigns() {
     const { places } = this;
-    const add = (spot, tag, attributes, meaning) => this.floors[spot.floor ?? 0].append(svg(tag, attributes, meaning ? svg("title", {}, meaning) : null));
+    const add = (spot, tag, attributes, meaning) => this.inks[spot.floor ?? 0].append(svg(tag, attributes, meaning ? svg("title", {}, meaning) : null));
     const middle = ({ x, y }, down = 0.5) => `translate(${(x + 0.5) * UNIT} ${(y + down) * UNIT})`;
     const star = "M0,-16L4.7,-5.2L16,-5.2L7,2.2L10.2,13.6L0,6.8L-10.2,13.6L-7,2.2L-16,-5.2L-4.7,-5.2z";
     for (const spot of places.goals) {
@@ -102,10 +117,10 @@ class DrawnMap {
       add(spot, "path", { class: "star", d: star, role: "option", "aria-label": "goal", transform: middle(spot) }, "goal");
     }
     for (const spot of [...this.pits].map((state) => places.states[state])) add(spot, "path", { class: "pit", d: PIT, transform: `${middle(spot, 0.54)} scale(1.25)` }, "pit");
-    for (const spot of [...closedOf(this.world)].map((state) => places.states[state])) add(spot, "path", { class: "closed", d: `M${spot.x * UNIT + 4},${spot.y * UNIT + 4}l52,52m0,-52l-52,52` }, "no step leads here");
+    for (const spot of [...this.closed].map((state) => places.states[state])) add(spot, "path", { class: "closed", d: `M${spot.x * UNIT + 4},${spot.y * UNIT + 4}l52,52m0,-52l-52,52` }, "no step leads here");
     const start = places.states[this.world.start];
     const corner = places.kind === "grid" ? [0.14, 0.86] : [0.08, 0.2];
-    add(start, "circle", { class: "start", cx: (start.x + corner[0]) * UNIT, cy: (start.y + corner[1]) * UNIT, r: 4.5 }, "start");
+    add(start, "circle", { class: "start", cx: (start.x + corner[0]) * UNIT, cy: (start.y + corner[1]) * UNIT, r: 4.5 * this.large }, "start");
     for (const [spot, turn] of this.bars()) add(spot, "path", { class: "bar-between", d: turn ? `M${spot.x * UNIT},${(spot.y + 1) * UNIT}h${UNIT}` : `M${(spot.x + 1) * UNIT},${spot.y * UNIT}v${UNIT}` }, "wall");
   }
 
@@ -128,30 +143,34 @@ class DrawnMap {
   cell(spot, state, pick, hover) {
     const name = this.world.stateNames[state];
     const ground = this.shape(spot, "state");
-    const group = svg("g", { class: "cell", "data-state": state, id: `${this.id}-${state}`, role: "option", "aria-selected": "false",
+    const faint = this.closed.has(state) ? 0.3 : null;
+    const group = svg("g", { class: "cell", "data-state": state, id: `${this.id}-${state}`, role: "option", "aria-selected": "false", opacity: faint,
       onclick: () => pick(state), onpointerenter: () => hover(state) }, ground);
+    const ink = svg("g", { opacity: faint });
+    this.floors[spot.floor ?? 0].append(group);
+    this.inks[spot.floor ?? 0].append(ink);
     const cell = { group, ground, name, arrows: null, text: null, marks: null, wind: null };
     const x = (spot.x + 0.5) * UNIT;
     if (this.hasText) {
       cell.text = svg("text", { class: "number", x, y: (spot.y + (this.places.kind === "grid" ? 0.27 : 0.3)) * UNIT });
-      group.append(cell.text);
+      ink.append(cell.text);
     }
-    if (this.places.kind === "graph") group.append(svg("text", { class: "name", x, y: (spot.y + 1.14) * UNIT }, name.length > 12 ? `${name.slice(0, 11)}…` : name));
+    if (this.places.kind === "graph") ink.append(svg("text", { class: "name", x, y: (spot.y + 1.14) * UNIT }, name.length > 12 ? `${name.slice(0, 11)}…` : name));
     if (this.hasText && spot.wind) {
       const force = `${spot.wind > 0 ? "↑" : "↓"}${Math.abs(spot.wind)}`;
       cell.wind = svg("text", { class: "wind", x: (spot.x + 0.81) * UNIT, y: (spot.y + 0.92) * UNIT }, force);
-      group.append(cell.wind);
+      ink.append(cell.wind);
     }
-    if (this.hasText && spot.letter) group.append(svg("text", { class: "letter", x: (spot.x + 0.15) * UNIT, y: (spot.y + 0.93) * UNIT }, spot.letter));
+    if (this.hasText && spot.letter) ink.append(svg("text", { class: "letter", x: (spot.x + 0.15) * UNIT, y: (spot.y + 0.93) * UNIT }, spot.letter));
     if (this.hasActions && this.arrows) {
       const y = (spot.y + (this.hasText ? 0.78 : 0.5)) * UNIT;
       cell.arrows = this.directions.map(() => svg("path", { class: "arrow", visibility: "hidden" }));
       cell.centre = `translate(${x} ${y})`;
-      group.append(...cell.arrows);
+      ink.append(...cell.arrows);
     }
     if (this.hasActions && !(this.arrows && this.directions.every((turn) => turn !== undefined))) {
       cell.marks = svg("text", { class: "action", x, y: (spot.y + (this.hasText ? 0.87 : 0.62)) * UNIT });
-      group.append(cell.marks);
+      ink.append(cell.marks);
     }
     return cell;
   }
@@ -163,7 +182,7 @@ class DrawnMap {
     if (this.shown[state] === key) return;
     this.shown[state] = key;
     const solid = Array.isArray(colour);
-    const ink = solid ? inkOn(colour) : "var(--ink)";
+    const ink = solid && !this.closed.has(state) ? inkOn(colour) : "var(--ink)";
     cell.ground.setAttribute("class", solid ? "state" : `state ${colour}`);
     cell.ground.setAttribute("fill", solid ? css(colour) : "none");
     if (cell.text) {
@@ -179,7 +198,7 @@ class DrawnMap {
     if (cell.marks) {
       const marked = played.filter((action) => !cell.arrows || this.directions[action] === undefined);
       const words = marked.map((action) => this.world.actionNames[action].replace("give up", "↺")).join("/");
-      cell.marks.textContent = words.length > 12 ? marked.map((action) => this.world.actionMarks[action]).join("·") : words;
+      cell.marks.textContent = words.length <= 9 ? words : marked.length === this.world.actions ? "any" : marked.map((action) => this.world.actionMarks[action]).join("·");
       cell.marks.classList.toggle("long", cell.marks.textContent.length > 5);
       cell.marks.setAttribute("fill", ink);
     }
@@ -216,7 +235,7 @@ class DrawnMap {
   way(from, to) {
     const b = this.goalNear(from, to);
     const a = this.floorOf(from) === this.floorOf(to) ? this.centre(from) : b;
-    const bend = this.places.kind === "graph" ? 0.14 : 0;
+    const bend = this.places.kind === "graph" ? Math.min(0.14, 36 / Math.max(1, Math.hypot(b[0] - a[0], b[1] - a[1]))) : 0;
     return [a, [(a[0] + b[0]) / 2 - bend * (b[1] - a[1]), (a[1] + b[1]) / 2 + bend * (b[0] - a[0])], b];
   }
 
@@ -270,11 +289,9 @@ class DrawnMap {
   // ---- the agent on its way
 
   walker(colour) {
-    this.trail = Array.from({ length: TRAIL }, () => svg("path", { visibility: "hidden" }));
-    this.large = this.hasText ? 1 : 2.2;
     this.dot = svg("g", { class: "dot", visibility: "hidden" }, svg("circle", { r: 8.5 * this.large, class: "rim" }), svg("circle", { r: 5.8 * this.large, fill: colour }));
     this.word = svg("text", { class: "slip-word", visibility: "hidden" }, "slip");
-    return svg("g", { class: "walker" }, this.trail, this.dot, this.word);
+    return svg("g", { class: "walker" }, this.dot, this.word);
   }
 
   // Shows the agent at the moment of its replay, `part` of the way through its next step.

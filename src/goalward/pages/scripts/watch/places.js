@@ -42,8 +42,8 @@ function graphPlaces(world) {
   if (lost.length) layers.push(lost);
   if (layers.length <= 2 && Math.max(...layers.map((layer) => layer.length)) > 4) return circlePlaces(world);
   layers.push([states]);
-  // Many layers are broken into lines, if states become larger by it.
-  const size = ({ columns, rows }) => Math.min(1.1 / columns, 1 / rows);
+  // Many layers are broken into lines, where states would be small; a state of 60 pixels is large enough.
+  const size = ({ columns, rows }) => Math.min((innerWidth > 640 ? 800 : 330) / columns, 470 / rows, 60);
   return [1, 2, 3].map((lines) => layerPlaces(layers, Math.ceil(layers.length / lines))).reduce((best, other) => (size(other) > 1.2 * size(best) ? other : best));
 }
 

@@ -21,9 +21,9 @@ export class AgentsPage extends Page {
   }
 
   // One drawing for each agent, below its name.
-  cards(drawing) {
+  cards(drawing, kind = "") {
     this.captions = [];
-    return el("div", { class: `agents ${this.agents.length > 1 ? "two" : "one"}` }, this.agents.map((agent) => {
+    return el("div", { class: `agents ${this.agents.length > 1 ? "two" : "one"} ${kind}` }, this.agents.map((agent) => {
       const caption = { now: el("p", { class: "now" }), step: el("p", { class: "step" }), why: el("p", { class: "why", "aria-live": "polite" }), head: el("div", { class: "card-head" }, el("h2", {}, swatch(agent.style), agent.label)) };
       this.captions.push(caption);
       caption.card = el("section", { class: "agent card" }, caption.head, caption.now, drawing(agent), caption.step, caption.why);

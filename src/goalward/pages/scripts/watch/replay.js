@@ -64,7 +64,7 @@ export class Replay {
     return this.stepBefore()?.successor ?? (this.offset < this.pathLength() ? this.stepAt(this.frame, this.offset).state : null);
   }
 
-  // Whether a step did not do what it does most often, in a world that is known.
+  // Whether a step did not do what it does at least every other time, in a world that is known.
   slipped({ row, successor }) {
     const { truth } = this.world;
     if (!truth) return false;
@@ -73,7 +73,12 @@ export class Replay {
       if (truth.probabilities[i] > most) most = truth.probabilities[i];
       if (truth.successors[i] === successor) chance = truth.probabilities[i];
     }
-    return chance < most - 1e-9;
+    return most >= 0.5 && chance < most - 1e-9;
+  }
+
+  // Whether some action of the world, if it is known, usually does one thing and sometimes another.
+  get canSlip() {
+    return Boolean(this.world.truth?.probabilities.some((chance) => chance >= 0.5 && chance < 1));
   }
 
   // The steps of the run before the current moment, and the episodes that had ended by then.
@@ -286,7 +291,8 @@ export class Replay {
   pairName(pair) {
     const { actions, stateNames, actionNames } = this.world;
     const state = stateNames[Math.floor(pair / actions)];
-    return `“${actionNames[pair % actions]}” in ${/^\d+$/.test(state) ? "state " : ""}${state}`;
+    const action = actionNames[pair % actions];
+    return `${/^\d+$/.test(action) ? `action ${action}` : `“${action}”`} in ${/^\d+$/.test(state) ? "state " : ""}${state}`;
   }
 
   // How often each pair was played in a frame.

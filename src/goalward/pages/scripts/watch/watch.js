@@ -10,15 +10,15 @@ import { placesOf } from "./places.js";
 import { PIT, closedOf, pitsOf, worldMap } from "./map.js";
 import { CellView, WhatIf } from "./inspector.js";
 import { LAYERS, ScaleBar, amountIn, layerScale, offered } from "./layers.js";
-import { captionOf, introduction, percent, stepInWords, whereTo } from "./captions.js";
+import { captionOf, introduction, percent, readingGuide, stepInWords, whereTo } from "./captions.js";
 
 const SPEEDS = [["step", "step", "three steps a second"], ["run", "run", "fifteen steps a second"], ["epoch", "epoch", "about an epoch a second"], ["fast", "fast", "twenty epochs a second"]];
 const STEPS_A_SECOND = { step: 3, run: 15 };
 const EPOCHS_A_SECOND = 20;
 const SECONDS_AT_THE_GOAL = 0.5;
 const MEASURES = {
-  gap_regret: ["gap regret", "the sum of what each action played loses on average, without the effect of chance"],
-  regret: ["realised regret", "costs paid minus the expected cost of the best policy in as many episodes, chance included"],
+  gap_regret: ["gap regret", "how much more the actions that it played cost on average than the best ones, added up"],
+  regret: ["realised regret", "what it paid, minus what the best policy pays on average in as many episodes; luck included"],
   cost: ["cost so far", "all costs paid"],
   steps: ["steps per episode", "how many steps each trip took"],
 };
@@ -75,14 +75,14 @@ class WatchPage extends AgentsPage {
     document.getElementById("page").replaceChildren(
       this.agentsHeader(facts, this.status, this.helpButton),
       el("p", { class: "intro" }, introduction(world, replays)), this.buildHelp(), this.buildControls(),
-      el("div", { class: "stage" }, el("div", {}, this.cards((replay) => this.buildMap(replay)), this.buildScale()), this.buildCell()),
+      el("div", { class: "stage" }, el("div", {}, this.cards((replay) => this.buildMap(replay), this.places.kind), this.buildScale()), this.buildCell()),
       this.buildRegret(), this.notes((replay) => this.notesOf(replay)), this.footer());
     if (replays.length > 1) this.captions.forEach(({ head }, place) => head.append(this.leadButtons[place]));
   }
 
   buildHelp() {
     const keys = [["space", "play or pause"], [", .", "one step back or on"], ["← →", "one epoch back or on"], ["shift + ← →", "ten epochs"], ["home, end", "first or last"],
-      [`1 – ${this.layerNames.length}`, "layers"], ["+ −", "faster or slower"], ["l", "step by the other agent's epochs"], ["esc", "close the cell"], ["tab, arrows", "walk over a map that has the focus"]];
+      [`1 – ${this.layerNames.length}`, "layers"], ["+ −", "faster or slower"], ["l", "follow the other agent"], ["esc", "close the cell"], ["tab, arrows", "walk over a map that has the focus"]];
     this.help = el("dl", { class: "keys", hidden: true }, keys.map(([key, what]) => [el("dt", {}, key), el("dd", {}, what)]));
     return this.help;
   }
@@ -103,7 +103,7 @@ class WatchPage extends AgentsPage {
     this.slider = el("input", { type: "range", min: 0, max: this.lead.last, value: 0, step: "any", "aria-label": "epoch", oninput: () => this.slide(Number(this.slider.value)) });
     this.marks = svg("svg", { class: "slider-marks", viewBox: "0 0 1000 8", preserveAspectRatio: "none", "aria-hidden": "true" });
     this.label = el("output", { class: "epoch-label" });
-    this.leadButtons = this.replays.map((replay, place) => toggle("step by", () => this.setLead(String(place)), `the slider moves through the ${replay.unit}s of ${replay.label}`));
+    this.leadButtons = this.replays.map((replay, place) => toggle("follow", () => this.setLead(String(place)), `the slider moves through the ${replay.unit}s of ${replay.label}`));
     this.agentChoice = this.replays.length > 1 ? choices("agents", [["both", "both"], ...this.replays.map((replay, place) => [String(place), replay.label])], (agents) => this.setAgents(agents)) : null;
     this.layers = choices("layer", this.layerNames.map((name) => [name, ...LAYERS[name]]), (layer) => this.setLayer(layer));
     this.eventList = el("div", { class: "events", role: "group", "aria-label": "events" });
@@ -153,8 +153,9 @@ class WatchPage extends AgentsPage {
     if (this.places.states?.some(({ letter }) => letter)) signs.push(["letters and signs: as on the map of the world"]);
     if (this.places.kind !== "list" && !this.places.floors && closedOf(this.world).size) signs.push(["no step leads here", "path", { class: "closed", d: "M2,2L14,14M14,2L2,14" }]);
     if (this.world.actionNames.includes("give up")) signs.push(["↺ give up: back to the start, at a price"]);
-    if (this.world.truth?.probabilities.some((chance) => chance < 1)) signs.push(["slip: the step did not do what it usually does", "path", { class: "slip-sign", d: "M1,8H15" }]);
+    if (this.replays.some((replay) => replay.canSlip)) signs.push(["slip: the step did not do what it usually does", "path", { class: "slip-sign", d: "M1,8H15" }]);
     if (this.places.kind === "graph") signs.push(["dark: where the plan's actions have led so far", "path", { class: "edge", d: "M1,12Q8,0 15,8" }], ["faint: where actions can lead in truth", "path", { class: "edge", opacity: 0.3, d: "M1,12Q8,0 15,8" }]);
+    signs.push(["on the slider: an episode ends", "path", { class: "episode-sign", d: "M8,2V14" }]);
     const tied = this.replays.some((replay) => replay.frames.tied.some((bits, place) => bits !== replay.frames.played[place]));
     if (tied) signs.push(["pale: looks equally good to the agent", "path", { class: "edge", opacity: 0.42, d: "M2,8H13M9,4L13,8L9,12" }]);
     this.scaleBar = new ScaleBar(...signs.map(([text, tag, shape]) =>
@@ -184,7 +185,9 @@ class WatchPage extends AgentsPage {
     this.cellTitle = el("h2");
     this.closeCell = el("button", { type: "button", class: "quiet", onclick: () => this.pick(null) }, "close");
     this.ofChoice = this.replays.length > 1 ? choices("agent", this.replays.map((replay, place) => [String(place), replay.label]), (of) => { this.address.set({ of }); this.showCell(); }) : null;
-    this.cellHint = el("p", { class: "hint" }, "Click a state: what its actions do, what the agent believes they do, and what if you put up a wall there. Point at a state to see where the agent imagines its plan leads.");
+    this.cellHint = el("div", { class: "hint" },
+      [...readingGuide(this.replays, this.places.kind), ["Point at a state", "to see where the agent imagines that its action leads."], ["Click a state", "to see what each action does there, and what the agent believes it does."]]
+        .map(([word, meaning]) => el("p", {}, el("b", {}, word), ` ${meaning}`)));
     this.whatIf = new WhatIf(this);
     this.cellBody = el("div", {}, this.ofChoice, this.cellView.host, this.whatIf.host);
     this.cellCard = el("section", { class: "card cell-card", id: "cell", "aria-label": "the chosen state" }, el("div", { class: "card-head" }, this.cellTitle, this.closeCell), this.cellHint, this.cellBody);
@@ -508,7 +511,7 @@ class WatchPage extends AgentsPage {
       const steps = frames.steps[frame];
       now.textContent = `${replay.unit} ${whole(frames.epoch[frame] + 1)} · episode ${whole(first)}${last > first ? `–${whole(last)}` : ""} · ${whole(steps)} step${steps === 1 ? "" : "s"}`;
     }
-    why.replaceChildren(...captionOf(replay, this.unfinished).flatMap(([head, text]) => [el("b", {}, head), ` ${text} `]), note);
+    why.replaceChildren(...captionOf(replay, this.unfinished).map(([head, text]) => el("span", {}, el("b", {}, head), ` ${text} `)), note);
   }
 
   // Shows where an action of a state leads in the agent's imagination: that of its plan, unless another is named.
@@ -537,7 +540,7 @@ class WatchPage extends AgentsPage {
     this.cellCard.classList.toggle("open", open);
     this.cellBody.hidden = this.closeCell.hidden = !open;
     this.cellHint.hidden = open;
-    this.cellTitle.textContent = open ? `State: ${this.world.stateNames[state]}` : "A closer look";
+    this.cellTitle.textContent = open ? `State: ${this.world.stateNames[state]}` : "How to read this page";
     if (!open) return;
     let action = this.view.action === "" ? NaN : Number(this.view.action);
     const { actions, costs } = this.world;
